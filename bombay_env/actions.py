@@ -1,0 +1,41 @@
+"""Action number to name and back (RULES 7).
+
+The ranges are laid out once, in `action_ranges`; names, the kernels' offsets and the documentation come from it. With S sites
+there are S + 15 actions.
+"""
+
+from typing import Final
+
+from bombay_env.board import Board
+from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
+
+# Offsets after the S moves.
+BUY: Final = 0
+SELL: Final = BUY + 1
+BUILD: Final = SELL + NUM_COLOURS
+TAKE: Final = BUILD + NUM_COLOURS
+CONSOLIDATE: Final = TAKE + NUM_COLOURS
+END_TURN: Final = CONSOLIDATE + 1
+NUM_OTHER_ACTIONS: Final = END_TURN + 1
+
+
+def action_ranges(num_sites: int) -> dict[str, range]:
+    """The action numbers of each kind of action, in order."""
+    sizes = {"move": num_sites, "buy": 1, "sell": NUM_COLOURS, "build": NUM_COLOURS, "take": NUM_COLOURS}
+    sizes |= {"consolidate": 1, "end_turn": 1}
+    ranges, start = {}, 0
+    for kind, size in sizes.items():
+        ranges[kind] = range(start, start + size)
+        start += size
+    return ranges
+
+
+def action_names(board: Board) -> tuple[str, ...]:
+    """The name of every action on `board`, by number: `move:<site>`, `buy`, `sell:<colour>` …"""
+    arguments = {"move": [site.name for site in board.sites]}
+    arguments |= {kind: list(COLOUR_NAMES) for kind in ("sell", "build", "take")}
+    return tuple(
+        f"{kind}:{arguments[kind][index]}" if kind in arguments else kind
+        for kind, numbers in action_ranges(board.num_sites).items()
+        for index in range(len(numbers))
+    )

@@ -1,0 +1,64 @@
+"""Keyed random numbers: every draw is a pure function of (seed, stream, index), as in DESIGN's data flow.
+
+The function is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): the seed is
+its key, stream and index its counter. There is no generator to carry along, so a game's luck does not depend on the order in
+which anything is asked. Knows nothing of the game but the names of its streams; `engine.py` says what is drawn from them.
+"""
+
+import numpy as np
+
+from bombay_env.compile import kernel
+
+# Streams: one for each thing that chance decides. Their numbers are part of what a seed means.
+DEMAND = np.uint64(1)
+POSTS = np.uint64(2)
+PALACE_TOKENS = np.uint64(3)
+RESTOCK = np.uint64(4)
+EPISODE = np.uint64(5)  # seeds of the games that follow in an environment
+
+# Literals would turn unsigned numbers into signed ones in compiled code, so all of them are typed here. Every number stays
+# below 2**32 before a product, so nothing overflows with the compiler off either.
+_MULTIPLY_0 = np.uint64(0xD2511F53)
+_MULTIPLY_1 = np.uint64(0xCD9E8D57)
+_WEYL_0 = np.uint64(0x9E3779B9)
+_WEYL_1 = np.uint64(0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_ROUNDS = 10
+
+
+@kernel
+def philox(key_0, key_1, counter_0, counter_1, counter_2, counter_3):
+    """Philox4x32-10: six uint64 below 2**32 to four uint64 below 2**32."""
+    for _ in range(_ROUNDS):
+        product_0 = _MULTIPLY_0 * counter_0
+        product_1 = _MULTIPLY_1 * counter_2
+        counter_0 = (product_1 >> _HALF) ^ counter_1 ^ key_0
+        counter_2 = (product_0 >> _HALF) ^ counter_3 ^ key_1
+        counter_1 = product_1 & _LOW
+        counter_3 = product_0 & _LOW
+        key_0 = (key_0 + _WEYL_0) & _LOW
+        key_1 = (key_1 + _WEYL_1) & _LOW
+    return counter_0, counter_1, counter_2, counter_3
+
+
+@kernel
+def random_word(seed, stream, index):
+    """A uniform uint64 for (seed, stream, index), each uint64 and stream below 2**32."""
+    low, high, _, _ = philox(seed & _LOW, seed >> _HALF, index & _LOW, index >> _HALF, stream, np.uint64(0))
+    return (high << _HALF) | low
+
+
+@kernel
+def permutation(seed, stream, out):
+    """Write a uniformly random order of 0 … len(out)−1 into `out` (integers): the entries sorted by a random word each."""
+    words = np.empty(len(out), np.uint64)
+    for entry in range(len(out)):
+        word = random_word(seed, stream, np.uint64(entry))
+        place = entry
+        while place > 0 and words[place - 1] > word:
+            words[place] = words[place - 1]
+            out[place] = out[place - 1]
+            place -= 1
+        words[place] = word
+        out[place] = entry

@@ -1,0 +1,554 @@
+"""The rules as kernels on one state: deal, restock, legal, apply, settle.
+
+Each kernel changes or reads one record of `state.py` under the tables of `tables.py`, and is named by what a player does. Those
+that act assume a legal action; the `can_…` kernels are the one place where legality stands. Whoever applies an action is told
+whether the set has ended, and draws or forces the restock that follows: this module never decides which (`batch.py` does).
+"""
+
+import numpy as np
+
+from bombay_env import chance
+from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, SELL, TAKE
+from bombay_env.compile import kernel
+from bombay_env.rules import (
+    COLUMN_HEIGHT,
+    MAX_BALES,
+    MAX_PLAYERS,
+    NUM_CITIES,
+    NUM_COLOURS,
+    NUM_MARKETS,
+    NUM_PALACE_TOKENS,
+    NUM_POSTS,
+    PalaceToken,
+)
+from bombay_env.state import NOBODY
+from bombay_env.tables import NO_LIMIT, NOT_A_CITY
+
+NO_MARKET = -1
+NO_PLACE = -1
+
+# Kernels see an IntEnum's members as numbers only under a plain name.
+TOKEN_CLIENT, TOKEN_CITY = int(PalaceToken.CLIENT), int(PalaceToken.CITY)
+TOKEN_RUPEES, TOKEN_BALE = int(PalaceToken.RUPEES), int(PalaceToken.BALE)
+POSTS_OF_COLOUR = NUM_POSTS // NUM_COLOURS
+INNER_POSTS = NUM_POSTS // 2
+
+
+# --- Set-up (RULES 2) ---
+
+
+@kernel
+def clear(state, tables, seed):
+    """Set everything that no chance decides; posts, palace tokens and demand are left empty, markets unstocked."""
+    state.seed = seed
+    state.num_players = tables.num_players
+    state.set = 0
+    state.take_pending = 0
+    state.client_supply = tables.client_supply
+    state.city_piles[:] = tables.city_tokens
+    state.demand[:] = 0
+    state.market[:] = 0
+    state.post[:] = 0
+    state.palace_token[:] = 0
+    state.palace[:] = 0
+    state.basket[:] = 0
+    state.clients[:] = 0
+    state.client_palace_tokens[:] = 0
+    state.city_tokens[:] = 0
+    state.city_palace_tokens[:] = 0
+    for seat in range(MAX_PLAYERS):
+        plays = seat < tables.num_players
+        state.position[seat] = tables.start if plays else 0
+        state.rupees[seat] = tables.starting_rupees[seat]
+        state.palaces_left[seat] = tables.palaces if plays else 0
+    begin_set(state, tables)
+
+
+@kernel
+def draw_demand(state, tables):
+    """Give each city a column at random (RULES 2.2)."""
+    order = np.empty(NUM_CITIES, np.int64)
+    chance.permutation(state.seed, chance.DEMAND, order)
+    for city in range(NUM_CITIES):
+        state.demand[city] = tables.demand_columns[order[city]]
+
+
+@kernel
+def draw_posts(state, tables):
+    """Lay the trading posts at random: two of a colour on E and F, or one of each on E alone (RULES 2.3)."""
+    each = POSTS_OF_COLOUR if tables.outer_posts else 1
+    count = NUM_POSTS if tables.outer_posts else INNER_POSTS
+    order = np.empty(count, np.int64)
+    chance.permutation(state.seed, chance.POSTS, order)
+    for place in range(count):
+        state.post[tables.post_sites[place]] = 1 + order[place] // each
+
+
+@kernel
+def draw_palace_tokens(state, tables):
+    """Lay the palace tokens at random on the G sites (RULES 2.4)."""
+    order = np.empty(NUM_PALACE_TOKENS, np.int64)
+    chance.permutation(state.seed, chance.PALACE_TOKENS, order)
+    token = 0
+    for kind in range(len(tables.palace_tokens)):
+        for _ in range(tables.palace_tokens[kind]):
+            state.palace_token[tables.palace_sites[order[token]]] = 1 + kind
+            token += 1
+
+
+@kernel
+def deal(state, tables, seed):
+    """Set a game up from its seed, up to but without the first restock (RULES 2)."""
+    clear(state, tables, seed)
+    draw_demand(state, tables)
+    draw_posts(state, tables)
+    draw_palace_tokens(state, tables)
+
+
+# --- Restock (RULES 3) ---
+
+
+@kernel
+def bales_in_bag(state, tables, colour):
+    """Bales of `colour` neither in a market nor on an elephant."""
+    out = 0
+    for market in range(NUM_MARKETS):
+        out += state.market[market, colour]
+    for seat in range(tables.num_players):
+        out += state.basket[seat, colour]
+    return tables.bales[colour] - out
+
+
+@kernel
+def draw_restock(state, tables, drawn):
+    """Write into `drawn` (4,) what the bag gives for the present set: the bales of lowest priority, each bale's own (DESIGN 3).
+
+    The markets are empty. A bale keeps its priority whichever others are in the bag, so that games which differ a little
+    have nearly the same luck.
+    """
+    priority = np.empty(NUM_COLOURS * MAX_BALES, np.uint64)
+    colour_of = np.empty(NUM_COLOURS * MAX_BALES, np.int64)
+    count = 0
+    for colour in range(NUM_COLOURS):
+        drawn[colour] = 0
+        for number in range(bales_in_bag(state, tables, colour)):
+            index = (np.int64(state.set) * NUM_COLOURS + colour) * MAX_BALES + number
+            word = chance.random_word(state.seed, chance.RESTOCK, np.uint64(index))
+            place = count
+            while place > 0 and priority[place - 1] > word:
+                priority[place] = priority[place - 1]
+                colour_of[place] = colour_of[place - 1]
+                place -= 1
+            priority[place] = word
+            colour_of[place] = colour
+            count += 1
+    for place in range(min(count, tables.restock_draw)):
+        drawn[colour_of[place]] += 1
+
+
+@kernel
+def stock_markets(state, drawn):
+    """Sort the drawn bales into the markets: most common left, next centre, the rest right; ties lie together."""
+    state.market[:] = 0
+    for market in range(NUM_MARKETS):
+        most = 0
+        for colour in range(NUM_COLOURS):
+            if market_of(state, colour) == NO_MARKET:
+                most = max(most, drawn[colour])
+        rest = market == NUM_MARKETS - 1
+        for colour in range(NUM_COLOURS):
+            count = drawn[colour]
+            if count > 0 and market_of_others(state, colour, market) == NO_MARKET and (rest or count == most):
+                state.market[market, colour] = count
+
+
+@kernel
+def market_of_others(state, colour, limit):
+    """The market before `limit` in which `colour` lies, or NO_MARKET."""
+    for market in range(limit):
+        if state.market[market, colour] > 0:
+            return market
+    return NO_MARKET
+
+
+@kernel
+def market_of(state, colour):
+    """The market in which `colour` lies, or NO_MARKET: then its posts are closed."""
+    return market_of_others(state, colour, NUM_MARKETS)
+
+
+# --- Legality (RULES 4) ---
+
+
+@kernel
+def can_move(state, tables, site):
+    """A trail leads there and the actions are in hand."""
+    here = state.position[state.current_player]
+    return tables.adjacent[here, site] != 0 and tables.enter_cost[site] <= state.actions_left
+
+
+@kernel
+def can_buy(state, tables):
+    """On an open post, with room in the basket, the price and the actions in hand, and a purchase left this turn."""
+    player = state.current_player
+    post = state.post[state.position[player]]
+    if post == 0 or state.buys >= tables.buys_per_turn or basket_load(state, player) >= tables.basket:
+        return False
+    market = market_of(state, post - 1)
+    return (
+        market != NO_MARKET
+        and tables.market_rupees[market] <= state.rupees[player]
+        and tables.market_actions[market] <= state.actions_left
+    )
+
+
+@kernel
+def can_sell(state, tables, colour):
+    """In a city that demands the colour, with a bale of it."""
+    player = state.current_player
+    city = tables.city_of_site[state.position[player]]
+    return (
+        city != NOT_A_CITY
+        and state.basket[player, colour] > 0
+        and tables.sell_cost <= state.actions_left
+        and place_in_column(state, city, colour) != NO_PLACE
+    )
+
+
+@kernel
+def can_build(state, tables, colour):
+    """On a site with no post, city or palace, with a bale of the colour and a palace left."""
+    player = state.current_player
+    site = state.position[player]
+    return (
+        state.basket[player, colour] > 0
+        and state.palaces_left[player] > 0
+        and tables.build_cost <= state.actions_left
+        and state.post[site] == 0
+        and state.palace[site] == 0
+        and tables.city_of_site[site] == NOT_A_CITY
+    )
+
+
+@kernel
+def can_take(state, colour):
+    """The colour lies in the leftmost market that holds any bale; a `take` is pending."""
+    market = leftmost_market(state)
+    return market != NO_MARKET and state.market[market, colour] > 0
+
+
+@kernel
+def can_consolidate(state, tables):
+    """Nothing is spent yet this turn."""
+    return state.actions_left == tables.actions_per_turn
+
+
+@kernel
+def is_legal(state, tables, action):
+    """Whether the current player may take `action`, any int64; False once the game is over."""
+    if state.current_player == NOBODY or action < 0:
+        return False
+    if action < tables.num_sites:
+        return state.take_pending == 0 and can_move(state, tables, action)
+    other = action - tables.num_sites
+    if TAKE <= other < CONSOLIDATE:
+        return state.take_pending != 0 and can_take(state, other - TAKE)
+    if state.take_pending != 0 or other > END_TURN:
+        return False
+    if other == BUY:
+        return can_buy(state, tables)
+    if other < BUILD:
+        return can_sell(state, tables, other - SELL)
+    if other < TAKE:
+        return can_build(state, tables, other - BUILD)
+    return other == END_TURN or can_consolidate(state, tables)
+
+
+@kernel
+def legal(state, tables, mask):
+    """Overwrite `mask` (A,) bool: True where the current player may act; all False once the game is over."""
+    mask[:] = False
+    if state.current_player == NOBODY:
+        return
+    first = tables.num_sites
+    if state.take_pending != 0:
+        for colour in range(NUM_COLOURS):
+            mask[first + TAKE + colour] = can_take(state, colour)
+        return
+    here = state.position[state.current_player]
+    for place in range(tables.degree[here]):
+        site = tables.neighbours[here, place]
+        mask[site] = can_move(state, tables, site)
+    mask[first + BUY] = can_buy(state, tables)
+    for colour in range(NUM_COLOURS):
+        mask[first + SELL + colour] = can_sell(state, tables, colour)
+        mask[first + BUILD + colour] = can_build(state, tables, colour)
+    mask[first + CONSOLIDATE] = can_consolidate(state, tables)
+    mask[first + END_TURN] = True
+
+
+@kernel
+def basket_load(state, player):
+    """Bales on the player's elephant."""
+    load = 0
+    for colour in range(NUM_COLOURS):
+        load += state.basket[player, colour]
+    return load
+
+
+@kernel
+def leftmost_market(state):
+    """The leftmost market that holds any bale, or NO_MARKET."""
+    for market in range(NUM_MARKETS):
+        for colour in range(NUM_COLOURS):
+            if state.market[market, colour] > 0:
+                return market
+    return NO_MARKET
+
+
+@kernel
+def place_in_column(state, city, colour):
+    """Where the city's column has the colour: 0 at the top; NO_PLACE if it does not demand it."""
+    for place in range(COLUMN_HEIGHT):
+        if state.demand[city, place] == colour:
+            return place
+    return NO_PLACE
+
+
+# --- Actions (RULES 4) ---
+
+
+@kernel
+def apply(state, tables, action):
+    """Play a legal action. Returns True if the set has ended and another follows: its restock is then due."""
+    other = action - tables.num_sites
+    if other < BUY:
+        move(state, tables, action)
+    elif other == BUY:
+        buy(state, tables)
+    elif other < BUILD:
+        sell(state, tables, other - SELL)
+    elif other < TAKE:
+        build(state, tables, other - BUILD)
+    elif other < CONSOLIDATE:
+        take(state, other - TAKE)
+    elif other == CONSOLIDATE:
+        consolidate(state, tables)
+    else:
+        state.actions_left = 0
+    if state.actions_left == 0 and state.take_pending == 0:
+        return end_turn(state, tables)
+    return False
+
+
+@kernel
+def move(state, tables, site):
+    """Go to an adjacent site; an opponent whose palace stands there takes the toll from the bank."""
+    player = state.current_player
+    state.position[player] = site
+    state.actions_left -= tables.enter_cost[site]
+    owner = state.palace[site] - 1
+    if owner >= 0 and owner != player:
+        state.rupees[owner] += tables.toll
+
+
+@kernel
+def buy(state, tables):
+    """Load a bale of the post's colour, at the price of the market it lies in."""
+    player = state.current_player
+    colour = state.post[state.position[player]] - 1
+    market = market_of(state, colour)
+    state.market[market, colour] -= 1
+    state.basket[player, colour] += 1
+    state.rupees[player] -= tables.market_rupees[market]
+    state.actions_left -= tables.market_actions[market]
+    state.buys += 1
+
+
+@kernel
+def sell(state, tables, colour):
+    """Sell a bale: rupees and Client tokens by its place and colour, then the cube sinks, then the City token."""
+    player = state.current_player
+    city = tables.city_of_site[state.position[player]]
+    place = place_in_column(state, city, colour)
+    state.actions_left -= tables.sell_cost
+    state.basket[player, colour] -= 1
+    state.rupees[player] += tables.sale_rupees[place] + tables.colour_rupees[colour]
+    gain_clients(state, player, tables.sale_clients[place] + tables.colour_clients[colour])
+    for above in range(place, COLUMN_HEIGHT - 1):
+        state.demand[city, above] = state.demand[city, above + 1]
+    state.demand[city, COLUMN_HEIGHT - 1] = colour
+    if state.city_tokens[player, city] == 0 and state.city_piles[city] > 0:
+        state.city_piles[city] -= 1
+        state.city_tokens[player, city] = 1
+
+
+@kernel
+def gain_clients(state, player, due):
+    """Take Client tokens from the bank: those due, or those left if fewer (RULES 4, "Bank")."""
+    if state.client_supply != NO_LIMIT:
+        due = min(due, np.int64(state.client_supply))
+        state.client_supply -= due
+    state.clients[player] += due
+
+
+@kernel
+def build(state, tables, colour):
+    """Spend a bale for a palace on this site, and take the site's palace token if there is one."""
+    player = state.current_player
+    site = state.position[player]
+    state.actions_left -= tables.build_cost
+    state.basket[player, colour] -= 1
+    state.palaces_left[player] -= 1
+    state.palace[site] = player + 1
+    token = state.palace_token[site] - 1
+    state.palace_token[site] = 0
+    if token == TOKEN_CLIENT:
+        state.client_palace_tokens[player] += 1
+    elif token == TOKEN_CITY:
+        state.city_palace_tokens[player] += 1
+    elif token == TOKEN_RUPEES:
+        state.rupees[player] += tables.palace_token_rupees
+    elif token == TOKEN_BALE and leftmost_market(state) != NO_MARKET:
+        state.take_pending = 1
+
+
+@kernel
+def take(state, colour):
+    """Load the bale that a `bale` token gives, from the leftmost market that holds any."""
+    market = leftmost_market(state)
+    state.market[market, colour] -= 1
+    state.basket[state.current_player, colour] += 1
+    state.take_pending = 0
+
+
+@kernel
+def consolidate(state, tables):
+    """Spend the whole turn for a rupee."""
+    state.rupees[state.current_player] += tables.consolidate_rupees
+    state.actions_left = 0
+
+
+# --- Course (RULES 3) ---
+
+
+@kernel
+def begin_turn(state, tables, player):
+    """Give `player` a fresh turn."""
+    state.current_player = player
+    state.actions_left = tables.actions_per_turn
+    state.buys = 0
+
+
+@kernel
+def begin_set(state, tables):
+    """Open set number `state.set`: its first player is to act, its restock is still due."""
+    first = np.int64(state.set) % tables.num_players if tables.rotate_first_player else 0
+    state.first_player = first
+    state.turn = 0
+    begin_turn(state, tables, first)
+
+
+@kernel
+def end_turn(state, tables):
+    """Pass the turn clockwise; close the game turn, the set and the game where due. True if a restock is due."""
+    following = (state.current_player + 1) % tables.num_players
+    if following != state.first_player:
+        begin_turn(state, tables, following)
+        return False
+    state.turn += 1
+    if state.turn < tables.turns_per_set:
+        begin_turn(state, tables, following)
+        return False
+    return end_set(state, tables)
+
+
+@kernel
+def end_set(state, tables):
+    """Return the markets' bales to the bag and open the next set, or end the game. True if a restock is due."""
+    state.market[:] = 0
+    state.set += 1
+    if state.set < tables.sets:
+        begin_set(state, tables)
+        return True
+    state.turn = 0
+    state.buys = 0
+    state.actions_left = 0
+    state.current_player = NOBODY
+    return False
+
+
+# --- End of the game (RULES 5) ---
+
+
+@kernel
+def client_total(state, player):
+    """Client tokens and palace tokens that count as such."""
+    return state.clients[player] + state.client_palace_tokens[player]
+
+
+@kernel
+def empire_total(state, tables, player):
+    """Palaces built and Clients."""
+    return tables.palaces - state.palaces_left[player] + client_total(state, player)
+
+
+@kernel
+def city_total(state, player):
+    """City tokens and palace tokens that count as such."""
+    total = np.int64(state.city_palace_tokens[player])
+    for city in range(NUM_CITIES):
+        total += state.city_tokens[player, city]
+    return total
+
+
+@kernel
+def majority_award(state, tables, player):
+    """Rupees for the player's empire rank: tied players share the sum of their ranks, each share rounded down."""
+    mine = empire_total(state, tables, player)
+    better = 0
+    tied = 0
+    for seat in range(tables.num_players):
+        other = empire_total(state, tables, seat)
+        better += other > mine
+        tied += other == mine
+    total = 0
+    for rank in range(better, better + tied):
+        total += tables.majority[rank]
+    return total // tied
+
+
+@kernel
+def fame_award(state, tables, player):
+    """Rupees for the player's City tokens."""
+    return tables.fame[city_total(state, player)]
+
+
+@kernel
+def final_rupees(state, tables, player):
+    """Rupees in hand and both awards, as if the game ended now."""
+    return state.rupees[player] + majority_award(state, tables, player) + fame_award(state, tables, player)
+
+
+@kernel
+def settle(state, tables, result):
+    """Overwrite `result` with the outcome as if the game ended now (RULES 5): most rupees, then most Clients, then shared."""
+    winners = 0
+    for player in range(tables.num_players):
+        result.rupees[player] = state.rupees[player]
+        result.clients[player] = client_total(state, player)
+        result.empire[player] = empire_total(state, tables, player)
+        result.majority[player] = majority_award(state, tables, player)
+        result.city_tokens[player] = city_total(state, player)
+        result.fame[player] = fame_award(state, tables, player)
+        result.final[player] = final_rupees(state, tables, player)
+    for player in range(tables.num_players):
+        beaten = False
+        for other in range(tables.num_players):
+            richer = result.final[other] > result.final[player]
+            level = result.final[other] == result.final[player]
+            beaten = beaten or richer or (level and result.clients[other] > result.clients[player])
+        result.winners[player] = not beaten
+        winners += not beaten
+    for player in range(tables.num_players):
+        result.win_share[player] = 1.0 / winners if result.winners[player] else 0.0

@@ -1,0 +1,421 @@
+"""`Game`: the one object people use. One variant on one board, for any number of games at once.
+
+It checks what it is given, hands arrays to the kernels of `batch.py` and `observe.py`, and holds no rule and no game of its own:
+states are the caller's. One game is a batch of one.
+"""
+
+import math
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_env import batch, observe
+from bombay_env.actions import action_names
+from bombay_env.board import Board, SiteKind
+from bombay_env.observe import FeatureLayout
+from bombay_env.rules import (
+    COLOUR_NAMES,
+    NUM_COLOURS,
+    NUM_POSTS,
+    TOKEN_NAMES,
+    Rules,
+)
+from bombay_env.state import NOBODY, bag, new_records, result_dtype, state_dtype
+from bombay_env.tables import make_tables
+
+MAX_SEED: Final = 2**64 - 1
+SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
+
+States = Any  # (batch,) of `Game.state_dtype`, a recarray or a plain structured array
+
+
+class IllegalActionError(ValueError):
+    """An action that the rules do not allow; nothing was changed. `lanes` are the offending indices of the batch."""
+
+    def __init__(self, message: str, lanes: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.lanes = tuple(lanes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.lanes)
+
+
+class Game:
+    """The rules of one variant on one board, over arrays of states.
+
+    Args:
+        rules: the numbers; `Rules.official(4)` unless given.
+        board: the map; the packaged board unless given.
+
+    Two games with equal rules and boards are interchangeable: they compare equal, and pickling or copying keeps them so.
+    """
+
+    def __init__(self, rules: Rules | None = None, board: Board | None = None) -> None:
+        if rules is not None and not isinstance(rules, Rules):
+            raise ValueError(f"rules must be a Rules, such as Rules.official(4), not {type(rules).__name__}")
+        if board is not None and not isinstance(board, Board):
+            raise ValueError(f"board must be a Board, such as Board.load(), not {type(board).__name__}")
+        self.rules = rules if rules is not None else Rules.official(4)
+        self.board = board if board is not None else Board.load()
+        self.tables = make_tables(self.rules, self.board)
+        self.state_dtype = state_dtype(self.board.num_sites)
+        self.feature_layout = FeatureLayout(self.board.num_sites)
+        self.action_names = action_names(self.board)
+        self.num_actions = len(self.action_names)
+        self.num_features = self.feature_layout.num_features
+
+    def __repr__(self) -> str:
+        return f"Game({self.rules.num_players} players, board {self.board.name!r}, rules {self.rules.digest[:8]})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Game) and (self.rules, self.board) == (other.rules, other.board)
+
+    def __hash__(self) -> int:
+        return hash((self.rules, self.board))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rules, self.board)
+
+    @property
+    def num_players(self) -> int:
+        """Seats of this variant."""
+        return self.rules.num_players
+
+    # --- actions ---
+
+    @cached_property
+    def _action_numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.action_names)}
+
+    def action_name(self, action: int) -> str:
+        """The name of an action number (RULES 7). Raises ValueError if there is no such action."""
+        number = _whole(action, "action")
+        if not 0 <= number < self.num_actions:
+            raise ValueError(f"action is {number}; it must be from 0 to {self.num_actions - 1}")
+        return self.action_names[number]
+
+    def action_index(self, name: str) -> int:
+        """The number of an action's name (RULES 7). Raises ValueError if there is no such action."""
+        if not isinstance(name, str) or name not in self._action_numbers:
+            raise ValueError(f"no action is named {name!r}; names are such as {self.action_names[0]}, buy and end_turn")
+        return self._action_numbers[name]
+
+    # --- new games ---
+
+    def new_states(
+        self,
+        seeds: Any,
+        setup: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        restocks: Any = None,
+    ) -> np.recarray[Any, Any]:
+        """Deal a game for each seed, the first restock included (RULES 2 and 3).
+
+        Args:
+            seeds: (batch,) integers in 0…2**64−1, a list or an array.
+            setup: what chance is to give instead of drawing, as RULES 8 writes it: any of `demand`, `posts` and
+                `palace_tokens`; one for all games or one for each. Parts left out are drawn from the seed.
+            restocks: (batch, 4) bales by colour that the first restock is to draw; drawn from the seed unless given.
+
+        Returns:
+            (batch,) records of `state_dtype`.
+
+        Raises:
+            ValueError: a seed is out of range, or chance could not deal what is given.
+        """
+        keys = _seeds(seeds)
+        states = new_records(len(keys), self.state_dtype)
+        batch.deal_all(states, self.tables, keys)
+        if setup is not None:
+            self._force_setups(states, setup)
+        if restocks is not None:
+            forced = self._restocks(restocks, len(states))
+            for lane, drawn in enumerate(forced):
+                self._check_restock(drawn, np.array(self.rules.bales), f"restocks[{lane}]")
+            batch.force_restocks(states, forced)
+        return states
+
+    def _force_setups(self, states: np.ndarray, setup: Any) -> None:
+        setups = [setup] * len(states) if isinstance(setup, Mapping) else list(setup)
+        if len(setups) != len(states):
+            raise ValueError(f"setup has {len(setups)} entries for {len(states)} games; give one, or one for each")
+        for state, given in zip(states, setups, strict=True):
+            self._force_setup(state, given)
+
+    def _force_setup(self, state: Any, setup: Any) -> None:
+        if not isinstance(setup, Mapping) or not set(setup) <= set(SETUP_KEYS):
+            raise ValueError(f"setup must be an object with keys among {', '.join(SETUP_KEYS)}, not {setup!r}")
+        if "demand" in setup:
+            self._force_demand(state, setup["demand"])
+        if "posts" in setup:
+            each, count = (2, NUM_POSTS) if self.rules.outer_posts else (1, NUM_POSTS // 2)
+            self._force_tokens(
+                state["post"], setup["posts"], "posts", self.tables.post_sites[:count], COLOUR_NAMES, [each] * 4
+            )
+        if "palace_tokens" in setup:
+            counts = list(self.rules.palace_tokens)
+            sites = self.tables.palace_sites
+            self._force_tokens(
+                state["palace_token"], setup["palace_tokens"], "palace_tokens", sites, TOKEN_NAMES, counts
+            )
+
+    def _force_demand(self, state: Any, demand: Any) -> None:
+        cities = [self.board.sites[site].name for site in self.tables.city_sites]
+        if not isinstance(demand, Mapping) or set(demand) != set(cities):
+            raise ValueError(f"setup demand must name exactly the cities {', '.join(cities)}, not {demand!r}")
+        columns = [tuple(demand[city]) if isinstance(demand[city], (list, tuple)) else demand[city] for city in cities]
+        if sorted(map(str, columns)) != sorted(map(str, self.rules.demand_columns)):
+            raise ValueError(
+                f"setup demand is {columns}; it must be an arrangement of {list(self.rules.demand_columns)}"
+            )
+        state["demand"] = [[COLOUR_NAMES.index(colour) for colour in column] for column in columns]
+
+    def _force_tokens(
+        self, field: np.ndarray, given: Any, key: str, sites: np.ndarray, names: tuple[str, ...], counts: list[int]
+    ) -> None:
+        allowed = [self.board.sites[site].name for site in sites]
+        if not isinstance(given, Mapping) or set(given) != set(allowed):
+            raise ValueError(f"setup {key} must name exactly the sites {', '.join(allowed)}, not {given!r}")
+        wanted = dict(zip(names, counts, strict=True))
+        found = list(given.values())
+        if any(found.count(name) != count for name, count in wanted.items()):
+            raise ValueError(f"setup {key} is {found}; the counts must be {wanted}")
+        for name, token in given.items():
+            field[self.board.site_index(name)] = 1 + names.index(token)
+
+    # --- playing ---
+
+    def legal_actions(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
+        """Which actions each current player may take, (batch, num_actions) bool; all False once over (RULES 4 and 7)."""
+        records = self._states(states)
+        masks = _out(out, (len(records), self.num_actions), np.bool_)
+        batch.legal_all(records, self.tables, masks)
+        return masks
+
+    def step(self, states: States, actions: Any, restocks: Any = None) -> None:
+        """Play one action in each game, in place. Games already over are left as they are.
+
+        Args:
+            states: (batch,) records, changed in place.
+            actions: (batch,) integers.
+            restocks: (batch, 4) bales by colour, the draws to use in lanes whose set ends with this step (RULES 3); rows of
+                other lanes are not looked at. Drawn from each state's seed unless given.
+
+        Raises:
+            IllegalActionError: with `.lanes`; nothing has changed.
+            ValueError: shapes or types differ, or a restock could not be drawn; nothing has changed.
+        """
+        records = self._states(states)
+        if not states.flags.writeable:
+            raise ValueError("states are read-only; step changes them in place, so pass a copy")
+        chosen = self._actions(actions, len(records))
+        self._check_legal(records, chosen)
+        if restocks is None:
+            batch.step_all(records, self.tables, chosen)
+        else:
+            self._step_forced(records, chosen, self._restocks(restocks, len(records)))
+        if not np.shares_memory(records, states):
+            states[...] = records
+
+    def _step_forced(self, records: np.ndarray, actions: np.ndarray, restocks: np.ndarray) -> None:
+        after, due = records.copy(), np.zeros(len(records), np.bool_)
+        batch.apply_all(after, self.tables, actions, due)
+        for lane in np.flatnonzero(due):
+            self._check_restock(restocks[lane], bag(after[lane], self.rules), f"restocks[{lane}]")
+        restocked = after[due]
+        batch.force_restocks(restocked, restocks[due])
+        after[due] = restocked
+        records[...] = after
+
+    def _check_legal(self, records: np.ndarray, actions: np.ndarray) -> None:
+        count, illegal = batch.first_illegal(records, self.tables, actions)
+        if not count:
+            return
+        lanes = np.flatnonzero(illegal)
+        lane = int(lanes[0])
+        number = int(actions[lane])
+        name = f"{number} ({self.action_names[number]})" if 0 <= number < self.num_actions else f"{number}"
+        legal = [self.action_names[a] for a in np.flatnonzero(self.legal_actions(records[lane : lane + 1])[0])]
+        more = f"; {count - 1} more lanes are illegal too" if count > 1 else ""
+        raise IllegalActionError(
+            f"lane {lane}: action {name} is illegal for seat {records[lane]['current_player']}; "
+            f"legal are {', '.join(legal)}{more}",
+            lanes.tolist(),
+        )
+
+    def current_player(self, states: States) -> np.ndarray:
+        """The seat to act in each game, (batch,) int8; −1 once over."""
+        return np.array(self._states(states)["current_player"])
+
+    def is_terminal(self, states: States) -> np.ndarray:
+        """Which games are over, (batch,) bool."""
+        return self.current_player(states) == NOBODY  # type: ignore[no-any-return]
+
+    def results(self, states: States) -> np.recarray[Any, Any]:
+        """The outcome of each game, (batch,) of RULES 8's result fields, each (n,); zeros while a game runs (RULES 5)."""
+        return self._settle(states, provisional=False)
+
+    def provisional_results(self, states: States) -> np.recarray[Any, Any]:
+        """The outcome of each game as if it ended now, in the form of `results`."""
+        return self._settle(states, provisional=True)
+
+    def _settle(self, states: States, provisional: bool) -> np.recarray[Any, Any]:
+        records = self._states(states)
+        results = new_records(len(records), result_dtype(self.num_players))
+        kernel_view = results.view(result_dtype(self.num_players, np.int8))
+        batch.settle_all(records, self.tables, provisional, kernel_view)
+        return results
+
+    # --- seeing ---
+
+    def observe(
+        self, states: States, seats: Any = None, screened: bool = False, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """What a seat sees of each game, (batch, num_features) float32, laid out as `feature_layout` says (RULES 6).
+
+        Args:
+            states: (batch,) records, unchanged.
+            seats: (batch,) integers below `num_players`, or one for all; each mover's view unless given, seat 0's once over.
+            screened: leave out what opponents keep behind their screens.
+            out: (batch, num_features) float32, C-contiguous, overwritten and returned.
+        """
+        records = self._states(states)
+        if seats is None:
+            viewers = np.maximum(records["current_player"], 0).astype(np.int64)
+        else:
+            viewers = self._seats(seats, len(records))
+        features = _out(out, (len(records), self.num_features), np.float32)
+        views = features.view(self.feature_layout.dtype).view(np.recarray).reshape(len(records))
+        observe.observe_all(records, self.tables, viewers, bool(screened), views)
+        return features
+
+    def scrub(self, states: States, seeds: Any) -> np.recarray[Any, Any]:
+        """Copies of the states with other seeds, (batch,): what may be given to a player, who must not look into the bag."""
+        records = self._states(states).copy()
+        keys = _seeds(seeds)
+        if len(keys) != len(records):
+            raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
+        records["seed"] = keys
+        return records
+
+    def restock_outcomes(self, state: States) -> tuple[np.ndarray, np.ndarray]:
+        """Every draw that the next restock could give if the current set ended now, and its probability (RULES 3).
+
+        Args:
+            state: one state, a record or a (1,) array.
+
+        Returns:
+            Draws (k, 4) int64 by colour, in ascending order, and their probabilities (k,) float64, each the nearest float to
+            the exact ratio of counts. Both are empty if no restock follows.
+        """
+        record = self._one(state)
+        if record["current_player"] == NOBODY or record["set"] + 1 >= self.rules.sets:
+            return np.zeros((0, NUM_COLOURS), np.int64), np.zeros(0)
+        held = (np.array(self.rules.bales) - record["basket"].sum(axis=0)).tolist()
+        count = min(self.rules.restock_draw, sum(held))
+        draws = list(_draws(held, count))
+        ways = math.comb(sum(held), count)
+        chances = [math.prod(math.comb(*pair) for pair in zip(held, draw, strict=True)) / ways for draw in draws]
+        return np.array(draws, np.int64), np.array(chances)
+
+    # --- checks ---
+
+    def _states(self, states: States) -> np.ndarray:
+        """`states` as a C-contiguous recarray, the same memory where possible."""
+        if not isinstance(states, np.ndarray) or states.dtype != self.state_dtype:
+            found = f"{states.dtype}" if isinstance(states, np.ndarray) else type(states).__name__
+            raise ValueError(f"states must be an array of this game's state_dtype, not {found[:80]}")
+        if states.ndim != 1:
+            raise ValueError(f"states must have shape (batch,), not {states.shape}")
+        if (states["num_players"] != self.num_players).any():
+            found = sorted(set(states["num_players"].tolist()))
+            raise ValueError(f"states are of games for {found} players; this game is for {self.num_players}")
+        return np.ascontiguousarray(states).view(np.recarray)
+
+    def _one(self, state: States) -> Any:
+        """One state given as a record, a 0-d or a (1,) array, as a record."""
+        if isinstance(state, np.void):
+            state = np.array(state, self.state_dtype)
+        states = self._states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
+        if len(states) != 1:
+            raise ValueError(f"one state is wanted, not {len(states)}")
+        return states[0]
+
+    def _actions(self, actions: Any, count: int) -> np.ndarray:
+        numbers = np.asarray(actions)
+        if numbers.dtype.kind not in "iu" or numbers.shape != (count,):
+            raise ValueError(
+                f"actions must be integers of shape ({count},), not {numbers.dtype} of shape {numbers.shape}"
+            )
+        if numbers.dtype.kind == "u":
+            numbers = np.minimum(numbers, np.iinfo(np.int64).max)  # far out of range either way
+        return np.ascontiguousarray(numbers, np.int64)
+
+    def _seats(self, seats: Any, count: int) -> np.ndarray:
+        numbers = np.asarray(seats)
+        if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (count,)):
+            raise ValueError(f"seats must be an integer, or integers of shape ({count},), not {seats!r}"[:200])
+        if numbers.size and not (0 <= numbers.min() and numbers.max() < self.num_players):
+            raise ValueError(f"seats must be from 0 to {self.num_players - 1}")
+        return np.ascontiguousarray(np.broadcast_to(numbers, count), np.int64)
+
+    def _restocks(self, restocks: Any, count: int) -> np.ndarray:
+        draws = np.asarray(restocks)
+        if draws.dtype.kind not in "iu" or draws.shape != (count, NUM_COLOURS):
+            raise ValueError(
+                f"restocks must be integers of shape ({count}, {NUM_COLOURS}), not {draws.dtype} of shape {draws.shape}"
+            )
+        return np.ascontiguousarray(draws, np.int64)
+
+    def _check_restock(self, drawn: np.ndarray, held: np.ndarray, what: str) -> None:
+        wanted = min(self.rules.restock_draw, int(held.sum()))
+        if (drawn < 0).any() or (drawn > held).any() or drawn.sum() != wanted:
+            raise ValueError(
+                f"{what} is {drawn.tolist()}; it must be {wanted} bales in all, with at most {held.tolist()} by colour"
+            )
+
+
+def _draws(held: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
+    """All ways to take `count` from piles of `held`, in ascending order."""
+    if not held:
+        if count == 0:
+            yield ()
+        return
+    for first in range(max(0, count - sum(held[1:])), min(held[0], count) + 1):
+        for rest in _draws(held[1:], count - first):
+            yield (first, *rest)
+
+
+def _whole(value: Any, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number") from None
+
+
+def _seeds(seeds: Any) -> np.ndarray:
+    """Seeds as (batch,) uint64. Python integers are taken one by one: NumPy would make floats of large ones."""
+    if isinstance(seeds, np.ndarray):
+        if seeds.ndim != 1 or seeds.dtype.kind not in "iu":
+            raise ValueError(f"seeds must be integers of shape (batch,), not {seeds.dtype} of shape {seeds.shape}")
+        if seeds.size and seeds.min() < 0:
+            raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {seeds.min()} is not")
+        return np.ascontiguousarray(seeds, np.uint64)
+    if not isinstance(seeds, (list, tuple, range)):
+        raise ValueError(f"seeds must be a list or an array of integers from 0 to {MAX_SEED}, not {seeds!r}")
+    numbers = [_whole(seed, "seed") for seed in seeds]
+    for number in numbers:
+        if not 0 <= number <= MAX_SEED:
+            raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {number} is not")
+    return np.array(numbers, np.uint64)
+
+
+def _out(out: np.ndarray | None, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    if out is None:
+        return np.empty(shape, dtype)
+    fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == dtype
+    if not fits or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(f"out must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")
+    return out

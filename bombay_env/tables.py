@@ -1,0 +1,139 @@
+"""`Rules` and `Board` as one read-only record for the kernels.
+
+Kernels get the tables as an argument, so a variant or another board with as many sites compiles nothing anew. Everything here
+is copied or derived from `rules.py` and `board.py`; no number of the game is written in this module. `state.py` has the other
+record, the one that changes.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_env.board import Board, SiteKind
+from bombay_env.rules import (
+    COLOUR_NAMES,
+    COLUMN_HEIGHT,
+    MAX_CITY_TOKENS,
+    MAX_PLAYERS,
+    NUM_CITIES,
+    NUM_COLOURS,
+    NUM_MARKETS,
+    NUM_PALACE_TOKENS,
+    NUM_POSTS,
+    PalaceToken,
+    Rules,
+)
+
+NO_LIMIT: Final = -1  # `client_supply` where the bank never runs out
+NOT_A_CITY: Final = -1
+HILLS: Final = (SiteKind.START_HILL, SiteKind.HILL)
+
+
+def tables_dtype(num_sites: int) -> np.dtype[Any]:
+    """The dtype of the tables of a board with `num_sites` sites."""
+    return np.dtype(
+        [
+            ("num_players", np.int32),
+            ("num_sites", np.int32),
+            # Rules, under their own names
+            ("sets", np.int32),
+            ("turns_per_set", np.int32),
+            ("rotate_first_player", np.int32),
+            ("actions_per_turn", np.int32),
+            ("starting_rupees", np.int32, (MAX_PLAYERS,)),
+            ("bales", np.int32, (NUM_COLOURS,)),
+            ("restock_draw", np.int32),
+            ("basket", np.int32),
+            ("buys_per_turn", np.int32),
+            ("market_rupees", np.int32, (NUM_MARKETS,)),
+            ("market_actions", np.int32, (NUM_MARKETS,)),
+            ("sell_cost", np.int32),
+            ("build_cost", np.int32),
+            ("sale_rupees", np.int32, (COLUMN_HEIGHT,)),
+            ("sale_clients", np.int32, (COLUMN_HEIGHT,)),
+            ("colour_rupees", np.int32, (NUM_COLOURS,)),
+            ("colour_clients", np.int32, (NUM_COLOURS,)),
+            ("palaces", np.int32),
+            ("toll", np.int32),
+            ("consolidate_rupees", np.int32),
+            ("palace_tokens", np.int32, (len(PalaceToken),)),
+            ("palace_token_rupees", np.int32),
+            ("city_tokens", np.int32),
+            ("client_supply", np.int32),  # NO_LIMIT for None
+            ("majority", np.int32, (MAX_PLAYERS,)),  # zero beyond the last rank
+            ("fame", np.int32, (MAX_CITY_TOKENS + 1,)),  # the last number repeated
+            ("outer_posts", np.int32),
+            ("demand_columns", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),  # colours
+            # the board
+            ("start", np.int32),  # the site where every elephant begins
+            ("city_sites", np.int32, (NUM_CITIES,)),
+            ("post_sites", np.int32, (NUM_POSTS,)),  # inner posts, then outer posts
+            ("palace_sites", np.int32, (NUM_PALACE_TOKENS,)),
+            ("city_of_site", np.int32, (num_sites,)),  # index into city_sites, or NOT_A_CITY
+            ("enter_cost", np.int32, (num_sites,)),  # actions to move to the site
+            ("degree", np.int32, (num_sites,)),  # trails at the site
+            ("neighbours", np.int32, (num_sites, num_sites)),  # the first `degree` of each row, ascending
+            ("adjacent", np.int8, (num_sites, num_sites)),  # 1 where a trail joins them
+            ("distance", np.int32, (num_sites, num_sites)),  # fewest actions from row to column
+        ]
+    )
+
+
+def make_tables(rules: Rules, board: Board) -> np.record:
+    """The tables of `rules` on `board`, read-only."""
+    array = np.zeros(1, tables_dtype(board.num_sites)).view(np.recarray)
+    tables = array[0]
+    _fill_rules(tables, rules)
+    _fill_board(tables, rules, board)
+    array.setflags(write=False)
+    return array[0]  # type: ignore[no-any-return]
+
+
+def _fill_rules(tables: Any, rules: Rules) -> None:
+    for name, value in rules.to_dict().items():
+        if name not in (
+            "move_cost",
+            "hill_cost",
+            "client_supply",
+            "majority",
+            "starting_rupees",
+            "fame",
+            "demand_columns",
+        ):
+            tables[name] = value
+    tables.client_supply = NO_LIMIT if rules.client_supply is None else rules.client_supply
+    tables.starting_rupees[: rules.num_players] = rules.starting_rupees
+    tables.majority[: rules.num_players] = rules.majority
+    tables.fame[:] = rules.fame[-1]
+    tables.fame[: len(rules.fame)] = rules.fame
+    for city, column in enumerate(rules.demand_columns):
+        tables.demand_columns[city] = [COLOUR_NAMES.index(colour) for colour in column]
+
+
+def _fill_board(tables: Any, rules: Rules, board: Board) -> None:
+    tables.num_sites = board.num_sites
+    tables.start = board.sites_of(SiteKind.START_HILL)[0]
+    tables.city_sites[:] = board.sites_of(SiteKind.CITY)
+    tables.post_sites[:] = board.sites_of(SiteKind.INNER_POST) + board.sites_of(SiteKind.OUTER_POST)
+    tables.palace_sites[:] = board.sites_of(SiteKind.PALACE_SITE)
+    tables.city_of_site[:] = NOT_A_CITY
+    tables.city_of_site[tables.city_sites] = np.arange(NUM_CITIES)
+    tables.enter_cost[:] = [rules.hill_cost if site.kind in HILLS else rules.move_cost for site in board.sites]
+    for a, b in board.trails:
+        i, j = board.site_index(a), board.site_index(b)
+        tables.adjacent[i, j] = tables.adjacent[j, i] = 1
+    for site in range(board.num_sites):
+        neighbours = np.flatnonzero(tables.adjacent[site])
+        tables.degree[site] = len(neighbours)
+        tables.neighbours[site, : len(neighbours)] = neighbours
+    tables.distance[:] = distances(tables.adjacent, tables.enter_cost)
+
+
+def distances(adjacent: np.ndarray, enter_cost: np.ndarray) -> np.ndarray:
+    """Fewest actions from each site to each, (S, S) int64, by Floyd and Warshall: the graph is small and connected."""
+    far = int(enter_cost.sum()) + 1
+    distance = np.where(adjacent != 0, enter_cost.astype(np.int64)[None, :], far)
+    np.fill_diagonal(distance, 0)
+    for via in range(len(distance)):
+        distance = np.minimum(distance, distance[:, via, None] + distance[None, via, :])
+    return distance

@@ -1,0 +1,563 @@
+"""Boards: what RULES 9 refuses, the packaged board, round trips, and random boards."""
+
+import hashlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bombay_env import random_board as random_board_module
+from bombay_env.board import Board, BoardError, Site, SiteKind
+
+SEEDS = range(300)
+ENDS = (SiteKind.CITY, SiteKind.INNER_POST, SiteKind.OUTER_POST)
+
+
+def small_board():
+    """A valid board in object form: all sites in a ring, trail i joins sites i and i + 1.
+
+    A - D1 - D2 - D3 - D4 - E1 … E4 - F1 … F4 - G1 … G8 - A
+    """
+    kinds = ["start_hill"] + ["city"] * 4 + ["inner_post"] * 4 + ["outer_post"] * 4 + ["palace_site"] * 8
+    names = ["A"] + [f"{letter}{i}" for letter in "DEF" for i in (1, 2, 3, 4)] + [f"G{i}" for i in range(1, 9)]
+    sites = [{"name": n, "kind": k, "x": i, "y": i * i} for i, (n, k) in enumerate(zip(names, kinds, strict=True))]
+    return {
+        "name": "ring",
+        "sites": sites,
+        "trails": [[a, b] for a, b in zip(names, names[1:] + names[:1], strict=True)],
+    }
+
+
+def toml_of(data):
+    """Write a board in object form as TOML; JSON's texts, numbers and lists are TOML's."""
+    lines = [f"name = {json.dumps(data['name'])}", f"trails = {json.dumps(data['trails'])}"]
+    for site in data["sites"]:
+        lines += ["[[sites]]", *(f"{key} = {json.dumps(value)}" for key, value in site.items())]
+    return "\n".join(lines)
+
+
+def refusal(data, tmp_path):
+    """Return the error of `data` as an object and as a file, without the source that each starts with."""
+    with pytest.raises(BoardError) as from_object:
+        Board.from_dict(data)
+    file = tmp_path / "mine.toml"
+    file.write_text(toml_of(data), encoding="utf-8")
+    with pytest.raises(BoardError) as from_file:
+        Board.load(file)
+    what = str(from_object.value).removeprefix("board: ")
+    assert str(from_file.value) == f"{file}: {what}"
+    assert "\n" not in what
+    return what
+
+
+# What a valid board is, sentence by sentence (RULES 9).
+
+
+def test_the_ring_is_a_board():
+    board = Board.from_dict(small_board())
+    assert board.num_sites == 21
+    assert board.site_index("G8") == 20
+    assert board.sites_of(SiteKind.HILL) == ()
+
+
+@pytest.mark.parametrize("key", ["name", "sites", "trails"])
+def test_a_file_has_name_sites_and_trails(key):
+    data = small_board()
+    del data[key]
+    with pytest.raises(BoardError, match=f'^mine.toml: no "{key}"$'):
+        Board.from_dict(data, "mine.toml")
+
+
+@pytest.mark.parametrize("key", ["name", "kind", "x", "y"])
+def test_each_site_has_name_kind_x_and_y(key, tmp_path):
+    data = small_board()
+    del data["sites"][2][key]
+    assert refusal(data, tmp_path) == ("site 3: " if key == "name" else 'site 3 ("D2"): ') + f'no "{key}"'
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, -(10**400)])
+def test_x_and_y_are_finite(axis, value):
+    data = small_board()
+    data["sites"][1][axis] = value
+    with pytest.raises(BoardError, match=rf'^board: site 2 \("D1"\): {axis} must be finite$'):
+        Board.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name"), [(True, "bool"), ("3", "str"), ([], "list"), ({}, "dict"), (None, "NoneType")]
+)
+def test_x_and_y_are_numbers(value, type_name):
+    data = small_board()
+    data["sites"][1]["x"] = value
+    with pytest.raises(BoardError, match=rf'^board: site 2 \("D1"\): x must be a number, not {type_name}$'):
+        Board.from_dict(data)
+
+
+def test_at_most_64_sites(tmp_path):
+    data = small_board()
+    for i in range(64 - 21):
+        data["sites"].append({"name": f"H{i}", "kind": "open_site", "x": i, "y": 0})
+        data["trails"].append(["A", f"H{i}"])
+    assert Board.from_dict(data).num_sites == 64
+    data["sites"].append({"name": "one_more", "kind": "hill", "x": 0, "y": 0})
+    data["trails"].append(["A", "one_more"])
+    assert refusal(data, tmp_path) == "65 sites; at most 64 are allowed"
+
+
+def test_names_are_non_empty(tmp_path):
+    data = small_board()
+    data["sites"][4]["name"] = ""
+    assert refusal(data, tmp_path) == 'site 5 (""): name is empty'
+    assert refusal(small_board() | {"name": ""}, tmp_path) == "name is empty"
+
+
+def test_names_are_unique(tmp_path):
+    data = small_board()
+    data["sites"][6]["name"] = "D2"
+    assert refusal(data, tmp_path) == 'site 7 ("D2"): site 3 has the same name'
+
+
+@pytest.mark.parametrize("name", ["E 1", " ", "E:1", ":", "E\t1", "E\n1", "E\u00a01", "E\u20281", "E\x00"])
+def test_names_have_no_spaces_or_colons(name, tmp_path):
+    data = small_board()
+    data["sites"][5]["name"] = name
+    shown = json.dumps(name)
+    wrong = f"name {shown} has a space, a colon or an unprintable character in it"
+    assert refusal(data, tmp_path) == f"site 6 ({shown}): {wrong}"
+    assert refusal(small_board() | {"name": name}, tmp_path) == wrong
+
+
+@pytest.mark.parametrize("name", ["Bhopāl", "Бомбей", "孟买", "A-1_b.c/d"])
+def test_names_may_have_any_other_letters(name, tmp_path):
+    data = small_board()
+    data["sites"][20]["name"] = data["trails"][19][1] = data["trails"][20][0] = name
+    assert Board.from_dict(data).site_index(name) == 20
+
+
+def test_two_start_hills_are_refused(tmp_path):
+    data = small_board()
+    data["sites"].append({"name": "Z", "kind": "start_hill", "x": 0, "y": 0})
+    data["trails"].append(["A", "Z"])
+    assert refusal(data, tmp_path) == 'sites: 2 of kind start_hill ("A", "Z"); must be 1'
+
+
+def test_no_start_hill_is_refused(tmp_path):
+    data = small_board()
+    data["sites"][0]["kind"] = "hill"
+    assert refusal(data, tmp_path) == "sites: 0 of kind start_hill; must be 1"
+
+
+@pytest.mark.parametrize("kind", ["hill", "open_site"])
+def test_any_number_of_hills_and_open_sites(kind):
+    data = small_board()
+    for i in range(5):
+        data["sites"].append({"name": f"Z{i}", "kind": kind, "x": 0.5, "y": i})
+        data["trails"].append([f"Z{i}", "A"])
+        board = Board.from_dict(data)
+        assert board.sites_of(SiteKind[kind.upper()]) == tuple(range(21, 22 + i))
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "first"), [("city", 4, 1), ("inner_post", 4, 5), ("outer_post", 4, 9), ("palace_site", 8, 13)]
+)
+def test_exactly_4_cities_4_inner_posts_4_outer_posts_and_8_palace_sites(kind, count, first, tmp_path):
+    more, fewer = small_board(), small_board()
+    more["sites"].append({"name": "Z", "kind": kind, "x": 0, "y": 0})
+    more["trails"].append(["A", "Z"])
+    fewer["sites"][first]["kind"] = "open_site"
+    for data, wrong in ((more, count + 1), (fewer, count - 1)):
+        names = ", ".join(f'"{site["name"]}"' for site in data["sites"] if site["kind"] == kind)
+        assert refusal(data, tmp_path) == f"sites: {wrong} of kind {kind} ({names}); must be {count}"
+
+
+@pytest.mark.parametrize("kind", ["castle", "", "City", "CITY", "start hill"])
+def test_a_kind_is_one_of_the_seven(kind, tmp_path):
+    data = small_board()
+    data["sites"][1]["kind"] = kind
+    assert refusal(data, tmp_path) == (
+        f'site 2 ("D1"): unknown kind "{kind}"; the kinds are '
+        "start_hill, hill, city, inner_post, outer_post, palace_site, open_site"
+    )
+
+
+def test_trails_join_two_different_sites(tmp_path):
+    data = small_board()
+    data["trails"].append(["E3", "E3"])
+    assert refusal(data, tmp_path) == 'trail 22 ("E3", "E3"): joins a site to itself'
+
+
+@pytest.mark.parametrize("trail", [["D1", "Z9"], ["Z9", "D1"], ["Z9", "Z9"]])
+def test_trails_join_known_sites(trail, tmp_path):
+    data = small_board()
+    data["trails"][6] = trail
+    assert refusal(data, tmp_path) == f'trail 7 ("{trail[0]}", "{trail[1]}"): unknown site "Z9"'
+
+
+@pytest.mark.parametrize("trail", [["D1", "D2"], ["D2", "D1"]])
+def test_no_trail_is_listed_twice_in_either_direction(trail, tmp_path):
+    data = small_board()
+    data["trails"].append(trail)
+    assert refusal(data, tmp_path) == f'trail 22 ("{trail[0]}", "{trail[1]}"): already listed as trail 2'
+
+
+def test_the_graph_is_connected(tmp_path):
+    data = small_board()
+    data["sites"].append({"name": "Z", "kind": "open_site", "x": 0, "y": 0})
+    assert refusal(data, tmp_path) == 'site 22 ("Z"): cannot be reached from "A"'
+    del data["trails"][:]
+    assert refusal(data, tmp_path) == 'site 2 ("D1"): cannot be reached from "A"'
+
+
+def test_unknown_keys_are_refused(tmp_path):
+    data = small_board()
+    data["sites"][3]["z"] = 1
+    assert refusal(data, tmp_path) == 'site 4 ("D3"): unknown key "z"'
+    with pytest.raises(BoardError, match=r'^board: unknown key "author"$'):
+        Board.from_dict(small_board() | {"author": "me"})
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"name": 7}, "name must be a text, not int"),
+        ({"sites": "A"}, "sites must be a list, not str"),
+        ({"sites": {}}, "sites must be a list, not dict"),
+        ({"trails": None}, "trails must be a list, not NoneType"),
+        ({"sites": [7]}, "site 1: must be an object with name, kind, x, y, not int"),
+        ({"sites": [{"name": 1, "kind": "hill", "x": 0, "y": 0}]}, "site 1: name must be a text, not int"),
+        ({"sites": [{"name": "A", "kind": 1, "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a text, not int'),
+        ({"sites": [{"name": "A", "kind": [], "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a text, not list'),
+        ({"trails": [["A", "D1"], "AB"]}, "trail 2: must be a pair of site names"),
+        ({"trails": [["A"]]}, "trail 1: must be a pair of site names"),
+        ({"trails": [["A", "D1", "D2"]]}, "trail 1: must be a pair of site names"),
+        ({"trails": [["A", 1]]}, "trail 1: must be a pair of site names"),
+        ({"trails": [{"A": "D1"}]}, "trail 1: must be a pair of site names"),
+        ({7: 7}, "unknown key int"),
+        ({"sites": []}, "sites: 0 of kind start_hill; must be 1"),
+    ],
+)
+def test_anything_else_is_refused(change, wrong):
+    with pytest.raises(BoardError) as error:
+        Board.from_dict(small_board() | change, "mine.toml")
+    assert str(error.value) == f"mine.toml: {wrong}"
+
+
+@pytest.mark.parametrize("data", [None, 7, "board", [], [small_board()]])
+def test_what_is_no_object_is_refused(data):
+    with pytest.raises(BoardError, match=r"^board: must be an object with name, sites, trails, not "):
+        Board.from_dict(data)
+
+
+def test_long_texts_are_cut_in_messages(tmp_path):
+    data = small_board()
+    data["trails"][6] = ["D1", "Z" * 100_000]
+    assert refusal(data, tmp_path) == f'trail 7 ("D1", "{"Z" * 40}…"): unknown site "{"Z" * 40}…"'
+
+
+def test_boards_and_sites_made_directly_are_checked_too():
+    board = Board.from_dict(small_board())
+    with pytest.raises(BoardError, match=r'^trail 1 \("A", "Z9"\): unknown site "Z9"$'):
+        Board("mine", board.sites, (("A", "Z9"),))
+    with pytest.raises(BoardError, match=r"^sites must be a tuple of Site$"):
+        Board("mine", list(board.sites), board.trails)
+    with pytest.raises(BoardError, match=r"^trails must be a tuple"):
+        Board("mine", board.sites, list(board.trails))
+    with pytest.raises(BoardError, match=r"^x must be finite$"):
+        Site("A", SiteKind.HILL, math.nan, 0)
+    with pytest.raises(BoardError, match=r"^kind must be a SiteKind, not int$"):
+        Site("A", 1, 0, 0)
+
+
+# Files that are no board.
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        (b"name = ", "not TOML: Invalid value (at end of document)"),
+        (b'name = "\xff"', "not UTF-8: invalid start byte at byte 8"),
+        (b"x = " + b"[" * 100_000, "not TOML of a board: nested too deeply"),
+        (b"#" * 2_000_000, "larger than 1048576 bytes"),
+        (b"", 'no "name"'),
+        (b'{"name": "json"}', "not TOML: Invalid statement (at line 1, column 1)"),
+    ],
+)
+def test_a_file_that_is_not_toml_of_a_board_is_refused(content, wrong, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_bytes(content)
+    with pytest.raises(BoardError) as error:
+        Board.load(file)
+    assert str(error.value) == f"{file}: {wrong}"
+
+
+def test_numbers_too_long_to_read_are_refused(tmp_path):
+    file = tmp_path / "mine.toml"
+    for number in ("9" * 10_000, "0x" + "f" * 10_000, "1e999", "nan"):
+        file.write_text(toml_of(small_board()).replace("x = 3\n", f"x = {number}\n"))
+        with pytest.raises(BoardError, match="^" + re.escape(str(file))):
+            Board.load(str(file))
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    for path in (tmp_path / "none.toml", tmp_path, str(tmp_path / "nul\0.toml")):
+        with pytest.raises(BoardError) as error:
+            Board.load(path)
+        assert str(error.value).startswith(f"{path}: cannot be read: ")
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
+    max_leaves=20,
+)
+any_name = st.sampled_from(["A", "D1", "E1", "F4", "G8", "Z9"]) | json_like
+any_site = st.fixed_dictionaries(
+    {}, optional={"name": any_name, "kind": st.just("city") | json_like, "x": json_like, "y": json_like, "z": json_like}
+)
+
+
+@st.composite
+def damaged_boards(draw):
+    data = small_board()
+    for _ in range(draw(st.integers(1, 3))):
+        where = draw(st.sampled_from(["key", "site", "field", "trail", "end"]))
+        if where == "key":
+            data[draw(st.sampled_from(["name", "sites", "trails", "more"]))] = draw(json_like)
+            return data
+        if where == "site":
+            data["sites"][draw(st.integers(0, 20))] = draw(any_site | json_like)
+            return data
+        if where == "field":
+            key = draw(st.sampled_from(["name", "kind", "x", "y"]))
+            data["sites"][draw(st.integers(0, 20))][key] = draw(json_like)
+        elif where == "trail":
+            data["trails"][draw(st.integers(0, 20))] = draw(st.lists(any_name, max_size=3) | json_like)
+            return data
+        else:
+            data["trails"][draw(st.integers(0, 20))][draw(st.integers(0, 1))] = draw(any_name)
+    return data
+
+
+@settings(max_examples=500, deadline=None)
+@given(damaged_boards() | json_like)
+def test_any_data_gives_a_board_or_a_one_line_error(data):
+    try:
+        board = Board.from_dict(data, "fuzz")
+    except BoardError as error:
+        assert str(error).startswith("fuzz: ")
+        assert str(error).isprintable()
+    else:
+        assert Board.from_dict(board.to_dict()) == board
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
+def test_any_file_gives_a_one_line_error(tmp_path_factory, content):
+    file = tmp_path_factory.getbasetemp() / "fuzz.toml"
+    file.write_bytes(content)
+    with pytest.raises(BoardError, match="^" + re.escape(str(file))) as error:
+        Board.load(file)
+    assert len(str(error.value).splitlines()) == 1
+
+
+# The packaged board.
+
+
+def test_the_packaged_board_has_the_sites_of_the_rules():
+    board = Board.load()
+    assert board.name == "reconstruction"
+    assert board.is_packaged
+    assert board.num_sites == 24
+    assert [len(board.sites_of(kind)) for kind in SiteKind] == [1, 1, 4, 4, 4, 8, 2]
+    assert [board.sites[i].name for i in board.sites_of(SiteKind.CITY)] == ["Bombay", "Indore", "Nagpur", "Hyderabad"]
+    assert len(board.trails) == 39
+    assert board.site_index("A") == board.sites_of(SiteKind.START_HILL)[0] == 0
+
+
+def ends_joined(board):
+    """Return the trails between two sites where no palace can stand: posts and cities."""
+    ends = {board.sites[i].name for kind in ENDS for i in board.sites_of(kind)}
+    return [trail for trail in board.trails if ends.issuperset(trail)]
+
+
+def test_every_way_from_a_post_to_a_city_crosses_a_site_where_a_palace_can_stand():
+    assert ends_joined(Board.load()) == []
+
+
+def test_a_board_with_one_change_is_not_the_packaged_one():
+    data = Board.load().to_dict()
+    assert Board.from_dict(data).is_packaged
+    data["trails"].pop()
+    assert not Board.from_dict(data).is_packaged
+
+
+def test_an_unknown_site_is_named_with_its_board():
+    with pytest.raises(ValueError, match=r'^board "reconstruction" has no site "Z9"$'):
+        Board.load().site_index("Z9")
+
+
+def test_site_kinds_count_from_0_and_know_their_label():
+    assert [kind.label for kind in SiteKind] == [
+        "start_hill", "hill", "city", "inner_post", "outer_post", "palace_site", "open_site",
+    ]  # fmt: skip
+    assert [int(kind) for kind in SiteKind] == list(range(7))
+
+
+# Round trips.
+
+
+@pytest.mark.parametrize("board", [Board.load(), Board.random(1), Board.from_dict(small_board())], ids=lambda b: b.name)
+def test_a_board_survives_dict_json_and_toml(board, tmp_path):
+    data = board.to_dict()
+    file = tmp_path / "mine.toml"
+    file.write_text(toml_of(data))
+    for copy in (Board.from_dict(data), Board.from_dict(json.loads(json.dumps(data))), Board.load(file)):
+        assert copy == board
+        assert hash(copy) == hash(board)
+        assert json.dumps(copy.to_dict()) == json.dumps(data)
+
+
+def test_coordinates_are_floats():
+    assert all(type(site.x) is type(site.y) is float for site in Board.from_dict(small_board()).sites)
+
+
+# Random boards.
+
+
+@pytest.fixture(scope="module")
+def random_boards():
+    return [Board.random(seed) for seed in SEEDS]
+
+
+def segments_meet(a, b, c, d):
+    """Tell whether the closed segments ab and cd have a point in common, from the sides that their ends lie on."""
+
+    def side(p, q, r):
+        area = (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
+        return (area > 0) - (area < 0)
+
+    def within(p, q, r):
+        return min(p[0], q[0]) <= r[0] <= max(p[0], q[0]) and min(p[1], q[1]) <= r[1] <= max(p[1], q[1])
+
+    sides = side(a, b, c), side(a, b, d), side(c, d, a), side(c, d, b)
+    if sides[0] != sides[1] and sides[2] != sides[3]:
+        return True
+    touching = ((a, b, c), (a, b, d), (c, d, a), (c, d, b))
+    return any(s == 0 and within(*points) for s, points in zip(sides, touching, strict=True))
+
+
+def to_segment(a, b, p):
+    """Return the distance from p to the segment ab."""
+    length = math.dist(a, b)
+    t = max(0, min(1, ((p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1])) / length**2))
+    return math.dist(p, (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])))
+
+
+def test_the_planarity_check_sees_crossings():
+    assert segments_meet((0, 0), (2, 2), (0, 2), (2, 0))
+    assert segments_meet((0, 0), (2, 0), (1, 0), (3, 0))
+    assert segments_meet((0, 0), (2, 0), (1, 0), (1, 5))
+    assert not segments_meet((0, 0), (2, 0), (3, 0), (4, 0))
+    assert not segments_meet((0, 0), (2, 0), (0, 1), (2, 1))
+
+
+def test_random_boards_have_the_sites_of_the_packaged_one(random_boards):
+    sites = [(site.name, site.kind) for site in Board.load().sites]
+    for seed, board in enumerate(random_boards):
+        assert board.name == f"random-{seed}"
+        assert [(site.name, site.kind) for site in board.sites] == sites
+        assert 37 <= len(board.trails) <= 41
+        assert not board.is_packaged
+
+
+def test_random_boards_are_planar_with_room_round_every_site(random_boards):
+    for board in random_boards:
+        places = {site.name: (site.x, site.y) for site in board.sites}
+        assert all(0 <= z <= 100 and round(z, 1) == z for place in places.values() for z in place)
+        assert min(math.dist(p, q) for p, q in combinations(places.values(), 2)) >= 14
+        for a, b in board.trails:
+            assert min(to_segment(places[a], places[b], places[c]) for c in places if c not in (a, b)) > 7.9
+        for one, other in combinations(board.trails, 2):
+            if not set(one) & set(other):
+                assert not segments_meet(*(places[name] for name in one + other)), (board.name, one, other)
+
+
+def test_random_boards_have_a_palace_able_site_on_every_way_from_a_post_to_a_city(random_boards):
+    assert all(ends_joined(board) == [] for board in random_boards)
+
+
+def test_random_boards_have_two_trails_a_site_and_three_at_a_with_a_post_beside_it(random_boards):
+    for board in random_boards:
+        degrees = Counter(name for trail in board.trails for name in trail)
+        assert min(degrees[site.name] for site in board.sites) >= 2
+        assert degrees["A"] >= 3
+        assert any("A" in trail and (trail[0] + trail[1]).replace("A", "")[0] == "E" for trail in board.trails)
+
+
+def test_random_boards_have_a_in_the_middle_and_outer_posts_further_out_than_inner_ones(random_boards):
+    def mean_distance(board, kind):
+        sites = board.sites_of(kind)
+        return sum(math.dist((board.sites[i].x, board.sites[i].y), (50, 50)) for i in sites) / len(sites)
+
+    for board in random_boards:
+        assert mean_distance(board, SiteKind.START_HILL) < 20
+        assert mean_distance(board, SiteKind.INNER_POST) < mean_distance(board, SiteKind.OUTER_POST)
+
+
+def test_different_seeds_give_different_boards(random_boards):
+    assert len({(board.sites, board.trails) for board in random_boards}) == len(SEEDS)
+
+
+def test_a_seed_gives_the_same_board_in_another_process(random_boards):
+    program = (
+        "import json; from bombay_env.board import Board;"
+        "print(json.dumps([Board.random(seed).to_dict() for seed in range(20)]))"
+    )
+    here = Path(random_board_module.__file__).parent.parent
+    environment = os.environ | {"PYTHONHASHSEED": "12345"}
+    output = subprocess.run([sys.executable, "-c", program], cwd=here, env=environment, capture_output=True, check=True)
+    assert json.loads(output.stdout) == [board.to_dict() for board in random_boards[:20]]
+
+
+def test_the_board_of_a_seed_never_changes():
+    boards = [Board.random(seed).to_dict() for seed in (0, 1, 2, 2**64 - 1)]
+    assert boards[-1]["name"] == "random-18446744073709551615"
+    assert hashlib.sha256(json.dumps(boards).encode()).hexdigest()[:16] == "3ad0a191fde1cb0d"
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1", None, True])
+def test_a_seed_is_an_integer_of_64_bits(seed):
+    with pytest.raises(ValueError, match="seed"):
+        Board.random(seed)
+
+
+def test_the_board_of_seed_0_stands_in_where_all_attempts_fail(monkeypatch, random_boards):
+    attempts = []
+    scatter = random_board_module._scatter
+
+    def fail_at_first(rng):
+        attempts.append(rng)
+        return [] if len(attempts) <= random_board_module.MOST_ATTEMPTS else scatter(rng)
+
+    monkeypatch.setattr(random_board_module, "_scatter", fail_at_first)
+    assert Board.random(5).trails == random_boards[0].trails
+    assert Board.random(5).name == "random-5"
+
+
+@pytest.mark.perf
+def test_a_random_board_takes_less_than_50_ms():
+    start = time.perf_counter()
+    for seed in SEEDS:
+        Board.random(seed)
+    assert time.perf_counter() - start < 0.05 * len(SEEDS)

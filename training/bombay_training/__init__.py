@@ -1,0 +1,1 @@
+"""Learning, the arena and the `bombay` command."""

@@ -1,0 +1,295 @@
+"""Many games of Bombay side by side as one Stable-Baselines3 `VecEnv`, every seat of every game the learner's.
+
+In each step the player to move in each game acts, so one game's stream of decisions interleaves its seats; who moved and
+what *each* seat was paid is kept in the fields that `SeatRolloutBuffer` reads. It holds no rules: legality, chance and
+scoring are `Game`'s, the terminal reward is `bombay_env.rewards`'. Games are arrays of states, stepped together; there is
+no environment object a game and no second process. `ppo.py` is the next to read.
+
+    when             what happens
+    illegal action   `IllegalActionError` from `Game.step`, nothing changes
+    a game ends      its lane deals the next game in the same step: observation and mask are the new game's, `dones` is True,
+                     the info holds `terminal_observation` (seat 0's view) and `episode`
+    reset()          every lane deals; after `seed(s)` lane i gets seed s + i, else the next seed of its own stream
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from bombay_env.chance import EPISODE, random_word
+from bombay_env.game import Game
+from bombay_env.rewards import seat_rewards
+from bombay_training.seat_buffer import MAX_SEATS
+
+RewardKind = Literal["win", "rank", "margin"]
+ObservationMode = Literal["perfect_recall", "screened"]
+
+_SEEDS = 2**64
+
+
+class SeatVecEnv(VecEnv):
+    """The part of a seat-keeping `VecEnv` that is the same for every game: what Stable-Baselines3 asks by name.
+
+    A game fills in `reset`, `step_wait` (which sets the `last` fields), `action_masks` and `seat_views`.
+    """
+
+    render_mode = None
+    num_seats: np.ndarray  # (E,) seats at each table
+    last_seats: np.ndarray  # (E,) who moved in the last step
+    last_seat_rewards: np.ndarray  # (E, MAX_SEATS) float32, what it paid each seat
+    last_dones: np.ndarray  # (E,) bool, where it ended the game
+    actions: np.ndarray  # (E,) int64, for the step under way
+
+    @abstractmethod
+    def action_masks(self) -> np.ndarray:
+        """(E, A) bool: what each game's player to move may do; a fresh array."""
+
+    @abstractmethod
+    def seat_views(self) -> np.ndarray:
+        """(E, MAX_SEATS, F) float32: the present states as each seat sees them; zero beyond the table."""
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self.actions = np.asarray(actions, np.int64)
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        if method_name != "action_masks":
+            raise AttributeError(f"{type(self).__name__} has no method {method_name!r} for single games")
+        masks = self.action_masks()
+        return list(masks) if indices is None else [masks[lane] for lane in self._get_indices(indices)]
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        raise AttributeError(f"{type(self).__name__} has no attributes of single games to set")
+
+    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
+        return [False for _ in self._get_indices(indices)]
+
+    def close(self) -> None:
+        """Nothing to free: the games are arrays."""
+
+
+@dataclass
+class Tally:
+    """What the games that ended since it was last asked for came to."""
+
+    games: int = 0
+    decisions: int = 0  # in those games, from their first
+    rupees: float = 0.0  # sum over games of the seats' mean final rupees
+    winning_rupees: float = 0.0  # sum over games of the most final rupees
+    palaces_and_clients: float = 0.0  # sum over games of the seats' mean empire
+
+    def as_means(self) -> dict[str, float]:
+        """Figures a game; empty while none has ended."""
+        if not self.games:
+            return {}
+        return {
+            "game_decisions": self.decisions / self.games,
+            "final_rupees": self.rupees / self.games,
+            "winning_rupees": self.winning_rupees / self.games,
+            "empire": self.palaces_and_clients / self.games,
+        }
+
+
+class Tables:
+    """Neighbouring lanes that play one `Game`: their states and what their seats have been paid so far."""
+
+    def __init__(self, game: Game, lanes: slice, reward: RewardKind, shaping_weight: float, screened: bool) -> None:
+        self.game = game
+        self.lanes = lanes
+        self.reward = reward
+        self.shaping_weight = shaping_weight
+        self.screened = screened
+        self.size = lanes.stop - lanes.start
+        self.num_seats = game.rules.num_players
+        self.states = game.new_states([0] * self.size)
+        self.margins = np.zeros((self.size, self.num_seats), np.float32)  # paid out by shaping in the game so far
+
+    def deal(self, tables: np.ndarray, seeds: Sequence[int]) -> None:
+        """Start a new game at each of `tables` (indices within the group)."""
+        self.states[tables] = self.game.new_states(seeds)
+        self.margins[tables] = 0.0
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Play one decision at every table; ended games stay as they are until `deal`.
+
+        Returns:
+            movers (size,) seats, rewards (size, num_seats) float32 of that step, ended (size,) bool.
+        """
+        movers = self.game.current_player(self.states)
+        self.game.step(self.states, actions)
+        ended = self.game.is_terminal(self.states)
+        rewards = np.zeros((self.size, self.num_seats), np.float32)
+        if ended.any():
+            rewards[ended] = seat_rewards(self.game.results(self.states[ended]), self.reward)
+        if self.shaping_weight:
+            margins = seat_rewards(self.game.provisional_results(self.states), "margin")
+            rewards += self.shaping_weight * (margins - self.margins)
+            self.margins = margins
+        return movers, rewards, ended
+
+    def observe(self, out: np.ndarray) -> None:
+        """Write every mover's view into `out`, (size, F) float32."""
+        self.game.observe(self.states, screened=self.screened, out=out)
+
+    def views(self) -> np.ndarray:
+        """(size, num_seats, F) float32: the states as each seat sees them."""
+        seats = [np.full(self.size, seat) for seat in range(self.num_seats)]
+        return np.stack([self.game.observe(self.states, seats=s, screened=self.screened) for s in seats], axis=1)
+
+
+class BombayVecEnv(SeatVecEnv):
+    """Self-play lanes over one or more `Game`s.
+
+    Args:
+        games: one for each kind of table, such as one for each number of players; their features and actions must agree.
+        num_envs: lanes in all, divided among the games as evenly as can be, the first games getting one more.
+        seed: of the first deals; see `reset` in the module's table.
+        reward: terminal reward of each seat, zero-sum over the table (`bombay_env.rewards`).
+        shaping_weight: each step also pays every seat this much times the change of its margin if the game ended now.
+            Over a game that sums to the weight times the final margin.
+        observation_mode: what a seat sees of the others' holdings.
+    Raises:
+        ValueError: no games, fewer lanes than games, or games that one net cannot serve.
+    """
+
+    def __init__(
+        self,
+        games: Sequence[Game],
+        num_envs: int,
+        seed: int,
+        reward: RewardKind = "win",
+        shaping_weight: float = 0.0,
+        observation_mode: ObservationMode = "perfect_recall",
+    ) -> None:
+        if not 1 <= len(games) <= num_envs:
+            raise ValueError(f"{num_envs} lanes cannot be shared by {len(games)} games: give at least one lane a game")
+        first = games[0]
+        for game in games[1:]:
+            for what in ("num_features", "num_actions"):
+                if getattr(game, what) != getattr(first, what):
+                    raise ValueError(
+                        f"one net cannot serve games with {what} {getattr(first, what)} and {getattr(game, what)}"
+                    )
+        bounds = [num_envs * i // len(games) for i in range(len(games) + 1)]
+        self.tables = [
+            Tables(game, slice(low, high), reward, shaping_weight, observation_mode == "screened")
+            for game, low, high in zip(games, bounds, bounds[1:], strict=False)
+        ]
+        self.num_features, self.num_actions = first.num_features, first.num_actions
+        self.num_seats = np.concatenate([np.full(group.size, group.num_seats) for group in self.tables])
+        super().__init__(
+            num_envs,
+            spaces.Box(-np.inf, np.inf, (self.num_features,), np.float32),
+            spaces.Discrete(self.num_actions),
+        )
+        self.tally = Tally()
+        self.seed(seed)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Make the next reset deal from seed + i in lane i; a random seed if None."""
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self.lane_seeds = [(seed + lane) % _SEEDS for lane in range(self.num_envs)]
+        self.deals = np.zeros(self.num_envs, np.int64)  # games dealt in each lane since then
+        return self.lane_seeds
+
+    def reset(self) -> np.ndarray:
+        """Deal a new game in every lane; (E, F) float32 movers' views."""
+        self.last_seats = np.zeros(self.num_envs, np.int64)
+        self.last_seat_rewards = np.zeros((self.num_envs, MAX_SEATS), np.float32)
+        self.last_dones = np.zeros(self.num_envs, bool)
+        self.game_returns = np.zeros((self.num_envs, MAX_SEATS), np.float64)
+        self.game_lengths = np.zeros(self.num_envs, np.int64)
+        self.start_time = time.monotonic()
+        for group in self.tables:
+            self._deal(group, np.arange(group.size))
+        return self._observe()
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play `self.actions`.
+
+        Returns:
+            (E, F) float32 views of the players to move now, (E,) float32 rewards of those who just moved, (E,) bool
+            where a game ended, and infos; all of them fresh objects.
+        """
+        movers = np.empty(self.num_envs, np.int64)
+        rewards = np.zeros((self.num_envs, MAX_SEATS), np.float32)
+        dones = np.empty(self.num_envs, bool)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for group in self.tables:
+            lanes = group.lanes
+            movers[lanes], rewards[lanes, : group.num_seats], dones[lanes] = group.step(self.actions[lanes])
+        self.game_returns += rewards
+        self.game_lengths += 1
+        for group in self.tables:
+            ended = np.flatnonzero(dones[group.lanes])
+            if ended.size:
+                self._finish(group, ended, infos)
+                self._deal(group, ended)
+        self.last_seats, self.last_seat_rewards, self.last_dones = movers, rewards, dones
+        return self._observe(), rewards[np.arange(self.num_envs), movers], dones.copy(), infos
+
+    def action_masks(self) -> np.ndarray:
+        masks = np.empty((self.num_envs, self.num_actions), bool)
+        for group in self.tables:
+            masks[group.lanes] = group.game.legal_actions(group.states)
+        return masks
+
+    def seat_views(self) -> np.ndarray:
+        views = np.zeros((self.num_envs, MAX_SEATS, self.num_features), np.float32)
+        for group in self.tables:
+            views[group.lanes, : group.num_seats] = group.views()
+        return views
+
+    def take_tally(self) -> Tally:
+        """What the games that ended since the last call came to."""
+        taken, self.tally = self.tally, Tally()
+        return taken
+
+    def _observe(self) -> np.ndarray:
+        observations = np.empty((self.num_envs, self.num_features), np.float32)
+        for group in self.tables:
+            group.observe(observations[group.lanes])
+        return observations
+
+    def _deal(self, group: Tables, tables: np.ndarray) -> None:
+        """Deal each of the group's `tables` its next game: the lane's own seed first, then the stream keyed by it."""
+        seeds = []
+        for lane in tables + group.lanes.start:
+            seed, dealt = self.lane_seeds[lane], self.deals[lane]
+            seeds.append(int(random_word(np.uint64(seed), EPISODE, np.uint64(dealt))) if dealt else seed)
+            self.deals[lane] += 1
+        group.deal(tables, seeds)
+
+    def _finish(self, group: Tables, tables: np.ndarray, infos: list[dict[str, Any]]) -> None:
+        """Book the games that ended at `tables` and describe them in `infos`."""
+        lanes = tables + group.lanes.start
+        states = group.states[tables]
+        results = group.game.results(states)
+        self.tally.games += len(lanes)
+        self.tally.decisions += int(self.game_lengths[lanes].sum())
+        self.tally.rupees += float(results["final"].mean(axis=1).sum())
+        self.tally.winning_rupees += float(results["final"].max(axis=1).sum())
+        self.tally.palaces_and_clients += float(results["empire"].mean(axis=1).sum())
+        seconds = time.monotonic() - self.start_time
+        last_views = group.game.observe(states, screened=group.screened)
+        for lane, view in zip(lanes, last_views, strict=True):
+            infos[lane]["terminal_observation"] = view
+            infos[lane]["episode"] = {  # of seat 0, since the seats' rewards sum to zero
+                "r": float(self.game_returns[lane, 0]),
+                "l": int(self.game_lengths[lane]),
+                "t": seconds,
+            }
+        self.game_returns[lanes] = 0.0
+        self.game_lengths[lanes] = 0
