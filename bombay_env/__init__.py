@@ -1,4 +1,9 @@
-"""Bombay, the board game, as a multi-player reinforcement-learning environment."""
+"""Bombay, the board game, as a multi-player reinforcement-learning environment.
+
+`Game` plays any number of games at once over arrays of state records; `bombay_env.bombay_v0` is the PettingZoo environment.
+"""
+
+from pettingzoo import aec_registry, register
 
 from bombay_env.board import Board
 from bombay_env.game import Game, IllegalActionError
@@ -6,3 +11,6 @@ from bombay_env.rules import Rules
 
 __version__ = "0.1.0"
 __all__ = ["Board", "Game", "IllegalActionError", "Rules", "__version__"]
+
+if "bombay/bombay-v0" not in aec_registry:
+    register("aec", "bombay/bombay-v0", entry_point="bombay_env.bombay_v0:env")

@@ -1,7 +1,8 @@
 """The engine over arrays of states: one loop a job over the kernels of `engine.py`.
 
 Each function here takes arrays that `game.py` has checked, and neither checks nor allocates for the caller. Lanes are
-independent: the result for a lane never depends on the others.
+independent: the result for a lane never depends on the others. Records come in plain arrays, the tables too, as an array of one:
+Numba recognises those at a tenth of the cost of a recarray or a single record.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ from bombay_env.state import NOBODY
 @kernel
 def deal_all(states, tables, seeds):
     """Set every lane up from its seed, first restock included."""
+    tables = tables[0]
     drawn = np.empty(NUM_COLOURS, np.int64)
     for lane in range(len(states)):
         state = states[lane]
@@ -33,6 +35,7 @@ def force_restocks(states, restocks):
 @kernel
 def legal_all(states, tables, masks):
     """Overwrite `masks` (batch, A) bool."""
+    tables = tables[0]
     for lane in range(len(states)):
         engine.legal(states[lane], tables, masks[lane])
 
@@ -40,6 +43,7 @@ def legal_all(states, tables, masks):
 @kernel
 def first_illegal(states, tables, actions):
     """The number of lanes still running whose action is illegal, and a (batch,) bool that marks them."""
+    tables = tables[0]
     illegal = np.zeros(len(states), np.bool_)
     count = 0
     for lane in range(len(states)):
@@ -53,6 +57,7 @@ def first_illegal(states, tables, actions):
 @kernel
 def step_all(states, tables, actions):
     """Play a legal action in every lane not yet over, and draw the restocks that fall due."""
+    tables = tables[0]
     drawn = np.empty(NUM_COLOURS, np.int64)
     for lane in range(len(states)):
         state = states[lane]
@@ -64,6 +69,7 @@ def step_all(states, tables, actions):
 @kernel
 def apply_all(states, tables, actions, due):
     """Play a legal action in every lane not yet over, without any restock; `due` (batch,) bool marks where one follows."""
+    tables = tables[0]
     for lane in range(len(states)):
         state = states[lane]
         due[lane] = state.current_player != NOBODY and engine.apply(state, tables, actions[lane])
@@ -72,6 +78,7 @@ def apply_all(states, tables, actions, due):
 @kernel
 def settle_all(states, tables, provisional, results):
     """Overwrite `results` of finished lanes, and of running ones as if they ended now if `provisional`."""
+    tables = tables[0]
     for lane in range(len(states)):
         state = states[lane]
         if provisional or state.current_player == NOBODY:

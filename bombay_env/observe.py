@@ -347,5 +347,6 @@ def _encode_standing(state, tables, player, relative, mean, view):
 @kernel
 def observe_all(states, tables, seats, screened, views):
     """Overwrite `views` (batch,) records of the layout's dtype with what `seats` (batch,) see."""
+    tables = tables[0]
     for lane in range(len(states)):
         encode(states[lane], tables, seats[lane], screened, views[lane])

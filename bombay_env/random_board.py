@@ -36,7 +36,7 @@ LONGEST = 380  # trail
 SPREAD = 300  # ends this far apart need not be further apart
 FEWEST_TRAILS, MOST_TRAILS = 37, 41
 MOST_DARTS = 2000  # thrown in one attempt to scatter the sites
-MOST_ATTEMPTS = 1000
+MOST_ATTEMPTS = 1000  # about one in five succeeds
 
 Point = tuple[int, int]
 Places = dict[str, Point]

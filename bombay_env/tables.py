@@ -79,14 +79,13 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
     )
 
 
-def make_tables(rules: Rules, board: Board) -> np.record:
-    """The tables of `rules` on `board`, read-only."""
-    array = np.zeros(1, tables_dtype(board.num_sites)).view(np.recarray)
-    tables = array[0]
-    _fill_rules(tables, rules)
-    _fill_board(tables, rules, board)
+def make_tables(rules: Rules, board: Board) -> np.ndarray:
+    """The tables of `rules` on `board`, a read-only array of one record."""
+    array = np.zeros(1, np.dtype((np.record, tables_dtype(board.num_sites))))
+    _fill_rules(array[0], rules)
+    _fill_board(array[0], rules, board)
     array.setflags(write=False)
-    return array[0]  # type: ignore[no-any-return]
+    return array
 
 
 def _fill_rules(tables: Any, rules: Rules) -> None:

@@ -355,10 +355,12 @@ def test_any_data_gives_a_board_or_a_one_line_error(data):
     try:
         board = Board.from_dict(data, "fuzz")
     except BoardError as error:
-        assert str(error).startswith("fuzz: ")
-        assert str(error).isprintable()
+        message = str(error)
     else:
         assert Board.from_dict(board.to_dict()) == board
+        return
+    assert message.startswith("fuzz: ")
+    assert message.isprintable()
 
 
 @settings(max_examples=200, deadline=None)
@@ -485,7 +487,7 @@ def test_random_boards_are_planar_with_room_round_every_site(random_boards):
     for board in random_boards:
         places = {site.name: (site.x, site.y) for site in board.sites}
         assert all(0 <= z <= 100 and round(z, 1) == z for place in places.values() for z in place)
-        assert min(math.dist(p, q) for p, q in combinations(places.values(), 2)) >= 14
+        assert min(math.dist(p, q) for p, q in combinations(places.values(), 2)) > 13.9
         for a, b in board.trails:
             assert min(to_segment(places[a], places[b], places[c]) for c in places if c not in (a, b)) > 7.9
         for one, other in combinations(board.trails, 2):

@@ -27,10 +27,9 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.game import Game
-from bombay_env.rewards import seat_rewards
+from bombay_env.rewards import check_reward, seat_rewards
 from bombay_training.seat_buffer import MAX_SEATS
 
-RewardKind = Literal["win", "rank", "margin"]
 ObservationMode = Literal["perfect_recall", "screened"]
 
 _SEEDS = 2**64
@@ -55,7 +54,7 @@ class SeatVecEnv(VecEnv):
 
     @abstractmethod
     def seat_views(self) -> np.ndarray:
-        """(E, MAX_SEATS, F) float32: the present states as each seat sees them; zero beyond the table."""
+        """(E, MAX_SEATS, F) float32: the present states as each seat sees them; anything beyond the table."""
 
     def step_async(self, actions: np.ndarray) -> None:
         self.actions = np.asarray(actions, np.int64)
@@ -104,7 +103,7 @@ class Tally:
 class Tables:
     """Neighbouring lanes that play one `Game`: their states and what their seats have been paid so far."""
 
-    def __init__(self, game: Game, lanes: slice, reward: RewardKind, shaping_weight: float, screened: bool) -> None:
+    def __init__(self, game: Game, lanes: slice, reward: str, shaping_weight: float, screened: bool) -> None:
         self.game = game
         self.lanes = lanes
         self.reward = reward
@@ -133,7 +132,7 @@ class Tables:
         if ended.any():
             rewards[ended] = seat_rewards(self.game.results(self.states[ended]), self.reward)
         if self.shaping_weight:
-            margins = seat_rewards(self.game.provisional_results(self.states), "margin")
+            margins = seat_rewards(self.game.provisional_results(self.states), "margin").astype(np.float32)
             rewards += self.shaping_weight * (margins - self.margins)
             self.margins = margins
         return movers, rewards, ended
@@ -168,12 +167,13 @@ class BombayVecEnv(SeatVecEnv):
         games: Sequence[Game],
         num_envs: int,
         seed: int,
-        reward: RewardKind = "win",
+        reward: str = "win",
         shaping_weight: float = 0.0,
         observation_mode: ObservationMode = "perfect_recall",
     ) -> None:
         if not 1 <= len(games) <= num_envs:
             raise ValueError(f"{num_envs} lanes cannot be shared by {len(games)} games: give at least one lane a game")
+        check_reward(reward)
         first = games[0]
         for game in games[1:]:
             for what in ("num_features", "num_actions"):
@@ -190,7 +190,7 @@ class BombayVecEnv(SeatVecEnv):
         self.num_seats = np.concatenate([np.full(group.size, group.num_seats) for group in self.tables])
         super().__init__(
             num_envs,
-            spaces.Box(-np.inf, np.inf, (self.num_features,), np.float32),
+            spaces.Box(first.feature_layout.low, first.feature_layout.high, dtype=np.float32),
             spaces.Discrete(self.num_actions),
         )
         self.tally = Tally()
@@ -251,6 +251,16 @@ class BombayVecEnv(SeatVecEnv):
         for group in self.tables:
             views[group.lanes, : group.num_seats] = group.views()
         return views
+
+    def warm_up(self) -> None:
+        """Have everything that a rollout calls compiled, on games that are thrown away: later steps are all alike."""
+        for group in self.tables:
+            states = group.game.new_states([0])
+            actions = group.game.legal_actions(states).argmax(axis=1)
+            group.game.observe(states)
+            group.game.step(states, actions)
+            group.game.provisional_results(states)
+        random_word(np.uint64(0), EPISODE, np.uint64(0))
 
     def take_tally(self) -> Tally:
         """What the games that ended since the last call came to."""

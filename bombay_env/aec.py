@@ -1,0 +1,269 @@
+"""The PettingZoo environment: it translates between `Game` and the AEC interface and holds no rule of the game.
+
+| event | what happens |
+| --- | --- |
+| reset | `reset(seed=s)` deals `new_states([s])`; `reset()` the next seed of a stream keyed by the last seed given |
+| illegal action | "raise": `IllegalActionError`, nothing changes. "terminate": the game ends, −1 for the offender, 1/(n − 1) for the others |
+| end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo has it |
+| truncation | never: a game has a fixed number of turns |
+"""
+
+import copy
+import operator
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import AECEnv
+from pettingzoo.utils import wrappers
+
+from bombay_env import chance
+from bombay_env.board import Board
+from bombay_env.game import MAX_SEED, Game, IllegalActionError
+from bombay_env.record import History, Record
+from bombay_env.render import text
+from bombay_env.rewards import check_reward, seat_rewards
+from bombay_env.rules import Rules
+
+OBSERVATION_MODES = ("perfect_recall", "screened")
+ILLEGAL_ACTIONS = ("raise", "terminate")
+DEFAULT_PLAYERS = 4
+
+
+class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
+    """Bombay for 2 to 5 players, one agent a seat; see `bombay_env.bombay_v0` for the spaces.
+
+    Args:
+        num_players: 2 to 5. Where `rules` are given, theirs holds.
+        rules: the variant; the official rules unless given.
+        board: the map; the packaged board unless given.
+        observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
+        reward: "win", "rank" or "margin", paid to every seat at the end and zero-sum; see `bombay_env.rewards`.
+        illegal_action: "raise" or "terminate", as in this module's table.
+        render_mode: None or "ansi", which makes `render()` return the position as text.
+
+    Raises:
+        ValueError: an argument is none of those.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["ansi"],
+        "name": "bombay_v0",
+        "is_parallelizable": False,
+        "render_fps": 2,
+    }
+
+    def __init__(
+        self,
+        num_players: int = DEFAULT_PLAYERS,
+        rules: Rules | None = None,
+        board: Board | None = None,
+        observation_mode: str = "perfect_recall",
+        reward: str = "win",
+        illegal_action: str = "raise",
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__()
+        _one_of("observation_mode", observation_mode, OBSERVATION_MODES)
+        _one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        _one_of("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        check_reward(reward)
+        self.game = Game(_rules(num_players, rules), board)
+        self.observation_mode = observation_mode
+        self.reward = reward
+        self.illegal_action = illegal_action
+        self.render_mode = render_mode
+        self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_players)]
+        self.agents: list[str] = []
+        self.observation_spaces = {agent: observation_space(self.game) for agent in self.possible_agents}
+        self.action_spaces = {agent: spaces.Discrete(self.game.num_actions) for agent in self.possible_agents}
+        self.state_space = feature_space(self.game)
+        self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        self._screened = observation_mode == "screened"
+        self._episode_key = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self._episode = 0
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """The space of an agent's observation, the same object each time."""
+        return self.observation_spaces[agent]  # type: ignore[return-value]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """The space of an agent's actions, the same object each time; what the numbers mean stands in RULES 7."""
+        return self.action_spaces[agent]  # type: ignore[return-value]
+
+    # --- playing ---
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal a new game.
+
+        Args:
+            seed: what deals it, from 0 to 2**64 − 1, and starts a new stream of episodes.
+            options: `setup` gives the deal (RULES 8), `record` a game to continue from (`Record` or its object). Other
+                keys are ignored. A continued game goes on with `seed` if given, else with the record's own.
+
+        Raises:
+            ValueError: the seed or an option cannot be; the running game goes on.
+        """
+        options = options or {}
+        key, episode = (self._episode_key, self._episode) if seed is None else (_checked_seed(seed), 0)
+        dealt_by = int(chance.random_word(np.uint64(key), chance.EPISODE, np.uint64(episode))) if seed is None else key
+        if options.get("record") is not None:
+            states, history = self._continued(options["record"], dealt_by, seed is not None)
+        else:
+            setup = options.get("setup")
+            states = self.game.new_states([dealt_by], setup=setup)
+            history = History(self.game, states, dealt_by if setup is None else None)
+        self._episode_key, self._episode = key, episode + 1
+        self._states, self._history = states, history
+        self._fault: dict[str, Any] | None = None
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self.infos = {agent: {"action_mask": self._no_actions()} for agent in self.agents}
+        self._select(int(states[0]["current_player"]))
+
+    def _continued(self, given: Any, seed: int, seed_wins: bool) -> tuple[np.recarray[Any, Any], History]:
+        record = given if isinstance(given, Record) else Record.from_dict(given)
+        if record.game != self.game:
+            raise ValueError(f"the record is of {record.game}, this environment plays {self.game}")
+        states = record.verify()
+        if self.game.is_terminal(states)[0] or record.fault is not None:
+            raise ValueError("the record is of a game that is over; there is nothing to continue")
+        history = History(self.game, states, None if seed_wins else record.seed)
+        history.setup, history.events = dict(record.setup), list(record.events)
+        history.set = int(states[0]["set"])
+        if seed_wins or record.seed is None:
+            states["seed"] = seed
+        return states, history
+
+    def step(self, action: int | None) -> None:
+        """Play the selected agent's action, an integer; None once it has terminated.
+
+        Raises:
+            IllegalActionError: the action is illegal and `illegal_action` is "raise"; nothing has changed.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            self._was_dead_step(action)
+            return
+        seat = self._seats[agent]
+        try:
+            number = operator.index(action)  # type: ignore[arg-type]
+        except TypeError:
+            raise IllegalActionError(f"action is {action!r}; it must be a whole number") from None
+        try:
+            self.game.step(self._states, np.array([number], np.int64))
+        except (IllegalActionError, OverflowError) as error:
+            if self.illegal_action == "raise":
+                raise
+            self._end_by_fault(seat, number, str(error))
+            return
+        state = self._states[0]
+        self._history.add(seat, number, state)
+        mover = int(state["current_player"])
+        if mover >= 0:
+            self._select(mover)
+        else:
+            self._end(seat_rewards(self.game.results(self._states), self.reward)[0])
+
+    def _select(self, seat: int) -> None:
+        """Give the turn to `seat`: its mask is filled in, and the mask of who acted before is emptied."""
+        before = getattr(self, "agent_selection", None)
+        if before in self.infos:
+            self.infos[before] = {"action_mask": self._no_actions()}
+        self.agent_selection = self.possible_agents[seat]
+        mask = self.game.legal_actions(self._states)[0].view(np.int8)
+        self.infos[self.agent_selection] = {"action_mask": mask}
+
+    def _end(self, rewards: Any) -> None:
+        for agent, reward in zip(self.possible_agents, rewards, strict=True):
+            self.rewards[agent] = float(reward)
+            self.terminations[agent] = True
+            self.infos[agent] = {"action_mask": self._no_actions()}
+        self._accumulate_rewards()
+
+    def _end_by_fault(self, seat: int, action: int, reason: str) -> None:
+        names = self.game.action_names
+        name = names[action] if 0 <= action < len(names) else str(action)
+        self._fault = {"seat": seat, "action": name, "reason": reason}
+        share = 1.0 / (self.game.num_players - 1)
+        self._end([-1.0 if other == seat else share for other in range(self.game.num_players)])
+
+    def _no_actions(self) -> np.ndarray:
+        return np.zeros(self.game.num_actions, np.int8)
+
+    # --- seeing ---
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """What an agent sees now, fresh arrays: `observation` float32 (F,) and `action_mask` int8 (A,), zero unless it is to act."""
+        info = self.infos.get(agent)
+        return {
+            "observation": self.game.observe(self._states, seats=self._seats[agent], screened=self._screened)[0],
+            "action_mask": self._no_actions() if info is None else info["action_mask"].copy(),
+        }
+
+    def state(self) -> np.ndarray:
+        """Everything a player with perfect memory knows, as seat 0 sees it, float32 (F,): one view for central training."""
+        return self.game.observe(self._states, seats=0)[0]  # type: ignore[no-any-return]
+
+    def render(self) -> str | None:
+        """The position as text in render mode "ansi", else None."""
+        return None if self.render_mode is None else text.draw(self.game, self._states)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    @property
+    def game_state(self) -> np.recarray[Any, Any]:
+        """A copy of the game's (1,) state, its seed included."""
+        return self._states.copy()
+
+    def record(self) -> dict[str, Any]:
+        """The game so far as RULES 8's object; agents go by their names here."""
+        return self._history.record(self._states, self.possible_agents, self._fault).to_dict()
+
+    def clone(self) -> "raw_env":
+        """An environment of its own that stands where this one does."""
+        return copy.deepcopy(self)
+
+
+def env(**kwargs: Any) -> Any:
+    """`raw_env` behind PettingZoo's wrapper that refuses calls out of order. Takes the arguments of `raw_env`."""
+    return wrappers.OrderEnforcingWrapper(raw_env(**kwargs))
+
+
+def feature_space(game: Game) -> spaces.Box:
+    """The Box of a flat observation, with finite bounds for each feature."""
+    return spaces.Box(game.feature_layout.low, game.feature_layout.high, dtype=np.float32)
+
+
+def observation_space(game: Game) -> spaces.Dict:
+    """What an agent is given: features and mask."""
+    mask = spaces.Box(0, 1, (game.num_actions,), np.int8)
+    return spaces.Dict({"observation": feature_space(game), "action_mask": mask})
+
+
+def _rules(num_players: int, rules: Rules | None) -> Rules:
+    if rules is None:
+        return Rules.official(num_players)
+    if isinstance(rules, Rules) and num_players not in (DEFAULT_PLAYERS, rules.num_players):
+        raise ValueError(f"num_players is {num_players}, but the rules are for {rules.num_players}")
+    return rules
+
+
+def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+
+
+def _checked_seed(seed: Any) -> int:
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ValueError(f"seed is {seed!r}; it must be a whole number from 0 to {MAX_SEED}") from None
+    if not 0 <= number <= MAX_SEED:
+        raise ValueError(f"seed is {number}; it must be from 0 to {MAX_SEED}")
+    return number

@@ -1,0 +1,336 @@
+"""Game records: write, read, replay, verify (RULES 8).
+
+A record holds all that chance and the players decided, so that a game can be replayed anywhere. `History` collects the events of
+one game while it runs; `Record` is one JSON object, checked. Replaying plays every event through `Game`, so nothing that breaks
+the rules gets by. Knows no environment and no agent.
+"""
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from bombay_env.board import Board
+from bombay_env.game import MAX_SEED, SETUP_KEYS, Game
+from bombay_env.rules import NUM_COLOURS, Rules
+from bombay_env.state import NOBODY, state_to_dict
+
+FORMAT: Final = "bombay-record/1"
+RESTOCK: Final = "restock:"
+FAULT_KEYS: Final = ("seat", "action", "reason")
+_KEYS: Final = ("format", "players", "board", "rules", "seed", "agents", "setup", "events", "result")
+
+
+class RecordError(ValueError):
+    """A record that is not one, or that does not follow the rules; the message names the event's number and the reason."""
+
+
+class History:
+    """The events of one game, from its deal on.
+
+    Args:
+        game: the rules and the board.
+        states: (1,) the state as dealt, first restock included.
+        seed: what dealt the game and will deal its restocks; None when chance was given.
+    """
+
+    def __init__(self, game: Game, states: np.ndarray, seed: int | None) -> None:
+        dealt = state_to_dict(states[0], game.rules, game.board)
+        self.game = game
+        self.seed = seed
+        self.setup = {key: dealt[key] for key in SETUP_KEYS}
+        self.events = [restock_event(states[0])]
+        self.set = 0
+
+    def add(self, seat: int, action: int, after: Any) -> None:
+        """Note that `seat` took `action` and that the game then stood at the record `after`."""
+        self.events.append(f"{seat} {self.game.action_names[action]}")
+        if after["set"] != self.set:
+            self.set = int(after["set"])
+            if after["current_player"] != NOBODY:
+                self.events.append(restock_event(after))
+
+    def record(self, states: np.ndarray, agents: Iterable[str], fault: Mapping[str, Any] | None = None) -> "Record":
+        """The game so far, with its result if it is over. `states` is (1,), where the game stands now."""
+        over = bool(states[0]["current_player"] == NOBODY)
+        result = result_to_dict(self.game.results(states)[0]) if over else None
+        return Record(
+            self.game, self.seed, tuple(agents), self.setup, tuple(self.events), result, dict(fault) if fault else None
+        )
+
+
+def restock_event(state: Any) -> str:
+    """The event of the restock that has just filled the markets of a record."""
+    return RESTOCK + ",".join(map(str, state["market"].sum(axis=0).tolist()))
+
+
+def result_to_dict(result: Any) -> dict[str, list[Any]]:
+    """One record of `Game.results` as RULES 8 writes it: `winners` as a list of seats."""
+    lists = {name: result[name].tolist() for name in result.dtype.names}
+    lists["winners"] = np.flatnonzero(result["winners"]).tolist()
+    return lists
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One game record. `from_dict` checks its form, `replay` and `verify` that it follows the rules."""
+
+    game: Game
+    seed: int | None  # None when chance was given
+    agents: tuple[str, ...]  # by seat
+    setup: Mapping[str, Any]
+    events: tuple[str, ...]
+    result: Mapping[str, Any] | None = None
+    fault: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Read RULES 8's object.
+
+        Raises:
+            RecordError: naming the key that is wrong and what it must be. Events are looked at by `replay`.
+        """
+        if not isinstance(data, Mapping):
+            raise RecordError(f"a record must be a JSON object, not {type(data).__name__}")
+        missing = [key for key in _KEYS if key not in data]
+        unknown = [str(key) for key in data if key not in (*_KEYS, "fault")]
+        if data.get("format") != FORMAT:
+            raise RecordError(f"format is {data.get('format')!r}; this program reads {FORMAT!r}")
+        if missing or unknown:
+            found = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {', '.join(unknown)}"
+            raise RecordError(f"the record {found}; its keys are {', '.join(_KEYS)} and, after a fault, fault")
+        game = _game(data)
+        return cls(
+            game,
+            _seed(data["seed"]),
+            _agents(data["agents"], game.num_players),
+            _setup(data["setup"]),
+            _events(data["events"]),
+            _object_or_none(data["result"], "result"),
+            _fault(data.get("fault"), game),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """RULES 8's object; `fault` is there only after a fault."""
+        board = self.game.board
+        data = {
+            "format": FORMAT,
+            "players": self.game.num_players,
+            "board": board.name if board.is_packaged else board.to_dict(),
+            "rules": self.game.rules.to_dict(),
+            "seed": self.seed,
+            "agents": list(self.agents),
+            "setup": {key: dict(self.setup[key]) for key in SETUP_KEYS},
+            "events": list(self.events),
+            "result": dict(self.result) if self.result is not None else None,
+        }
+        return data | ({"fault": dict(self.fault)} if self.fault is not None else {})
+
+    def replay(self) -> Iterator[tuple[int, np.recarray[Any, Any]]]:
+        """Play the record: yields the number of each event in turn and the (1,) state after it, a fresh copy each time.
+
+        A restock comes about in the step that ends a set, so the action before it yields the state with markets filled.
+
+        Raises:
+            RecordError: naming the event's number and why it cannot be.
+        """
+        states = self._deal()
+        yield 0, states.copy()
+        number = 1
+        while number < len(self.events):
+            restock = self._restock_after(number)
+            self._play(number, states, restock)
+            yield number, states.copy()
+            number += 1
+            if restock is not None:
+                yield number, states.copy()
+                number += 1
+
+    def _deal(self) -> np.recarray[Any, Any]:
+        if not self.events or not self.events[0].startswith(RESTOCK):
+            raise RecordError("event 0 must be the first restock, such as restock:2,3,2,2")
+        try:
+            self.game.new_states([0], setup=self.setup)
+        except ValueError as error:
+            raise RecordError(f"setup: {error}") from None
+        try:
+            return self.game.new_states([self.seed or 0], setup=self.setup, restocks=[self._draw(0)])
+        except ValueError as error:
+            raise RecordError(f"event 0 {self.events[0]!r}: {error}") from None
+
+    def _restock_after(self, number: int) -> list[int] | None:
+        following = number + 1
+        if following < len(self.events) and self.events[following].startswith(RESTOCK):
+            return self._draw(following)
+        return None
+
+    def _draw(self, number: int) -> list[int]:
+        parts = self.events[number].removeprefix(RESTOCK).split(",")
+        if len(parts) != NUM_COLOURS or not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
+            raise RecordError(f"event {number} {self.events[number]!r}: a restock lists four whole numbers by colour")
+        return [int(part) for part in parts]
+
+    def _play(self, number: int, states: np.recarray[Any, Any], restock: list[int] | None) -> None:
+        event = self.events[number]
+        mover, set_before = int(states[0]["current_player"]), int(states[0]["set"])
+        if mover == NOBODY:
+            raise RecordError(f"event {number} {event!r}: the game is over")
+        if event.startswith(RESTOCK):
+            raise RecordError(f"event {number} {event!r}: no restock is due")
+        seat, _, name = event.partition(" ")
+        if seat != str(mover):
+            raise RecordError(f"event {number} {event!r}: it is seat {mover}'s turn")
+        before = states.copy()
+        try:
+            self.game.step(states, [self.game.action_index(name)], None if restock is None else [restock])
+        except ValueError as error:
+            place = number if restock is None or not _legal(self.game, before, name) else number + 1
+            raise RecordError(f"event {place} {self.events[place]!r}: {error}") from None
+        ended = states[0]["set"] != set_before and states[0]["current_player"] != NOBODY
+        if ended and restock is None:
+            raise RecordError(f"event {number} {event!r} ends the set; a restock must follow it")
+        if not ended and restock is not None:
+            raise RecordError(f"event {number + 1} {self.events[number + 1]!r}: no restock is due")
+
+    def verify(self) -> np.recarray[Any, Any]:
+        """Replay all of it and hold the result against the one recorded. Returns the (1,) state at the end.
+
+        Raises:
+            RecordError: an event breaks the rules, or the result is not the game's.
+        """
+        states = self._deal()
+        for _, states in self.replay():
+            pass
+        over = bool(self.game.is_terminal(states)[0])
+        if over and self.fault is not None:
+            raise RecordError("the record has a fault, but its game was played to the end")
+        if not over and self.result is not None:
+            raise RecordError(f"after event {len(self.events) - 1} the game is not over, so result must be null")
+        if over:
+            self._check_result(result_to_dict(self.game.results(states)[0]))
+        return states
+
+    def _check_result(self, found: dict[str, list[Any]]) -> None:
+        if self.result is None or set(self.result) != set(found):
+            raise RecordError(f"the game is over, so result must have the keys {', '.join(found)}")
+        for key, value in found.items():
+            if not _same(self.result[key], value):
+                raise RecordError(f"result {key} is {self.result[key]!r}; the game ended with {value}")
+
+
+def read_records(path: str | Path) -> Iterator[Record]:
+    """The records of a `.jsonl` file, one a line; empty lines are passed over.
+
+    Raises:
+        RecordError: naming the file, the line and what is wrong with it.
+    """
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _parse(line, f"{path}, line {number}")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise RecordError(f"{path} cannot be read: {reason}") from None
+
+
+def write_records(path: str | Path, records: Iterable[Record]) -> int:
+    """Write a `.jsonl` file, one record a line, whole or not at all. Returns the number of records."""
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    count = 0
+    try:
+        with open(draft, "w", encoding="utf-8") as lines:
+            for record in records:
+                lines.write(json.dumps(record.to_dict(), ensure_ascii=False) + "\n")
+                count += 1
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+def _parse(line: str, where: str) -> Record:
+    try:
+        return Record.from_dict(json.loads(line))
+    except RecordError as error:
+        raise RecordError(f"{where}: {error}") from None
+    except (ValueError, RecursionError) as error:  # broken, over-long numbers, or nested beyond reason
+        raise RecordError(f"{where}: not JSON: {error}") from None
+
+
+def _game(data: Mapping[str, Any]) -> Game:
+    rules = data["rules"]
+    fields = [field.name for field in dataclasses.fields(Rules)]
+    if not isinstance(rules, Mapping) or set(rules) != set(fields):
+        raise RecordError(f"rules must have every field of Rules and no other: {', '.join(fields)}")
+    try:
+        game = Game(Rules.from_dict(rules), _board(data["board"]))
+    except ValueError as error:
+        raise RecordError(str(error)) from None
+    if isinstance(data["players"], bool) or data["players"] != game.num_players:
+        raise RecordError(f"players is {data['players']!r}, but the rules are for {game.num_players}")
+    return game
+
+
+def _board(board: Any) -> Board:
+    if not isinstance(board, str):
+        return Board.from_dict(board, "board")
+    packaged = Board.load()
+    if board != packaged.name:
+        raise RecordError(f"board is {board!r}; it must be {packaged.name!r} or a whole board as an object")
+    return packaged
+
+
+def _seed(seed: Any) -> int | None:
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
+        raise RecordError(f"seed is {seed!r}; it must be null or a whole number from 0 to {MAX_SEED}")
+    return seed
+
+
+def _agents(agents: Any, count: int) -> tuple[str, ...]:
+    if not isinstance(agents, list) or len(agents) != count or not all(isinstance(name, str) for name in agents):
+        raise RecordError(f"agents is {agents!r}; it must be a list of {count} names, by seat")
+    return tuple(agents)
+
+
+def _setup(setup: Any) -> dict[str, Any]:
+    if not isinstance(setup, Mapping) or set(setup) != set(SETUP_KEYS):
+        raise RecordError(f"setup must be an object with the keys {', '.join(SETUP_KEYS)}")
+    return dict(setup)
+
+
+def _events(events: Any) -> tuple[str, ...]:
+    if not isinstance(events, list) or not all(isinstance(event, str) for event in events):
+        raise RecordError("events must be a list of strings")
+    return tuple(events)
+
+
+def _object_or_none(value: Any, key: str) -> dict[str, Any] | None:
+    if value is not None and not isinstance(value, Mapping):
+        raise RecordError(f"{key} is {value!r}; it must be null or an object")
+    return None if value is None else dict(value)
+
+
+def _fault(fault: Any, game: Game) -> dict[str, Any] | None:
+    checked = _object_or_none(fault, "fault")
+    if checked is not None and (set(checked) != set(FAULT_KEYS) or checked["seat"] not in range(game.num_players)):
+        raise RecordError(f"fault is {fault!r}; it must have the keys {', '.join(FAULT_KEYS)}, seat one of the game's")
+    return checked
+
+
+def _legal(game: Game, states: np.ndarray, name: str) -> bool:
+    return name in game.action_names and bool(game.legal_actions(states)[0, game.action_index(name)])
+
+
+def _same(given: Any, value: list[Any]) -> bool:
+    """Equal lists of numbers, win shares up to rounding."""
+    if not isinstance(given, list) or len(given) != len(value):
+        return False
+    numbers = all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in given)
+    return numbers and all(math.isclose(a, b, abs_tol=1e-9) for a, b in zip(given, value, strict=True))

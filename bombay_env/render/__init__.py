@@ -1,0 +1,1 @@
+"""Drawings of a state: as text, as SVG."""

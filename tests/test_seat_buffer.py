@@ -1,0 +1,250 @@
+"""The self-play buffer against advantages worked out naively, seat by seat, from whole recorded rollouts."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
+
+import torch
+from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
+from gymnasium import spaces
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from toy_game import ToyVecEnv
+
+NUM_FEATURES = 3
+NUM_ACTIONS = 4
+VALUE_WEIGHTS = np.array([0.5, -1.0, 0.25], np.float32)
+OBSERVATION_SPACE = spaces.Box(-np.inf, np.inf, (NUM_FEATURES,), np.float32)
+
+
+def value_of(observations: np.ndarray) -> np.ndarray:
+    return observations @ VALUE_WEIGHTS
+
+
+@dataclass
+class Rollout:
+    """Everything that happened in one rollout; also the `SeatSource` that a buffer reads it from, step by step."""
+
+    num_seats: np.ndarray  # (E,)
+    seats: np.ndarray  # (T, E)
+    rewards: np.ndarray  # (T, E, MAX_SEATS)
+    ends: np.ndarray  # (T, E)
+    values: np.ndarray  # (T, E) of the movers' views
+    views: np.ndarray  # (E, MAX_SEATS, F) of the states at the end
+    step: int = field(default=0, init=False)
+
+    @property
+    def last_seats(self) -> np.ndarray:
+        return self.seats[self.step]
+
+    @property
+    def last_seat_rewards(self) -> np.ndarray:
+        return self.rewards[self.step]
+
+    @property
+    def last_dones(self) -> np.ndarray:
+        return self.ends[self.step]
+
+    def seat_views(self) -> np.ndarray:
+        return self.views
+
+
+def random_rollout(rng: np.random.Generator, steps: int, num_seats: np.ndarray, end_chance: float) -> Rollout:
+    """Seats in any order, the same one often several times in a row, everybody paid at anybody's move."""
+    tables = len(num_seats)
+    seats = rng.integers(0, num_seats, (steps, tables))
+    for step in range(1, steps):
+        again = rng.random(tables) < 0.4
+        seats[step, again] = seats[step - 1, again]
+    seated = np.arange(MAX_SEATS) < num_seats[:, None]
+    paid = rng.random((steps, tables, 1)) < 0.5
+    return Rollout(
+        num_seats=num_seats,
+        seats=seats,
+        rewards=(rng.normal(size=(steps, tables, MAX_SEATS)) * seated * paid).astype(np.float32),
+        ends=rng.random((steps, tables)) < end_chance,
+        values=rng.normal(size=(steps, tables)).astype(np.float32),
+        views=rng.normal(size=(tables, MAX_SEATS, NUM_FEATURES)).astype(np.float32) * seated[:, :, None],
+    )
+
+
+def filled(
+    buffer_class: type[MaskableRolloutBuffer], rollout: Rollout, gamma: float, gae_lambda: float
+) -> MaskableRolloutBuffer:
+    """A buffer that was given the rollout in the order of calls of `MaskablePPO.collect_rollouts`."""
+    steps, tables = rollout.seats.shape
+    buffer = buffer_class(
+        steps, OBSERVATION_SPACE, spaces.Discrete(NUM_ACTIONS), "cpu", gae_lambda=gae_lambda, gamma=gamma, n_envs=tables
+    )
+    if isinstance(buffer, SeatRolloutBuffer):
+        buffer.attach(rollout, value_of)
+    games = np.arange(tables)
+    starts = np.ones(tables, bool)
+    for step in range(steps):
+        rollout.step = step
+        buffer.add(
+            np.full((tables, NUM_FEATURES), step, np.float32),
+            np.zeros((tables, 1), np.int64),
+            rollout.rewards[step, games, rollout.seats[step]],
+            starts,
+            torch.from_numpy(rollout.values[step])[:, None],
+            torch.zeros(tables),
+            action_masks=np.ones((tables, NUM_ACTIONS), bool),
+        )
+        starts = rollout.ends[step]
+    movers_views = rollout.views[:, 0]
+    buffer.compute_returns_and_advantage(torch.from_numpy(value_of(movers_views))[:, None], rollout.ends[-1])
+    return buffer
+
+
+def naive_advantages(rollout: Rollout, final_values: np.ndarray, gamma: float, gae_lambda: float) -> np.ndarray:
+    """Advantages by the definition: every seat of every game on its own, every sum written out.
+
+    Args:
+        final_values: (E, MAX_SEATS) what each seat makes of the states at the end of the rollout.
+    """
+    steps, tables = rollout.seats.shape
+    advantages = np.zeros((steps, tables))
+    for table in range(tables):
+        game_start = 0
+        while game_start < steps:
+            game_end = game_start
+            while game_end < steps - 1 and not rollout.ends[game_end, table]:
+                game_end += 1
+            over = bool(rollout.ends[game_end, table])
+            for seat in range(rollout.num_seats[table]):
+                decisions = [t for t in range(game_start, game_end + 1) if rollout.seats[t, table] == seat]
+                surprises = []
+                for i, decision in enumerate(decisions):
+                    if i + 1 < len(decisions):
+                        until = decisions[i + 1]
+                        prospect = float(rollout.values[until, table])
+                    else:
+                        until = game_end + 1
+                        prospect = 0.0 if over else float(final_values[table, seat])
+                    paid = sum(float(rollout.rewards[t, table, seat]) for t in range(decision, until))
+                    surprises.append(paid + gamma * prospect - float(rollout.values[decision, table]))
+                for i, decision in enumerate(decisions):
+                    advantages[decision, table] = sum(
+                        (gamma * gae_lambda) ** (j - i) * surprises[j] for j in range(i, len(surprises))
+                    )
+            game_start = game_end + 1
+    return advantages
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    steps=st.integers(1, 40),
+    num_seats=st.lists(st.integers(2, MAX_SEATS), min_size=1, max_size=6),
+    end_chance=st.sampled_from([0.0, 0.03, 0.2, 1.0]),
+    gamma=st.sampled_from([1.0, 0.99, 0.7, 0.0]),
+    gae_lambda=st.sampled_from([1.0, 0.95, 0.5, 0.0]),
+)
+def test_advantages_run_per_seat(seed, steps, num_seats, end_chance, gamma, gae_lambda):
+    rollout = random_rollout(np.random.default_rng(seed), steps, np.array(num_seats), end_chance)
+    buffer = filled(SeatRolloutBuffer, rollout, gamma, gae_lambda)
+    expected = naive_advantages(rollout, value_of(rollout.views), gamma, gae_lambda)
+    np.testing.assert_allclose(buffer.advantages, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(buffer.returns, expected + rollout.values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 0.95), (0.97, 0.8), (0.5, 1.0)])
+def test_one_seat_is_the_stock_buffer(gamma, gae_lambda):
+    rollout = random_rollout(np.random.default_rng(1), steps=50, num_seats=np.ones(7, np.int64), end_chance=0.1)
+    ours = filled(SeatRolloutBuffer, rollout, gamma, gae_lambda)
+    stock = filled(MaskableRolloutBuffer, rollout, gamma, gae_lambda)
+    np.testing.assert_allclose(ours.advantages, stock.advantages, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(ours.returns, stock.returns, rtol=1e-5, atol=1e-5)
+
+
+def test_a_reward_at_another_seats_move_goes_to_the_decision_before_it():
+    # mover    0    1    1    0*        * ends the game and pays seat 1 its 5, seat 0 its -5
+    rollout = Rollout(
+        num_seats=np.array([2]),
+        seats=np.array([[0], [1], [1], [0]]),
+        rewards=np.zeros((4, 1, MAX_SEATS), np.float32),
+        ends=np.array([[False], [False], [False], [True]]),
+        values=np.zeros((4, 1), np.float32),
+        views=np.ones((1, MAX_SEATS, NUM_FEATURES), np.float32),
+    )
+    rollout.rewards[3, 0, :2] = [-5, 5]
+    one_step = filled(SeatRolloutBuffer, rollout, gamma=1.0, gae_lambda=0.0)
+    assert one_step.advantages[:, 0].tolist() == [0, 0, 5, -5]
+    whole_game = filled(SeatRolloutBuffer, rollout, gamma=0.5, gae_lambda=1.0)
+    assert whole_game.advantages[:, 0].tolist() == [-2.5, 2.5, 5, -5]
+
+
+def test_a_seat_whose_game_runs_on_is_valued_from_its_own_view():
+    rollout = Rollout(
+        num_seats=np.array([3]),
+        seats=np.array([[0], [1], [2]]),
+        rewards=np.zeros((3, 1, MAX_SEATS), np.float32),
+        ends=np.zeros((3, 1), bool),
+        values=np.zeros((3, 1), np.float32),
+        views=np.zeros((1, MAX_SEATS, NUM_FEATURES), np.float32),
+    )
+    rollout.views[0, :3, 0] = [2, 4, 6]  # worth half of that each
+    buffer = filled(SeatRolloutBuffer, rollout, gamma=0.5, gae_lambda=0.9)
+    assert buffer.advantages[:, 0].tolist() == [0.5, 1.0, 1.5]
+
+
+def test_minibatches_keep_each_decision_together():
+    rollout = random_rollout(np.random.default_rng(2), steps=6, num_seats=np.array([2, 5]), end_chance=0.1)
+    buffer = filled(SeatRolloutBuffer, rollout, gamma=1.0, gae_lambda=0.95)
+    step_of_advantage = {float(a): step for step, row in enumerate(buffer.advantages.copy()) for a in row}
+    seen = 0
+    for batch in buffer.get(batch_size=5):
+        for observation, advantage in zip(batch.observations, batch.advantages, strict=True):
+            assert step_of_advantage[float(advantage)] == int(observation[0])
+            seen += 1
+    assert seen == 12
+
+
+def test_an_unattached_buffer_says_so():
+    buffer = SeatRolloutBuffer(4, OBSERVATION_SPACE, spaces.Discrete(NUM_ACTIONS), "cpu")
+    with pytest.raises(RuntimeError, match="attach"):
+        buffer.add()
+
+
+def test_rollouts_that_maskable_ppo_collects():
+    """The same comparison on what MaskablePPO itself collected, games running on from one rollout into the next."""
+    env = ToyVecEnv(num_envs=6, seed=5)
+    model = MaskablePPO(
+        "MlpPolicy", env, n_steps=23, batch_size=23, n_epochs=1, gamma=0.9, gae_lambda=0.8, seed=5, device="cpu",
+        rollout_buffer_class=SeatRolloutBuffer,
+    )  # fmt: skip
+
+    def value_fn(observations: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return model.policy.predict_values(torch.from_numpy(observations)).numpy()[:, 0]
+
+    buffer = model.rollout_buffer
+    buffer.attach(env, value_fn)
+    _, callback = model._setup_learn(10**6)
+    stock_step_wait = env.step_wait
+    recorded: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def recording_step_wait():
+        movers = env.movers().copy()
+        step = stock_step_wait()
+        recorded.append((movers, env.last_seat_rewards.copy(), step[2].copy()))
+        return step
+
+    env.step_wait = recording_step_wait
+    for _ in range(3):
+        recorded.clear()
+        model.collect_rollouts(env, callback, buffer, model.n_steps)
+        seats, rewards, ends = (np.stack(column) for column in zip(*recorded, strict=True))
+        views = env.seat_views()
+        rollout = Rollout(env.num_seats, seats, rewards, ends, buffer.values.copy(), views)
+        final_values = np.stack([value_fn(view) for view in views])
+        assert rewards.any() and not ends[-1].all()
+        np.testing.assert_allclose(
+            buffer.advantages, naive_advantages(rollout, final_values, 0.9, 0.8), rtol=1e-4, atol=1e-5
+        )

@@ -1,0 +1,54 @@
+"""Random variants of the rules, within the ranges that `Rules` allows, for tests that must hold under any of them."""
+
+import random
+
+from bombay_env import Board, Game, Rules
+from bombay_env.rules import COLOUR_NAMES
+
+
+def random_rules(rng: random.Random, num_players: int) -> Rules:
+    """Rules with about half of the fields changed."""
+    bales = tuple(rng.randint(2, 6) for _ in range(4))
+    tokens = [rng.randint(0, 8) for _ in range(3)]
+    cuts = [0, *sorted(tokens), 8]
+    changes = {
+        "sets": rng.randint(1, 5),
+        "turns_per_set": rng.randint(1, 5),
+        "rotate_first_player": rng.random() < 0.5,
+        "actions_per_turn": rng.randint(1, 5),
+        "starting_rupees": tuple(rng.randint(0, 5) for _ in range(num_players)),
+        "bales": bales,
+        "basket": rng.randint(1, 4),
+        "buys_per_turn": rng.randint(0, 3),
+        "move_cost": rng.randint(1, 2),
+        "hill_cost": rng.randint(1, 4),
+        "market_rupees": tuple(rng.randint(0, 3) for _ in range(3)),
+        "market_actions": tuple(rng.randint(1, 3) for _ in range(3)),
+        "sell_cost": rng.randint(1, 2),
+        "build_cost": rng.randint(1, 2),
+        "sale_rupees": tuple(rng.randint(0, 6) for _ in range(3)),
+        "sale_clients": tuple(rng.randint(0, 2) for _ in range(3)),
+        "colour_rupees": tuple(rng.randint(0, 2) for _ in range(4)),
+        "colour_clients": tuple(rng.randint(0, 2) for _ in range(4)),
+        "palaces": rng.randint(0, 7),
+        "toll": rng.randint(0, 3),
+        "consolidate_rupees": rng.randint(0, 3),
+        "palace_tokens": tuple(high - low for low, high in zip(cuts, cuts[1:], strict=False)),
+        "palace_token_rupees": rng.randint(0, 4),
+        "city_tokens": rng.randint(0, 5),
+        "client_supply": rng.choice([None, 0, 1, 5, 16]),
+        "majority": tuple(rng.randint(0, 9) for _ in range(num_players)),
+        "fame": tuple(rng.randint(0, 9) for _ in range(rng.randint(1, 7))),
+        "outer_posts": rng.random() < 0.5,
+        "demand_columns": tuple(tuple(rng.sample(COLOUR_NAMES, 3)) for _ in range(4)),
+    }
+    chosen = {name: value for name, value in changes.items() if rng.random() < 0.5}
+    chosen["restock_draw"] = rng.randint(1, sum(chosen.get("bales", (3, 4, 5, 5))))
+    return Rules(num_players, **chosen)
+
+
+def random_game(rng: random.Random, num_players: int) -> Game:
+    """The official game on the packaged board one time in four, else a variant, a random board, or both."""
+    kind = rng.randrange(4)
+    rules = random_rules(rng, num_players) if kind & 1 else Rules.official(num_players)
+    return Game(rules, Board.random(rng.randrange(40)) if kind & 2 else Board.load())
