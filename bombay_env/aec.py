@@ -3,7 +3,8 @@
 | event | what happens |
 | --- | --- |
 | reset | `reset(seed=s)` deals `new_states([s])`; `reset()` the next seed of a stream keyed by the last seed given |
-| illegal action | "raise": `IllegalActionError`, nothing changes. "terminate": the game ends, −1 for the offender, 1/(n − 1) for the others |
+| illegal action, "raise" | `IllegalActionError`, nothing changes |
+| illegal action, "terminate" | the game ends: −1 for the offender, 1/(n − 1) for each other |
 | end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo has it |
 | truncation | never: a game has a fixed number of turns |
 """
@@ -85,11 +86,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The space of an agent's observation, the same object each time."""
-        return self.observation_spaces[agent]  # type: ignore[return-value]
+        return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """The space of an agent's actions, the same object each time; what the numbers mean stands in RULES 7."""
-        return self.action_spaces[agent]  # type: ignore[return-value]
+        return self.action_spaces[agent]
 
     # --- playing ---
 
@@ -198,7 +199,13 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
     # --- seeing ---
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """What an agent sees now, fresh arrays: `observation` float32 (F,) and `action_mask` int8 (A,), zero unless it is to act."""
+        """What an agent sees now, in fresh arrays; the mask is zero unless the agent is to act.
+
+        Works for every seat at any time after the first reset, also once the game is over.
+
+        Returns:
+            `observation` float32 (F,) and `action_mask` int8 (A,).
+        """
         info = self.infos.get(agent)
         return {
             "observation": self.game.observe(self._states, seats=self._seats[agent], screened=self._screened)[0],

@@ -17,6 +17,8 @@ from typing import Any
 import numba
 import numpy as np
 
+CONFIG: Any = numba.config  # its settings come about at run time, where no type checker sees them
+
 # Kernels of one package call those of another, so a change in any of the three concerns them all.
 PACKAGES = ("bombay_env", "bombay_agents", "bombay_training")
 
@@ -24,7 +26,7 @@ PACKAGES = ("bombay_env", "bombay_agents", "bombay_training")
 def source_digest() -> str:
     """Hex digest of the three packages' sources and of the versions and settings that shape the machine code."""
     digest = hashlib.sha256()
-    versions = (sys.version, numba.__version__, np.__version__, str(numba.config.BOUNDSCHECK), str(numba.config.OPT))
+    versions = (sys.version, numba.__version__, np.__version__, str(CONFIG.BOUNDSCHECK), str(CONFIG.OPT))
     digest.update("\n".join(versions).encode())
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)  # finds without importing
@@ -65,9 +67,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     if CACHE_FOLDER is None:
         return numba.njit(function)
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE_FOLDER
+    before = CONFIG.CACHE_DIR
+    CONFIG.CACHE_DIR = CACHE_FOLDER
     try:
         return numba.njit(cache=True)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        CONFIG.CACHE_DIR = before

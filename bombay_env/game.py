@@ -14,10 +14,11 @@ import numpy as np
 
 from bombay_env import batch, observe
 from bombay_env.actions import action_names
-from bombay_env.board import Board, SiteKind
+from bombay_env.board import Board
 from bombay_env.observe import FeatureLayout
 from bombay_env.rules import (
     COLOUR_NAMES,
+    MAX_PLAYERS,
     NUM_COLOURS,
     NUM_POSTS,
     TOKEN_NAMES,
@@ -27,6 +28,7 @@ from bombay_env.state import NOBODY, bag, new_records, result_dtype, state_dtype
 from bombay_env.tables import make_tables
 
 MAX_SEED: Final = 2**64 - 1
+SETTLED_DTYPE: Final = result_dtype(MAX_PLAYERS, np.int8)  # one shape for every number of players
 SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
 
 States = Any  # (batch,) of `Game.state_dtype`, a recarray or a plain structured array
@@ -133,7 +135,7 @@ class Game:
         if restocks is not None:
             forced = self._restocks(restocks, len(states))
             for lane, drawn in enumerate(forced):
-                self._check_restock(drawn, np.array(self.rules.bales), f"restocks[{lane}]")
+                self._check_restock(drawn.tolist(), list(self.rules.bales), f"restocks[{lane}]")
             batch.force_restocks(np.asarray(states), forced)
         return states
 
@@ -223,7 +225,7 @@ class Game:
         after, due = records.copy(), np.zeros(len(records), np.bool_)
         batch.apply_all(after, self.tables, actions, due)
         for lane in np.flatnonzero(due):
-            self._check_restock(restocks[lane], bag(after[lane], self.rules), f"restocks[{lane}]")
+            self._check_restock(restocks[lane].tolist(), bag(after[lane], self.rules), f"restocks[{lane}]")
         restocked = after[due]
         batch.force_restocks(restocked, restocks[due])
         after[due] = restocked
@@ -263,9 +265,11 @@ class Game:
 
     def _settle(self, states: States, provisional: bool) -> np.recarray[Any, Any]:
         records = self._states(states)
+        settled = new_records(len(records), SETTLED_DTYPE)
+        batch.settle_all(records, self.tables, provisional, np.asarray(settled))
         results = new_records(len(records), result_dtype(self.num_players))
-        kernel_view = np.asarray(results).view(result_dtype(self.num_players, np.int8))
-        batch.settle_all(records, self.tables, provisional, kernel_view)
+        for name in results.dtype.names:
+            results[name] = settled[name][:, : self.num_players]
         return results
 
     # --- seeing ---
@@ -282,10 +286,8 @@ class Game:
             out: (batch, num_features) float32, C-contiguous, overwritten and returned.
         """
         records = self._states(states)
-        if seats is None:
-            viewers = np.maximum(records["current_player"], 0).astype(np.int64)
-        else:
-            viewers = self._seats(seats, len(records))
+        movers = np.maximum(records["current_player"], 0).astype(np.int64)
+        viewers = movers if seats is None else self._seats(seats, len(records))
         features = _out(out, (len(records), self.num_features), np.float32)
         views = features.view(self.feature_layout.dtype).reshape(len(records))
         observe.observe_all(records, self.tables, viewers, bool(screened), views)
@@ -325,15 +327,16 @@ class Game:
     def _states(self, states: States) -> np.ndarray:
         """`states` as a plain C-contiguous array, the same memory where possible."""
         if not isinstance(states, np.ndarray) or (
-            states.dtype is not self.state_dtype and states.dtype != self.state_dtype  # identity first: it is much faster
+            states.dtype is not self.state_dtype
+            and states.dtype != self.state_dtype  # identity first: it is much faster
         ):
             found = f"{states.dtype}" if isinstance(states, np.ndarray) else type(states).__name__
             raise ValueError(f"states must be an array of this game's state_dtype, not {found[:80]}")
         if states.ndim != 1:
             raise ValueError(f"states must have shape (batch,), not {states.shape}")
         if (states["num_players"] != self.num_players).any():
-            found = sorted(set(states["num_players"].tolist()))
-            raise ValueError(f"states are of games for {found} players; this game is for {self.num_players}")
+            counts = sorted(set(states["num_players"].tolist()))
+            raise ValueError(f"states are of games for {counts} players; this game is for {self.num_players}")
         records = np.ascontiguousarray(states)
         return records if records.dtype is self.state_dtype else records.view(self.state_dtype)
 
@@ -360,7 +363,7 @@ class Game:
         numbers = np.asarray(seats)
         if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (count,)):
             raise ValueError(f"seats must be an integer, or integers of shape ({count},), not {seats!r}"[:200])
-        if numbers.size and not (0 <= numbers.min() and numbers.max() < self.num_players):
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.num_players):
             raise ValueError(f"seats must be from 0 to {self.num_players - 1}")
         return np.ascontiguousarray(np.broadcast_to(numbers, count), np.int64)
 
@@ -372,12 +375,11 @@ class Game:
             )
         return np.ascontiguousarray(draws, np.int64)
 
-    def _check_restock(self, drawn: np.ndarray, held: np.ndarray, what: str) -> None:
-        wanted = min(self.rules.restock_draw, int(held.sum()))
-        if (drawn < 0).any() or (drawn > held).any() or drawn.sum() != wanted:
-            raise ValueError(
-                f"{what} is {drawn.tolist()}; it must be {wanted} bales in all, with at most {held.tolist()} by colour"
-            )
+    def _check_restock(self, drawn: list[int], held: list[int], what: str) -> None:
+        wanted = min(self.rules.restock_draw, sum(held))
+        fits = all(0 <= count <= most for count, most in zip(drawn, held, strict=True))
+        if not fits or sum(drawn) != wanted:
+            raise ValueError(f"{what} is {drawn}; it must be {wanted} bales in all, with at most {held} by colour")
 
 
 def _draws(held: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:

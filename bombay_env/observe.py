@@ -125,7 +125,7 @@ class FeatureLayout:
     @cached_property
     def slices(self) -> dict[str, slice]:
         """Where each piece stands in the flat observation."""
-        fields = self.dtype.fields or {}
+        fields: Any = self.dtype.fields
         size = np.dtype(np.float32).itemsize
         return {
             name: slice(offset // size, (offset + dtype.itemsize) // size)

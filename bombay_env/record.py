@@ -203,9 +203,7 @@ class Record:
         Raises:
             RecordError: an event breaks the rules, or the result is not the game's.
         """
-        states = self._deal()
-        for _, states in self.replay():
-            pass
+        *_, (_, states) = self.replay()
         over = bool(self.game.is_terminal(states)[0])
         if over and self.fault is not None:
             raise RecordError("the record has a fault, but its game was played to the end")

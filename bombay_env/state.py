@@ -5,12 +5,12 @@ comparing and saving a state is copying bytes. Seats beyond `num_players` exist 
 shape. Bales in the bag are nowhere in the record: they are those neither in a market nor in a basket.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from bombay_env.board import Board
+from bombay_env.board import Board, SiteKind
 from bombay_env.rules import (
     COLOUR_NAMES,
     COLUMN_HEIGHT,
@@ -21,7 +21,7 @@ from bombay_env.rules import (
     TOKEN_NAMES,
     Rules,
 )
-from bombay_env.tables import NO_LIMIT, SiteKind
+from bombay_env.tables import NO_LIMIT
 
 NOBODY: Final = -1  # `current_player` once a game is over
 
@@ -76,42 +76,50 @@ def new_records(count: int, dtype: np.dtype[Any]) -> np.recarray[Any, Any]:
     return np.zeros(count, dtype).view(np.recarray)
 
 
-def bag(state: Any, rules: Rules) -> np.ndarray:
-    """Bales in the bag by colour, (4,) int64: those neither in a market nor in a basket."""
-    out = state["market"].sum(axis=0, dtype=np.int64) + state["basket"].sum(axis=0, dtype=np.int64)
-    return np.array(rules.bales, np.int64) - out  # type: ignore[no-any-return]
+def fields(state: Any) -> dict[str, Any]:
+    """One record as plain numbers and nested lists, by field."""
+    values = np.asarray(state)[()].item()
+    plain = (value.tolist() if isinstance(value, np.ndarray) else value for value in values)
+    return dict(zip(state.dtype.names, plain, strict=True))
+
+
+def bag(state: Any, rules: Rules) -> list[int]:
+    """Bales in the bag by colour: those neither in a market nor in a basket."""
+    facts = state if isinstance(state, dict) else fields(state)
+    rows = facts["market"] + facts["basket"]
+    return [rules.bales[colour] - sum(row[colour] for row in rows) for colour in range(NUM_COLOURS)]
 
 
 def state_to_dict(state: Any, rules: Rules, board: Board) -> dict[str, Any]:
     """One state as plain JSON types under names, with `seed` and what follows from the rest: `over`, `bag`, `open_posts`."""
-    n = rules.num_players
+    facts, n = fields(state), rules.num_players
     names = [site.name for site in board.sites]
     cities = [names[site] for site in board.sites_of(SiteKind.CITY)]
-    posts = {names[site]: COLOUR_NAMES[state["post"][site] - 1] for site in np.flatnonzero(state["post"])}
-    offered = [COLOUR_NAMES[colour] for colour in np.flatnonzero(state["market"].sum(axis=0))]
-    numbers = ("current_player", "first_player", "set", "turn", "actions_left", "buys")
+    posts = {names[site]: COLOUR_NAMES[post - 1] for site, post in enumerate(facts["post"]) if post}
+    offered = [COLOUR_NAMES[colour] for colour, bales in enumerate(zip(*facts["market"], strict=True)) if any(bales)]
+    numbers = ("seed", "current_player", "first_player", "set", "turn", "actions_left", "buys")
     lists = ("rupees", "clients", "client_palace_tokens", "city_palace_tokens", "palaces_left", "basket")
+    tokens = {names[site]: TOKEN_NAMES[token - 1] for site, token in enumerate(facts["palace_token"]) if token}
     return {
-        "seed": int(state["seed"]),
-        "over": bool(state["current_player"] == NOBODY),
-        **{name: int(state[name]) for name in numbers},
-        "take_pending": bool(state["take_pending"]),
+        **{name: facts[name] for name in numbers},
+        "over": facts["current_player"] == NOBODY,
+        "take_pending": bool(facts["take_pending"]),
         "demand": {
-            city: [COLOUR_NAMES[c] for c in column] for city, column in zip(cities, state["demand"], strict=True)
+            city: [COLOUR_NAMES[c] for c in column] for city, column in zip(cities, facts["demand"], strict=True)
         },
         "posts": posts,
         "open_posts": [site for site, colour in posts.items() if colour in offered],
-        "palace_tokens": {
-            names[site]: TOKEN_NAMES[state["palace_token"][site] - 1] for site in np.flatnonzero(state["palace_token"])
-        },
-        "palaces": {names[site]: int(state["palace"][site]) - 1 for site in np.flatnonzero(state["palace"])},
-        "markets": state["market"].tolist(),
-        "bag": bag(state, rules).tolist(),
-        "city_piles": dict(zip(cities, state["city_piles"].tolist(), strict=True)),
-        "client_supply": None if state["client_supply"] == NO_LIMIT else int(state["client_supply"]),
-        "position": [names[site] for site in state["position"][:n]],
-        "city_tokens": [[cities[city] for city in np.flatnonzero(held)] for held in state["city_tokens"][:n]],
-        **{name: state[name][:n].tolist() for name in lists},
+        "palace_tokens": tokens,
+        "palaces": {names[site]: owner - 1 for site, owner in enumerate(facts["palace"]) if owner},
+        "markets": facts["market"],
+        "bag": bag(facts, rules),
+        "city_piles": dict(zip(cities, facts["city_piles"], strict=True)),
+        "client_supply": None if facts["client_supply"] == NO_LIMIT else facts["client_supply"],
+        "position": [names[site] for site in facts["position"][:n]],
+        "city_tokens": [
+            [city for city, holds in zip(cities, held, strict=True) if holds] for held in facts["city_tokens"][:n]
+        ],
+        **{name: facts[name][:n] for name in lists},
     }
 
 
@@ -165,53 +173,74 @@ def check_invariants(state: Any, rules: Rules, board: Board) -> None:
 
     Every number that a kernel uses as an index is among what is checked, so a state that passes is safe to play on.
     """
-    n, over = rules.num_players, state["current_player"] == NOBODY
-    seats = np.arange(MAX_PLAYERS) < n
-    cities = np.array(board.sites_of(SiteKind.CITY))
-    markets_of_colour = (state["market"] > 0).sum(axis=0)
-    checks = {
-        "num_players": state["num_players"] == n,
-        "current_player": over or 0 <= state["current_player"] < n,
-        "first_player": 0 <= state["first_player"] < n,
-        "set": state["set"] == rules.sets if over else 0 <= state["set"] < rules.sets,
-        "turn": 0 <= state["turn"] < (1 if over else rules.turns_per_set),
-        "actions_left": 0 <= state["actions_left"] <= (0 if over else rules.actions_per_turn),
-        "actions_left with nothing to take": over or state["actions_left"] > 0 or state["take_pending"],
-        "buys": 0 <= state["buys"] <= (0 if over else rules.buys_per_turn),
-        "take_pending": not state["take_pending"] or (not over and state["market"].any()),
-        "client_supply": _client_supply_fits(state, rules),
-        "city_piles": ((state["city_piles"] + state["city_tokens"].sum(axis=0)) == rules.city_tokens).all(),
-        "demand": all(len(set(column)) == COLUMN_HEIGHT for column in state["demand"].tolist())
-        and ((state["demand"] >= 0) & (state["demand"] < NUM_COLOURS)).all(),
-        "markets": (state["market"] >= 0).all()
-        and (markets_of_colour <= 1).all()
-        and not (over and state["market"].any()),
-        "bag": (bag(state, rules) >= 0).all(),
-        "basket": (state["basket"] >= 0).all() and (state["basket"].sum(axis=1) <= rules.basket).all(),
-        "posts": ((state["post"] >= 0) & (state["post"] <= NUM_COLOURS)).all(),
-        "palace_tokens": ((state["palace_token"] >= 0) & (state["palace_token"] <= len(TOKEN_NAMES))).all(),
-        "palaces": ((state["palace"] >= 0) & (state["palace"] <= n)).all()
-        and not (state["palace"].astype(bool) & (state["post"].astype(bool) | state["palace_token"].astype(bool))).any()
-        and not state["palace"][cities].any(),
-        "palaces_left": all(
-            state["palaces_left"][seat] + (state["palace"] == seat + 1).sum() == rules.palaces for seat in range(n)
-        ),
-        "position": ((state["position"] >= 0) & (state["position"] < board.num_sites)).all(),
-        "tokens": all(
-            (state[name] >= 0).all()
-            for name in ("clients", "client_palace_tokens", "city_palace_tokens", "city_tokens")
-        ),
-        "rupees": (state["rupees"] >= 0).all(),
-        "seats that do not play": not any(
-            state[name][~seats].any() for name in state.dtype.names if state[name].shape[:1] == (MAX_PLAYERS,)
-        ),
-    }
-    for name, holds in checks.items():
+    facts = fields(state)
+    for name, holds in _invariants(facts, rules, board):
         if not holds:
-            raise ValueError(f"the state is impossible under these rules: see {name}")
+            raise ValueError(
+                f"the state is impossible under these rules: see {name}, {facts.get(name, 'which it breaks')}"
+            )
 
 
-def _client_supply_fits(state: Any, rules: Rules) -> bool:
+def _invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
+    """What must hold, by the field to look at. Lazy: a later check may rely on an earlier one."""
+    n, over = rules.num_players, facts["current_player"] == NOBODY
+    stocked = any(map(any, facts["market"]))
+    yield "num_players", facts["num_players"] == n
+    yield "current_player", over or 0 <= facts["current_player"] < n
+    yield "first_player", 0 <= facts["first_player"] < n
+    yield "set", facts["set"] == rules.sets if over else 0 <= facts["set"] < rules.sets
+    yield "turn", 0 <= facts["turn"] < (1 if over else rules.turns_per_set)
+    yield "take_pending", facts["take_pending"] == 0 or (facts["take_pending"] == 1 and stocked and not over)
+    lowest = 0 if over or facts["take_pending"] else 1  # a turn ends with its last action
+    yield "actions_left", lowest <= facts["actions_left"] <= (0 if over else rules.actions_per_turn)
+    yield "buys", 0 <= facts["buys"] <= (0 if over else rules.buys_per_turn)
+    yield from _silk_invariants(facts, rules, over and stocked)
+    yield from _board_invariants(facts, rules, board)
+    yield from _token_invariants(facts, rules)
+    for name, value in facts.items():
+        if isinstance(value, list) and len(value) == MAX_PLAYERS and name not in ("post", "palace_token", "palace"):
+            yield f"{name} of seats that do not play", not any(any(v) if isinstance(v, list) else v for v in value[n:])
+
+
+def _silk_invariants(facts: dict[str, Any], rules: Rules, stocked_too_long: bool) -> Iterator[tuple[str, bool]]:
+    columns = list(zip(*facts["market"], strict=True))
+    yield "market", min(map(min, facts["market"])) >= 0 and not stocked_too_long
+    yield "market", all(sum(count > 0 for count in column) <= 1 for column in columns)  # a colour lies in one market
+    yield "basket", all(min(bales) >= 0 and sum(bales) <= rules.basket for bales in facts["basket"])
+    yield "bales, more than there are", min(bag(facts, rules)) >= 0
+    yield "demand", all(len(set(column)) == COLUMN_HEIGHT for column in facts["demand"])
+    yield "demand", all(0 <= colour < NUM_COLOURS for column in facts["demand"] for colour in column)
+
+
+def _board_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
+    owners = facts["palace"]
+    posts = (SiteKind.INNER_POST, SiteKind.OUTER_POST)
+    sites = list(zip(board.sites, owners, facts["post"], facts["palace_token"], strict=True))
+    yield "position", all(0 <= site < board.num_sites for site in facts["position"])
+    yield "post", all(0 <= post <= NUM_COLOURS and (post == 0 or site.kind in posts) for site, _, post, _ in sites)
+    yield (
+        "palace_token",
+        all(
+            0 <= kind <= len(TOKEN_NAMES) and (kind == 0 or site.kind == SiteKind.PALACE_SITE)
+            for site, _, _, kind in sites
+        ),
+    )
+    yield "palace", all(0 <= owner <= rules.num_players for owner in owners)
+    yield "palace", not any(owner and (post or kind or site.kind == SiteKind.CITY) for site, owner, post, kind in sites)
+    for seat in range(rules.num_players):
+        built = rules.palaces - facts["palaces_left"][seat]
+        yield "palaces_left", facts["palaces_left"][seat] >= 0 and owners.count(seat + 1) == built
+
+
+def _token_invariants(facts: dict[str, Any], rules: Rules) -> Iterator[tuple[str, bool]]:
+    for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens"):
+        yield name, min(facts[name]) >= 0
+    yield "city_tokens", all(held in (0, 1) for tokens in facts["city_tokens"] for held in tokens)
+    taken = [sum(held) for held in zip(*facts["city_tokens"], strict=True)]
+    left = facts["city_piles"]
+    yield "city_piles", min(left) >= 0 and all(a + b == rules.city_tokens for a, b in zip(left, taken, strict=True))
+    given, supply = sum(facts["clients"]), facts["client_supply"]
     if rules.client_supply is None:
-        return bool(state["client_supply"] == NO_LIMIT)
-    return bool(state["client_supply"] >= 0 and state["client_supply"] + state["clients"].sum() == rules.client_supply)
+        yield "client_supply", supply == NO_LIMIT
+    else:
+        yield "client_supply", supply >= 0 and supply + given == rules.client_supply

@@ -1,5 +1,7 @@
 """Random variants of the rules, within the ranges that `Rules` allows, for tests that must hold under any of them."""
 
+import functools
+import itertools
 import random
 
 from bombay_env import Board, Game, Rules
@@ -33,7 +35,7 @@ def random_rules(rng: random.Random, num_players: int) -> Rules:
         "palaces": rng.randint(0, 7),
         "toll": rng.randint(0, 3),
         "consolidate_rupees": rng.randint(0, 3),
-        "palace_tokens": tuple(high - low for low, high in zip(cuts, cuts[1:], strict=False)),
+        "palace_tokens": tuple(high - low for low, high in itertools.pairwise(cuts)),
         "palace_token_rupees": rng.randint(0, 4),
         "city_tokens": rng.randint(0, 5),
         "client_supply": rng.choice([None, 0, 1, 5, 16]),
@@ -47,8 +49,11 @@ def random_rules(rng: random.Random, num_players: int) -> Rules:
     return Rules(num_players, **chosen)
 
 
+random_board = functools.cache(Board.random)  # a board takes longer to draw than a game to play
+
+
 def random_game(rng: random.Random, num_players: int) -> Game:
     """The official game on the packaged board one time in four, else a variant, a random board, or both."""
     kind = rng.randrange(4)
     rules = random_rules(rng, num_players) if kind & 1 else Rules.official(num_players)
-    return Game(rules, Board.random(rng.randrange(40)) if kind & 2 else Board.load())
+    return Game(rules, random_board(rng.randrange(40)) if kind & 2 else Board.load())

@@ -15,11 +15,16 @@ def draw(game: Game, states: np.ndarray) -> str:
     """The (1,) state in a dozen lines: whose turn it is, markets, cities, posts, palaces and what each seat has."""
     facts = state_to_dict(states[0], game.rules, game.board)
     lines = [_turn(game, facts)]
-    lines.append("markets   " + "   ".join(f"{name}: {_bales(row)}" for name, row in zip(MARKETS, facts["markets"], strict=True)))
+    lines.append(
+        "markets   " + "   ".join(f"{name}: {_bales(row)}" for name, row in zip(MARKETS, facts["markets"], strict=True))
+    )
     lines.append(f"bag       {_bales(facts['bag'])}")
     for city, column in facts["demand"].items():
         lines.append(f"{city:<10}{' > '.join(column)}   City tokens {facts['city_piles'][city]}")
-    posts = (f"{site} {colour}{'' if site in facts['open_posts'] else ' (closed)'}" for site, colour in facts["posts"].items())
+    posts = (
+        f"{site} {colour}{'' if site in facts['open_posts'] else ' (closed)'}"
+        for site, colour in facts["posts"].items()
+    )
     lines.append(f"posts     {', '.join(posts)}")
     lines.append(f"tokens    {', '.join(f'{site} {kind}' for site, kind in facts['palace_tokens'].items()) or 'none'}")
     lines.append(f"palaces   {', '.join(f'{site} seat {seat}' for site, seat in facts['palaces'].items()) or 'none'}")
@@ -36,7 +41,9 @@ def _turn(game: Game, facts: dict[str, Any]) -> str:
 
 
 def _bales(counts: list[int]) -> str:
-    held = [f"{count} {COLOUR_NAMES[colour]}" for colour, count in zip(range(NUM_COLOURS), counts, strict=True) if count]
+    held = [
+        f"{count} {COLOUR_NAMES[colour]}" for colour, count in zip(range(NUM_COLOURS), counts, strict=True) if count
+    ]
     return ", ".join(held) or "empty"
 
 
