@@ -22,13 +22,14 @@ from bombay_env import chance
 from bombay_env.board import Board
 from bombay_env.game import MAX_SEED, Game, IllegalActionError
 from bombay_env.record import History, Record
-from bombay_env.render import text
+from bombay_env.render import svg, text
 from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.rules import Rules
 
 OBSERVATION_MODES = ("perfect_recall", "screened")
 ILLEGAL_ACTIONS = ("raise", "terminate")
 DEFAULT_PLAYERS = 4
+INT64 = np.iinfo(np.int64)
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
@@ -41,14 +42,14 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
         reward: "win", "rank" or "margin", paid to every seat at the end and zero-sum; see `bombay_env.rewards`.
         illegal_action: "raise" or "terminate", as in this module's table.
-        render_mode: None or "ansi", which makes `render()` return the position as text.
+        render_mode: None, or what `render()` returns: "ansi" the position as text, "svg" a picture.
 
     Raises:
         ValueError: an argument is none of those.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["ansi"],
+        "render_modes": ["ansi", "svg"],
         "name": "bombay_v0",
         "is_parallelizable": False,
         "render_fps": 2,
@@ -155,9 +156,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             number = operator.index(action)  # type: ignore[arg-type]
         except TypeError:
             raise IllegalActionError(f"action is {action!r}; it must be a whole number") from None
+        number = min(max(number, INT64.min), INT64.max)  # illegal either way
         try:
             self.game.step(self._states, np.array([number], np.int64))
-        except (IllegalActionError, OverflowError) as error:
+        except IllegalActionError as error:
             if self.illegal_action == "raise":
                 raise
             self._end_by_fault(seat, number, str(error))
@@ -217,8 +219,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         return self.game.observe(self._states, seats=0)[0]  # type: ignore[no-any-return]
 
     def render(self) -> str | None:
-        """The position as text in render mode "ansi", else None."""
-        return None if self.render_mode is None else text.draw(self.game, self._states)
+        """The position as text or as an SVG document, by render mode; None without one."""
+        drawing = {"ansi": text, "svg": svg}.get(self.render_mode or "")
+        return None if drawing is None else drawing.draw(self.game, self._states)
 
     def close(self) -> None:
         """Nothing is held open."""

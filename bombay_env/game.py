@@ -140,7 +140,9 @@ class Game:
         return states
 
     def _force_setups(self, states: np.ndarray, setup: Any) -> None:
-        setups = [setup] * len(states) if isinstance(setup, Mapping) else list(setup)
+        setups = [setup] * len(states) if isinstance(setup, Mapping) else setup
+        if not isinstance(setups, Sequence):
+            raise ValueError(f"setup must be an object, or a list of one for each game, not {type(setup).__name__}")
         if len(setups) != len(states):
             raise ValueError(f"setup has {len(setups)} entries for {len(states)} games; give one, or one for each")
         for state, given in zip(states, setups, strict=True):
@@ -168,7 +170,7 @@ class Game:
         if not isinstance(demand, Mapping) or set(demand) != set(cities):
             raise ValueError(f"setup demand must name exactly the cities {', '.join(cities)}, not {demand!r}")
         columns = [tuple(demand[city]) if isinstance(demand[city], (list, tuple)) else demand[city] for city in cities]
-        if sorted(map(str, columns)) != sorted(map(str, self.rules.demand_columns)):
+        if sorted(columns, key=str) != sorted(self.rules.demand_columns, key=str):
             raise ValueError(
                 f"setup demand is {columns}; it must be an arrangement of {list(self.rules.demand_columns)}"
             )
@@ -343,24 +345,26 @@ class Game:
     def _one(self, state: States) -> Any:
         """One state given as a record, a 0-d or a (1,) array, as a record."""
         if isinstance(state, np.void):
-            state = np.array(state, self.state_dtype)
+            state = np.asarray(state)
         states = self._states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
         if len(states) != 1:
             raise ValueError(f"one state is wanted, not {len(states)}")
         return states[0]
 
     def _actions(self, actions: Any, count: int) -> np.ndarray:
-        numbers = np.asarray(actions)
+        numbers = _array(actions)
+        if numbers.shape == (0,):
+            numbers = numbers.astype(np.int64)  # NumPy takes an empty list for floats
         if numbers.dtype.kind not in "iu" or numbers.shape != (count,):
             raise ValueError(
                 f"actions must be integers of shape ({count},), not {numbers.dtype} of shape {numbers.shape}"
             )
         if numbers.dtype.kind == "u":
-            numbers = np.minimum(numbers, np.iinfo(np.int64).max)  # far out of range either way
+            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # far out of range either way
         return np.ascontiguousarray(numbers, np.int64)
 
     def _seats(self, seats: Any, count: int) -> np.ndarray:
-        numbers = np.asarray(seats)
+        numbers = _array(seats)
         if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (count,)):
             raise ValueError(f"seats must be an integer, or integers of shape ({count},), not {seats!r}"[:200])
         if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.num_players):
@@ -368,7 +372,7 @@ class Game:
         return np.ascontiguousarray(np.broadcast_to(numbers, count), np.int64)
 
     def _restocks(self, restocks: Any, count: int) -> np.ndarray:
-        draws = np.asarray(restocks)
+        draws = _array(restocks)
         if draws.dtype.kind not in "iu" or draws.shape != (count, NUM_COLOURS):
             raise ValueError(
                 f"restocks must be integers of shape ({count}, {NUM_COLOURS}), not {draws.dtype} of shape {draws.shape}"
@@ -391,6 +395,14 @@ def _draws(held: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
     for first in range(max(0, count - sum(held[1:])), min(held[0], count) + 1):
         for rest in _draws(held[1:], count - first):
             yield (first, *rest)
+
+
+def _array(value: Any) -> np.ndarray:
+    """`value` as NumPy reads it; what it cannot read as one array, such as a ragged list, as an array of objects."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.array(None)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -5,10 +5,12 @@ one game while it runs; `Record` is one JSON object, checked. Replaying plays ev
 the rules gets by. Knows no environment and no agent.
 """
 
+import copy
 import dataclasses
 import json
 import math
 import os
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -23,6 +25,8 @@ from bombay_env.state import NOBODY, state_to_dict
 FORMAT: Final = "bombay-record/1"
 RESTOCK: Final = "restock:"
 FAULT_KEYS: Final = ("seat", "action", "reason")
+SHORT: Final = reprlib.Repr()  # shows what a file holds in a message: neither long nor deep
+SHORT.maxstring = SHORT.maxother = 80
 _KEYS: Final = ("format", "players", "board", "rules", "seed", "agents", "setup", "events", "result")
 
 
@@ -98,9 +102,9 @@ class Record:
         if not isinstance(data, Mapping):
             raise RecordError(f"a record must be a JSON object, not {type(data).__name__}")
         missing = [key for key in _KEYS if key not in data]
-        unknown = [str(key) for key in data if key not in (*_KEYS, "fault")]
+        unknown = [SHORT.repr(key) for key in data if key not in (*_KEYS, "fault")]
         if data.get("format") != FORMAT:
-            raise RecordError(f"format is {data.get('format')!r}; this program reads {FORMAT!r}")
+            raise RecordError(f"format is {SHORT.repr(data.get('format'))}; this program reads {FORMAT!r}")
         if missing or unknown:
             found = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {', '.join(unknown)}"
             raise RecordError(f"the record {found}; its keys are {', '.join(_KEYS)} and, after a fault, fault")
@@ -125,9 +129,9 @@ class Record:
             "rules": self.game.rules.to_dict(),
             "seed": self.seed,
             "agents": list(self.agents),
-            "setup": {key: dict(self.setup[key]) for key in SETUP_KEYS},
+            "setup": {key: copy.deepcopy(dict(self.setup[key])) for key in SETUP_KEYS},
             "events": list(self.events),
-            "result": dict(self.result) if self.result is not None else None,
+            "result": copy.deepcopy(dict(self.result)) if self.result is not None else None,
         }
         return data | ({"fault": dict(self.fault)} if self.fault is not None else {})
 
@@ -218,7 +222,7 @@ class Record:
             raise RecordError(f"the game is over, so result must have the keys {', '.join(found)}")
         for key, value in found.items():
             if not _same(self.result[key], value):
-                raise RecordError(f"result {key} is {self.result[key]!r}; the game ended with {value}")
+                raise RecordError(f"result {key} is {SHORT.repr(self.result[key])}; the game ended with {value}")
 
 
 def read_records(path: str | Path) -> Iterator[Record]:
@@ -272,7 +276,7 @@ def _game(data: Mapping[str, Any]) -> Game:
     except ValueError as error:
         raise RecordError(str(error)) from None
     if isinstance(data["players"], bool) or data["players"] != game.num_players:
-        raise RecordError(f"players is {data['players']!r}, but the rules are for {game.num_players}")
+        raise RecordError(f"players is {SHORT.repr(data['players'])}, but the rules are for {game.num_players}")
     return game
 
 
@@ -281,26 +285,38 @@ def _board(board: Any) -> Board:
         return Board.from_dict(board, "board")
     packaged = Board.load()
     if board != packaged.name:
-        raise RecordError(f"board is {board!r}; it must be {packaged.name!r} or a whole board as an object")
+        raise RecordError(f"board is {SHORT.repr(board)}; it must be {packaged.name!r} or a whole board as an object")
     return packaged
 
 
 def _seed(seed: Any) -> int | None:
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
-        raise RecordError(f"seed is {seed!r}; it must be null or a whole number from 0 to {MAX_SEED}")
+        raise RecordError(f"seed is {SHORT.repr(seed)}; it must be null or a whole number from 0 to {MAX_SEED}")
     return seed
 
 
 def _agents(agents: Any, count: int) -> tuple[str, ...]:
     if not isinstance(agents, list) or len(agents) != count or not all(isinstance(name, str) for name in agents):
-        raise RecordError(f"agents is {agents!r}; it must be a list of {count} names, by seat")
+        raise RecordError(f"agents is {SHORT.repr(agents)}; it must be a list of {count} names, by seat")
     return tuple(agents)
 
 
 def _setup(setup: Any) -> dict[str, Any]:
     if not isinstance(setup, Mapping) or set(setup) != set(SETUP_KEYS):
         raise RecordError(f"setup must be an object with the keys {', '.join(SETUP_KEYS)}")
-    return dict(setup)
+    for key in SETUP_KEYS:
+        if not isinstance(setup[key], Mapping) or not all(_is_set_up(key, *entry) for entry in setup[key].items()):
+            what = "the list of its colours" if key == "demand" else "its token"
+            raise RecordError(
+                f"setup {key} is {SHORT.repr(setup[key])}; it must be an object that gives each site {what}"
+            )
+    return copy.deepcopy({key: dict(setup[key]) for key in SETUP_KEYS})
+
+
+def _is_set_up(key: str, site: Any, given: Any) -> bool:
+    if key == "demand":
+        return isinstance(site, str) and isinstance(given, list) and all(isinstance(colour, str) for colour in given)
+    return isinstance(site, str) and isinstance(given, str)
 
 
 def _events(events: Any) -> tuple[str, ...]:
@@ -311,14 +327,20 @@ def _events(events: Any) -> tuple[str, ...]:
 
 def _object_or_none(value: Any, key: str) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, Mapping):
-        raise RecordError(f"{key} is {value!r}; it must be null or an object")
+        raise RecordError(f"{key} is {SHORT.repr(value)}; it must be null or an object")
     return None if value is None else dict(value)
 
 
 def _fault(fault: Any, game: Game) -> dict[str, Any] | None:
     checked = _object_or_none(fault, "fault")
-    if checked is not None and (set(checked) != set(FAULT_KEYS) or checked["seat"] not in range(game.num_players)):
-        raise RecordError(f"fault is {fault!r}; it must have the keys {', '.join(FAULT_KEYS)}, seat one of the game's")
+    if checked is None:
+        return None
+    fits = set(checked) == set(FAULT_KEYS) and all(isinstance(checked[key], str) for key in ("action", "reason"))
+    if not fits or type(checked["seat"]) is not int or checked["seat"] not in range(game.num_players):
+        raise RecordError(
+            f"fault is {SHORT.repr(fault)}; it must have the keys {', '.join(FAULT_KEYS)}, seat one of the game's, "
+            f"the others texts"
+        )
     return checked
 
 
@@ -331,4 +353,7 @@ def _same(given: Any, value: list[Any]) -> bool:
     if not isinstance(given, list) or len(given) != len(value):
         return False
     numbers = all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in given)
-    return numbers and all(math.isclose(a, b, abs_tol=1e-9) for a, b in zip(given, value, strict=True))
+    # Whole numbers are compared as such: one from a file may be too large for a float.
+    return numbers and all(
+        a == b or (isinstance(a, float) and math.isclose(a, b, abs_tol=1e-9)) for a, b in zip(given, value, strict=True)
+    )

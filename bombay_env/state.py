@@ -24,6 +24,7 @@ from bombay_env.rules import (
 from bombay_env.tables import NO_LIMIT
 
 NOBODY: Final = -1  # `current_player` once a game is over
+MAX_HOLDING: Final = 10**9  # rupees or tokens of one player: no game comes near, and no sum of int32 overflows
 
 
 def state_dtype(num_sites: int) -> np.dtype[Any]:
@@ -195,8 +196,10 @@ def _invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[t
     yield "actions_left", lowest <= facts["actions_left"] <= (0 if over else rules.actions_per_turn)
     yield "buys", 0 <= facts["buys"] <= (0 if over else rules.buys_per_turn)
     yield from _silk_invariants(facts, rules, over and stocked)
+    mover = facts["basket"][facts["current_player"]]
+    yield "take_pending", facts["take_pending"] == 0 or sum(mover) < rules.basket  # the token's builder spent a bale
     yield from _board_invariants(facts, rules, board)
-    yield from _token_invariants(facts, rules)
+    yield from _token_invariants(facts, rules, board)
     for name, value in facts.items():
         if isinstance(value, list) and len(value) == MAX_PLAYERS and name not in ("post", "palace_token", "palace"):
             yield f"{name} of seats that do not play", not any(any(v) if isinstance(v, list) else v for v in value[n:])
@@ -232,9 +235,13 @@ def _board_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iter
         yield "palaces_left", facts["palaces_left"][seat] >= 0 and owners.count(seat + 1) == built
 
 
-def _token_invariants(facts: dict[str, Any], rules: Rules) -> Iterator[tuple[str, bool]]:
+def _token_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
     for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens"):
-        yield name, min(facts[name]) >= 0
+        yield name, min(facts[name]) >= 0 and max(facts[name]) <= MAX_HOLDING
+    # A kept palace token lay where its owner's palace stands; the number of City tokens is an index into `fame`.
+    owners = [facts["palace"][site] for site in board.sites_of(SiteKind.PALACE_SITE)]
+    kept = map(sum, zip(facts["client_palace_tokens"], facts["city_palace_tokens"], strict=True))
+    yield "city_palace_tokens", all(count <= owners.count(1 + seat) for seat, count in enumerate(kept))
     yield "city_tokens", all(held in (0, 1) for tokens in facts["city_tokens"] for held in tokens)
     taken = [sum(held) for held in zip(*facts["city_tokens"], strict=True)]
     left = facts["city_piles"]

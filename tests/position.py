@@ -1,7 +1,7 @@
 """Positions, built directly: `position(rupees=[3, 0], at="E1")`, not twenty moves.
 
-A position is the fixed deal below on the packaged board with some of its facts changed. It must pass `check_invariants`, so an
-impossible position is an error of the test. Sites, colours and tokens go by name; seats count from 0.
+A position is the fixed deal below on the packaged board with some of its facts changed. It must pass `check_invariants`,
+so an impossible position is an error of the test. Sites, colours and tokens go by name; seats count from 0.
 
     demand    Bombay   Indore   Nagpur   Hyderabad        posts      E1 yellow   E2 purple   E3 blue     E4 orange
     top       blue     purple   orange   yellow           (4–5 players: F1 … F4 the same)
@@ -26,6 +26,7 @@ COLOURS = COLOUR_NAMES
 CITIES = ("Bombay", "Indore", "Nagpur", "Hyderabad")
 DRAW = (1, 2, 3, 3)  # the first restock of the fixed deal
 MANY = 300 if numba.config.DISABLE_JIT else 20_000  # deals in a test of chance
+LANES = 4 if numba.config.DISABLE_JIT else 16  # random games in a test of what always holds
 
 
 @cache
@@ -46,7 +47,9 @@ GAME = official(2)
 def setup_of(game):
     """The fixed deal, as far as the game's rules have it."""
     sites = [f"{letter}{i}" for letter in ("EF" if game.rules.outer_posts else "E") for i in (1, 2, 3, 4)]
-    tokens = [kind for i in range(8) for kind, count in zip(TOKEN_NAMES, game.rules.palace_tokens, strict=True) if i < count]
+    tokens = [
+        kind for i in range(8) for kind, count in zip(TOKEN_NAMES, game.rules.palace_tokens, strict=True) if i < count
+    ]
     return {
         "demand": dict(zip(CITIES, game.rules.demand_columns, strict=True)),
         "posts": {site: COLOURS[int(site[1]) - 1] for site in sites},
@@ -76,9 +79,7 @@ def position(
     palaces=None,
     tokens=None,
     clients=(),
-    client_palace_tokens=(),
     city_tokens=None,
-    city_palace_tokens=(),
     actions_left=None,
     turn=0,
     set=0,
@@ -90,12 +91,12 @@ def position(
         game: whose rules and board; the printed game for two unless given.
         player: the seat to move.
         at: the site of the mover's elephant; `elephants`: {seat: site} for any.
-        rupees, clients, client_palace_tokens, city_palace_tokens: by seat; seats left out keep what they are dealt.
+        rupees, clients: by seat; seats left out keep what they are dealt.
         basket: the mover's bales, a list of colours; `baskets`: {seat: colours} for any. They come from the bag.
         markets: left, centre and right, each {colour: bales}; all bales elsewhere are in the bag.
         posts, tokens: {site: colour or kind}, None for none; other sites keep theirs.
         demand: {city: colours from the top}.
-        palaces: {site: seat}; a palace token on the site is gone.
+        palaces: {site: seat}; the builder has kept the site's palace token, if it is one to keep.
         city_tokens: {seat: cities}, taken from their piles.
         actions_left, turn, set: of the mover's turn, of the set, of the game. The set's first player follows.
         check: whether the position must be one that the rules allow.
@@ -110,13 +111,8 @@ def position(
         state.position[seat] = site_of(site)
     for seat, colours in ({player: basket} | (baskets or {})).items():
         state.basket[seat] = _counts(Counter(colours))
-    for name, numbers in (
-        ("rupees", rupees),
-        ("clients", clients),
-        ("client_palace_tokens", client_palace_tokens),
-        ("city_palace_tokens", city_palace_tokens),
-    ):
-        state[name][: len(numbers)] = numbers
+    state.rupees[: len(rupees)] = rupees
+    state.clients[: len(clients)] = clients
     if game.rules.client_supply is not None:
         state.client_supply -= state.clients.sum()
     if markets is not None:
@@ -128,8 +124,11 @@ def position(
     for city, column in (demand or {}).items():
         state.demand[CITIES.index(city)] = [COLOURS.index(colour) for colour in column]
     for site, seat in (palaces or {}).items():
-        state.palace[site_of(site)] = 1 + seat
+        kind = state.palace_token[site_of(site)]
+        state.client_palace_tokens[seat] += kind == 1 + TOKEN_NAMES.index("client")
+        state.city_palace_tokens[seat] += kind == 1 + TOKEN_NAMES.index("city")
         state.palace_token[site_of(site)] = 0
+        state.palace[site_of(site)] = 1 + seat
         state.palaces_left[seat] -= 1
     for seat, cities in (city_tokens or {}).items():
         for city in cities:
@@ -141,6 +140,7 @@ def position(
 
 
 def _counts(bales):
+    assert bales.keys() <= {*COLOURS}
     return [bales.get(colour, 0) for colour in COLOURS]
 
 
@@ -148,9 +148,7 @@ def last_turn(game=GAME, set=None, **facts):
     """The position in which the last player turn of a set begins: of the last set unless given."""
     set = game.rules.sets - 1 if set is None else set
     first = set % game.num_players if game.rules.rotate_first_player else 0
-    return position(
-        game, set=set, turn=game.rules.turns_per_set - 1, player=(first - 1) % game.num_players, **facts
-    )
+    return position(game, set=set, turn=game.rules.turns_per_set - 1, player=(first - 1) % game.num_players, **facts)
 
 
 def play(game, states, *actions, restock=None):
@@ -167,13 +165,17 @@ def legal(game, states):
     return {game.action_name(number) for number in np.flatnonzero(game.legal_actions(states)[0])}
 
 
-def random_play(game, lanes, seed=0):
-    """Copies of the states of `lanes` random games: as dealt, then after every action, until all are over."""
+def random_play(game, lanes=LANES, seed=0):
+    """Copies of the states of `lanes` random games: as dealt, then after every action, until all are over.
+
+    Buying, selling and building are the likeliest, so that even a few games see all of them.
+    """
     rng = np.random.default_rng(seed)
     states = game.new_states(range(seed, seed + lanes))
     yield states.copy()
     while not game.is_terminal(states).all():
         likes = rng.random((lanes, game.num_actions)) * game.legal_actions(states)
+        likes[:, game.board.num_sites : -2] *= 2
         game.step(states, likes.argmax(axis=1))
         yield states.copy()
 
@@ -205,8 +207,8 @@ def outcome(game=GAME, **facts):
 def assert_fits(outcomes, law):
     """That outcomes, any sequence, follow the law {outcome: probability}, as far as so many can tell.
 
-    Pearson's statistic must lie within five of its standard deviations of its mean, both exact for any number of outcomes:
-    too far is another law, too near is no chance. Seeds are fixed, so the answer never changes.
+    Pearson's statistic must lie within five of its standard deviations of its mean, both exact for any number of
+    outcomes: too far is another law, too near is no chance. Seeds are fixed, so the answer never changes.
     """
     counts, total, kinds = Counter(outcomes), len(outcomes), len(law)
     assert math.isclose(sum(law.values()), 1)

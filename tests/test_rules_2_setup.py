@@ -5,9 +5,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from position import CITIES, COLOURS, MANY, assert_fits, facts, official, setup_of, variant
 
 from bombay_env import Game, Rules
+from position import CITIES, COLOURS, MANY, assert_fits, facts, official, setup_of, variant
 
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 DEALS = 50 if MANY < 1000 else 500

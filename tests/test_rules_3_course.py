@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+
 from position import (
     DRAW,
     GAME,
@@ -88,9 +89,7 @@ def test_seat_zero_begins_the_first_set(n):
     assert course(official(n))[0] == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("n", "firsts"), [(2, [0, 1, 0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3, 4])]
-)
+@pytest.mark.parametrize(("n", "firsts"), [(2, [0, 1, 0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3, 4])])
 def test_each_new_set_begins_one_seat_further_left(n, firsts):
     """With two players each is first twice."""
     seen = course(official(n))
@@ -161,7 +160,10 @@ def test_every_restock_draws_nine_bales():
     ("loads", "left"),
     [
         ([["blue", "blue"], ["blue", "orange"], ["orange", "orange"], ["purple", "purple"], ["purple"]], [3, 1, 2, 2]),
-        ([["blue", "blue"], ["blue", "orange"], ["orange", "orange"], ["purple", "purple"], ["yellow"] * 2], [1, 2, 2, 2]),
+        (
+            [["blue", "blue"], ["blue", "orange"], ["orange", "orange"], ["purple", "purple"], ["yellow"] * 2],
+            [1, 2, 2, 2],
+        ),
         ([["blue", "blue"], ["blue", "blue"], ["blue", "orange"], ["orange"] * 2, ["orange"] * 2], [3, 4, 0, 0]),
     ],
 )
@@ -199,7 +201,12 @@ def test_probabilities_of_the_first_set_by_hand():
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize(
     "loads",
-    [[], [["yellow", "yellow"], ["yellow"]], [["blue", "orange"], ["purple", "purple"]], [["orange"] * 2, ["orange"] * 2]],
+    [
+        [],
+        [["yellow", "yellow"], ["yellow"]],
+        [["blue", "orange"], ["purple", "purple"]],
+        [["orange"] * 2, ["orange"] * 2],
+    ],
 )
 def test_counts_by_colour_follow_the_multivariate_hypergeometric_law(n, loads):
     game = official(n)
@@ -331,7 +338,9 @@ def test_a_colour_not_drawn_is_in_no_market():
 
 def test_a_colour_keeps_its_market_however_many_bales_go():
     """With 1 blue left, fewer than the purple, blue still costs what the left market asks."""
-    before = position(at="E3", rupees=[1], actions_left=1, markets=[{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}])
+    before = position(
+        at="E3", rupees=[1], actions_left=1, markets=[{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}]
+    )
     after = play(GAME, before, "buy")
     assert facts(GAME, after)["markets"] == [[0, 0, 0, 1], [0, 2, 0, 0], [3, 0, 0, 0]]
     assert facts(GAME, after)["rupees"][0] == 0
@@ -357,7 +366,7 @@ def test_a_colour_keeps_its_market_until_the_end_of_the_set():
 @each_count
 def test_in_random_games_no_colour_changes_its_market_within_a_set(n):
     before = None
-    for states in random_play(official(n), lanes=16):
+    for states in random_play(official(n)):
         if before is not None:
             same_set = (states.set == before.set)[:, None, None]
             assert not (same_set & (states.market > before.market)).any()
@@ -456,7 +465,7 @@ def test_elephants_keep_their_bales_at_the_end_of_a_set(n):
 
 
 def test_the_end_of_a_set_changes_nothing_else():
-    """Elephants stay where they are; palaces, tokens, demand and rupees too. Seat 1 ends the first set and begins the second."""
+    """Elephants, palaces, tokens, demand and rupees stay. Seat 1 ends the first set and begins the second."""
     before = last_turn(GAME, set=0, elephants={0: "H1", 1: "G3"}, palaces={"H1": 0, "G1": 1}, clients=[1, 2])
     after = play(GAME, before, "end_turn", restock=(3, 3, 2, 1))
     assert changed(GAME, before, after).keys() == {"first_player", "set", "turn", "markets", "bag"}

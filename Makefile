@@ -1,0 +1,58 @@
+# `make train` and `make test` set everything up themselves: all they need is Python 3.11 or later and a package index.
+
+PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3.14 python3 2>/dev/null))
+MINUTES ?= 3
+PLAYERS ?= 2-5
+SEED ?= 0
+WORKERS ?= 2
+PIP_ARGS ?=
+
+BIN := .venv/bin
+INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
+
+.PHONY: train test slow lint compiled interpreted package clean
+
+train: .venv/.train
+	$(BIN)/bombay train --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
+
+# Everything that must hold of a change, in under ten minutes on two cores, installation aside.
+test: .venv/.test lint compiled interpreted package
+
+lint: .venv/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+compiled: .venv/.test
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+
+# The same suite with the compiler off, in a shorter form: only so can coverage see into the kernels.
+interpreted: .venv/.test
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
+
+# The distributions: built, installed into empty environments and played from there.
+package: .venv/.test
+	$(BIN)/pytest -q -m package
+
+# Long proofs, hours on two cores.
+slow: .venv/.test
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m slow
+
+clean:
+	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "bombay_env needs Python 3.11 or later; name one with PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.train: .venv/.made pyproject.toml constraints.txt
+	@echo "Installing what training needs, PyTorch among it; the first time takes minutes."
+	$(INSTALL) --editable '.[ppo]'
+	@touch $@
+
+.venv/.test: .venv/.made pyproject.toml constraints.txt
+	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
+	$(INSTALL) --editable '.[ppo,dev]'
+	@touch $@

@@ -1,0 +1,174 @@
+"""The `bombay` command, run as a user runs it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+QUICK = bool(numba.config.DISABLE_JIT)
+COMMAND = (sys.executable, "-m", "bombay_training.cli")
+
+
+def bombay(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def output(*arguments: object, cwd: Path | None = None) -> dict:
+    """What a command prints with --json."""
+    done = bombay(*arguments, "--json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_simulate_writes_records_that_replay_accepts(tmp_path: Path) -> None:
+    data = output(
+        "simulate", "greedy", "random", "--players", "2-5", "--games", 2, "--seed", 3, "--out", tmp_path / "g.jsonl"
+    )
+    assert [row["agent"] for row in data["seats"][:2]] == ["greedy", "random"]
+    assert len(data["seats"]) == 2 + 3 + 4 + 5
+    for players in (2, 3, 4, 5):
+        rows = [row for row in data["seats"] if row["players"] == players]
+        assert sum(row["win_share"] for row in rows) == pytest.approx(1.0)
+    replayed = output("replay", tmp_path / "g.jsonl")
+    assert [row["players"] for row in replayed["records"]] == [2, 2, 3, 3, 4, 4, 5, 5]
+    assert replayed["records"][-1]["agents"] == ["greedy", "random", "greedy", "random", "greedy"]
+
+
+def test_same_seed_gives_the_same_records(tmp_path: Path) -> None:
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        output("simulate", "--players", "3", "--games", 2, "--seed", seed, "--out", tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+
+
+def test_tables_are_for_people(tmp_path: Path) -> None:
+    done = bombay("simulate", "--players", "2", "--games", 2, "--out", tmp_path / "g.jsonl")
+    assert done.returncode == 0
+    assert "win share" in done.stdout
+    assert "records are in" in done.stdout
+    shown = bombay("replay", tmp_path / "g.jsonl", "--show", 2)
+    assert shown.returncode == 0
+    assert "event 0: restock:" in shown.stdout
+    assert "game over" in shown.stdout
+
+
+def test_replay_names_the_event_that_breaks_the_rules(tmp_path: Path) -> None:
+    output("simulate", "--players", "2", "--games", 2, "--out", tmp_path / "g.jsonl")
+    lines = (tmp_path / "g.jsonl").read_text().splitlines()
+    record = json.loads(lines[1])
+    record["events"][1] = "0 sell:yellow"
+    (tmp_path / "bad.jsonl").write_text(lines[0] + "\n" + json.dumps(record) + "\n")
+    done = bombay("replay", tmp_path / "bad.jsonl")
+    assert_one_line(done, "record 2", "event 1", "sell:yellow")
+
+
+def test_arena_plays_every_pair_both_ways() -> None:
+    blocks = 2 if QUICK else 10
+    data = output("arena", "greedy", "random", "--players", "2,3", "--blocks", blocks)
+    assert [(match["players"], match["lineup"][0]) for match in data["matches"]] == [
+        (2, "greedy"),
+        (2, "random"),
+        (3, "greedy"),
+        (3, "random"),
+    ]
+    assert [match["games"] for match in data["matches"]] == [2 * blocks] * 2 + [3 * blocks] * 2
+    share = data["matches"][2]["agents"][0]["win_share"]
+    assert share["low"] <= share["mean"] <= share["high"]
+
+
+def test_rules_file_changes_the_game(tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
+    output(
+        "simulate", "--players", "3", "--games", 1, "--rules", tmp_path / "rules.json", "--out", tmp_path / "g.jsonl"
+    )
+    record = json.loads((tmp_path / "g.jsonl").read_text())
+    assert record["rules"]["sets"] == 1
+    assert {event.split()[0] for event in record["events"][1:]} == {"0", "1", "2"}
+
+
+@pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learner has tests of its own without it")
+def test_train_ends_with_an_agent_that_plays(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
+    data = output("train", "--updates", 1, "--players", "2", "--blocks", 2, "--out", "run", cwd=tmp_path)
+    assert [match["lineup"][1] for match in data["matches"]] == ["random", "greedy"]
+    kept = {path.name for path in (tmp_path / "run").iterdir()}
+    assert kept == {"agent.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
+    assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
+    output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("bombay: ")
+    for part in parts:
+        assert part in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["simulate", "--players", "6"], ["--players", "2 to 5"]),
+        (["simulate", "--players", "four"], ["--players", "four"]),
+        (["simulate", "--players", "5-2"], ["--players", "5-2"]),
+        (["simulate", "--games", "0"], ["--games"]),
+        (["simulate", "--seed", "-1"], ["--seed"]),
+        (["simulate", "--seed", str(2**64)], ["--seed"]),
+        (["simulate", "nobody"], ["nobody", "greedy", "random"]),
+        (["simulate", "greedy:depth=3"], ["depth"]),
+        (["simulate", "--board", "nowhere.toml"], ["nowhere.toml"]),
+        (["simulate", "--rules", "nowhere.json"], ["nowhere.json"]),
+        (["simulate", "--out", "nowhere/games.jsonl"], ["nowhere"]),
+        (["simulate", "--nonsense"], ["--nonsense"]),
+        (["replay", "nowhere.jsonl"], ["nowhere.jsonl"]),
+        (["replay", "."], ["."]),
+        (["arena", "greedy"], ["two agents"]),
+        (["arena", "greedy", "greedy"], ["twice"]),
+        (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
+        (["train", "--minutes", "0"], ["--minutes"]),
+        (["train", "--players", "1"], ["--players"]),
+        (["train", "--out", "."], ["exists"]),
+        (["dance"], ["dance"]),
+    ],
+)
+def test_bad_arguments_end_in_one_line_and_exit_code_2(arguments: list[str], parts: list[str], tmp_path: Path) -> None:
+    assert_one_line(bombay(*arguments, cwd=tmp_path), *parts)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        ("{", "JSON"),
+        ("[]", "object"),
+        ('{"toll": -1}', "toll"),
+        ('{"tolls": 1}', "tolls"),
+        ('{"num_players": 3}', "num_players"),
+        ("[" * 100_000, "JSON"),
+    ],
+)
+def test_bad_rules_files_are_refused(content: str, part: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text(content)
+    assert_one_line(bombay("simulate", "--rules", "rules.json", cwd=tmp_path), part)
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "g.jsonl").write_text("mine")
+    assert_one_line(bombay("simulate", "--games", 1, "--out", "g.jsonl", cwd=tmp_path), "exists")
+    assert (tmp_path / "g.jsonl").read_text() == "mine"
+
+
+def test_version_and_help() -> None:
+    assert re.fullmatch(r"bombay \d+\.\d+\.\d+\n", bombay("--version").stdout)
+    for command in ("simulate", "replay", "arena", "train"):
+        done = bombay(command, "--help")
+        assert done.returncode == 0
+        assert "--json" in done.stdout

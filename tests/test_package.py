@@ -1,0 +1,67 @@
+"""The distributions: what is built here plays from an empty environment, far from the checkout."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.package
+
+SHORT_GAME = """
+import numpy as np, bombay_env, bombay_agents, bombay_training
+from pathlib import Path
+assert "site-packages" in bombay_env.__file__, bombay_env.__file__
+package = Path(bombay_env.__file__).parent
+assert (package / "RULES.md").is_file() and (package / "py.typed").is_file()
+from bombay_env import bombay_v0
+env = bombay_v0.env(num_players=3)
+env.reset(seed=1)
+rng = np.random.default_rng(1)
+for agent in env.agent_iter():
+    observation, reward, terminated, truncated, info = env.last()
+    env.step(None if terminated else rng.choice(np.flatnonzero(observation["action_mask"])))
+print(env.unwrapped.record()["result"]["winners"])
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source archive, built from a copy of the checkout."""
+    source, folder = tmp_path_factory.mktemp("source") / "bombay", tmp_path_factory.mktemp("dist")
+    skip = shutil.ignore_patterns(".venv", ".git", "runs", "dist", "__pycache__", ".*_cache", ".hypothesis")
+    shutil.copytree(ROOT, source, ignore=skip)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return folder
+
+
+def test_archives_hold_the_three_packages_and_no_strangers(built: Path) -> None:
+    (wheel,), (archive,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"bombay_env", "bombay_agents", "bombay_training"}
+    assert {"bombay_env/data/reconstruction.toml", "bombay_env/RULES.md", "bombay_env/py.typed"} <= set(names)
+    with tarfile.open(archive) as packed:
+        held = {name.partition("/")[2] for name in packed.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "tests/naive.py"} <= held
+
+
+@pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz"])
+def test_short_game_from_an_empty_environment(built: Path, pattern: str, tmp_path: Path) -> None:
+    (archive,) = built.glob(pattern)
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
+    subprocess.run([*pip, archive], check=True, cwd=tmp_path)
+    played = subprocess.run([python, "-c", SHORT_GAME], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert played.stdout.startswith("[")
+    command = [tmp_path / "env" / "bin" / "bombay", "simulate", "greedy", "random", "--players", "2", "--games", "2"]
+    shown = subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert "greedy" in shown.stdout

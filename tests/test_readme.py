@@ -1,0 +1,40 @@
+"""The README: its example runs, its pictures and files exist."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_examples_run(tmp_path: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert examples
+    for example in examples:
+        done = subprocess.run(
+            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip()
+
+
+def test_pettingzoo_example_fits_in_twenty_lines() -> None:
+    (example,) = (text for text in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "agent_iter" in text)
+    assert len(example.strip().splitlines()) <= 20
+
+
+def test_linked_files_exist() -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+def test_commands_named_exist() -> None:
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for target in set(re.findall(r"\bmake (\w+)", README)):
+        assert target in targets
+    known = {"simulate", "replay", "arena", "train"}
+    assert set(re.findall(r"^bombay (\w+)", README, flags=re.MULTILINE)) <= known

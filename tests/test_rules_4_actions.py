@@ -1,0 +1,965 @@
+"""RULES 4, "A player's turn": the turn, the six actions in the table's order with the points that bear on each, the end
+of a turn, then the sale, the palace tokens and the bank."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from bombay_env import Board, Game, IllegalActionError, Rules
+from position import (
+    CITIES,
+    COLOURS,
+    GAME,
+    bales,
+    changed,
+    facts,
+    last_turn,
+    legal,
+    official,
+    play,
+    position,
+    random_play,
+    variant,
+)
+
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
+each_colour = pytest.mark.parametrize("colour", COLOURS)
+BOARD = GAME.board
+SITES = [site.name for site in BOARD.sites]
+EMPTY = [0, 0, 0, 0]
+HILLS = ("A", "B")
+OPEN_SITES = ("A", "B", "H1", "H2", *(f"G{i}" for i in range(1, 9)))
+E_SITES = ("E1", "E2", "E3", "E4")
+POSTS = list(zip(E_SITES, COLOURS, strict=True))
+F_SITES = ("F1", "F2", "F3", "F4")
+
+
+def neighbours(site):
+    return {b if a == site else a for a, b in BOARD.trails if site in (a, b)}
+
+
+def kinds_of(names):
+    """The kinds of these actions: move, buy, sell, build, take, consolidate, end_turn."""
+    return {name.partition(":")[0] for name in names}
+
+
+def mover(states):
+    """Seat to move and its actions left."""
+    return int(states.current_player[0]), int(states.actions_left[0])
+
+
+def refused(game, states, action):
+    """Whether the action is not offered, and taking it raises and changes nothing."""
+    before = states.copy()
+    with pytest.raises(IllegalActionError):
+        game.step(states, np.array([game.action_index(action)]))
+    return action not in legal(game, states) and (states == before).all()
+
+
+# --- The turn ---
+
+
+@each_count
+def test_a_turn_has_three_actions(n):
+    game = official(n)
+    states = game.new_states([1])
+    assert mover(states) == (0, 3)
+    states = play(game, states, "move:E1")
+    assert mover(states) == (0, 2)
+    states = play(game, states, "move:H1")
+    assert mover(states) == (0, 1)
+    states = play(game, states, "move:E1")
+    assert mover(states) == (1, 3)
+
+
+@pytest.mark.parametrize("order", list(permutations(["sell:blue", "sell:orange", "move:H1"])), ids=str)
+def test_actions_may_be_spent_in_any_order(order):
+    states = position(at="Bombay", basket=["blue", "orange"])
+    if order[2] == "move:H1":
+        assert mover(play(GAME, states, *order)) == (1, 3)
+    else:  # a sale needs the city
+        assert refused(GAME, play(GAME, states, *order[: order.index("move:H1") + 1]), order[-1])
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("sell:blue", "move:H1", "build:orange"),
+        ("move:H1", "build:orange", "move:Bombay"),
+        ("move:H1", "move:Bombay", "sell:orange"),
+    ],
+    ids=str,
+)
+def test_kinds_of_action_may_be_mixed(order):
+    assert mover(play(GAME, position(at="Bombay", basket=["blue", "orange"]), *order)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("at", "basket", "actions"),
+    [
+        ("A", [], ["move:E1", "move:H1", "move:E1"]),
+        ("Bombay", ["blue", "blue"], ["sell:blue", "sell:blue"]),
+        ("F1", ["blue", "blue"], ["build:blue", "move:G1", "build:blue"]),
+    ],
+    ids=["move", "sell", "build"],
+)
+def test_an_action_may_be_taken_as_often_as_wanted(at, basket, actions):
+    after = play(GAME, position(at=at, basket=basket), *actions)
+    assert facts(GAME, after)["basket"][0] == EMPTY
+
+
+def test_actions_not_spent_are_lost():
+    after = play(GAME, GAME.new_states([1]), "move:E1", "end_turn")
+    assert mover(after) == (1, 3)
+    assert mover(play(GAME, after, "end_turn")) == (0, 3)
+
+
+def test_a_new_game_offers_moves_consolidate_and_end_turn():
+    moves = {"move:E1", "move:E3", "move:E4", "move:G3", "move:H1"}
+    assert legal(GAME, position()) == moves | {"consolidate", "end_turn"}
+
+
+def test_what_is_not_offered_is_refused_and_changes_nothing():
+    states = position(at="E3", basket=["blue"])
+    offered = legal(GAME, states)
+    for action in GAME.action_names:
+        assert action in offered or refused(GAME, states, action)
+
+
+# --- move ---
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_a_move_goes_to_an_adjacent_site(site):
+    states = position(at=site)
+    assert legal(GAME, states) & {f"move:{name}" for name in SITES} == {f"move:{name}" for name in neighbours(site)}
+
+
+def test_trails_are_two_way():
+    for a, b in BOARD.trails:
+        assert f"move:{b}" in legal(GAME, position(at=a))
+        assert f"move:{a}" in legal(GAME, position(at=b))
+
+
+def test_a_move_costs_one_action_and_nothing_else():
+    before = position(at="H1", rupees=[0, 0])
+    assert changed(GAME, before, play(GAME, before, "move:Bombay")) == {"position": ["Bombay", "A"], "actions_left": 2}
+
+
+@pytest.mark.parametrize("hill", HILLS)
+def test_a_move_to_a_hilltop_costs_two_actions(hill):
+    before = position(at="E4")
+    after = play(GAME, before, f"move:{hill}")
+    assert changed(GAME, before, after) == {"position": [hill, "A"], "actions_left": 1}
+
+
+@pytest.mark.parametrize("hill", HILLS)
+def test_a_move_to_a_hilltop_needs_two_actions_in_hand(hill):
+    assert f"move:{hill}" in legal(GAME, position(at="E4", actions_left=2))
+    assert refused(GAME, position(at="E4", actions_left=1), f"move:{hill}")
+    assert "move:G8" in legal(GAME, position(at="E4", actions_left=1))
+
+
+@pytest.mark.parametrize(("hill", "site"), [("A", "H1"), ("B", "H2")])
+def test_leaving_a_hilltop_costs_one_action(hill, site):
+    assert mover(play(GAME, position(at=hill), f"move:{site}")) == (0, 2)
+
+
+def test_every_other_site_costs_one_action_to_enter():
+    for site in set(SITES) - set(HILLS):
+        start = min(neighbours(site))
+        assert mover(play(GAME, position(at=start), f"move:{site}")) == (0, 2)
+
+
+@each_count
+def test_several_elephants_may_share_a_site(n):
+    game = official(n)
+    states = game.new_states([1])
+    for _ in range(n):
+        states = play(game, states, "move:H1", "end_turn")
+    assert facts(game, states)["position"] == ["H1"] * n
+    assert "move:E1" in legal(game, states)
+
+
+def test_an_elephant_does_not_keep_others_from_acting_on_its_site():
+    for at, action in (("E3", "buy"), ("Bombay", "sell:blue"), ("H1", "build:blue")):
+        assert action in legal(GAME, position(at=at, basket=["blue"], elephants={1: at}))
+
+
+# --- move: tolls ---
+
+
+@each_count
+def test_the_owner_of_a_palace_takes_a_toll_from_whoever_enters(n):
+    game = official(n)
+    before = position(game, palaces={"H1": 1}, rupees=[2] * n)
+    after = play(game, before, "move:H1")
+    assert facts(game, after)["rupees"] == [2, 3] + [2] * (n - 2)
+
+
+def test_a_toll_is_paid_by_the_bank():
+    before = position(palaces={"H1": 1}, rupees=[0, 0])
+    after = play(GAME, before, "move:H1")
+    assert changed(GAME, before, after) == {"rupees": [0, 1], "position": ["H1", "A"], "actions_left": 2}
+
+
+@each_count
+def test_a_toll_goes_to_the_owner_only(n):
+    game = official(n)
+    for owner in range(1, n):
+        after = play(game, position(game, palaces={"H1": owner, "G3": n - owner}, rupees=[0] * n), "move:H1")
+        assert facts(game, after)["rupees"] == [int(seat == owner) for seat in range(n)]
+
+
+@each_count
+def test_each_mover_brings_a_toll(n):
+    game = official(n)
+    states = position(game, palaces={"H1": 0}, rupees=[0] * n)
+    for _ in range(n):
+        states = play(game, states, "move:H1", "end_turn")
+    assert facts(game, states)["rupees"] == [n - 1] + [0] * (n - 1)
+
+
+def test_ones_own_palace_pays_nothing():
+    after = play(GAME, position(palaces={"H1": 0}, rupees=[0, 0]), "move:H1")
+    assert facts(GAME, after)["rupees"] == [0, 0]
+
+
+def test_every_entering_pays_a_toll():
+    after = play(GAME, position(at="E1", palaces={"H1": 1}, rupees=[0, 0]), "move:H1", "move:E3", "move:H1")
+    assert facts(GAME, after)["rupees"] == [0, 2]
+
+
+def test_a_move_away_from_a_palace_pays_no_toll():
+    after = play(GAME, position(at="H1", palaces={"H1": 1}, rupees=[0, 0]), "move:E1")
+    assert facts(GAME, after)["rupees"] == [0, 0]
+
+
+def test_staying_pays_no_toll():
+    states = position(at="H1", palaces={"H1": 1}, rupees=[0, 0])
+    states = play(GAME, states, "end_turn", "end_turn")
+    assert facts(GAME, states)["rupees"] == [0, 0]
+    assert facts(GAME, play(GAME, states, "consolidate"))["rupees"] == [1, 0]
+
+
+def test_a_palace_built_under_an_elephant_brings_no_toll_from_it():
+    before = position(at="H1", basket=["blue"], elephants={1: "H1"}, rupees=[0, 0])
+    assert facts(GAME, play(GAME, before, "build:blue", "end_turn", "end_turn"))["rupees"] == [0, 0]
+
+
+def test_a_palace_on_a_hilltop_brings_a_toll_and_the_move_costs_two_actions():
+    before = position(at="E4", palaces={"A": 1}, rupees=[0, 0])
+    after = play(GAME, before, "move:A")
+    assert changed(GAME, before, after) == {"rupees": [0, 1], "position": ["A", "A"], "actions_left": 1}
+
+
+# --- buy ---
+
+
+@pytest.mark.parametrize(
+    ("site", "rupees", "actions"),
+    [("E3", 1, 1), ("E4", 1, 1), ("E2", 1, 2), ("E1", 2, 2)],
+    ids=lambda value: str(value),
+)
+@pytest.mark.parametrize("purse", [0, 1, 2, 3])
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_a_purchase_costs_what_the_colours_market_asks(site, rupees, actions, purse, left):
+    """Left 1 rupee and 1 action, centre 1 and 2, right 2 and 2; legal only with the whole cost in hand."""
+    states = position(at=site, rupees=[purse], actions_left=left)
+    if purse < rupees or left < actions:
+        assert refused(GAME, states, "buy")
+        return
+    after = play(GAME, states, "buy")
+    assert facts(GAME, after)["rupees"] == [purse - rupees, 2]
+    assert mover(after) == ((0, left - actions) if left > actions else (1, 3))
+
+
+@pytest.mark.parametrize(("market", "rupees", "actions"), [(0, 1, 1), (1, 1, 2), (2, 2, 2)])
+@pytest.mark.parametrize(("site", "colour"), POSTS)
+def test_the_market_and_not_the_colour_makes_the_price(market, rupees, actions, site, colour):
+    markets = [{}, {}, {}]
+    markets[market] = {colour: 2}
+    before = position(at=site, rupees=[5], markets=markets)
+    loaded = bales(**{colour: 1})
+    markets[market] = {colour: 1}
+    assert changed(GAME, before, play(GAME, before, "buy")) == {
+        "rupees": [5 - rupees, 2],
+        "basket": [loaded, EMPTY],
+        "markets": [bales(**held) for held in markets],
+        "actions_left": 3 - actions,
+        "buys": 1,
+    }
+
+
+def test_an_emptied_market_to_the_left_does_not_make_a_bale_cheaper():
+    for markets, cost in (([{}, {"blue": 1}, {}], (1, 2)), ([{}, {}, {"blue": 1}], (2, 2))):
+        after = play(GAME, position(at="E3", rupees=[4], markets=markets), "buy")
+        assert facts(GAME, after)["rupees"][0] == 4 - cost[0]
+        assert mover(after) == (0, 3 - cost[1])
+
+
+def test_a_purchase_takes_the_bale_from_its_market_not_from_the_bag():
+    before = position(at="E3")
+    after = play(GAME, before, "buy")
+    assert facts(GAME, after)["markets"][0] == bales(blue=2, orange=3)
+    assert facts(GAME, after)["bag"] == facts(GAME, before)["bag"]
+
+
+@pytest.mark.parametrize("site", sorted(set(SITES) - set(E_SITES)))
+def test_a_purchase_needs_a_post(site):
+    assert refused(GAME, position(at=site, rupees=[9]), "buy")
+
+
+@pytest.mark.parametrize("n", [4, 5])
+@pytest.mark.parametrize("site", F_SITES)
+def test_with_four_or_five_players_an_outer_post_sells_too(n, site):
+    after = play(official(n), position(official(n), at=site, rupees=[9]), "buy")
+    assert facts(official(n), after)["basket"][0] == bales(**{COLOURS[F_SITES.index(site)]: 1})
+
+
+@pytest.mark.parametrize(("site", "colour"), POSTS)
+def test_a_purchase_needs_an_open_post(site, colour):
+    markets = [{other: 1 for other in COLOURS if other != colour}, {}, {}]
+    assert refused(GAME, position(at=site, rupees=[9], markets=markets), "buy")
+
+
+def test_a_purchase_gives_the_posts_colour():
+    states = position(at="E1", rupees=[9], posts={"E1": "purple", "E2": "yellow"})
+    assert facts(GAME, play(GAME, states, "buy"))["basket"][0] == bales(purple=1)
+
+
+def test_a_purchase_needs_fewer_than_two_bales_in_the_basket():
+    assert "buy" in legal(GAME, position(at="E3", basket=["orange"]))
+    assert refused(GAME, position(at="E3", basket=["orange", "orange"]), "buy")
+    assert refused(GAME, position(at="E3", basket=["blue", "yellow"]), "buy")
+
+
+def test_only_ones_own_basket_counts():
+    assert "buy" in legal(GAME, position(at="E3", baskets={1: ["orange", "orange"]}))
+
+
+def test_a_turn_has_one_purchase():
+    after = play(GAME, position(at="E3", rupees=[9]), "buy")
+    assert mover(after) == (0, 2)
+    assert refused(GAME, after, "buy")
+
+
+def test_the_second_purchase_is_refused_at_another_post_too():
+    game = variant(2, actions_per_turn=9)
+    assert refused(game, play(game, position(game, at="E3", rupees=[9]), "buy", "move:H1", "move:E1"), "buy")
+
+
+def test_the_next_turn_has_its_own_purchase():
+    after = play(GAME, position(at="E3", rupees=[9, 9], elephants={1: "E3"}), "buy", "end_turn")
+    assert "buy" in legal(GAME, after)  # the other player
+    assert "buy" in legal(GAME, play(GAME, after, "buy", "end_turn"))
+
+
+# --- sell ---
+
+
+def test_a_sale_costs_one_action():
+    assert mover(play(GAME, position(at="Bombay", basket=["blue"]), "sell:blue")) == (0, 2)
+
+
+@pytest.mark.parametrize("city", CITIES)
+def test_a_sale_needs_a_city_that_demands_the_colour(city):
+    missing = {"Bombay": "yellow", "Indore": "blue", "Nagpur": "purple", "Hyderabad": "orange"}[city]
+    for colour in COLOURS:
+        states = position(at=city, basket=[colour])
+        if colour == missing:
+            assert refused(GAME, states, f"sell:{colour}")
+        else:
+            assert {name for name in legal(GAME, states) if name.startswith("sell")} == {f"sell:{colour}"}
+
+
+@pytest.mark.parametrize("site", sorted(set(SITES) - set(CITIES)))
+def test_a_sale_needs_a_city(site):
+    assert "sell" not in kinds_of(legal(GAME, position(at=site, basket=["blue", "orange"])))
+
+
+@each_colour
+def test_a_sale_needs_a_bale_of_the_colour(colour):
+    """A bale of another colour, or of another player, will not do."""
+    others = [other for other in COLOURS if other != colour]
+    for city in CITIES:
+        states = position(at=city, basket=others[:2], baskets={1: [colour]}, elephants={1: city})
+        assert refused(GAME, states, f"sell:{colour}")
+
+
+# --- build ---
+
+
+@each_colour
+def test_a_palace_costs_one_action_and_a_bale_of_any_colour(colour):
+    before = position(at="H1", basket=[colour])
+    after = play(GAME, before, f"build:{colour}")
+    held = facts(GAME, before)["bag"]
+    assert changed(GAME, before, after) == {
+        "palaces": {"H1": 0},
+        "palaces_left": [4, 5],
+        "basket": [EMPTY, EMPTY],
+        "bag": [count + (name == colour) for name, count in zip(COLOURS, held, strict=True)],
+        "actions_left": 2,
+    }
+
+
+def test_a_palace_costs_one_of_two_bales_and_the_player_chooses():
+    states = position(at="H1", basket=["blue", "orange"])
+    assert {"build:blue", "build:orange"} == {name for name in legal(GAME, states) if name.startswith("build")}
+    assert facts(GAME, play(GAME, states, "build:orange"))["basket"][0] == bales(blue=1)
+    assert facts(GAME, play(GAME, states, "build:blue"))["basket"][0] == bales(orange=1)
+
+
+def test_a_palace_needs_a_bale_of_ones_own():
+    assert "build" not in kinds_of(legal(GAME, position(at="H1", elephants={1: "H1"}, baskets={1: ["blue"]})))
+
+
+@each_count
+@pytest.mark.parametrize("site", OPEN_SITES)
+def test_a_site_without_a_building_takes_a_palace(n, site):
+    """Both hilltops, open sites and G sites with their tokens."""
+    game = official(n)
+    after = play(game, position(game, at=site, basket=["blue"]), "build:blue")
+    assert facts(game, after)["palaces"] == {site: 0}
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("site", F_SITES)
+def test_with_two_or_three_players_an_f_site_takes_a_palace(n, site):
+    after = play(official(n), position(official(n), at=site, basket=["blue"]), "build:blue")
+    assert facts(official(n), after)["palaces"] == {site: 0}
+
+
+@each_count
+def test_no_palace_on_a_post(n):
+    game = official(n)
+    for site in E_SITES + (F_SITES if n >= 4 else ()):
+        assert refused(game, position(game, at=site, basket=["blue"]), "build:blue")
+
+
+@pytest.mark.parametrize("site", E_SITES)
+def test_no_palace_on_a_closed_post(site):
+    assert refused(GAME, position(at=site, basket=["blue"], markets=[{}, {}, {}]), "build:blue")
+
+
+@each_count
+@pytest.mark.parametrize("city", CITIES)
+def test_no_palace_in_a_city(n, city):
+    assert refused(official(n), position(official(n), at=city, basket=["blue"]), "build:blue")
+
+
+@pytest.mark.parametrize("owner", [0, 1])
+@pytest.mark.parametrize("site", ["A", "H1", "G1", "F1"])
+def test_one_palace_a_site(owner, site):
+    assert refused(GAME, position(at=site, basket=["blue"], palaces={site: owner}), "build:blue")
+
+
+def test_a_second_palace_on_the_same_site_is_refused_at_once():
+    assert refused(GAME, play(GAME, position(at="H1", basket=["blue", "blue"]), "build:blue"), "build:blue")
+
+
+def test_five_palaces_then_no_more():
+    four = {"G1": 0, "G2": 0, "G5": 0, "G6": 0}
+    after = play(GAME, position(at="F1", basket=["blue", "blue"], palaces=four), "build:blue")
+    assert facts(GAME, after)["palaces_left"] == [0, 5]
+    after = play(GAME, after, "move:G1", "move:F2", "end_turn")
+    assert refused(GAME, after, "build:blue")
+    assert "build:blue" in legal(
+        GAME, position(at="F1", basket=["blue"], palaces=dict.fromkeys(["G1", "G2", "G5", "G6", "H1"], 1))
+    )
+
+
+@each_count
+def test_in_random_games_palaces_are_never_removed(n):
+    before = None
+    for states in random_play(official(n)):
+        if before is not None:
+            assert ((before.palace == 0) | (before.palace == states.palace)).all()
+        before = states
+    assert before.palace.any()
+
+
+# --- consolidate ---
+
+
+@each_count
+def test_consolidating_costs_the_whole_turn_and_gives_a_rupee(n):
+    game = official(n)
+    before = position(game)
+    assert changed(game, before, play(game, before, "consolidate")) == {
+        "rupees": [3, *facts(game, before)["rupees"][1:]],
+        "current_player": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("at", "basket", "action"),
+    [("A", [], "move:E1"), ("E3", [], "buy"), ("Bombay", ["blue"], "sell:blue"), ("H1", ["blue"], "build:blue")],
+)
+def test_consolidating_needs_nothing_spent_this_turn(at, basket, action):
+    states = position(at=at, basket=basket)
+    assert "consolidate" in legal(GAME, states)
+    assert refused(GAME, play(GAME, states, action), "consolidate")
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_consolidating_needs_all_three_actions(left):
+    assert refused(GAME, position(actions_left=left), "consolidate")
+
+
+def test_consolidating_needs_no_rupees_and_no_place():
+    for site in SITES:
+        assert "consolidate" in legal(GAME, position(at=site, rupees=[0, 0]))
+
+
+# --- end turn, and how turns end ---
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_end_turn_gives_up_the_rest(left):
+    before = position(actions_left=left)
+    after = play(GAME, before, "end_turn")
+    assert changed(GAME, before, after) == {"current_player": 1} | ({"actions_left": 3} if left < 3 else {})
+
+
+def test_end_turn_with_nothing_spent_gives_nothing():
+    before = position()
+    assert changed(GAME, before, play(GAME, before, "end_turn")) == {"current_player": 1}
+
+
+@each_count
+def test_end_turn_is_legal_whenever_no_take_is_pending(n):
+    game = official(n)
+    end = game.action_index("end_turn")
+    for states in random_play(game):
+        running = ~game.is_terminal(states)
+        assert (game.legal_actions(states)[:, end] == (running & (states.take_pending == 0))).all()
+
+
+def test_a_turn_ends_by_itself_once_all_actions_are_spent():
+    states = position(at="E2", rupees=[1], actions_left=2)
+    assert mover(play(GAME, states, "buy")) == (1, 3)
+    assert mover(play(GAME, position(at="H1", basket=["blue"], actions_left=1), "build:blue")) == (1, 3)
+    assert mover(play(GAME, position(at="Bombay", basket=["blue"], actions_left=1), "sell:blue")) == (1, 3)
+    assert mover(play(GAME, position(at="E4", actions_left=2), "move:A")) == (1, 3)
+
+
+def test_a_turn_lasts_with_an_action_unspent_though_nothing_else_is_legal():
+    """On a board where only the hilltop A is next to E3, one action left is of no use there."""
+    data = BOARD.to_dict()
+    trails = [trail for trail in data["trails"] if "E3" not in trail or "A" in trail]
+    game = Game(Rules.official(2), Board.from_dict(data | {"name": "dead_end", "trails": trails}))
+    before = position(game, at="E3", posts={"E3": "purple", "E2": "blue"})  # the centre market asks 2 actions
+    after = play(game, before, "buy")
+    assert mover(after) == (0, 1)
+    assert legal(game, after) == {"end_turn"}
+    assert mover(play(game, after, "end_turn")) == (1, 3)
+
+
+# --- Sale ---
+
+SALES = [  # city, colour, rupees, Client tokens, the column afterwards
+    ("Bombay", "blue", 4, 0, ["purple", "orange", "blue"]),
+    ("Bombay", "purple", 3, 1, ["blue", "orange", "purple"]),
+    ("Bombay", "orange", 1, 1, ["blue", "purple", "orange"]),
+    ("Indore", "purple", 4, 1, ["orange", "yellow", "purple"]),
+    ("Indore", "orange", 3, 0, ["purple", "yellow", "orange"]),
+    ("Indore", "yellow", 2, 1, ["purple", "orange", "yellow"]),
+    ("Nagpur", "orange", 4, 0, ["yellow", "blue", "orange"]),
+    ("Nagpur", "yellow", 4, 0, ["orange", "blue", "yellow"]),
+    ("Nagpur", "blue", 1, 1, ["orange", "yellow", "blue"]),
+    ("Hyderabad", "yellow", 5, 0, ["blue", "purple", "yellow"]),
+    ("Hyderabad", "blue", 3, 0, ["yellow", "purple", "blue"]),
+    ("Hyderabad", "purple", 1, 2, ["yellow", "blue", "purple"]),
+]
+
+
+@each_count
+@pytest.mark.parametrize(("city", "colour", "rupees", "clients", "column"), SALES)
+def test_a_sale_and_all_that_it_does(n, city, colour, rupees, clients, column):
+    game = official(n)
+    before = position(game, at=city, basket=[colour], rupees=[0] * n)
+    old = facts(game, before)
+    expected = {
+        "rupees": [rupees] + [0] * (n - 1),
+        "clients": [clients] + [0] * (n - 1),
+        "client_supply": 16 - clients,
+        "basket": [EMPTY] * n,
+        "bag": [count + (name == colour) for name, count in zip(COLOURS, old["bag"], strict=True)],
+        "demand": old["demand"] | {city: column},
+        "city_tokens": [[city]] + [[]] * (n - 1),
+        "city_piles": old["city_piles"] | {city: n - 2},
+        "actions_left": 2,
+    }
+    found = changed(game, before, play(game, before, f"sell:{colour}"))
+    assert found == {name: fact for name, fact in expected.items() if fact != old[name]}
+
+
+@pytest.mark.parametrize(("place", "rupees", "clients"), [(0, 4, 0), (1, 3, 0), (2, 1, 1)])
+@pytest.mark.parametrize("colour", ["blue", "orange"])
+def test_top_middle_and_bottom_pay_by_place(place, rupees, clients, colour):
+    column = ["yellow", "purple"]
+    column.insert(place, colour)
+    after = facts(
+        GAME,
+        play(GAME, position(at="Nagpur", basket=[colour], rupees=[0], demand={"Nagpur": column}), f"sell:{colour}"),
+    )
+    assert (after["rupees"][0], after["clients"][0]) == (rupees, clients)
+
+
+@pytest.mark.parametrize(("place", "rupees", "clients"), [(0, 5, 0), (1, 4, 0), (2, 2, 1)])
+def test_a_yellow_bale_gives_one_rupee_more(place, rupees, clients):
+    column = ["blue", "purple"]
+    column.insert(place, "yellow")
+    after = facts(
+        GAME, play(GAME, position(at="Indore", basket=["yellow"], rupees=[0], demand={"Indore": column}), "sell:yellow")
+    )
+    assert (after["rupees"][0], after["clients"][0]) == (rupees, clients)
+
+
+@pytest.mark.parametrize(("place", "rupees", "clients"), [(0, 4, 1), (1, 3, 1), (2, 1, 2)])
+def test_a_purple_bale_gives_one_client_token_more(place, rupees, clients):
+    column = ["blue", "yellow"]
+    column.insert(place, "purple")
+    after = facts(
+        GAME, play(GAME, position(at="Indore", basket=["purple"], rupees=[0], demand={"Indore": column}), "sell:purple")
+    )
+    assert (after["rupees"][0], after["clients"][0]) == (rupees, clients)
+
+
+@pytest.mark.parametrize(
+    "markets",
+    [[{"blue": 3}, {}, {}], [{}, {"blue": 3}, {}], [{}, {}, {"blue": 3}], [{}, {}, {}]],
+    ids=["left", "centre", "right", "none"],
+)
+def test_market_prices_play_no_part_in_a_sale(markets):
+    after = play(GAME, position(at="Bombay", basket=["blue"], rupees=[0], markets=markets), "sell:blue")
+    assert facts(GAME, after)["rupees"] == [4, 2]
+
+
+def test_a_sold_bale_returns_to_the_bag_not_to_a_market():
+    before = position(at="Bombay", basket=["blue"])
+    after = facts(GAME, play(GAME, before, "sell:blue"))
+    assert after["bag"] == [2, 2, 2, 2]
+    assert after["markets"] == facts(GAME, before)["markets"]
+
+
+@pytest.mark.parametrize(
+    ("colour", "column"),
+    [
+        ("blue", ["purple", "orange", "blue"]),
+        ("purple", ["blue", "orange", "purple"]),
+        ("orange", ["blue", "purple", "orange"]),
+    ],
+    ids=["top", "middle", "bottom"],
+)
+def test_the_sold_cube_moves_to_the_bottom_and_those_below_it_up(colour, column):
+    before = position(at="Bombay", basket=[colour])
+    after = facts(GAME, play(GAME, before, f"sell:{colour}"))
+    assert after["demand"] == facts(GAME, before)["demand"] | {"Bombay": column}
+
+
+def test_a_second_bale_of_the_colour_is_sold_at_the_bottom():
+    after = facts(
+        GAME, play(GAME, position(at="Bombay", basket=["blue", "blue"], rupees=[0]), "sell:blue", "sell:blue")
+    )
+    assert (after["rupees"][0], after["clients"][0]) == (4 + 1, 1)
+
+
+def test_a_cube_that_moved_up_pays_for_its_new_place():
+    states = position(at="Bombay", basket=["blue", "orange"], rupees=[0])
+    after = facts(GAME, play(GAME, states, "sell:blue", "sell:orange"))
+    assert (after["rupees"][0], after["clients"][0]) == (4 + 3, 0)
+
+
+@each_count
+def test_a_column_always_demands_the_same_three_colours(n):
+    start = None
+    for states in random_play(official(n)):
+        start = states.demand if start is None else start
+        assert (np.sort(states.demand) == np.sort(start)).all()
+    assert (states.demand != start).any()
+
+
+# --- Sale: the City token ---
+
+
+@each_count
+@pytest.mark.parametrize("city", CITIES)
+def test_the_first_sale_in_a_city_takes_its_city_token(n, city):
+    game = official(n)
+    colour = next(colour for name, colour, *_ in SALES if name == city)
+    after = facts(game, play(game, position(game, at=city, basket=[colour]), f"sell:{colour}"))
+    assert after["city_tokens"][0] == [city]
+    assert after["city_piles"] == dict.fromkeys(CITIES, n - 1) | {city: n - 2}
+
+
+@each_count
+def test_who_holds_a_citys_token_takes_no_second_one(n):
+    game = official(n)
+    before = position(game, at="Bombay", basket=["blue"], city_tokens={0: ["Bombay"]})
+    after = facts(game, play(game, before, "sell:blue"))
+    assert after["city_tokens"][0] == ["Bombay"]
+    assert after["city_piles"]["Bombay"] == n - 2
+
+
+def test_a_token_of_another_city_does_not_count():
+    before = position(at="Bombay", basket=["blue"], city_tokens={0: ["Indore", "Nagpur"]}, palaces={"G2": 0, "G6": 0})
+    assert facts(GAME, play(GAME, before, "sell:blue"))["city_tokens"][0] == ["Bombay", "Indore", "Nagpur"]
+
+
+@each_count
+def test_no_city_token_is_left_for_the_last_player(n):
+    game = official(n)
+    others = {seat: ["Bombay"] for seat in range(1, n)}
+    before = position(game, at="Bombay", basket=["blue"], city_tokens=others, rupees=[0])
+    after = facts(game, play(game, before, "sell:blue"))
+    assert after["city_tokens"][0] == []
+    assert after["city_piles"]["Bombay"] == 0
+    assert after["rupees"][0] == 4
+
+
+@each_count
+def test_all_but_one_player_can_hold_a_citys_token(n):
+    game = official(n)
+    loads = dict.fromkeys(range(n), ["blue"] if n < 3 else ["orange"])
+    states = position(
+        game, elephants=dict.fromkeys(range(n), "Bombay"), basket=loads[0], baskets=loads, markets=[{}, {}, {}]
+    )
+    for _ in range(n):
+        states = play(game, states, f"sell:{loads[0][0]}", "end_turn")
+    assert facts(game, states)["city_tokens"] == [["Bombay"]] * (n - 1) + [[]]
+
+
+@pytest.mark.parametrize("colour", ["blue", "purple", "orange"])
+def test_the_city_token_comes_with_a_sale_at_any_place(colour):
+    after = play(GAME, position(at="Bombay", basket=[colour]), f"sell:{colour}")
+    assert facts(GAME, after)["city_tokens"][0] == ["Bombay"]
+
+
+# --- Palace tokens ---
+
+
+def built(site, **changes):
+    """What building on `site` with the one bale, a purple, has changed besides the palace itself."""
+    before = position(at=site, basket=["purple"], **changes)
+    found = changed(GAME, before, play(GAME, before, "build:purple"))
+    always = {"palaces": {site: 0}, "palaces_left": [4, 5], "basket": [EMPTY, EMPTY], "actions_left": 2}
+    assert always.items() <= found.items()
+    assert found.pop("bag") == [a + b for a, b in zip(facts(GAME, before)["bag"], bales(purple=1), strict=True)]
+    return {name: fact for name, fact in found.items() if name not in always}
+
+
+def left_on(site):
+    tokens = facts(GAME, position())["palace_tokens"]
+    return {name: kind for name, kind in tokens.items() if name != site}
+
+
+@pytest.mark.parametrize("site", ["G1", "G5"])
+def test_a_client_palace_token_is_kept_and_comes_from_no_bank(site):
+    assert built(site) == {"palace_tokens": left_on(site), "client_palace_tokens": [1, 0]}
+
+
+@pytest.mark.parametrize("site", ["G2", "G6"])
+def test_a_city_palace_token_is_kept_and_comes_from_no_pile(site):
+    assert built(site) == {"palace_tokens": left_on(site), "city_palace_tokens": [1, 0]}
+
+
+@pytest.mark.parametrize("site", ["G3", "G7"])
+def test_a_rupees_palace_token_gives_two_rupees_now(site):
+    assert built(site) == {"palace_tokens": left_on(site), "rupees": [4, 2]}
+
+
+@pytest.mark.parametrize("site", ["G4", "G8"])
+def test_a_bale_palace_token_waits_for_the_choice_of_a_bale(site):
+    assert built(site) == {"palace_tokens": left_on(site), "take_pending": 1}
+
+
+@each_count
+@pytest.mark.parametrize("site", ["G1", "G2", "G3", "G4"])
+def test_a_palace_token_leaves_the_board(n, site):
+    game = official(n)
+    after = play(game, position(game, at=site, basket=["purple"]), "build:purple")
+    assert set(facts(game, after)["palace_tokens"]) == {f"G{i}" for i in range(1, 9)} - {site}
+
+
+def test_a_site_without_a_token_gives_a_palace_and_nothing_else():
+    assert built("H1") == {}
+    assert built("A") == {}
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_a_palace_token_does_not_ask_for_the_colour_of_the_bale(colour):
+    after = play(GAME, position(at="G3", basket=[colour], rupees=[0]), f"build:{colour}")
+    assert facts(GAME, after)["rupees"][0] == 2
+
+
+def test_nobody_takes_a_palace_token_by_walking_over_it():
+    before = position(at="A", rupees=[0])
+    assert changed(GAME, before, play(GAME, before, "move:G3")) == {"position": ["G3", "A"], "actions_left": 2}
+
+
+# --- Palace tokens: the `bale` token's take ---
+
+
+def taking(markets, **changes):
+    """The state after building on G4, whose token is a bale, with one purple bale."""
+    return play(GAME, position(at="G4", **({"basket": ["purple"]} | changes), markets=markets), "build:purple")
+
+
+@pytest.mark.parametrize(
+    ("markets", "colours"),
+    [
+        ([{"blue": 3}, {"orange": 2}, {"yellow": 1}], {"blue"}),
+        ([{"blue": 3, "orange": 3}, {"purple": 2}, {"yellow": 1}], {"blue", "orange"}),
+        ([{"yellow": 3, "orange": 3, "blue": 3}, {}, {}], {"yellow", "blue", "orange"}),
+        ([{"yellow": 1, "purple": 1, "blue": 1, "orange": 1}, {}, {}], set(COLOURS)),
+        ([{}, {"orange": 2}, {"yellow": 1}], {"orange"}),
+        ([{}, {"orange": 2, "purple": 2}, {"yellow": 1}], {"orange", "purple"}),
+        ([{}, {}, {"yellow": 1}], {"yellow"}),
+        ([{}, {}, {"yellow": 1, "purple": 3}], {"yellow", "purple"}),
+    ],
+)
+def test_a_take_is_from_the_leftmost_market_that_holds_any_bale(markets, colours):
+    """Also where only one colour is offered, and then no other action is legal."""
+    states = taking(markets)
+    assert legal(GAME, states) == {f"take:{colour}" for colour in colours}
+    for colour in colours:
+        after = play(GAME, states, f"take:{colour}")
+        old = facts(GAME, states)["markets"]
+        place = next(place for place, market in enumerate(markets) if market)
+        old[place][COLOURS.index(colour)] -= 1
+        assert changed(GAME, states, after) == {
+            "markets": old,
+            "basket": [bales(**{colour: 1}), EMPTY],
+            "take_pending": 0,
+        } | ({"open_posts": facts(GAME, after)["open_posts"]} if markets[place][colour] == 1 else {})
+
+
+def test_a_take_is_never_offered_without_a_bale_token():
+    for site in SITES:
+        assert "take" not in kinds_of(legal(GAME, position(at=site, basket=["blue"])))
+
+
+def test_a_take_costs_nothing():
+    states = taking([{"blue": 3}, {}, {}], rupees=[0, 0])
+    assert mover(states) == (0, 2)
+    after = play(GAME, states, "take:blue")
+    assert mover(after) == (0, 2)
+    assert facts(GAME, after)["rupees"] == [0, 0]
+
+
+def test_a_take_does_not_use_up_the_turns_purchase():
+    """G8 is next to E4, whose post is orange."""
+    states = position(at="G8", basket=["purple"], rupees=[2], markets=[{"orange": 3}, {}, {}])
+    after = play(GAME, states, "build:purple", "take:orange", "move:E4", "buy")
+    assert facts(GAME, after)["basket"][0] == bales(orange=2)
+    assert mover(after) == (1, 3)
+
+
+def test_a_take_does_not_need_the_turns_purchase():
+    states = position(at="E4", basket=["purple"], markets=[{"orange": 3}, {}, {}])
+    after = play(GAME, states, "buy", "move:G8", "build:purple")
+    assert legal(GAME, after) == {"take:orange"}
+    assert facts(GAME, play(GAME, after, "take:orange"))["basket"][0] == bales(orange=2)
+
+
+def test_there_is_always_room_for_a_take():
+    states = taking([{"blue": 3}, {}, {}], basket=["purple", "orange"])
+    assert facts(GAME, play(GAME, states, "take:blue"))["basket"][0] == bales(blue=1, orange=1)
+
+
+def test_a_bale_just_spent_is_in_the_bag_and_not_offered():
+    assert legal(GAME, taking([{"blue": 3}, {}, {}])) == {"take:blue"}
+
+
+def test_actions_left_can_still_be_used_after_a_take():
+    after = play(GAME, taking([{"blue": 3}, {}, {}]), "take:blue")
+    assert legal(GAME, after) == {f"move:{site}" for site in neighbours("G4")} | {"end_turn"}
+    assert mover(play(GAME, after, "move:E2", "move:H2")) == (1, 3)
+
+
+def test_with_no_action_left_the_turn_ends_after_the_take():
+    states = taking([{"blue": 3}, {}, {}], actions_left=1)
+    assert mover(states) == (0, 0)
+    assert legal(GAME, states) == {"take:blue"}
+    after = play(GAME, states, "take:blue")
+    assert mover(after) == (1, 3)
+    assert facts(GAME, after)["basket"] == [bales(blue=1), EMPTY]
+
+
+def test_a_set_ends_only_after_a_pending_take():
+    before = last_turn(GAME, set=0, at="G4", basket=["purple"], actions_left=1, markets=[{"blue": 2}, {}, {}])
+    waiting = play(GAME, before, "build:purple")
+    assert facts(GAME, waiting)["set"] == 0
+    after = facts(GAME, play(GAME, waiting, "take:blue", restock=(3, 4, 2, 0)))
+    assert (after["set"], after["basket"][1]) == (1, bales(blue=1))
+    assert after["bag"] == bales(blue=2, orange=5)
+
+
+def test_the_game_ends_only_after_a_pending_take():
+    waiting = play(GAME, last_turn(GAME, at="G4", basket=["purple"], actions_left=1), "build:purple")
+    assert not GAME.is_terminal(waiting)[0]
+    assert GAME.is_terminal(play(GAME, waiting, "take:blue"))[0]
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_a_bale_token_gives_nothing_if_all_markets_are_empty(left):
+    after = taking([{}, {}, {}], actions_left=left)
+    seen = facts(GAME, after)
+    assert seen["basket"][0] == EMPTY
+    assert "G4" not in seen["palace_tokens"]
+    assert mover(after) == ((0, left - 1) if left > 1 else (1, 3))
+    assert "end_turn" in legal(GAME, after)
+
+
+def test_two_bale_tokens_in_one_turn_give_two_bales():
+    game = variant(2, actions_per_turn=9)
+    states = position(game, at="G4", basket=["purple", "purple"], tokens={"G2": "bale", "G8": "city"})
+    after = play(game, states, "build:purple", "take:blue", "move:Nagpur", "move:G2", "build:purple", "take:orange")
+    assert facts(game, after)["basket"][0] == bales(blue=1, orange=1)
+
+
+# --- Bank ---
+
+
+@pytest.mark.parametrize(
+    ("city", "colour", "due"),
+    [("Bombay", "orange", 1), ("Bombay", "purple", 1), ("Hyderabad", "purple", 2), ("Bombay", "blue", 0)],
+)
+@pytest.mark.parametrize("left", [0, 1, 2, 3, 16])
+def test_when_fewer_client_tokens_are_left_than_are_due_the_player_takes_those(city, colour, due, left):
+    before = position(at=city, basket=[colour], clients=[0, 16 - left])
+    after = facts(GAME, play(GAME, before, f"sell:{colour}"))
+    assert after["clients"] == [min(due, left), 16 - left]
+    assert after["client_supply"] == left - min(due, left)
+
+
+def test_a_sale_without_client_tokens_in_the_bank_pays_its_rupees_all_the_same():
+    before = position(at="Hyderabad", basket=["purple"], rupees=[0], clients=[0, 16])
+    after = facts(GAME, play(GAME, before, "sell:purple"))
+    assert after["rupees"][0] == 1
+    assert after["demand"]["Hyderabad"] == ["yellow", "blue", "purple"]
+    assert after["city_tokens"][0] == ["Hyderabad"]
+
+
+def test_without_a_limit_client_tokens_never_run_out():
+    game = variant(2, client_supply=None)
+    before = position(game, at="Hyderabad", basket=["purple"], clients=[40, 40])
+    after = facts(game, play(game, before, "sell:purple"))
+    assert after["clients"] == [42, 40]
+    assert after["client_supply"] is None
+
+
+def test_client_palace_tokens_do_not_count_against_the_bank():
+    before = position(at="G1", basket=["blue"], clients=[0, 16])
+    after = facts(GAME, play(GAME, before, "build:blue"))
+    assert after["client_palace_tokens"] == [1, 0]
+    assert after["client_supply"] == 0
+
+
+def test_rupees_never_run_out():
+    before = position(at="Bombay", basket=["blue"], rupees=[100_000, 100_000])
+    assert facts(GAME, play(GAME, before, "sell:blue"))["rupees"] == [100_004, 100_000]

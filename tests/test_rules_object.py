@@ -1,0 +1,481 @@
+"""`Rules` itself: the printed numbers, JSON and digest, equality and hash, and what is refused with which message."""
+
+import contextlib
+import copy
+import dataclasses
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bombay_env import Rules
+
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
+FIELDS = [field.name for field in dataclasses.fields(Rules)]
+COLUMNS = (
+    ("blue", "purple", "orange"),
+    ("purple", "orange", "yellow"),
+    ("orange", "yellow", "blue"),
+    ("yellow", "blue", "purple"),
+)
+PRINTED = {  # RULES 5's table and what RULES 2, 3 and 5 say by number of players
+    "sets": {2: 4, 3: 3, 4: 4, 5: 5},
+    "turns_per_set": {2: 4, 3: 5, 4: 4, 5: 3},
+    "rotate_first_player": True,
+    "actions_per_turn": 3,
+    "starting_rupees": {2: (2, 2), 3: (2, 2, 2), 4: (2, 2, 2, 2), 5: (2, 2, 2, 2, 3)},
+    "bales": (3, 4, 5, 5),
+    "restock_draw": 9,
+    "basket": 2,
+    "buys_per_turn": 1,
+    "move_cost": 1,
+    "hill_cost": 2,
+    "market_rupees": (1, 1, 2),
+    "market_actions": (1, 2, 2),
+    "sell_cost": 1,
+    "build_cost": 1,
+    "sale_rupees": (4, 3, 1),
+    "sale_clients": (0, 0, 1),
+    "colour_rupees": (1, 0, 0, 0),
+    "colour_clients": (0, 1, 0, 0),
+    "palaces": 5,
+    "toll": 1,
+    "consolidate_rupees": 1,
+    "palace_tokens": (2, 2, 2, 2),
+    "palace_token_rupees": 2,
+    "city_tokens": {2: 1, 3: 2, 4: 3, 5: 4},
+    "client_supply": 16,
+    "majority": {2: (4, 0), 3: (6, 2, 0), 4: (8, 4, 2, 0), 5: (8, 6, 4, 2, 0)},
+    "fame": (0, 0, 0, 4, 8),
+    "outer_posts": {2: False, 3: False, 4: True, 5: True},
+    "demand_columns": COLUMNS,
+}
+CHANGES = {  # one changed value of each field, for two players
+    "num_players": 3,
+    "sets": 5,
+    "turns_per_set": 3,
+    "rotate_first_player": False,
+    "actions_per_turn": 4,
+    "starting_rupees": (2, 3),
+    "bales": (4, 4, 4, 5),
+    "restock_draw": 8,
+    "basket": 3,
+    "buys_per_turn": 2,
+    "move_cost": 2,
+    "hill_cost": 3,
+    "market_rupees": (1, 2, 3),
+    "market_actions": (1, 1, 2),
+    "sell_cost": 2,
+    "build_cost": 2,
+    "sale_rupees": (5, 3, 1),
+    "sale_clients": (0, 1, 1),
+    "colour_rupees": (2, 0, 0, 0),
+    "colour_clients": (0, 2, 0, 0),
+    "palaces": 4,
+    "toll": 2,
+    "consolidate_rupees": 2,
+    "palace_tokens": (3, 1, 2, 2),
+    "palace_token_rupees": 3,
+    "city_tokens": 2,
+    "client_supply": None,
+    "majority": (5, 0),
+    "fame": (0, 0, 0, 4),
+    "outer_posts": True,
+    "demand_columns": COLUMNS[::-1],
+}
+LISTS = sorted(
+    name
+    for name, value in PRINTED.items()
+    if isinstance(value[2] if isinstance(value, dict) else value, tuple) and name != "demand_columns"
+)
+FLAGS = ("rotate_first_player", "outer_posts")
+NUMBERS = [name for name in FIELDS if name not in (*LISTS, *FLAGS, "demand_columns")]
+# What the constructor takes None for: a field to be filled in by the number of players, or no limit.
+NONE_MEANS_SOMETHING = [*(name for name, value in PRINTED.items() if isinstance(value, dict)), "client_supply"]
+
+
+def printed(n):
+    return {"num_players": n} | {
+        name: value[n] if isinstance(value, dict) else value for name, value in PRINTED.items()
+    }
+
+
+def refusal(**changes):
+    """The message with which rules for two players with these changes are refused."""
+    with pytest.raises(ValueError, match=r".") as caught:
+        Rules(**{"num_players": 2} | changes)
+    assert type(caught.value) is ValueError
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- The printed game ---
+
+
+@each_count
+@pytest.mark.parametrize("field", FIELDS)
+def test_official_numbers(n, field):
+    found, expected = getattr(Rules.official(n), field), printed(n)[field]
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_the_tables_here_have_every_field():
+    assert ["num_players", *PRINTED] == FIELDS
+    assert list(CHANGES) == FIELDS
+
+
+@each_count
+def test_bga_differs_in_the_starting_rupees_only(n):
+    assert Rules.bga(n) == dataclasses.replace(Rules.official(n), starting_rupees=(2,) * n)
+    assert (Rules.bga(n) == Rules.official(n)) == (n < 5)
+
+
+@each_count
+def test_fields_left_out_are_the_printed_ones(n):
+    assert Rules(n) == Rules.official(n) == Rules(**printed(n)) == Rules.from_dict({"num_players": n})
+
+
+@pytest.mark.parametrize("make", [Rules.official, Rules.bga, Rules])
+@pytest.mark.parametrize("n", [-1, 0, 1, 6, 2.0, "2", True, None, (2,)])
+def test_no_other_number_of_players(make, n):
+    with pytest.raises(ValueError, match=r"num_players .*2 to 5"):
+        make(n)
+
+
+# --- Values ---
+
+
+@each_count
+def test_rules_cannot_be_changed(n):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Rules.official(n).toll = 2
+
+
+def test_replace_gives_other_rules_and_leaves_the_first():
+    first = Rules.official(4)
+    second = dataclasses.replace(first, toll=2, fame=[0, 5])
+    assert (second.toll, second.fame) == (2, (0, 5))
+    assert second == Rules(4, toll=2, fame=(0, 5))
+    assert first == Rules.official(4)
+
+
+def test_replace_checks_too():
+    with pytest.raises(ValueError, match="toll"):
+        dataclasses.replace(Rules.official(4), toll=-1)
+    with pytest.raises(TypeError, match="tolls"):  # as for any dataclass
+        dataclasses.replace(Rules.official(4), tolls=1)
+
+
+def test_another_number_of_players_needs_lists_for_as_many():
+    with pytest.raises(ValueError, match="starting_rupees"):
+        dataclasses.replace(Rules.official(2), num_players=3)
+
+
+def test_lists_are_taken_as_tuples():
+    as_lists = Rules(2, bales=[3, 4, 5, 5], majority=[4, 0], demand_columns=[list(column) for column in COLUMNS])
+    assert as_lists == Rules.official(2)
+    assert as_lists.demand_columns == COLUMNS
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_rules_are_equal_if_every_field_is(field):
+    same, other = Rules(2), Rules(**{"num_players": 2} | {field: CHANGES[field]})
+    assert same == Rules.official(2)
+    assert hash(same) == hash(Rules.official(2))
+    assert same.digest == Rules.official(2).digest
+    assert other != same
+    assert other.digest != same.digest
+    assert hash(other) != hash(same)
+
+
+def test_rules_are_keys():
+    assert len({Rules.official(2), Rules(2), Rules.official(3), Rules(2, client_supply=None)}) == 3
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_copies_and_pickles_are_equal(field):
+    rules = Rules(**{"num_players": 2} | {field: CHANGES[field]})
+    for twin in (copy.copy(rules), copy.deepcopy(rules), pickle.loads(pickle.dumps(rules))):
+        assert twin == rules
+        assert twin.digest == rules.digest
+
+
+# --- JSON ---
+
+
+@each_count
+def test_to_dict_is_plain_json_of_every_field_in_order(n):
+    data = Rules.official(n).to_dict()
+    assert list(data) == FIELDS
+    assert data == json.loads(json.dumps(printed(n)))
+    assert json.loads(json.dumps(data)) == data
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_json_round_trip(field):
+    rules = Rules(**{"num_players": 2} | {field: CHANGES[field]})
+    assert Rules.from_dict(rules.to_dict()) == rules
+    assert Rules.from_json(rules.to_json()) == rules
+    assert Rules.from_json(json.dumps(rules.to_dict(), indent=2, sort_keys=True)) == rules
+    assert "\n" not in rules.to_json()
+
+
+def test_equal_rules_give_equal_text():
+    shuffled = dict(reversed(Rules.official(3).to_dict().items()))
+    assert Rules.from_dict(shuffled).to_json() == Rules.official(3).to_json()
+
+
+def test_to_dict_gives_a_copy():
+    rules = Rules.official(2)
+    rules.to_dict()["demand_columns"][0].clear()
+    assert rules == Rules.official(2)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", "{'num_players': 2}", "nothing"])
+def test_what_is_not_json_is_refused(text):
+    with pytest.raises(ValueError, match="JSON"):
+        Rules.from_json(text)
+
+
+@pytest.mark.parametrize("data", [None, 2, "num_players", [], [["num_players", 2]], True])
+def test_what_is_no_object_is_refused(data):
+    for read in (Rules.from_dict, lambda data: Rules.from_json(json.dumps(data))):
+        with pytest.raises(ValueError, match="object"):
+            read(data)
+
+
+def test_an_unknown_field_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"'tolls'.*toll"):
+        Rules.from_dict({"num_players": 2, "tolls": 1})
+    with pytest.raises(ValueError, match="1"):
+        Rules.from_dict({"num_players": 2, 1: 1})
+
+
+def test_the_number_of_players_is_required():
+    with pytest.raises(ValueError, match=r"num_players .*2 to 5"):
+        Rules.from_dict({})
+    with pytest.raises(ValueError, match="num_players"):
+        Rules.from_dict({"toll": 1})
+
+
+@pytest.mark.parametrize("field", [name for name in FIELDS if name != "client_supply"])
+def test_null_in_json_stands_for_no_limit_of_client_tokens_only(field):
+    with pytest.raises(ValueError, match=field):
+        Rules.from_dict(Rules.official(2).to_dict() | {field: None})
+
+
+# --- Digest ---
+
+
+def test_digest_and_hash_are_the_same_in_every_process():
+    """Also where a field is None, whose own hash is an address in Python 3.11."""
+    code = (
+        "from bombay_env.rules import Rules\n"
+        "for rules in (Rules.official(2), Rules.bga(5), Rules(3, client_supply=None)): print(rules.digest, hash(rules))"
+    )
+    here = [
+        f"{rules.digest} {hash(rules)}" for rules in (Rules.official(2), Rules.bga(5), Rules(3, client_supply=None))
+    ]
+    for hash_seed in ("0", "4711"):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.splitlines() == here
+
+
+@each_count
+def test_digest_is_64_hex_digits(n):
+    assert re.fullmatch("[0-9a-f]{64}", Rules.official(n).digest)
+
+
+# --- What is refused ---
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+@pytest.mark.parametrize("value", [-1, -(10**30), 10**6, 10**30], ids=str)
+def test_a_number_out_of_range_is_refused(field, value):
+    found = re.fullmatch(rf"{field} is {value}; it must be from (\d+) to (\d+).*", refusal(**{field: value}))
+    low, high = map(int, found.groups())
+    assert 0 <= low <= high < 10**6
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_the_range_named_is_the_range_allowed(field):
+    low, high = map(int, re.search(r"from (\d+) to (\d+)", refusal(**{field: -1})).groups())
+    if field == "restock_draw":
+        high = 17  # of the bales there are
+    for number in (low, high):
+        assert getattr(Rules(**{"num_players": 2} | {field: number}), field) == number
+    for number in (low - 1, high + 1):
+        assert refusal(**{field: number}).startswith(f"{field} is {number}; it must be from {low} to ")
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+@pytest.mark.parametrize("value", [1.0, 1.5, float("nan"), float("inf"), "1", True, False, [1], (2,), {}], ids=str)
+def test_what_is_no_whole_number_is_refused(field, value):
+    """Booleans are no numbers, and 1.0 is no whole one."""
+    message = refusal(**{field: value})
+    assert message.startswith(f"{field} is {value!r}; ")
+    assert re.search(r"a whole number from \d+ to \d+", message)
+
+
+@pytest.mark.parametrize("field", [name for name in FIELDS if name not in NONE_MEANS_SOMETHING])
+def test_none_is_refused_where_nothing_stands_for_it(field):
+    assert refusal(**{field: None}).startswith(f"{field} is None; ")
+
+
+@pytest.mark.parametrize("field", [name for name in NONE_MEANS_SOMETHING if name != "client_supply"])
+def test_none_stands_for_the_printed_number_by_count(field):
+    assert Rules(**{"num_players": 3, field: None}) == Rules.official(3)
+
+
+@pytest.mark.parametrize("field", LISTS)
+@pytest.mark.parametrize("value", [-1, 10**6, 1.0, "1", True, None, [1]], ids=repr)
+def test_a_wrong_entry_of_a_list_is_refused_by_place(field, value):
+    entries = list(printed(2)[field])
+    entries[1] = value
+    message = refusal(**{field: entries})
+    assert message.startswith((f"{field}[1] is {value!r}; ", f"{field} is {value!r}; "))
+    assert re.search(r"from \d+ to \d+", message)
+
+
+@pytest.mark.parametrize("field", [name for name in LISTS if name != "fame"])
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_list_of_wrong_length_is_refused(field, more):
+    entries = printed(2)[field]
+    message = refusal(**{field: entries[:-1] if more < 0 else (*entries, 0)})
+    assert message.startswith(f"{field} is ")
+    assert f"a list of {len(entries)} whole numbers" in message
+
+
+@each_count
+@pytest.mark.parametrize("field", ["majority", "starting_rupees"])
+def test_lists_by_player_have_as_many_numbers_as_players(n, field):
+    entries = printed(n)[field]
+    for wrong in (entries[1:], (*entries, 0), ()):
+        with pytest.raises(ValueError, match=rf"{field} .*list of {n} whole numbers.*one a player"):
+            Rules(n, **{field: wrong})
+
+
+def test_fame_has_at_least_one_number():
+    assert Rules(2, fame=(7,)).fame == (7,)
+    assert re.match(r"fame is \(\); it must be a list of 1 to \d+ whole numbers", refusal(fame=()))
+    assert re.match("fame is ", refusal(fame=(0,) * 100))
+
+
+@pytest.mark.parametrize("field", [*LISTS, "demand_columns"])
+@pytest.mark.parametrize("value", [1, "12", "abcd", {"a": 1}, 1.5, True, range(4)], ids=repr)
+def test_what_is_no_list_is_refused(field, value):
+    message = refusal(**{field: value})
+    assert message.startswith(f"{field} is {value!r}; it must be ")
+
+
+@pytest.mark.parametrize("field", FLAGS)
+@pytest.mark.parametrize("value", [0, 1, "true", "", 1.0, []], ids=repr)
+def test_a_flag_is_true_or_false(field, value):
+    assert refusal(**{field: value}) == f"{field} is {value!r}; it must be true or false"
+
+
+@pytest.mark.parametrize(
+    ("changes", "highest"),
+    [({"restock_draw": 18}, 17), ({"bales": (1, 1, 1, 1)}, 4), ({"bales": (9, 9, 9, 9), "restock_draw": 37}, 36)],
+)
+def test_no_more_bales_are_drawn_than_there_are(changes, highest):
+    drawn = changes.get("restock_draw", 9)
+    assert refusal(**changes).startswith(f"restock_draw is {drawn}; it must be from 1 to {highest}")
+
+
+@pytest.mark.parametrize("tokens", [(2, 2, 2, 1), (2, 2, 2, 3), (0, 0, 0, 0), (8, 8, 8, 8)])
+def test_palace_tokens_are_eight_in_all(tokens):
+    message = refusal(palace_tokens=tokens)
+    assert message.startswith(f"palace_tokens is {tokens}, {sum(tokens)} in all; ")
+    assert "8" in message
+
+
+@pytest.mark.parametrize("tokens", [(8, 0, 0, 0), (0, 0, 0, 8), (1, 2, 3, 2)])
+def test_any_eight_palace_tokens_will_do(tokens):
+    assert Rules(2, palace_tokens=tokens).palace_tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        (0, ("blue", "blue", "orange")),
+        (1, ("blue", "purple", "blue")),
+        (2, ("blue", "purple")),
+        (3, ("blue", "purple", "orange", "yellow")),
+        (0, ("blue", "purple", "green")),
+        (1, ("Blue", "purple", "orange")),
+        (2, (2, 1, 3)),
+        (3, (None, "purple", "orange")),
+        (0, "blue"),
+        (1, None),
+        (2, ()),
+        (3, (["blue"], "purple", "orange")),
+    ],
+    ids=repr,
+)
+def test_a_column_is_three_different_colours(place, column):
+    columns = list(COLUMNS)
+    columns[place] = column
+    message = refusal(demand_columns=columns)
+    assert message.startswith(f"demand_columns[{place}] is {column!r}; ")
+    assert "different" in message
+
+
+@pytest.mark.parametrize("columns", [COLUMNS[:3], (*COLUMNS, COLUMNS[0]), ()], ids=len)
+def test_there_are_four_columns(columns):
+    message = refusal(demand_columns=columns)
+    assert message.startswith("demand_columns is ")
+    assert "4 lists of 3 different colours" in message
+
+
+@pytest.mark.parametrize("name", ["toll", "majority", "fame", "demand_columns"])
+def test_the_same_nonsense_is_refused_in_json(name):
+    with pytest.raises(ValueError, match=name):
+        Rules.from_json(json.dumps({"num_players": 2, name: {"a": [1, None]}}))
+
+
+def test_nesting_without_end_is_refused():
+    for text in ("[" * 100_000, '{"num_players": ' * 100_000):
+        with pytest.raises(ValueError, match="JSON"):
+            Rules.from_json(text)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(COLUMNS[0]),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+likely_values = json_values | st.integers(-1, 10) | st.lists(st.integers(-1, 10), max_size=6)
+likely_rules = st.fixed_dictionaries(
+    {"num_players": st.integers(2, 5) | json_values}, optional=dict.fromkeys(FIELDS[1:], likely_values)
+)
+
+
+@given(json_values | likely_rules)
+def test_any_json_is_rules_or_a_value_error(data):
+    try:
+        rules = Rules.from_dict(data)
+    except ValueError:
+        return
+    assert Rules.from_json(rules.to_json()) == rules
+    for name, value in data.items():
+        assert rules.to_dict()[name] == value
+
+
+@given(st.text() | json_values.map(json.dumps))
+def test_any_text_is_rules_or_a_value_error(text):
+    with contextlib.suppress(ValueError):
+        assert isinstance(Rules.from_json(text), Rules)

@@ -1,0 +1,383 @@
+"""The `bombay` command: it reads arguments, calls the modules that do the work, and prints what they found.
+
+Results go to standard output, as tables or with `--json` as one JSON object; progress and errors go to standard error. Whatever
+is wrong with the arguments ends in one line and exit code 2, before anything is played or written.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from typer.exceptions import TyperException
+
+import bombay_agents
+from bombay_env import Board, Game, Rules, __version__
+from bombay_env.game import MAX_SEED
+from bombay_env.record import Record, RecordError, read_records, write_records
+from bombay_env.render import text
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training import arena as arenas
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+out, err = Console(), Console(stderr=True)
+
+Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
+Seed = Annotated[int, typer.Option(help="Decides deals and chances.", min=0, max=MAX_SEED)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+BoardFile = Annotated[
+    Path | None, typer.Option("--board", help="A board file (TOML); the packaged board unless given.")
+]
+RulesFile = Annotated[
+    Path | None, typer.Option("--rules", help="Changed fields of Rules (JSON); official rules unless given.")
+]
+
+
+def main() -> None:
+    """Run the command; errors of the user's end in one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        message = error.format_message()  # without arguments it is the help
+        print(message if "\n" in message else f"bombay: {message}", file=sys.stderr)
+        code = 2
+    except (KeyboardInterrupt, typer.Abort):
+        print("bombay: stopped", file=sys.stderr)
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def user_input() -> Iterator[None]:
+    """What fails in here was given wrongly by the user."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"bombay {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def bombay(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Bombay, the board game, as a reinforcement-learning environment."""
+
+
+# --- commands ---
+
+
+@app.command()
+def simulate(
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="Agents by seat, repeated to fill the table; random unless given.")
+    ] = None,
+    players: Players = "4",
+    games: Annotated[int, typer.Option(help="Games for each number of players.", min=1)] = 100,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    save: Annotated[Path | None, typer.Option("--out", help="A new .jsonl file for the games' records.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Play games with fixed seats and show how each seat fared."""
+    with user_input():
+        tables = _games(players, rules, board)
+        specs = agents or ["random"]
+        makers = [bombay_agents.make(spec) for spec in specs]
+        _check_new_file(save)
+    records: list[Record] | None = [] if save else None
+    rows: list[dict[str, Any]] = []
+    with _progress("games", games * len(tables), as_json) as advance:
+        for game in tables:
+            lineup = [makers[seat % len(makers)] for seat in range(game.num_players)]
+            start = time.perf_counter()
+            match = _play(arenas.run_fixed_seats, game, lineup, games, seed, progress=advance, records=records)
+            seconds = time.perf_counter() - start
+            rows += [
+                {"players": game.num_players, "seconds": round(seconds, 3), **row} for row in arenas.seat_rows(match)
+            ]
+    if save and records is not None:
+        with user_input():
+            write_records(save, records)
+    data = {"command": "simulate", "games": games, "seed": seed, "seats": rows, "records": str(save) if save else None}
+    table = _table("simulate", ["players", "seat", "agent", "games", "win share", "mean final"])
+    for row in rows:
+        table.add_row(
+            str(row["players"]),
+            str(row["seat"]),
+            row["agent"],
+            str(row["games"]),
+            f"{row['win_share']:.3f}",
+            f"{row['final']:.2f}",
+        )
+    _show(data, [table], as_json)
+    if save and not as_json:
+        out.print(f"{games * len(tables)} records are in {save}")
+
+
+@app.command()
+def replay(
+    path: Annotated[Path, typer.Argument(help="A file of game records (.jsonl).", metavar="FILE")],
+    show: Annotated[
+        int | None, typer.Option(help="Show this game position by position, counted from 1.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Replay game records and verify that each follows the rules."""
+    rows: list[dict[str, Any]] = []
+    with user_input():
+        for number, record in enumerate(read_records(path), start=1):
+            try:
+                record.verify()
+            except RecordError as error:
+                raise RecordError(f"{path}, record {number}: {error}") from None
+            rows.append(_record_row(number, record))
+            if number == show and not as_json:
+                _show_game(record)
+        if show is not None and show > len(rows):
+            raise ValueError(f"{path} holds {len(rows)} records; there is no record {show} to show")
+    table = _table(
+        f"{path}: every record follows the rules", ["game", "players", "agents", "events", "final", "winners"]
+    )
+    for row in rows:
+        table.add_row(*(_cell(row[key]) for key in ("game", "players", "agents", "events", "final", "winners")))
+    _show({"command": "replay", "file": str(path), "records": rows}, [table], as_json)
+
+
+@app.command()
+def arena(
+    agents: Annotated[list[str], typer.Argument(help="Agents; of several, every one plays each other's copies.")],
+    players: Players = "4",
+    blocks: Annotated[int, typer.Option(help="Deals; each is played in all cyclic seatings.", min=1)] = 100,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    as_json: Json = False,
+) -> None:
+    """Play agents against each other in blocks: one of the first against copies of the second, with intervals over blocks."""
+    with user_input():
+        tables = _games(players, rules, board)
+        if len(agents) < 2:
+            raise ValueError(
+                f"the arena needs two agents or more, as in: bombay arena greedy random; given: {agents[0]}"
+            )
+        if len(set(agents)) < len(agents):
+            raise ValueError(f"an agent is named twice among {', '.join(agents)}")
+        made = [bombay_agents.make(spec) for spec in agents]
+    pairs = [(one, rest) for one in made for rest in made if one is not rest]
+    matches = []
+    with _progress("games", sum(game.num_players for game in tables) * blocks * len(pairs), as_json) as advance:
+        for game in tables:
+            for one, rest in pairs:
+                matches.append(_play(arenas.one_vs_rest, game, one, rest, blocks, seed, progress=advance))
+    data = {"command": "arena", "matches": [arenas.summary(match) for match in matches]}
+    _show(data, [arenas.results_table(matches, "one against the rest")], as_json)
+
+
+@app.command()
+def train(
+    minutes: Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)] = 3.0,
+    updates: Annotated[
+        int | None, typer.Option(help="Learn for this many updates instead; repeats bit for bit.", min=1)
+    ] = None,
+    players: Players = "2-5",
+    seed: Seed = 0,
+    board: BoardFile = None,
+    threads: Annotated[int, typer.Option(help="PyTorch's threads.", min=1)] = 1,
+    save: Annotated[
+        Path | None, typer.Option("--out", help="A new folder for the run; runs/<date> unless given.")
+    ] = None,
+    blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1)] = 250,
+    as_json: Json = False,
+) -> None:
+    """Train an agent by self-play (PPO) and end with its table against the reference agents."""
+    with user_input():
+        counts = _counts(players)
+        Board.load(board)
+        folder = save or Path("runs") / time.strftime("ppo-%Y%m%d-%H%M%S")
+        if folder.exists():
+            raise ValueError(f"{folder} exists already; name a new folder with --out")
+        training = _training_modules()
+        settings = training.PPOSettings(
+            minutes=minutes,
+            updates=updates,
+            players=counts,
+            seed=seed,
+            board=str(board) if board else None,
+            threads=threads,
+        )
+    progress = _TrainingProgress(as_json)
+    with progress:
+        path = training.train(settings, folder, progress)
+    matches = _judge(path, counts, board, blocks, seed, as_json)
+    data = {"command": "train", "agent": str(path), "matches": [arenas.summary(match) for match in matches]}
+    (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    _show(data, [arenas.results_table(matches, f"the new agent after {progress.summary}")], as_json)
+    if not as_json:
+        out.print(f"The agent, its settings, seed, versions and metrics are in {folder}", soft_wrap=True)
+        out.print(f"Play it on: bombay arena 'net:path={path}' greedy --players {players}", soft_wrap=True)
+
+
+# --- what the commands share ---
+
+
+def _counts(players: str) -> tuple[int, ...]:
+    """Numbers of players from "4", "2-5" or "2,4", ascending and each once."""
+    counts: set[int] = set()
+    for part in players.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise ValueError(f"--players is {players!r}; it must be such as 4, 2-5 or 2,4")
+        counts |= set(range(int(low), int(high or low) + 1))
+    if not counts or not counts <= set(range(MIN_PLAYERS, MAX_PLAYERS + 1)):
+        raise ValueError(f"--players is {players!r}; the numbers must be from {MIN_PLAYERS} to {MAX_PLAYERS}")
+    return tuple(sorted(counts))
+
+
+def _games(players: str, rules: Path | None, board: Path | None) -> list[Game]:
+    """A game for each number of players; the rules file gives the fields that differ from the official ones."""
+    changes: Any = {}
+    if rules is not None:
+        try:
+            changes = json.loads(rules.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ValueError(f"{rules} cannot be read as JSON: {error}") from None
+        if not isinstance(changes, dict) or "num_players" in changes:
+            raise ValueError(f"{rules} must be an object with fields of Rules, without num_players (give --players)")
+    where = Board.load(board)
+    return [Game(Rules.from_dict({"num_players": count, **changes}), where) for count in _counts(players)]
+
+
+def _check_new_file(path: Path | None) -> None:
+    if path is None:
+        return
+    if path.exists():
+        raise ValueError(f"{path} exists already; name a new file with --out")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+
+
+def _play(function: Any, *arguments: Any, **options: Any) -> arenas.Match:
+    """A match; an agent that breaks it ends the command with one line."""
+    try:
+        return function(*arguments, **options)  # type: ignore[no-any-return]
+    except arenas.AgentFault as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _record_row(number: int, record: Record) -> dict[str, Any]:
+    result = record.result or {}
+    return {
+        "game": number,
+        "players": record.game.num_players,
+        "agents": list(record.agents),
+        "events": len(record.events),
+        "final": result.get("final"),
+        "winners": result.get("winners"),
+    }
+
+
+def _show_game(record: Record) -> None:
+    for number, states in record.replay():
+        out.print(f"[bold]event {number}: {record.events[number]}[/bold]", highlight=False)
+        out.print(text.draw(record.game, states), markup=False, highlight=False)
+        out.print()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("agent", "agents") else "right")
+    return table
+
+
+def _show(data: dict[str, Any], tables: list[Table], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(data))
+        return
+    for table in tables:
+        out.print(table)
+
+
+@contextmanager
+def _progress(unit: str, total: int, quiet: bool) -> Iterator[Any]:
+    """A bar on standard error; yields what moves it on. It vanishes at the end, and is not shown beside JSON."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+        task = bar.add_task(unit, total=total)
+        yield lambda count: bar.advance(task, count)
+
+
+class _TrainingProgress:
+    """The bar of a training run, with the figures of the last update beside it."""
+
+    def __init__(self, quiet: bool) -> None:
+        columns = (TextColumn("learning"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        self.bar = Progress(*columns, console=err, disable=quiet)
+        self.task = self.bar.add_task("compiling", total=1.0)
+        self.summary = "no update"
+
+    def __enter__(self) -> "_TrainingProgress":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def update(self, fraction: float, metrics: Any) -> None:
+        """Called by the run."""
+        figures = "first games"
+        if metrics:
+            self.summary = f"{metrics['seconds'] / 60:.1f} min, {int(metrics['decisions']):,} decisions"
+            figures = f"{self.summary}, {metrics['decisions_per_second']:,.0f}/s, entropy {metrics['entropy']:.2f}"
+        self.bar.update(self.task, completed=fraction, description=figures)
+
+
+def _training_modules() -> Any:
+    """`ppo`, imported only here: the other commands need no PyTorch."""
+    try:
+        from bombay_training import ppo
+    except ImportError as error:
+        raise ValueError(f"training needs the extra `ppo`: pip install 'bombay-env[ppo]' ({error})") from None
+    return ppo
+
+
+def _judge(
+    path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool
+) -> list[arenas.Match]:
+    """The new agent against the reference agents at each number of players it learned."""
+    new = bombay_agents.make(f"net:path={path}")
+    rivals = [bombay_agents.make(name) for name in ("random", "greedy")]
+    games = [Game(Rules.official(count), Board.load(board)) for count in counts]
+    with _progress("judging", sum(counts) * blocks * len(rivals), quiet) as advance:
+        # Deals of a stream of their own: the arena's are keyed apart from those the agent learned on.
+        return [
+            _play(arenas.one_vs_rest, game, new, rival, blocks, seed, progress=advance)
+            for game in games
+            for rival in rivals
+        ]
+
+
+if __name__ == "__main__":
+    main()
