@@ -240,9 +240,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         return copy.deepcopy(self)
 
 
-def env(**kwargs: Any) -> Any:
+def env(*args: Any, **kwargs: Any) -> Any:
     """`raw_env` behind PettingZoo's wrapper that refuses calls out of order. Takes the arguments of `raw_env`."""
-    return wrappers.OrderEnforcingWrapper(raw_env(**kwargs))
+    return wrappers.OrderEnforcingWrapper(raw_env(*args, **kwargs))
 
 
 def feature_space(game: Game) -> spaces.Box:

@@ -286,9 +286,10 @@ def _encode_board(state, tables, seat, view):
 @kernel
 def _encode_players(state, tables, seat, screened, view):
     n = tables.num_players
-    mean = 0.0
+    total = 0  # whole rupees: a sum of fractions would differ in its last bit from one viewer to the next
     for player in range(n):
-        mean += engine.final_rupees(state, tables, player) / n
+        total += engine.final_rupees(state, tables, player)
+    mean = total / n
     for relative in range(MAX_PLAYERS):
         _clear_player(view, relative)
         if relative >= n:

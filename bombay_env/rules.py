@@ -218,7 +218,7 @@ class Rules:
         """The rules that `to_json` wrote. Raises ValueError."""
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # broken, over-long numbers, or nested beyond reason
             raise ValueError(f"rules are not JSON: {error}") from None
         return cls.from_dict(data)
 

@@ -12,6 +12,7 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+import numba
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from bombay_env import random_board as random_board_module
 from bombay_env.board import Board, BoardError, Site, SiteKind
 
-SEEDS = range(300)
+SEEDS = range(30 if numba.config.DISABLE_JIT else 300)  # coverage makes plain Python several times slower
 ENDS = (SiteKind.CITY, SiteKind.INNER_POST, SiteKind.OUTER_POST)
 
 

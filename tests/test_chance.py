@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from position import assert_fits
 
 from bombay_env import Game, Rules, chance
+from position import assert_fits
 
 SLOW = bool(numba.config.DISABLE_JIT)
 DRAWS = 2_000 if SLOW else 40_000
@@ -83,7 +83,7 @@ def test_a_permutation_sorts_the_entries_by_their_words(seed, name, length):
 @pytest.mark.parametrize("name", STREAMS)
 def test_permutations_are_uniform(name):
     outcomes = [tuple(shuffled(seed, STREAMS[name], 4)) for seed in range(DRAWS)]
-    assert_fits(outcomes, {order: 1 / 24 for order in permutations(range(4))})
+    assert_fits(outcomes, dict.fromkeys(permutations(range(4)), 1 / 24))
 
 
 @pytest.mark.parametrize("top_bits", [False, True])

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from position import COLOURS, official, play, position, setup_of, variant
-from variants import random_game
 
 from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.state import check_invariants, new_records, state_dtype, state_from_dict, state_to_dict
+from mutations import mutated
+from position import COLOURS, official, play, position, setup_of, variant
+from variants import random_game
 
 SLOW = bool(numba.config.DISABLE_JIT)
 GAME = official(4)
@@ -509,9 +510,9 @@ def test_a_mask_says_exactly_what_step_takes():
 @each_count
 def test_a_batch_is_its_games_played_one_by_one_bit_for_bit(n):
     rng = random.Random(n)
-    for _ in range(2 if SLOW else 8):
-        game = random_game(rng, n)
-        seeds = [rng.randrange(2**64) for _ in range(4)]
+    for _ in range(1 if SLOW else 8):
+        game = Game(Rules(n, sets=2, turns_per_set=1)) if SLOW else random_game(rng, n)
+        seeds = [rng.randrange(2**64) for _ in range(2 if SLOW else 4)]
         together, alone = game.new_states(seeds), [game.new_states([seed]) for seed in seeds]
         dice = np.random.default_rng(n)
         while not game.is_terminal(together).all():
@@ -963,64 +964,21 @@ def sample_facts():
 
 
 SAMPLES = sample_facts()
-JUNK = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 9),
-    st.sampled_from([2**7, 2**15, 2**31 - 1, 2**31, 2**63, 2**64, -(2**31), 10**400]),
-    st.floats(),
-    st.sampled_from(["", "E1", "blue", "client", "Bombay", "1", "\ud800", "over"]),
-    st.sampled_from([[], {}, [[]], [0] * 5, [0] * 24, [[0] * 4] * 3, {"E1": "blue"}, [["Bombay"]] * 2]),
-)
+TEXTS = ["", "E1", "F2", "G3", "Indore", "Bombay", "blue", "client", "seed", "over", "1"]
 
 
-def paths(value, path=()):
-    """Where something stands in nested dicts and lists."""
-    yield path
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, entry in entries:
-        yield from paths(entry, (*path, key))
-
-
-def mutated(data, value):
-    """A copy of `value` with one to three places changed, dropped, doubled or taken from elsewhere."""
-    value = copy.deepcopy(value)
-    for _ in range(data.draw(st.integers(1, 3))):
-        places = list(paths(value))[1:]
-        if not places:
-            break
-        *way, last = data.draw(st.sampled_from(places))
-        parent = value
-        for key in way:
-            parent = parent[key]
-        kind = data.draw(st.sampled_from(["junk", "nudge", "drop", "double", "move"]))
-        if kind == "drop":
-            del parent[last]
-        elif kind == "double" and isinstance(parent, list):
-            parent.insert(last, copy.deepcopy(parent[last]))
-        elif kind == "double":
-            parent[data.draw(st.sampled_from(["E1", "F2", "G3", "Indore", "x", "seed"]))] = copy.deepcopy(parent[last])
-        elif kind == "nudge" and type(parent[last]) is int:
-            parent[last] += data.draw(st.sampled_from([-1, 1, 100]))
-        elif kind == "move":
-            source = value
-            for key in data.draw(st.sampled_from(places)):
-                source = source[key] if isinstance(source, (dict, list)) else source
-            parent[last] = copy.deepcopy(source)
-        else:
-            parent[last] = data.draw(JUNK)
-    return value
-
-
-@settings(max_examples=100 if SLOW else 600, deadline=None)
+@settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data())
 def test_a_broken_state_is_refused_and_any_other_can_be_played_on(data):
     game, facts = data.draw(st.sampled_from(SAMPLES))
-    broken = mutated(data, facts)
+    broken = mutated(data, facts, TEXTS)
+    states = refused = None
     try:
         states = state_from_dict(broken, game.rules, game.board)
     except ValueError as error:
-        assert "\n" not in str(error)
+        refused = str(error)
+    if states is None:
+        assert "\n" not in refused
         return
     assert state_to_dict(states[0], game.rules, game.board) == broken
     game.observe(states)

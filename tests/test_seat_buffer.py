@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
 
 import torch
-from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+
+from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from toy_game import ToyVecEnv
 
 NUM_FEATURES = 3
@@ -244,7 +245,8 @@ def test_rollouts_that_maskable_ppo_collects():
         views = env.seat_views()
         rollout = Rollout(env.num_seats, seats, rewards, ends, buffer.values.copy(), views)
         final_values = np.stack([value_fn(view) for view in views])
-        assert rewards.any() and not ends[-1].all()
+        assert rewards.any()
+        assert not ends[-1].all()
         np.testing.assert_allclose(
             buffer.advantages, naive_advantages(rollout, final_values, 0.9, 0.8), rtol=1e-4, atol=1e-5
         )

@@ -6,9 +6,10 @@ import pytest
 pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
 
 import torch
-from bombay_training.seat_buffer import SeatRolloutBuffer
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+
+from bombay_training.seat_buffer import SeatRolloutBuffer
 from toy_game import LENGTH, NUM_ACTIONS, PASS, ToyVecEnv, best_play
 
 NUM_ENVS = 64

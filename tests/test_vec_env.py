@@ -12,16 +12,18 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
 
-from bombay_agents.net import Net, NetAgent
-from bombay_training.ppo import PPOSettings, train
-from bombay_training.seat_buffer import MAX_SEATS
-from bombay_training.vec_env import BombayVecEnv
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
+from bombay_agents.net import HEADER, Net, NetAgent
 from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.rewards import seat_rewards
+from bombay_training.ppo import PPOSettings, train
+from bombay_training.seat_buffer import MAX_SEATS
+from bombay_training.vec_env import BombayVecEnv
 
 SHORT = {"sets": 2, "turns_per_set": 2}  # so that many games end
 
@@ -97,7 +99,8 @@ def test_rewards_sum_to_zero_at_each_table(reward):
         assert not env.last_seat_rewards[np.arange(MAX_SEATS) >= env.num_seats[:, None]].any()
         totals += env.last_seat_rewards
         ended += env.last_dones.sum()
-    assert ended and totals.any()
+    assert ended
+    assert totals.any()
     assert env.take_tally().games == ended
     assert env.take_tally().games == 0
 
@@ -307,31 +310,32 @@ def test_an_agent_refuses_other_games(run):
         foreign.act(game, game.new_states([1]), np.random.default_rng(0))
 
 
-def test_a_run_that_is_interrupted_saves_what_there_is(tmp_path):
-    """SIGTERM ends a long run soon; the signal then has its usual effect, and the agent can play."""
-    code = """
-import os, signal, sys
-from bombay_training.ppo import PPOSettings, train
-
 class Interrupt:
+    """Sends this process a signal after the first update."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
     def update(self, fraction, metrics):
         if metrics:
-            os.kill(os.getpid(), int(sys.argv[2]))
+            os.kill(os.getpid(), self.number)
 
-train(PPOSettings(minutes=60, num_envs=8, num_steps=12, batch_size=32, trunk=(8,)), sys.argv[1], Interrupt())
-"""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        folder = tmp_path / signal.Signals(number).name
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(folder), str(int(number))],
-            timeout=300,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ,
-        )
-        assert done.returncode == -number, done.stderr
-        assert Net.load(folder / "agent.safetensors").about["training"]["updates"] >= 1
-        assert not list(folder.glob("*.tmp"))
+
+ENDLESS = dataclasses.replace(TINY, updates=None, minutes=60)
+
+
+def test_ctrl_c_saves_what_there_is(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(ENDLESS, tmp_path, Interrupt(signal.SIGINT))
+    assert Net.load(tmp_path / "agent.safetensors").about["training"]["updates"] == 1
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_sigterm_saves_what_there_is_and_then_kills(tmp_path):
+    code = "import signal, sys; from test_vec_env import *; train(ENDLESS, sys.argv[1], Interrupt(signal.SIGTERM))"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], timeout=300, cwd=os.path.dirname(__file__))
+    assert done.returncode == -signal.SIGTERM
+    assert Net.load(tmp_path / "agent.safetensors").about["training"]["updates"] == 1
 
 
 @pytest.mark.parametrize(
@@ -362,26 +366,23 @@ def test_settings_that_cannot_be_learned_with_are_refused(field, value):
 
 def rewritten(path, target, change):
     """A copy of the net at `path`, its header and tensors changed by `change`."""
-    from safetensors import safe_open
-    from safetensors.numpy import save_file
-
     with safe_open(path, framework="numpy") as file:
-        header, tensors = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = json.loads(file.metadata()[HEADER])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, the file is no mapping
     change(header, tensors)
-    save_file(tensors, target, metadata=header)
+    save_file(tensors, target, metadata={HEADER: json.dumps(header)})
     return target
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda header, tensors: header.update(format='"bombay-net/9"'), "its format is 'bombay-net/9'"),
+        (lambda header, tensors: header.update(format="bombay-net/9"), "its format is 'bombay-net/9'"),
         (lambda header, tensors: header.clear(), "its format is None"),
-        (lambda header, tensors: header.update(layers="{"), "not JSON"),
-        (lambda header, tensors: header.update(layers='{"trunk": 10000000}'), "number of layers"),
-        (lambda header, tensors: header.update(activation='"sine"'), "activation"),
-        (lambda header, tensors: header.update(features="3"), "features"),
-        (lambda header, tensors: header.update(num_actions="40"), "num_actions"),
+        (lambda header, tensors: header.update(layers={"trunk": 10000000}), "number of layers"),
+        (lambda header, tensors: header.update(activation="sine"), "activation"),
+        (lambda header, tensors: header.update(features=3), "features"),
+        (lambda header, tensors: header.update(num_actions=40), "num_actions"),
         (lambda header, tensors: tensors.pop("trunk.0.bias"), "missing: trunk.0.bias"),
         (lambda header, tensors: tensors.update(extra=np.zeros(1, np.float32)), "unknown tensors: extra"),
         (lambda header, tensors: tensors.update({"trunk.0.bias": np.zeros(3, np.float32)}), r"trunk.0 has weight"),
@@ -395,6 +396,14 @@ def test_a_file_that_is_no_net_is_refused(run, tmp_path, change, complaint):
         NetAgent.load(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("header", [None, {}, {HEADER: "{"}, {HEADER: "[]"}, {HEADER: "{}"}])
+def test_a_safetensors_file_of_another_kind_is_refused(tmp_path, header):
+    path = tmp_path / "agent.safetensors"
+    save_file({"w": np.zeros(1, np.float32)}, path, metadata=header)
+    with pytest.raises(ValueError, match=r"agent\.safetensors: its (header|format) is"):
+        Net.load(path)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

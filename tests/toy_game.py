@@ -16,9 +16,10 @@ import itertools
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
+
 from bombay_training.seat_buffer import MAX_SEATS
 from bombay_training.vec_env import SeatVecEnv
-from gymnasium import spaces
 
 SEATS = 3
 DECISIONS = 4  # of each taker

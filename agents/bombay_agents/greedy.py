@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from bombay_agents.value import Weights, clock_of, rate_of, survey, value
+from bombay_agents.value import Weights, clock_of, survey, value
 from bombay_env import Game, engine
 from bombay_env.actions import CONSOLIDATE, NUM_OTHER_ACTIONS
 from bombay_env.compile import kernel
@@ -46,22 +46,20 @@ def choose_all(states, tables, weights, uniforms, trial, actions):
     mask = np.empty(tables.num_sites + NUM_OTHER_ACTIONS, np.bool_)
     values = np.empty(len(mask), np.float64)
     gain = np.empty((tables.num_sites, NUM_COLOURS), np.float64)
-    fetch = np.empty(tables.num_sites, np.float64)
     for lane in range(len(states)):
         engine.legal(states[lane], tables, mask)
-        action_values(states[lane], tables, weights, mask, trial, gain, fetch, values)
+        action_values(states[lane], tables, weights, mask, trial, gain, values)
         actions[lane] = draw_best(values, mask, uniforms[lane])
 
 
 @kernel
-def action_values(state, tables, weights, mask, trial, gain, fetch, values):
+def action_values(state, tables, weights, mask, trial, gain, values):
     """Overwrite `values` (A,) where `mask` is True with the value after each action, for the player who acts."""
     player = int(state.current_player)
     clock = clock_of(state, tables, player)
-    rate = rate_of(clock, weights)
     after = trial[0]
     trial[0] = state
-    survey(after, tables, player, clock.game, rate, weights, gain, fetch)
+    survey(after, tables, player, gain)
     fresh = True  # whether the survey holds for `state`
     for action in range(len(mask)):
         if not mask[action]:
@@ -69,13 +67,13 @@ def action_values(state, tables, weights, mask, trial, gain, fetch, values):
         trial[0] = state
         trades = tables.num_sites <= action < tables.num_sites + CONSOLIDATE
         if not trades and not fresh:
-            survey(after, tables, player, clock.game, rate, weights, gain, fetch)
+            survey(after, tables, player, gain)
         engine.apply(after, tables, action)
         clock_after = clock_of(after, tables, player)
         if trades:
-            survey(after, tables, player, clock_after.game, rate, weights, gain, fetch)
+            survey(after, tables, player, gain)
         fresh = not trades
-        values[action] = value(after, tables, player, clock_after, rate, weights, gain, fetch)
+        values[action] = value(after, tables, player, clock_after, weights, gain)
         if action < tables.num_sites:
             values[action] -= EFFORT
 

@@ -25,6 +25,7 @@ from safetensors.numpy import save
 from bombay_env.game import Game
 
 FORMAT: Final = "bombay-net/1"
+HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
 PARTS: Final = ("trunk", "policy", "value")
 ACTIVATIONS: Final[Mapping[str, Callable[[np.ndarray], np.ndarray]]] = {
     "relu": lambda x: np.maximum(x, 0.0, out=x),
@@ -132,7 +133,7 @@ class Net:
             for number, layer in enumerate(self.parts[part])
             for what, tensor in zip(("weight", "bias"), layer, strict=True)
         }
-        data = save(tensors, metadata={key: json.dumps(value) for key, value in header.items()})
+        data = save(tensors, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
         target = Path(path)
         unfinished = target.with_name(target.name + ".tmp")
         unfinished.write_bytes(data)
@@ -228,9 +229,10 @@ class NetAgent:
 def _header(metadata: Mapping[str, str] | None) -> dict[str, Any]:
     """The header's values, each with the type it must have."""
     try:
-        header = {key: json.loads(value) for key, value in (metadata or {}).items()}
+        header = json.loads((metadata or {}).get(HEADER, "{}"))
     except (json.JSONDecodeError, RecursionError):
         raise ValueError("its header is not JSON") from None
+    _check(isinstance(header, dict), "its header is not a JSON object")
     found = header.get("format")
     _check(found == FORMAT, f"its format is {found!r}; this program reads {FORMAT!r}")
     for key, kind in (
@@ -243,7 +245,7 @@ def _header(metadata: Mapping[str, str] | None) -> dict[str, Any]:
         ("about", dict),
     ):
         _check(type(header.get(key)) is kind, f"{key} is {header.get(key)!r}; it must be of type {kind.__name__}")
-    return header
+    return header  # type: ignore[no-any-return]
 
 
 def _check(holds: bool, message: str) -> None:

@@ -20,20 +20,18 @@ from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS, 
 from bombay_env.state import NOBODY
 from bombay_env.tables import NO_LIMIT, NOT_A_CITY
 
-IMPOSSIBLE: Final = -1000.0  # worth of what cannot be done
+IMPOSSIBLE: Final = -1e6  # worth of what cannot be done
+NEVER: Final = 1_000_000  # actions that it takes
 UNKNOWN_MARKET: Final = 1  # the centre market's terms stand for those of silk that no restock has brought yet
 
-TOKEN_CLIENT, TOKEN_CITY = int(PalaceToken.CLIENT), int(PalaceToken.CITY)
-TOKEN_RUPEES, TOKEN_BALE = int(PalaceToken.RUPEES), int(PalaceToken.BALE)
+TOKEN_CLIENT, TOKEN_CITY, TOKEN_RUPEES = int(PalaceToken.CLIENT), int(PalaceToken.CITY), int(PalaceToken.RUPEES)
 
 
 class Weights(NamedTuple):
     """The judgement in the value, set by hand."""
 
-    action: float = 0.4  # rupees that an action is worth while much time is left: a little more than by consolidating
-    idle: float = 3.0  # the game's last actions, worth nothing unless an errand needs them
+    action: float = 0.45  # rupees that an action is worth: a little more than consolidating brings
     rivals: float = 0.3  # how much the others' mean rupees count against one's own
-    free_bale: float = 0.5  # the share of its best sale that the bale of a `bale` token is worth
 
 
 class Clock(NamedTuple):
@@ -59,12 +57,6 @@ def clock_of(state, tables, player):
     if set_begins and engine.leftmost_market(state) == engine.NO_MARKET:
         in_set = 0
     return Clock(actions, in_set, in_game)
-
-
-@kernel
-def rate_of(clock, weights):
-    """Rupees that an action is worth with so much of the game left."""
-    return weights.action * max(0.0, clock.game - weights.idle) / max(1, clock.game)
 
 
 # --- Awards as if the game ended now ---
@@ -104,28 +96,18 @@ def holdings_worth(state, tables, player, weights):
 
 
 @kernel
-def survey(state, tables, player, game_time, rate, weights, gain, fetch):
+def survey(state, tables, player, gain):
     """Price what the board offers the player; moving, consolidating and ending the turn change nothing of it.
 
     Args:
         state: changed on the way, but left as it was.
-        game_time: actions that the player still has.
-        rate: rupees that an action is worth.
         gain: (S, 4) float64, overwritten: what spending a bale of the colour at the site brings, or IMPOSSIBLE.
-        fetch: (S,) float64, overwritten: what a bale bought at the site brings, less the actions to spend it; IMPOSSIBLE
-            where there is no post or no time.
     """
     gain[:] = IMPOSSIBLE
-    fetch[:] = IMPOSSIBLE
     if tables.sell_cost <= tables.actions_per_turn:
         price_sales(state, tables, player, gain)
     if tables.build_cost <= tables.actions_per_turn and state.palaces_left[player] > 0:
-        price_palaces(state, tables, player, weights, gain)
-    for place in range(NUM_POSTS):
-        site = tables.post_sites[place]
-        if state.post[site] > 0:
-            time = game_time - tables.distance[state.position[player], site]
-            fetch[site] = spend_worth(tables, gain, site, state.post[site] - 1, time, rate)
+        price_palaces(state, tables, player, gain)
 
 
 @kernel
@@ -148,12 +130,14 @@ def price_sales(state, tables, player, gain):
 
 
 @kernel
-def price_palaces(state, tables, player, weights, gain):
-    """Enter what a palace on each free site brings: what it and its token add to the awards, or the token's goods."""
+def price_palaces(state, tables, player, gain):
+    """Enter what a palace on each free site brings: what it and its token add to the awards, or the token's rupees.
+
+    The bale of a `bale` token is not counted on.
+    """
     palace = worth_of_empire(state, tables, player, 1)
     palace_and_client = worth_of_empire(state, tables, player, 2)
     token = worth_of_city_token(state, tables, player)
-    bale = free_bale_worth(state, tables, weights, gain)
     for site in range(tables.num_sites):
         if state.post[site] == 0 and state.palace[site] == 0 and tables.city_of_site[site] == NOT_A_CITY:
             kind = state.palace_token[site] - 1
@@ -162,29 +146,14 @@ def price_palaces(state, tables, player, weights, gain):
                 worth += token
             elif kind == TOKEN_RUPEES:
                 worth += tables.palace_token_rupees
-            elif kind == TOKEN_BALE:
-                worth += bale
             gain[site, :] = worth
-
-
-@kernel
-def free_bale_worth(state, tables, weights, gain):
-    """What a `bale` token brings now: a share of the best sale of a bale from the leftmost market, 0 if there is none."""
-    best = 0.0
-    market = engine.leftmost_market(state)
-    if market != engine.NO_MARKET:
-        for colour in range(NUM_COLOURS):
-            if state.market[market, colour] > 0:
-                for city in range(NUM_CITIES):
-                    best = max(best, gain[tables.city_sites[city], colour])
-    return weights.free_bale * best
 
 
 # --- Errands ---
 
 
 @kernel
-def spend_worth(tables, gain, start, colour, time, rate):
+def spend_worth(tables, gain, start, colour, time, weights):
     """From `start` with a bale: what spending it where it pays best brings, less the actions; IMPOSSIBLE if it is too late."""
     best = IMPOSSIBLE
     for site in range(tables.num_sites):
@@ -192,13 +161,13 @@ def spend_worth(tables, gain, start, colour, time, rate):
             cost = tables.build_cost if tables.city_of_site[site] == NOT_A_CITY else tables.sell_cost
             needed = tables.distance[start, site] + cost
             if needed <= time:
-                best = max(best, gain[site, colour] - rate * needed)
+                best = max(best, gain[site, colour] - weights.action * needed)
     return best
 
 
 @kernel
-def purchase_cost(state, tables, player, site, clock, rate):
-    """What buying at the post of `site` costs: rupees, and actions at their rate; −IMPOSSIBLE if it cannot be done.
+def purchase(state, tables, player, site, clock):
+    """The rupees and the actions that buying at the post of `site` takes, the way there included; NEVER if it cannot be done.
 
     A bale not to be had in this set is taken to come with the next, on the centre market's terms. Rupees that are lacking
     are consolidated first.
@@ -210,22 +179,21 @@ def purchase_cost(state, tables, player, site, clock, rate):
     if market == engine.NO_MARKET or time + tables.market_actions[market] > clock.set:
         market = UNKNOWN_MARKET
         time = max(time, clock.set)
-    cost = 1.0 * tables.market_rupees[market]
+    if tables.buys_per_turn == 0 or tables.market_actions[market] > tables.actions_per_turn:
+        return 0, NEVER
+    price = tables.market_rupees[market]
     time += tables.market_actions[market]
-    lacking = tables.market_rupees[market] - state.rupees[player]
-    if lacking > 0:
+    if price > state.rupees[player]:
         if tables.consolidate_rupees == 0:
-            return -IMPOSSIBLE
-        turns = -(-lacking // tables.consolidate_rupees)
-        cost -= turns * tables.consolidate_rupees
+            return 0, NEVER
+        turns = -((state.rupees[player] - price) // tables.consolidate_rupees)
+        price -= turns * tables.consolidate_rupees
         time += turns * tables.actions_per_turn
-    if time >= clock.game or tables.buys_per_turn == 0 or tables.market_actions[market] > tables.actions_per_turn:
-        return -IMPOSSIBLE
-    return cost + rate * time
+    return price, time
 
 
 @kernel
-def errand_worth(state, tables, player, clock, rate, gain, fetch):
+def errand_worth(state, tables, player, clock, weights, gain):
     """What the best errand brings, less its actions; 0 if none is worth while."""
     here = state.position[player]
     load = 0
@@ -233,12 +201,15 @@ def errand_worth(state, tables, player, clock, rate, gain, fetch):
     for colour in range(NUM_COLOURS):
         if state.basket[player, colour] > 0:
             load += state.basket[player, colour]
-            best = max(best, spend_worth(tables, gain, here, colour, clock.game, rate))
+            best = max(best, spend_worth(tables, gain, here, colour, clock.game, weights))
     if load < tables.basket:
         for place in range(NUM_POSTS):
             site = tables.post_sites[place]
-            if fetch[site] > best:
-                best = max(best, fetch[site] - purchase_cost(state, tables, player, site, clock, rate))
+            if state.post[site] > 0:
+                price, time = purchase(state, tables, player, site, clock)
+                if time < clock.game:
+                    worth = spend_worth(tables, gain, site, state.post[site] - 1, clock.game - time, weights)
+                    best = max(best, worth - price - weights.action * time)
     return best
 
 
@@ -246,18 +217,14 @@ def errand_worth(state, tables, player, clock, rate, gain, fetch):
 
 
 @kernel
-def value(state, tables, player, clock, rate, weights, gain, fetch):
+def value(state, tables, player, clock, weights, gain):
     """What `state` is worth to `player`, in rupees.
 
     Args:
         clock: the player's, in `state`.
-        rate: rupees that an action is worth, the same for all positions that are compared.
-        gain, fetch: of `survey`.
+        gain: of `survey`.
     """
     worth = holdings_worth(state, tables, player, weights)
     if state.current_player == NOBODY:
         return worth
-    worth += rate * clock.game
-    if state.take_pending:
-        return worth + free_bale_worth(state, tables, weights, gain)
-    return worth + errand_worth(state, tables, player, clock, rate, gain, fetch)
+    return worth + weights.action * clock.game + errand_worth(state, tables, player, clock, weights, gain)

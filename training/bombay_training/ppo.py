@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -30,7 +31,6 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 import torch
-from bombay_agents.net import ACTIVATIONS, MODES, PARTS, Layer, Net
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
@@ -38,6 +38,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 import bombay_env
+from bombay_agents.net import ACTIVATIONS, MODES, PARTS, Layer, Net
 from bombay_env import Board, Game, Rules
 from bombay_env.rewards import check_reward
 from bombay_training.seat_buffer import SeatRolloutBuffer
@@ -75,6 +76,8 @@ class PPOSettings:
     """What the end of a game pays each seat: win, rank or margin, zero-sum."""
     shaping_weight: float = 1.0
     """Each step also pays every seat this much times the change of its margin if the game ended now."""
+    random_openings: float = 0.5
+    """Share of games that begin with random decisions, so that positions which good players avoid are learned too."""
     num_envs: int = 256
     """Games side by side."""
     num_steps: int = 64
@@ -129,7 +132,10 @@ class PPOSettings:
             ("clip", self.clip > 0, "above 0"),
             ("max_grad_norm", self.max_grad_norm > 0, "above 0"),
             *((name, getattr(self, name) >= 0, "at least 0") for name in ("entropy", "value_weight", "seed")),
-            *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in ("gamma", "gae_lambda")),
+            *(
+                (name, 0 <= getattr(self, name) <= 1, "from 0 to 1")
+                for name in ("random_openings", "gamma", "gae_lambda")
+            ),
         ]
         for name, holds, allowed in checks:
             if not holds:
@@ -172,7 +178,13 @@ def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress
     board = Board.load(settings.board)
     games = [Game(Rules.official(players), board) for players in settings.players]
     env = BombayVecEnv(
-        games, settings.num_envs, settings.seed, settings.reward, settings.shaping_weight, settings.observation_mode
+        games,
+        settings.num_envs,
+        settings.seed,
+        reward=settings.reward,
+        shaping_weight=settings.shaping_weight,
+        random_openings=settings.random_openings,
+        observation_mode=settings.observation_mode,
     )
     env.warm_up()
     clock = Clock(settings)
@@ -188,7 +200,9 @@ def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress
             metrics.write(json.dumps(figures) + "\n")
             metrics.flush()
 
-        whole_run = sys.maxsize if settings.updates is None else settings.updates * settings.num_envs * settings.num_steps
+        whole_run = (
+            sys.maxsize if settings.updates is None else settings.updates * settings.num_envs * settings.num_steps
+        )
         follower = Follower(clock, stop, env, save, report, progress or Silence())
         model.learn(whole_run, follower, log_interval=None)
         save()
@@ -216,7 +230,7 @@ class Trunk(BaseFeaturesExtractor):
     def __init__(self, observation_space: spaces.Box, widths: tuple[int, ...], activation: type[nn.Module]) -> None:
         super().__init__(observation_space, features_dim=(*observation_space.shape, *widths)[-1])
         sizes = (*observation_space.shape, *widths)
-        layers = [(nn.Linear(a, b), activation()) for a, b in zip(sizes, sizes[1:], strict=False)]
+        layers = [(nn.Linear(a, b), activation()) for a, b in itertools.pairwise(sizes)]
         self.layers = nn.Sequential(*(module for layer in layers for module in layer))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
@@ -445,7 +459,9 @@ def code_revision() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", Path(__file__).name)  # an installed copy inside someone else's tree is not ours
+        git(
+            "ls-files", "--error-unmatch", Path(__file__).name
+        )  # an installed copy inside someone else's tree is not ours
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
     except (OSError, subprocess.SubprocessError):
         return None

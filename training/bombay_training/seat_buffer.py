@@ -59,6 +59,7 @@ class SeatRolloutBuffer(MaskableRolloutBuffer):
         self.value_fn = value_fn
 
     def reset(self) -> None:
+        """Forget all steps."""
         self.seats = np.zeros((self.buffer_size, self.n_envs), np.int64)
         self.seat_rewards = np.zeros((self.buffer_size, self.n_envs, MAX_SEATS), np.float32)
         self.game_ends = np.zeros((self.buffer_size, self.n_envs), bool)
@@ -106,7 +107,8 @@ class SeatRolloutBuffer(MaskableRolloutBuffer):
 
     def _final_values(self) -> np.ndarray:
         """(E, MAX_SEATS) float32: what the present states are worth to each seat; zero beyond the table."""
-        assert self.source is not None and self.value_fn is not None
+        assert self.source is not None
+        assert self.value_fn is not None
         seated = np.arange(MAX_SEATS) < np.asarray(self.source.num_seats)[:, None]
         values = np.zeros((self.n_envs, MAX_SEATS), np.float32)
         values[seated] = self.value_fn(self.source.seat_views()[seated])

@@ -18,21 +18,28 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from bombay_env import engine
+from bombay_env.actions import END_TURN
 from bombay_env.chance import EPISODE, random_word
+from bombay_env.compile import kernel
 from bombay_env.game import Game
 from bombay_env.rewards import check_reward, seat_rewards
+from bombay_env.rules import NUM_COLOURS
 from bombay_training.seat_buffer import MAX_SEATS
 
 ObservationMode = Literal["perfect_recall", "screened"]
 
+OPENING_DECISIONS: Final = 12  # a seat, at most; a random player takes about two a turn
+
 _SEEDS = 2**64
+_OPENINGS = np.uint64(2**63)  # indices of the episode stream from here on are keys of random openings
 
 
 class SeatVecEnv(VecEnv):
@@ -57,21 +64,26 @@ class SeatVecEnv(VecEnv):
         """(E, MAX_SEATS, F) float32: the present states as each seat sees them; anything beyond the table."""
 
     def step_async(self, actions: np.ndarray) -> None:
+        """Note the actions (E,) that `step_wait` is to play."""
         self.actions = np.asarray(actions, np.int64)
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """A row of `action_masks` for each lane of `indices`; there is no other method of single games."""
         if method_name != "action_masks":
             raise AttributeError(f"{type(self).__name__} has no method {method_name!r} for single games")
         masks = self.action_masks()
         return list(masks) if indices is None else [masks[lane] for lane in self._get_indices(indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """The attribute, which all lanes share, once for each of them."""
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Refused: lanes have no attributes of their own."""
         raise AttributeError(f"{type(self).__name__} has no attributes of single games to set")
 
     def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
+        """False for every lane."""
         return [False for _ in self._get_indices(indices)]
 
     def close(self) -> None:
@@ -100,6 +112,35 @@ class Tally:
         }
 
 
+@kernel
+def play_randomly(states, tables, decisions, keys):
+    """Make up to `decisions[lane]` uniformly random decisions in each lane, in place; none leads into the last set.
+
+    Args:
+        states: (k,) records in a plain array, changed in place.
+        tables: of their `Game`.
+        decisions: (k,) int64.
+        keys: (k,) uint64, of the chance that makes them.
+    """
+    tables = tables[0]
+    mask = np.empty(tables.num_sites + END_TURN + 1, np.bool_)
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    for lane in range(len(states)):
+        state = states[lane]
+        for decision in range(decisions[lane]):
+            if state.set + 1 >= tables.sets:
+                break
+            engine.legal(state, tables, mask)
+            skip = np.int64(random_word(keys[lane], EPISODE, np.uint64(decision)) % np.uint64(mask.sum()))
+            chosen = 0
+            while skip > 0 or not mask[chosen]:
+                skip -= mask[chosen]
+                chosen += 1
+            if engine.apply(state, tables, chosen):
+                engine.draw_restock(state, tables, drawn)
+                engine.stock_markets(state, drawn)
+
+
 class Tables:
     """Neighbouring lanes that play one `Game`: their states and what their seats have been paid so far."""
 
@@ -112,12 +153,26 @@ class Tables:
         self.size = lanes.stop - lanes.start
         self.num_seats = game.rules.num_players
         self.states = game.new_states([0] * self.size)
-        self.margins = np.zeros((self.size, self.num_seats), np.float32)  # paid out by shaping in the game so far
+        self.margins = np.zeros((self.size, self.num_seats), np.float32)  # if the games ended now
 
-    def deal(self, tables: np.ndarray, seeds: Sequence[int]) -> None:
-        """Start a new game at each of `tables` (indices within the group)."""
-        self.states[tables] = self.game.new_states(seeds)
-        self.margins[tables] = 0.0
+    def deal(self, tables: np.ndarray, seeds: Sequence[int], openings: np.ndarray, keys: np.ndarray) -> None:
+        """Start a new game at each of `tables` (indices within the group), with some random decisions at its start.
+
+        Args:
+            seeds: (k,) of the games.
+            openings: (k,) int64, how many decisions each; fewer where that would lead into the last set.
+            keys: (k,) uint64, of the chance that makes them.
+        """
+        states = self.game.new_states(seeds)
+        if openings.any():
+            play_randomly(np.asarray(states), self.game.tables, openings, keys)
+        self.states[tables] = states
+        if self.shaping_weight:
+            self.margins[tables] = self.margins_now(states)
+
+    def margins_now(self, states: np.ndarray) -> np.ndarray:
+        """(k, num_seats) float32: what the reward `margin` would be if the games ended now."""
+        return seat_rewards(self.game.provisional_results(states), "margin").astype(np.float32)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play one decision at every table; ended games stay as they are until `deal`.
@@ -132,7 +187,7 @@ class Tables:
         if ended.any():
             rewards[ended] = seat_rewards(self.game.results(self.states[ended]), self.reward)
         if self.shaping_weight:
-            margins = seat_rewards(self.game.provisional_results(self.states), "margin").astype(np.float32)
+            margins = self.margins_now(self.states)
             rewards += self.shaping_weight * (margins - self.margins)
             self.margins = margins
         return movers, rewards, ended
@@ -156,7 +211,10 @@ class BombayVecEnv(SeatVecEnv):
         seed: of the first deals; see `reset` in the module's table.
         reward: terminal reward of each seat, zero-sum over the table (`bombay_env.rewards`).
         shaping_weight: each step also pays every seat this much times the change of its margin if the game ended now.
-            Over a game that sums to the weight times the final margin.
+            Over a game that sums to the weight times the margin gained since the deal, so it changes who learns what when,
+            not what is best.
+        random_openings: share of games whose first decisions, up to `OPENING_DECISIONS` a seat, are made at random before
+            the learner takes over: it so learns to play on from positions that it would not get into by itself.
         observation_mode: what a seat sees of the others' holdings.
     Raises:
         ValueError: no games, fewer lanes than games, or games that one net cannot serve.
@@ -169,6 +227,7 @@ class BombayVecEnv(SeatVecEnv):
         seed: int,
         reward: str = "win",
         shaping_weight: float = 0.0,
+        random_openings: float = 0.0,
         observation_mode: ObservationMode = "perfect_recall",
     ) -> None:
         if not 1 <= len(games) <= num_envs:
@@ -186,6 +245,7 @@ class BombayVecEnv(SeatVecEnv):
             Tables(game, slice(low, high), reward, shaping_weight, observation_mode == "screened")
             for game, low, high in zip(games, bounds, bounds[1:], strict=False)
         ]
+        self.random_openings = random_openings
         self.num_features, self.num_actions = first.num_features, first.num_actions
         self.num_seats = np.concatenate([np.full(group.size, group.num_seats) for group in self.tables])
         super().__init__(
@@ -241,12 +301,14 @@ class BombayVecEnv(SeatVecEnv):
         return self._observe(), rewards[np.arange(self.num_envs), movers], dones.copy(), infos
 
     def action_masks(self) -> np.ndarray:
+        """(E, A) bool: what each game's player to move may do; a fresh array."""
         masks = np.empty((self.num_envs, self.num_actions), bool)
         for group in self.tables:
             masks[group.lanes] = group.game.legal_actions(group.states)
         return masks
 
     def seat_views(self) -> np.ndarray:
+        """(E, MAX_SEATS, F) float32: the present states as each seat sees them; zero beyond the table."""
         views = np.zeros((self.num_envs, MAX_SEATS, self.num_features), np.float32)
         for group in self.tables:
             views[group.lanes, : group.num_seats] = group.views()
@@ -275,12 +337,19 @@ class BombayVecEnv(SeatVecEnv):
 
     def _deal(self, group: Tables, tables: np.ndarray) -> None:
         """Deal each of the group's `tables` its next game: the lane's own seed first, then the stream keyed by it."""
-        seeds = []
+        seeds, keys = [], []
         for lane in tables + group.lanes.start:
-            seed, dealt = self.lane_seeds[lane], self.deals[lane]
-            seeds.append(int(random_word(np.uint64(seed), EPISODE, np.uint64(dealt))) if dealt else seed)
+            seed, dealt = np.uint64(self.lane_seeds[lane]), np.uint64(self.deals[lane])
+            seeds.append(int(random_word(seed, EPISODE, dealt) if dealt else seed))
+            keys.append(random_word(seed, EPISODE, dealt + _OPENINGS))
             self.deals[lane] += 1
-        group.deal(tables, seeds)
+        openings = self._opening_decisions(np.array(keys, np.uint64), group.num_seats)
+        group.deal(tables, seeds, openings, np.array(keys, np.uint64))
+
+    def _opening_decisions(self, keys: np.ndarray, num_seats: int) -> np.ndarray:
+        """(k,) int64: 0 in all but a share of games, there uniform from 1 to `OPENING_DECISIONS` a seat."""
+        part = keys / 2.0**64 / max(self.random_openings, 1e-9)
+        return np.where(part < 1, 1 + part * OPENING_DECISIONS * num_seats, 0).astype(np.int64)
 
     def _finish(self, group: Tables, tables: np.ndarray, infos: list[dict[str, Any]]) -> None:
         """Book the games that ended at `tables` and describe them in `infos`."""

@@ -1,0 +1,297 @@
+"""Agents: the protocol, specs, and that `random` and `greedy` play any variant well and without a look into the bag."""
+
+import random
+from importlib.metadata import EntryPoint
+
+import numba
+import numpy as np
+import pytest
+
+import bombay_agents.specs
+from bombay_agents import Agent, make
+from bombay_agents.greedy import GreedyAgent, draw_best
+from bombay_agents.random import RandomAgent
+from bombay_agents.specs import agent_names
+from bombay_agents.value import clock_of, survey
+from bombay_env.rules import NUM_COLOURS
+from bombay_env.state import check_invariants
+from bombay_training.arena import final_with_interval, one_vs_rest, run_blocks, share_with_interval
+from position import official, play, position, variant
+from variants import random_game
+
+SLOW = numba.config.DISABLE_JIT
+GAMES = 4 if SLOW else 60  # random variants and boards
+LANES = 1 if SLOW else 8
+AGENTS = [RandomAgent(), GreedyAgent()]
+both = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+
+
+def chosen(agent, game, states, seed=0):
+    """The name of the action that the agent takes in one state."""
+    return game.action_name(agent.act(game, states, np.random.default_rng(seed))[0])
+
+
+def middle_states(game, lanes, steps, seed=0):
+    """States of games that have gone on at random for some steps and still run."""
+    rng = np.random.default_rng(seed)
+    states = game.new_states(range(seed, seed + lanes))
+    for _ in range(steps):
+        going = ~game.is_terminal(states)
+        if not going.any():
+            break
+        states = states[going]
+        before = states.copy()
+        game.step(states, RandomAgent().act(game, states, rng))
+    return before[game.is_terminal(states)] if game.is_terminal(states).all() else states[~game.is_terminal(states)]
+
+
+# --- the protocol ---
+
+
+@both
+def test_agents_fit_the_protocol(agent):
+    assert isinstance(agent, Agent)
+    assert not isinstance(object(), Agent)
+
+
+@both
+def test_actions_are_legal_under_any_rules_on_any_board(agent):
+    rng = random.Random(1)
+    for number in range(GAMES):
+        game = random_game(rng, 2 + number % 4)
+        states = game.new_states(range(number, number + LANES))
+        chance = np.random.default_rng(number)
+        while not game.is_terminal(states).all():
+            states = states[~game.is_terminal(states)]
+            seen = game.scrub(states, [0] * len(states))
+            seen.setflags(write=False)
+            actions = agent.act(game, seen, chance)
+            assert actions.dtype == np.int64
+            assert actions.shape == (len(states),)
+            assert game.legal_actions(seen)[np.arange(len(states)), actions].all()
+            game.step(states, actions)
+            check_invariants(states[0], game.rules, game.board)
+
+
+@both
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_decisions_follow_from_states_and_generator_and_not_from_seeds(agent, n):
+    game = official(n)
+    states = middle_states(game, 10 * LANES, 40, seed=n)
+    before = states.copy()
+    actions = agent.act(game, states, np.random.default_rng(3))
+    assert (states == before).all()
+    assert (agent.act(game, game.scrub(states, [2**64 - 1] * len(states)), np.random.default_rng(3)) == actions).all()
+    assert (agent.act(game, np.asarray(states), np.random.default_rng(3)) == actions).all()
+
+
+@both
+def test_no_states_give_no_actions(agent):
+    assert agent.act(official(4), official(4).new_states([]), np.random.default_rng(0)).shape == (0,)
+
+
+# --- random ---
+
+
+def test_random_takes_each_legal_action_equally_often():
+    game = official(4)
+    count = 2_000 if SLOW else 40_000
+    states = np.repeat(game.new_states([5]), count)
+    legal = np.flatnonzero(game.legal_actions(states[:1])[0])
+    found, counts = np.unique(RandomAgent().act(game, states, np.random.default_rng(0)), return_counts=True)
+    assert found.tolist() == legal.tolist()
+    share = 1 / len(legal)
+    assert (abs(counts - count * share) < 5 * np.sqrt(count * share * (1 - share))).all()
+
+
+# --- greedy ---
+
+
+def test_greedy_sells_where_a_bale_brings_most():
+    assert chosen(GreedyAgent(), official(2), position(at="Bombay", basket=["blue"])) == "sell:blue"
+
+
+def test_greedy_carries_a_bale_to_a_city_and_sells_it():
+    #  E3 ── G7 ── Bombay (blue on top)
+    game, states, names = official(4), position(official(4), at="E3", basket=["blue", "blue"], actions_left=3), []
+    while states["current_player"][0] == 0:
+        names.append(chosen(GreedyAgent(), game, states))
+        game.step(states, [game.action_index(names[-1])])
+    assert names[-1] == "sell:blue"
+    assert len(names) == 3
+
+
+def test_greedy_walks_to_an_open_post_and_buys():
+    game, states = official(4), position(official(4), at="A")
+    assert chosen(GreedyAgent(), game, states).startswith("move:E")
+    game.step(states, [game.action_index(chosen(GreedyAgent(), game, states))])
+    assert chosen(GreedyAgent(), game, states) == "buy"
+
+
+def test_greedy_does_not_buy_what_it_cannot_spend_in_time():
+    game = official(2)
+    last = {"set": 3, "turn": 3, "player": 0, "actions_left": 1}
+    assert chosen(GreedyAgent(), game, position(game, at="E3", **last)) == "end_turn"
+
+
+def test_greedy_consolidates_where_nothing_else_can_be_had():
+    game = official(2)
+    assert chosen(GreedyAgent(), game, position(game, at="E3", set=3, turn=3, player=0)) == "consolidate"
+
+
+def test_greedy_consolidates_for_a_bale_when_it_is_poor():
+    game = official(4)
+    assert chosen(GreedyAgent(), game, position(game, at="E3", rupees=[0])) == "consolidate"
+
+
+def test_greedy_prefers_the_way_that_pays_no_toll():
+    #  Bombay ── G5 ── E1 and Bombay ── H1 ── E1 are as long; an opponent's palace stands on H1
+    game = official(2)
+    facts = {"at": "Bombay", "markets": ({"yellow": 3}, {}, {}), "actions_left": 3}
+    ways = {chosen(GreedyAgent(), game, position(game, **facts), seed) for seed in range(20)}
+    assert ways == {"move:G5", "move:H1"}
+    states = position(game, palaces={"H1": 1}, **facts)
+    assert {chosen(GreedyAgent(), game, states, seed) for seed in range(20)} == {"move:G5"}
+
+
+def test_equals_are_drawn_evenly_and_only_among_the_best():
+    values = np.array([1.0, 3.0, 3.0, 9.0, 3.0 - 1e-12, 2.0])
+    mask = np.array([True, True, True, False, True, True])
+    drawn = [draw_best(values, mask, (k + 0.5) / 6) for k in range(6)]
+    assert drawn == [1, 1, 2, 2, 4, 4]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_clock_counts_the_actions_that_are_left(n):
+    game = official(n)
+    states = game.new_states([n])
+    left = [game.rules.sets * game.rules.turns_per_set * game.rules.actions_per_turn] * n
+    rng = np.random.default_rng(n)
+    while not game.is_terminal(states)[0]:
+        seat, before = game.current_player(states)[0], states["actions_left"][0]
+        clocks = [clock_of(states[0], game.tables[0], player) for player in range(n)]
+        assert [clock.game for clock in clocks] == left
+        assert [clock.turn for clock in clocks] == [before if player == seat else 0 for player in range(n)]
+        turns = game.rules.turns_per_set * game.rules.actions_per_turn
+        assert [clock.set for clock in clocks] == [
+            time - (game.rules.sets - 1 - states["set"][0]) * turns for time in left
+        ]
+        game.step(states, RandomAgent().act(game, states, rng))
+        same_turn = game.current_player(states)[0] == seat and states["actions_left"][0] < before
+        left[seat] -= before - states["actions_left"][0] if same_turn else before
+
+
+def test_what_the_survey_promises_is_what_a_sale_and_a_palace_bring():
+    game = variant(4, toll=0)
+    for at, name, colour in (("Bombay", "sell:purple", 1), ("Hyderabad", "sell:yellow", 0), ("G5", "build:blue", 2)):
+        states = position(game, at=at, basket=["purple", "blue"] if colour else ["yellow"], clients=[0, 2, 1, 0])
+        gain = np.empty((game.board.num_sites, NUM_COLOURS))
+        before = game.provisional_results(states)["final"][0, 0]
+        survey(states[0], game.tables[0], 0, gain)
+        play(game, states, name)
+        assert game.provisional_results(states)["final"][0, 0] - before == gain[game.board.site_index(at), colour]
+
+
+def test_greedy_beats_three_random_and_makes_a_living():
+    game, blocks = official(4), 1 if SLOW else 100
+    share = share_with_interval(one_vs_rest(game, GreedyAgent(), RandomAgent(), blocks, seed=1))
+    assert share.low >= (0 if SLOW else 0.95)
+    assert final_with_interval(run_blocks(game, [GreedyAgent()] * 4, blocks, seed=1)).mean > (10 if SLOW else 20)
+
+
+# --- specs ---
+
+
+class Inner:
+    name = "inner"
+
+    def __init__(self, depth: int = 1) -> None:
+        self.depth = depth
+
+    def act(self, game, states, rng):
+        return np.zeros(len(states), np.int64)
+
+
+class Outer(Inner):
+    name = "outer"
+
+    def __init__(
+        self,
+        path: str,
+        nodes: int | None = None,
+        ms: "float | None" = None,
+        sample: bool = False,
+        value: Agent | None = None,
+        guess=3,
+        word=None,
+    ) -> None:
+        self.given = (path, nodes, ms, sample, value, guess, word)
+
+
+def no_agent() -> object:
+    return object()
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """Agents of this module in place of those installed."""
+    places = {"inner": "test_agents:Inner", "outer": "test_agents:Outer", "none": "test_agents:no_agent"}
+    places |= {"gone": "no_such_module:Agent", "lost": "test_agents:Nobody"}
+    entries = [EntryPoint(name, value, bombay_agents.specs.GROUP) for name, value in places.items()]
+    monkeypatch.setattr(bombay_agents.specs, "entry_points", lambda group: entries)
+
+
+def test_installed_agents_are_made_by_name():
+    assert {"random", "greedy", "net"} <= set(agent_names())
+    assert isinstance(make("random"), RandomAgent)
+    assert isinstance(make(" greedy "), GreedyAgent)
+
+
+@pytest.mark.usefixtures("registry")
+def test_options_take_the_types_of_the_signature():
+    given = make("outer:path=a=b:c.safetensors,nodes=20,ms=2.5,sample=true,guess=7,word=hello").given
+    assert given == ("a=b:c.safetensors", 20, 2.5, True, None, 7, "hello")
+    assert make("outer:path=x,sample=no").given[3] is False
+    assert make("inner:depth=4").depth == 4
+
+
+@pytest.mark.usefixtures("registry")
+def test_specs_nest_in_brackets():
+    outer = make("outer:value=[outer:path=x,value=[inner:depth=5]],path=y")
+    path, *_, value, _, _ = outer.given
+    assert path == "y"
+    assert value.given[0] == "x"
+    assert value.given[4].depth == 5
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("", "an agent spec is name"),
+        (None, "an agent spec is name"),
+        ("nobody", "no agent is named 'nobody'; there are gone, inner, lost, none, outer"),
+        ("inner:", "'' is not of the form key=value"),
+        ("inner:depth", "'depth' is not of the form key=value"),
+        ("inner:depth=", "'depth=' is not of the form key=value"),
+        ("inner:depth=1,depth=2", "gives 'depth' twice"),
+        ("inner:deep=1", "agent 'inner' has no option 'deep'; its options are depth"),
+        ("none:deep=1", "agent 'none' has no option 'deep'; it has none"),
+        ("inner:depth=1.5", "option 'depth' of agent 'inner' is '1.5'; it takes a whole number"),
+        ("inner:depth=[inner]", r"takes a whole number, not the agent \[inner\]"),
+        ("outer", "agent 'outer' needs the option 'path'"),
+        ("outer:path=x,sample=maybe", "'maybe'; it takes true or false"),
+        ("outer:path=x,ms=fast", "'fast'; it takes a number"),
+        ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[greedy\]"),
+        ("outer:path=x,value=[inner", "brackets that do not match"),
+        ("outer:path=x]", "brackets that do not match"),
+        ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),
+        ("none", "is no agent"),
+        ("gone", "agent 'gone' .* cannot be loaded"),
+        ("lost", "agent 'lost' .* cannot be loaded"),
+    ],
+)
+def test_a_bad_spec_is_refused_in_one_line(spec, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make(spec)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,138 @@
+"""What a finished game pays, by hand: shared wins, tied places, and that every table comes to nought."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bombay_env.rewards import REWARDS, check_reward, seat_rewards
+from bombay_env.state import new_records, result_dtype
+from position import official, outcome
+
+each_kind = pytest.mark.parametrize("kind", REWARDS)
+
+
+def results(*tables):
+    """Results of games with these final rupees and Clients, each table a list of (rupees, Clients) by seat."""
+    records = new_records(len(tables), result_dtype(len(tables[0])))
+    for record, table in zip(records, tables, strict=True):
+        best = max(table)
+        record["final"], record["clients"] = zip(*table, strict=True)
+        record["winners"] = [seat == best for seat in table]
+        record["win_share"] = record["winners"] / record["winners"].sum()
+    return records
+
+
+def paid(kind, *table):
+    return seat_rewards(results(table), kind)[0].tolist()
+
+
+def test_the_three_rewards_and_their_default():
+    assert REWARDS == ("win", "rank", "margin")
+    table = results([(9, 0), (8, 0), (7, 0)])
+    assert (seat_rewards(table) == seat_rewards(table, "win")).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([(9, 0), (8, 0)], [1, -1]),
+        ([(8, 0), (8, 1)], [-1, 1]),  # Clients break the tie
+        ([(8, 3), (8, 3)], [0, 0]),  # a shared win of two is nobody's
+        ([(9, 0), (8, 9), (7, 0)], [1, -1 / 2, -1 / 2]),
+        ([(9, 2), (9, 2), (7, 0)], [1 / 4, 1 / 4, -1 / 2]),
+        ([(1, 0), (30, 0), (2, 0), (3, 0)], [-1 / 3, 1, -1 / 3, -1 / 3]),
+        ([(9, 1), (9, 1), (9, 1), (3, 0)], [1 / 9, 1 / 9, 1 / 9, -1 / 3]),
+        ([(9, 1), (9, 1), (9, 0), (9, 0)], [1 / 3, 1 / 3, -1 / 3, -1 / 3]),
+        ([(5, 0), (5, 0), (5, 0), (5, 0), (5, 0)], [0, 0, 0, 0, 0]),
+        ([(5, 0), (6, 0), (5, 0), (5, 0), (5, 0)], [-1 / 4, 1, -1 / 4, -1 / 4, -1 / 4]),
+    ],
+)
+def test_win(table, expected):
+    assert paid("win", *table) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([(9, 0), (8, 0)], [1, -1]),
+        ([(8, 3), (8, 3)], [0, 0]),
+        ([(8, 3), (8, 4)], [-1, 1]),
+        ([(9, 0), (8, 9), (7, 20)], [1, 0, -1]),  # rupees first, Clients only between equals
+        ([(9, 2), (9, 2), (7, 0)], [1 / 2, 1 / 2, -1]),  # places 1 and 2: +1 and 0
+        ([(9, 2), (7, 0), (7, 0)], [1, -1 / 2, -1 / 2]),
+        ([(9, 0), (8, 0), (7, 0), (6, 0)], [1, 1 / 3, -1 / 3, -1]),
+        ([(6, 0), (9, 0), (7, 0), (8, 0)], [-1, 1, -1 / 3, 1 / 3]),
+        ([(9, 0), (7, 1), (7, 1), (6, 0)], [1, 0, 0, -1]),
+        ([(9, 0), (7, 1), (7, 0), (6, 0)], [1, 1 / 3, -1 / 3, -1]),
+        ([(9, 0), (7, 1), (7, 1), (7, 1)], [1, -1 / 3, -1 / 3, -1 / 3]),
+        ([(9, 0), (8, 0), (7, 0), (6, 0), (5, 0)], [1, 1 / 2, 0, -1 / 2, -1]),
+        ([(5, 0), (5, 0), (5, 0), (5, 0), (5, 0)], [0, 0, 0, 0, 0]),
+        ([(5, 1), (5, 1), (5, 0), (5, 0), (0, 0)], [3 / 4, 3 / 4, -1 / 4, -1 / 4, -1]),
+    ],
+)
+def test_rank(table, expected):
+    assert paid("rank", *table) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([(9, 0), (8, 0)], [0.05, -0.05]),
+        ([(8, 3), (8, 4)], [0, 0]),  # Clients are no rupees
+        ([(30, 0), (0, 0), (0, 0)], [2, -1, -1]),
+        ([(10, 0), (20, 0), (30, 0), (0, 0)], [-0.5, 0.5, 1.5, -1.5]),
+        ([(1, 0), (2, 0), (3, 0), (4, 0), (5, 0)], [-0.2, -0.1, 0, 0.1, 0.2]),
+    ],
+)
+def test_margin(table, expected):
+    assert paid("margin", *table) == pytest.approx(expected)
+
+
+@each_kind
+def test_a_batch_is_paid_game_by_game(kind):
+    tables = [[(9, 0), (8, 0), (8, 1)], [(1, 0), (1, 0), (1, 0)], [(0, 5), (40, 0), (0, 5)]]
+    rewards = seat_rewards(results(*tables), kind)
+    assert (rewards.shape, rewards.dtype) == ((3, 3), np.float64)
+    for row, table in zip(rewards, tables, strict=True):
+        assert row.tolist() == paid(kind, *table)
+    assert seat_rewards(results(*tables)[:0], kind).shape == (0, 3)
+
+
+seat = st.tuples(st.integers(0, 8) | st.integers(0, 2**31 - 1), st.integers(0, 3) | st.integers(0, 2**31 - 1))
+
+
+@given(st.lists(seat, min_size=2, max_size=5))
+def test_any_table_is_zero_sum_and_better_is_never_paid_less(table):
+    for kind in REWARDS:
+        rewards = paid(kind, *table)
+        assert sum(rewards) == pytest.approx(0, abs=1e-6)
+        for mine, reward in zip(table, rewards, strict=True):
+            for other, theirs in zip(table, rewards, strict=True):
+                if mine > other:
+                    assert reward >= theirs
+                if mine == other:
+                    assert reward == pytest.approx(theirs)
+        if kind != "margin":
+            assert max(map(abs, rewards)) <= 1
+            assert (max(rewards) == pytest.approx(1)) == (table.count(max(table)) == 1)
+
+
+def test_results_of_a_game_are_paid_as_they_stand():
+    """Seats 0 and 1 tie in rupees and Clients and share the win: 1/2 each."""
+    game = official(3)
+    played = outcome(game, rupees=[9, 9, 1])
+    assert played["win_share"] == [0.5, 0.5, 0]
+    records = new_records(1, result_dtype(3))
+    for name, value in played.items():
+        records[name][0] = value
+    assert seat_rewards(records, "win")[0] == pytest.approx([1 / 4, 1 / 4, -1 / 2])
+    assert seat_rewards(records, "rank")[0] == pytest.approx([1 / 2, 1 / 2, -1])
+    assert seat_rewards(records, "margin")[0] == pytest.approx([8 / 30, 8 / 30, -16 / 30])
+
+
+@pytest.mark.parametrize("kind", ["", "Win", "money", None, 1, ["win"], b"win"], ids=repr)
+def test_another_kind_is_refused(kind):
+    for call in (lambda: check_reward(kind), lambda: seat_rewards(results([(1, 0), (2, 0)]), kind)):
+        with pytest.raises(ValueError, match=r"reward is .*win, rank, margin"):
+            call()
