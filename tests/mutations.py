@@ -55,7 +55,7 @@ def mutated(data, value, texts, most=3):
         elif kind == "double":
             parent[data.draw(st.sampled_from(texts))] = copy.deepcopy(parent[last])
         elif kind == "nudge" and type(parent[last]) in (int, float):
-            parent[last] += data.draw(st.sampled_from([-1, 1, 0.5, 100]))
+            parent[last] += data.draw(st.sampled_from([-1, 1, 100]))
         elif kind == "move":
             parent[last] = copy.deepcopy(at(value, data.draw(st.sampled_from(places))))
         elif kind == "exchange":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from naive import COLOURS, KINDS, NaiveError, NaiveGame, fame_award, majority_awards, stock_markets, winning_seats
 
 BOARD = tomllib.loads((Path(__file__).parent.parent / "bombay_env/data/reconstruction.toml").read_text())

@@ -5,12 +5,12 @@ import random
 import numba
 import numpy as np
 import pytest
-from naive import NaiveGame
-from variants import random_game
 
 from bombay_env import Game
 from bombay_env.record import result_to_dict
 from bombay_env.state import check_invariants, state_to_dict
+from naive import NaiveGame
+from variants import random_game
 
 QUICK = bool(numba.config.DISABLE_JIT)  # without the compiler every step takes milliseconds
 GAMES = 60 if QUICK else 2_000

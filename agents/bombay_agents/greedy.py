@@ -56,7 +56,6 @@ def choose_all(states, tables, weights, uniforms, trial, actions):
 def action_values(state, tables, weights, mask, trial, gain, values):
     """Overwrite `values` (A,) where `mask` is True with the value after each action, for the player who acts."""
     player = int(state.current_player)
-    clock = clock_of(state, tables, player)
     after = trial[0]
     trial[0] = state
     survey(after, tables, player, gain)
@@ -69,11 +68,10 @@ def action_values(state, tables, weights, mask, trial, gain, values):
         if not trades and not fresh:
             survey(after, tables, player, gain)
         engine.apply(after, tables, action)
-        clock_after = clock_of(after, tables, player)
         if trades:
             survey(after, tables, player, gain)
         fresh = not trades
-        values[action] = value(after, tables, player, clock_after, weights, gain)
+        values[action] = value(after, tables, player, clock_of(after, tables, player), weights, gain)
         if action < tables.num_sites:
             values[action] -= EFFORT
 

@@ -1,11 +1,12 @@
 """The scripted value that `greedy` plays by: what a position is worth to one seat, in rupees.
 
-    value = rupees − the others' rupees + awards as if the game ended now + worth of the time left + the best errand
+    value = rupees − the others' rupees + awards as if the game ended now
+            + the better of: the best errand and the worth of the time left; consolidating to the end
 
 An errand is one thing that an elephant could go and do: sell a bale in a city, build with one, or buy one and then spend it. It
 is worth what it brings less the actions it takes, each at what time is worth. So an action on the errand is neither gain nor
-loss and any other is a loss: a player who looks no further than one action still finds the way to a distant city, and a bale
-that cannot be spent in time is worth nothing.
+loss and any other is a loss: a player who looks no further than one action still finds the way to a distant city. What cannot
+be done before the end is no errand, so a bale that comes too late is worth nothing.
 
 The value is short-sighted on purpose, as befits the second rung of the ladder: one errand at a time, no guess at how ranks and
 tolls will come out, none at what the others will do. All numbers of the game come from the tables; the few that are judgement
@@ -194,10 +195,10 @@ def purchase(state, tables, player, site, clock):
 
 @kernel
 def errand_worth(state, tables, player, clock, weights, gain):
-    """What the best errand brings, less its actions; 0 if none is worth while."""
+    """What the best errand brings, less its actions; IMPOSSIBLE if there is none."""
     here = state.position[player]
     load = 0
-    best = 0.0
+    best = IMPOSSIBLE
     for colour in range(NUM_COLOURS):
         if state.basket[player, colour] > 0:
             load += state.basket[player, colour]
@@ -227,4 +228,6 @@ def value(state, tables, player, clock, weights, gain):
     worth = holdings_worth(state, tables, player, weights)
     if state.current_player == NOBODY:
         return worth
-    return worth + weights.action * clock.game + errand_worth(state, tables, player, clock, weights, gain)
+    busy = weights.action * clock.game + errand_worth(state, tables, player, clock, weights, gain)
+    idle = 1.0 * tables.consolidate_rupees * (clock.game // tables.actions_per_turn)
+    return worth + max(busy, idle)

@@ -398,7 +398,7 @@ def summary(match: Match) -> dict[str, Any]:
         rows.append(
             {
                 "agent": name,
-                "seats": match.lineup.count(name),
+                "seats": int((match.seats[0] == index).sum()),
                 "par": 1 / match.game.num_players,
                 "win_share": share_with_interval(match, index).to_dict(),
                 "margin": margin_with_interval(match, index).to_dict(),
@@ -439,8 +439,8 @@ def results_table(matches: Sequence[Match], title: str | None = None, everyone: 
     table = Table(title=title)
     table.add_column("agent")
     table.add_column("line-up")
-    for heading in ("players", "games", "win share (95 %)", "par", "margin (95 %)", "final", "ms a turn"):
-        table.add_column(heading, justify="right")
+    for heading in ("players", "games", "win share [95 %]", "par", "margin ± 95 %", "final", "ms/turn"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for match in matches:
         for index in range(len(match.agents) if everyone else 1):
             share, margin = share_with_interval(match, index), margin_with_interval(match, index)
@@ -450,10 +450,10 @@ def results_table(matches: Sequence[Match], title: str | None = None, everyone: 
                 describe_lineup(match.lineup),
                 str(match.game.num_players),
                 str(match.num_games),
-                str(share),
-                f"{1 / match.game.num_players:.3f}",
-                f"{margin.mean:+.2f} [{margin.low:+.2f}, {margin.high:+.2f}]",
-                f"{final_with_interval(match, index).mean:.2f}",
-                "–" if milliseconds is None else f"{milliseconds:.3g}",
+                f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]",
+                f"{1 / match.game.num_players:.2f}",
+                f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}",
+                f"{final_with_interval(match, index).mean:.1f}",
+                "–" if milliseconds is None else f"{milliseconds:.2g}",
             )
     return table

@@ -27,7 +27,8 @@ from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import arena as arenas
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-out, err = Console(), Console(stderr=True)
+# Tables are not broken to fit where nobody looks: in files and pipes they get the room they need.
+out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
 
 Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
 Seed = Annotated[int, typer.Option(help="Decides deals and chances.", min=0, max=MAX_SEED)]
@@ -368,6 +369,7 @@ def _judge(
 ) -> list[arenas.Match]:
     """The new agent against the reference agents at each number of players it learned."""
     new = bombay_agents.make(f"net:path={path}")
+    new.name = "new agent"
     rivals = [bombay_agents.make(name) for name in ("random", "greedy")]
     games = [Game(Rules.official(count), Board.load(board)) for count in counts]
     with _progress("judging", sum(counts) * blocks * len(rivals), quiet) as advance:

@@ -1,0 +1,367 @@
+"""The arena: blocks, deals, repeatability, faults, and the arithmetic of what it reports."""
+
+import dataclasses
+import io
+import json
+import math
+
+import numba
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bombay_agents.greedy import GreedyAgent
+from bombay_agents.random import RandomAgent
+from bombay_env import Board, Game, Rules
+from bombay_training.arena import (
+    AgentFault,
+    Match,
+    Timing,
+    cyclic_seatings,
+    describe_lineup,
+    final_with_interval,
+    margin_with_interval,
+    one_vs_rest,
+    results_table,
+    run_blocks,
+    run_fixed_seats,
+    share_with_interval,
+    summary,
+)
+from position import official
+
+BLOCKS = 2 if numba.config.DISABLE_JIT else 12
+TINY = Game(Rules(3, sets=1, turns_per_set=2))  # soon over
+Z = 1.959963984540054  # of 95 %
+
+
+class First:
+    """Takes the lowest legal action."""
+
+    def __init__(self, name="first"):
+        self.name = name
+
+    def act(self, game, states, rng):
+        return game.legal_actions(states).argmax(axis=1)
+
+
+def made_match(shares, finals=None):
+    """A match of `a` against `b` with these win shares (blocks, games, 2) by seat; `a` has seat 0 in a block's even games."""
+    shares = np.array(shares, float)
+    block, seating = (part.ravel() for part in np.indices(shares.shape[:2]))
+    return Match(
+        game=official(2),
+        lineup=("a", "b"),
+        agents=("a", "b"),
+        seed=0,
+        deal=block.astype(np.uint64),
+        block=block,
+        seating=seating,
+        seats=np.stack([seating % 2, 1 - seating % 2], axis=1),
+        final=np.zeros((len(block), 2), np.int32) if finals is None else np.array(finals, np.int32),
+        win_share=shares.reshape(-1, 2),
+        timings=(Timing(), Timing()),
+    )
+
+
+def same(one, other):
+    fields = ("deal", "block", "seating", "seats", "final", "win_share")
+    return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in fields)
+
+
+# --- blocks ---
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_a_block_has_one_deal_in_every_cyclic_seating(n):
+    game = Game(Rules(n, sets=1, turns_per_set=1))
+    match = run_blocks(game, [First(f"agent {seat}") for seat in range(n)], 3, seed=n)
+    assert match.num_games == 3 * n
+    assert match.num_blocks == 3
+    for block in range(3):
+        games = match.block == block
+        assert len(set(match.deal[games].tolist())) == 1
+        assert match.seating[games].tolist() == list(range(n))
+        seats = match.seats[games]
+        assert seats[0].tolist() == list(range(n))
+        assert (np.sort(seats, axis=0) == np.arange(n)[:, None]).all()
+        assert all((np.roll(seats[0], shift) == seats[shift]).all() for shift in range(n))
+    assert len(set(match.deal.tolist())) == 3
+
+
+def test_first_of_the_line_up_sits_in_the_seat_of_the_seatings_number():
+    assert (cyclic_seatings(5).argmin(axis=1) == np.arange(5)).all()
+
+
+def test_identical_agents_share_every_block_evenly():
+    for lineup in ([First(), First(), First()], [First()] * 3):
+        match = run_blocks(TINY, lineup, BLOCKS, seed=4)
+        assert np.allclose(match.win_share.sum(axis=1), 1)
+        for agent in range(len(match.agents)):
+            assert np.allclose(match.of_agent(match.win_share, agent), 1 / 3)
+            assert np.allclose(match.of_agent(match.margin, agent), 0)
+
+
+def test_every_line_up_meets_the_same_deals():
+    one = run_blocks(TINY, [First(), RandomAgent(), RandomAgent()], 5, seed=9)
+    other = run_blocks(TINY, [GreedyAgent(), First(), RandomAgent()], 5, seed=9)
+    longer = run_blocks(TINY, [First()] * 3, 7, seed=9)
+    assert (one.deal == other.deal).all()
+    assert (one.deal == longer.deal[:15]).all()
+    assert not set(one.deal.tolist()) & set(run_blocks(TINY, [First()] * 3, 5, seed=10).deal.tolist())
+
+
+def test_results_are_those_of_the_games():
+    match = run_fixed_seats(TINY, [First()] * 3, BLOCKS, seed=2)
+    states = TINY.new_states(match.deal)
+    while not TINY.is_terminal(states).all():
+        TINY.step(states, First().act(TINY, states, None))
+    assert (match.final == TINY.results(states)["final"]).all()
+    assert (match.win_share == TINY.results(states)["win_share"]).all()
+
+
+def test_other_seatings_can_be_asked_for():
+    seatings = [[0, 1, 2], [1, 0, 2]]
+    match = run_blocks(TINY, [First("a"), First("b"), First("c")], 2, seatings=np.array(seatings))
+    assert match.seats.tolist() == seatings * 2
+    with pytest.raises(ValueError, match="permutations"):
+        run_blocks(TINY, [First()] * 3, 2, seatings=np.array([[0, 0, 1]]))
+
+
+def test_an_agent_in_several_seats_is_pooled():
+    rest = RandomAgent()
+    match = one_vs_rest(TINY, First(), rest, BLOCKS, seed=1)
+    assert match.lineup == ("first", "random", "random")
+    assert match.agents == ("first", "random")
+    mine, theirs = (match.of_agent(match.win_share, agent) for agent in (0, 1))
+    assert np.allclose(mine + 2 * theirs, 1)
+    assert (match.of_agent(match.win_share, "random") == theirs).all()
+
+
+# --- repeatability ---
+
+
+def test_a_seed_repeats_a_match():
+    lineup = [RandomAgent(), GreedyAgent(), RandomAgent()]
+    assert same(run_blocks(TINY, lineup, BLOCKS, seed=6), run_blocks(TINY, lineup, BLOCKS, seed=6))
+    assert not same(run_blocks(TINY, lineup, BLOCKS, seed=6), run_blocks(TINY, lineup, BLOCKS, seed=7))
+
+
+def test_chunks_change_nothing_for_agents_without_chance():
+    whole = run_blocks(TINY, [First("a"), First("b"), First("c")], 7, seed=6)
+    for size in (1, 6, 20):
+        assert same(whole, run_blocks(TINY, [First("a"), First("b"), First("c")], 7, seed=6, chunk_games=size))
+
+
+def test_chunks_have_chances_of_their_own():
+    lineup = [RandomAgent()] * 3
+    cut = run_blocks(TINY, lineup, 4, seed=6, chunk_games=6)
+    assert same(cut, run_blocks(TINY, lineup, 4, seed=6, chunk_games=6))
+    longer = run_blocks(TINY, lineup, 6, seed=6, chunk_games=6)
+    assert (longer.final[: cut.num_games] == cut.final).all()
+
+
+def test_agents_get_copies_with_other_seeds():
+    class Spy(First):
+        def __init__(self):
+            super().__init__("spy")
+            self.seen = []
+
+        def act(self, game, states, rng):
+            answer = super().act(game, states, rng)
+            self.seen += states["seed"].tolist()
+            states["rupees"] = 100
+            states["seed"] = 0
+            return answer
+
+    spy = Spy()
+    match = run_blocks(TINY, [spy, First(), First()], BLOCKS, seed=3)
+    assert len(set(spy.seen)) == len(spy.seen) > 0
+    assert not set(spy.seen) & set(match.deal.tolist())
+    assert same(match, run_blocks(TINY, [First("spy"), First(), First()], BLOCKS, seed=3))
+
+
+def test_progress_counts_every_game():
+    finished = []
+    run_blocks(TINY, [RandomAgent()] * 3, 5, progress=finished.append, chunk_games=6)
+    assert sum(finished) == 15
+    assert min(finished) > 0
+
+
+def test_decisions_and_turns_are_clocked_after_the_first_call():
+    class Counter(First):
+        calls = 0
+
+        def act(self, game, states, rng):
+            self.calls += 1
+            return super().act(game, states, rng)
+
+    agents = [Counter("a"), Counter("b")]
+    match = run_fixed_seats(Game(Rules(2, sets=1, turns_per_set=4)), agents, 1)
+    assert [timing.decisions for timing in match.timings] == [agent.calls - 1 for agent in agents]
+    assert [timing.turns for timing in match.timings] == [3, 3]
+    assert all(timing.seconds > 0 for timing in match.timings)
+    assert Timing(decisions=4, turns=2, seconds=0.5).ms_per_turn == 250
+    assert Timing().ms_per_turn is None
+
+
+# --- faults ---
+
+
+class Wrong(First):
+    """Answers `answer(count)` from its third decision on."""
+
+    def __init__(self, answer):
+        super().__init__("wrong")
+        self.answer, self.calls = answer, 0
+
+    def act(self, game, states, rng):
+        self.calls += 1
+        return super().act(game, states, rng) if self.calls < 3 else self.answer(len(states))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (lambda count: np.full(count, 24 + 9), "it chose action 33 (take:yellow), which is illegal; legal are move:"),
+        (lambda count: np.full(count, 999), "it chose action 999, which is illegal"),
+        (lambda count: np.full(count, -1), "it chose action -1, which is illegal"),
+        (lambda count: np.full(count, 2**64 - 1, np.uint64), "which is illegal"),
+        (lambda count: np.zeros(count + 1, np.int64), "not with integers of shape"),
+        (lambda count: np.zeros(count), "it answered with float64 of shape"),
+        (lambda count: [0] * count, "it answered with a list"),
+        (lambda count: None, "it answered with a NoneType"),
+    ],
+)
+def test_a_faulty_agent_is_named_with_seat_and_position(answer, reason):
+    with pytest.raises(AgentFault) as caught:
+        run_blocks(TINY, [First(), Wrong(answer), First()], 2, seed=5)
+    fault = caught.value
+    assert fault.agent == "wrong"
+    assert f"agent 'wrong' in seat {fault.seat} of block {fault.block}, seating {fault.seating}" in str(fault)
+    assert reason in str(fault)
+    assert TINY.current_player(fault.state).tolist() == [fault.seat]
+    deals = run_blocks(TINY, [First()] * 3, 2, seed=5)
+    where = (deals.block == fault.block) & (deals.seating == fault.seating)
+    assert fault.state["seed"][0] == deals.deal[where][0]
+    assert fault.seat == (1 + fault.seating) % 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lineup": [First()] * 2}, "the line-up has 2 agents; this game has 3 seats"),
+        ({"blocks": 0}, "blocks is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 2**64}, "it must be from 0 to 18446744073709551615"),
+    ],
+)
+def test_bad_arguments_are_refused(change, message):
+    arguments = {"lineup": [First()] * 3, "blocks": 1, "seed": 0} | change
+    with pytest.raises(ValueError, match=message):
+        run_blocks(TINY, **arguments)
+
+
+# --- judging ---
+
+
+def test_interval_is_wilsons_at_the_effective_sample_size():
+    # Block means of a: 1, ½, ½, 0. Mean ½, variance ⅙, squared standard error 1/24: ¼ / (1/24) = 6 games' worth.
+    win, loss = [1, 0], [0, 1]
+    match = made_match([[win, loss], [win, win], [loss, loss], [loss, win]])
+    share = share_with_interval(match)
+    size, p = 6, 0.5
+    centre = (p + Z**2 / (2 * size)) / (1 + Z**2 / size)
+    half = Z * math.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)) / (1 + Z**2 / size)
+    assert share.mean == p
+    assert share.low == pytest.approx(centre - half)
+    assert share.high == pytest.approx(centre + half)
+    assert share.low == pytest.approx(0.187616, abs=1e-6)
+    wider = share_with_interval(match, confidence=0.99)
+    assert wider.low < share.low
+    assert wider.high > share.high
+
+
+def test_interval_keeps_its_width_where_all_blocks_agree():
+    always = share_with_interval(made_match([[[1, 0], [0, 1]]] * 100))
+    assert always.mean == always.high == 1
+    assert always.low == pytest.approx(1 / (1 + Z**2 / 100))
+    never = share_with_interval(made_match([[[0, 1], [1, 0]]] * 100))
+    assert never.mean == never.low == 0
+    assert never.high == pytest.approx(1 - always.low)
+    even = share_with_interval(made_match([[[1, 0], [1, 0]]] * 100))
+    assert even.low < even.mean == 0.5 < even.high
+    assert 0.05 < share_with_interval(made_match([[[1, 0], [0, 1]]])).low < 0.3
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    rng = np.random.default_rng(8)
+    covered = 0
+    for _ in range(400):
+        strength = rng.uniform(0.5, 1, (100, 1))  # of `a` on each deal: games of a block are alike
+        wins = rng.random((100, 2)) < strength
+        first = np.stack([wins[:, 0], ~wins[:, 1]], axis=1)  # seat 0's win, in each of both seatings
+        share = share_with_interval(made_match(np.stack([first, ~first], axis=2)))
+        covered += share.low <= 0.75 <= share.high
+    assert 0.92 < covered / 400 < 0.98
+
+
+def test_margin_and_final_have_intervals_over_blocks():
+    # Block 0: 10 against 6, then, in seat 1, 6 against 10; block 1: 9 against 3, 9 against 5. Margins 2, −2 and 3, 2.
+    match = made_match([[[1, 0], [1, 0]], [[1, 0], [0, 1]]], finals=[[10, 6], [10, 6], [9, 3], [5, 9]])
+    margin, final = margin_with_interval(match), final_with_interval(match)
+    error = math.sqrt(((0 - 1.25) ** 2 + (2.5 - 1.25) ** 2) / 1 / 2)
+    assert margin.mean == 1.25
+    assert margin.low == pytest.approx(1.25 - Z * error)
+    assert margin.high == pytest.approx(1.25 + Z * error)
+    assert final.mean == 8.5
+    assert margin_with_interval(match, "b").mean == -1.25
+
+
+def test_one_block_tells_no_spread_of_rupees():
+    match = made_match([[[1, 0], [0, 1]]])
+    assert margin_with_interval(match).to_dict() == {"mean": 0, "low": None, "high": None}
+
+
+def test_an_agent_not_in_the_match_is_refused():
+    match = made_match([[[1, 0], [0, 1]]])
+    for agent in ("c", 2, -1):
+        with pytest.raises(ValueError, match="there are a, b"):
+            share_with_interval(match, agent)
+
+
+# --- telling ---
+
+
+def test_a_match_as_json_and_as_a_table():
+    match = one_vs_rest(TINY, First(), RandomAgent(), BLOCKS, seed=1)
+    told = json.loads(json.dumps(summary(match), allow_nan=False))
+    assert (told["players"], told["blocks"], told["games"]) == (3, BLOCKS, 3 * BLOCKS)
+    assert told["lineup"] == ["first", "random", "random"]
+    assert told["rules"] == TINY.rules.to_dict()
+    assert [row["agent"] for row in told["agents"]] == ["first", "random"]
+    assert [row["seats"] for row in told["agents"]] == [1, 2]
+    share = share_with_interval(match)
+    assert told["agents"][0]["win_share"] == dataclasses.asdict(share)
+    for everyone, rows in ((False, 2), (True, 4)):
+        table = results_table([match, match], "title", everyone)
+        assert table.row_count == rows
+        console = Console(file=io.StringIO(), width=200)
+        console.print(table)
+        assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in console.file.getvalue()
+        assert "first, 2 × random" in console.file.getvalue()
+
+
+def test_agents_of_one_name_are_kept_apart():
+    match = run_blocks(TINY, [First(), First(), RandomAgent()], 2)
+    assert [row["seats"] for row in summary(match)["agents"]] == [1, 1, 1]
+    assert match.agents == ("first", "first", "random")
+
+
+def test_line_ups_are_told_by_counts():
+    assert describe_lineup(["a", "b", "a", "c"]) == "2 × a, b, c"
+
+
+def test_the_arena_takes_any_board():
+    match = one_vs_rest(Game(Rules(2, sets=1, turns_per_set=2), Board.random(3)), GreedyAgent(), RandomAgent(), 2)
+    assert summary(match)["board"] == "random-3"
