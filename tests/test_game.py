@@ -1035,6 +1035,13 @@ def test_a_state_that_no_game_comes_to_is_refused(key, value):
     refusal(lambda: state_from_dict(facts | {key: value}, GAME.rules, GAME.board))
 
 
+@pytest.mark.parametrize("name", [name for name in GAME.state_dtype.names if GAME.state_dtype[name].shape[:1] == (5,)])
+def test_things_of_a_seat_that_does_not_play_are_found(name):
+    states = position(official(2))
+    states[name][0, 3] = 1
+    refusal(lambda: check_invariants(states[0], official(2).rules, official(2).board), "the state is impossible")
+
+
 def test_a_state_of_other_rules_or_another_board_is_refused():
     facts = state_to_dict(position(GAME)[0], GAME.rules, GAME.board)
     refusal(lambda: state_from_dict(facts, Rules.official(3), GAME.board))

@@ -112,7 +112,7 @@ class Match:
     @property
     def margin(self) -> np.ndarray:
         """Final rupees less the table's mean, (G, n) float64."""
-        return self.final - self.final.mean(axis=1, keepdims=True)
+        return np.asarray(self.final - self.final.mean(axis=1, keepdims=True))
 
     def of_agent(self, values: np.ndarray, agent: int | str = 0) -> np.ndarray:
         """Block means (blocks,) of one agent's entries of `values` (G, n); its seats, where it has several, are pooled.
@@ -126,7 +126,7 @@ class Match:
         mine = self.seats == index
         blocks = np.unique(self.block, return_inverse=True)[1]
         totals = np.bincount(blocks, (values * mine).sum(axis=1))
-        return totals / np.bincount(blocks, mine.sum(axis=1))  # type: ignore[no-any-return]
+        return totals / np.bincount(blocks, mine.sum(axis=1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,7 +215,7 @@ def run_blocks(
         scribe = None if records is None else _Scribe(match, games)
         _play_chunk(match, agents, games, clocks, np.random.SeedSequence((seed, number)), progress, scribe)
         if records is not None and scribe is not None:
-            records += [scribe.records[number] for number in games]
+            records += [scribe.records[number] for number in games.tolist()]
     return dataclasses.replace(match, timings=tuple(clock.timing() for clock in clocks))
 
 
