@@ -28,8 +28,9 @@ def output(*arguments: object, cwd: Path | None = None) -> dict:
 
 
 def test_simulate_writes_records_that_replay_accepts(tmp_path: Path) -> None:
+    games = 1 if QUICK else 2
     data = output(
-        "simulate", "greedy", "random", "--players", "2-5", "--games", 2, "--seed", 3, "--out", tmp_path / "g.jsonl"
+        "simulate", "greedy", "random", "--players", "2-5", "--games", games, "--seed", 3, "--out", tmp_path / "g.jsonl"
     )
     assert [row["agent"] for row in data["seats"][:2]] == ["greedy", "random"]
     assert len(data["seats"]) == 2 + 3 + 4 + 5
@@ -37,7 +38,7 @@ def test_simulate_writes_records_that_replay_accepts(tmp_path: Path) -> None:
         rows = [row for row in data["seats"] if row["players"] == players]
         assert sum(row["win_share"] for row in rows) == pytest.approx(1.0)
     replayed = output("replay", tmp_path / "g.jsonl")
-    assert [row["players"] for row in replayed["records"]] == [2, 2, 3, 3, 4, 4, 5, 5]
+    assert [row["players"] for row in replayed["records"]] == sorted([2, 3, 4, 5] * games)
     assert replayed["records"][-1]["agents"] == ["greedy", "random", "greedy", "random", "greedy"]
 
 
@@ -70,7 +71,7 @@ def test_replay_names_the_event_that_breaks_the_rules(tmp_path: Path) -> None:
 
 
 def test_arena_plays_every_pair_both_ways() -> None:
-    blocks = 2 if QUICK else 10
+    blocks = 1 if QUICK else 10
     data = output("arena", "greedy", "random", "--players", "2,3", "--blocks", blocks)
     assert [(match["players"], match["lineup"][0]) for match in data["matches"]] == [
         (2, "greedy"),

@@ -5,10 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import pytest
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="the examples run in processes of their own, which coverage does not see"
+)
 def test_python_examples_run(tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert examples

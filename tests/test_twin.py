@@ -13,7 +13,7 @@ from naive import NaiveGame
 from variants import random_game
 
 QUICK = bool(numba.config.DISABLE_JIT)  # without the compiler every step takes milliseconds
-GAMES = 60 if QUICK else 2_000
+GAMES = 40 if QUICK else 2_000
 SLOW_GAMES = 50_000
 CHUNKS = 4 if QUICK else 20
 
