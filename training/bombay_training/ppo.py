@@ -72,23 +72,21 @@ class PPOSettings:
     """A board file; the packaged board if None."""
     observation_mode: ObservationMode = "perfect_recall"
     """What a seat sees of the others' holdings."""
-    reward: str = "win"
+    reward: str = "margin"
     """What the end of a game pays each seat: win, rank or margin, zero-sum."""
     shaping_weight: float = 1.0
-    """Each step also pays every seat this much times the change of its margin if the game ended now."""
-    random_openings: float = 0.5
-    """Share of games that begin with random decisions, so that positions which good players avoid are learned too."""
-    num_envs: int = 256
+    """Each step also pays every seat this much times the change of its prospects (see `vec_env`)."""
+    num_envs: int = 128
     """Games side by side."""
     num_steps: int = 64
     """Decisions in each game a rollout, of all seats together."""
-    batch_size: int = 2048
+    batch_size: int = 1024
     """Decisions a gradient step."""
     epochs: int = 4
     """Times each decision is learned from."""
     learning_rate: float = 1e-3
     """Adam's step at the start; falls linearly to zero over the run."""
-    entropy: float = 0.01
+    entropy: float = 0.03
     """Weight of the policy's entropy in the loss at the start; falls linearly to zero over the run."""
     value_weight: float = 0.5
     """Weight of the value's squared error in the loss."""
@@ -100,11 +98,11 @@ class PPOSettings:
     """Discount a decision of one's own; 1, since every game ends."""
     gae_lambda: float = 0.95
     """How far advantages trust what happened over what the value expected, a decision of one's own."""
-    trunk: tuple[int, ...] = (256,)
+    trunk: tuple[int, ...] = (128,)
     """Widths of the layers that policy and value share."""
-    policy: tuple[int, ...] = (128,)
+    policy: tuple[int, ...] = (64,)
     """Widths of the policy's own hidden layers."""
-    value: tuple[int, ...] = (128,)
+    value: tuple[int, ...] = (64,)
     """Widths of the value's own hidden layers."""
     activation: str = "relu"
     """relu or tanh."""
@@ -132,10 +130,7 @@ class PPOSettings:
             ("clip", self.clip > 0, "above 0"),
             ("max_grad_norm", self.max_grad_norm > 0, "above 0"),
             *((name, getattr(self, name) >= 0, "at least 0") for name in ("entropy", "value_weight", "seed")),
-            *(
-                (name, 0 <= getattr(self, name) <= 1, "from 0 to 1")
-                for name in ("random_openings", "gamma", "gae_lambda")
-            ),
+            *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in ("gamma", "gae_lambda")),
         ]
         for name, holds, allowed in checks:
             if not holds:
@@ -183,7 +178,6 @@ def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress
         settings.seed,
         reward=settings.reward,
         shaping_weight=settings.shaping_weight,
-        random_openings=settings.random_openings,
         observation_mode=settings.observation_mode,
     )
     env.warm_up()

@@ -25,21 +25,21 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from bombay_env import engine
-from bombay_env.actions import END_TURN
 from bombay_env.chance import EPISODE, random_word
-from bombay_env.compile import kernel
 from bombay_env.game import Game
-from bombay_env.rewards import check_reward, seat_rewards
-from bombay_env.rules import NUM_COLOURS
+from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
 from bombay_training.seat_buffer import MAX_SEATS
 
 ObservationMode = Literal["perfect_recall", "screened"]
 
-OPENING_DECISIONS: Final = 12  # a seat, at most; a random player takes about two a turn
+# Rupees that shaping counts for what a seat holds while the game runs. Rough, and only a matter of how soon a decision is
+# paid: what has been counted is settled against the true result when the game ends.
+BALE_WORTH: Final = 3.0  # about a middling sale
+CITY_TOKEN_WORTH: Final = 2.0  # four earn 8
+CITY_TOKENS_COUNTED: Final = 4  # more earn no more
+EMPIRE_WORTH: Final = 1.0  # a palace or a Client, by what the ranks' awards come to a head
 
 _SEEDS = 2**64
-_OPENINGS = np.uint64(2**63)  # indices of the episode stream from here on are keys of random openings
 
 
 class SeatVecEnv(VecEnv):
@@ -112,37 +112,8 @@ class Tally:
         }
 
 
-@kernel
-def play_randomly(states, tables, decisions, keys):
-    """Make up to `decisions[lane]` uniformly random decisions in each lane, in place; none leads into the last set.
-
-    Args:
-        states: (k,) records in a plain array, changed in place.
-        tables: of their `Game`.
-        decisions: (k,) int64.
-        keys: (k,) uint64, of the chance that makes them.
-    """
-    tables = tables[0]
-    mask = np.empty(tables.num_sites + END_TURN + 1, np.bool_)
-    drawn = np.empty(NUM_COLOURS, np.int64)
-    for lane in range(len(states)):
-        state = states[lane]
-        for decision in range(decisions[lane]):
-            if state.set + 1 >= tables.sets:
-                break
-            engine.legal(state, tables, mask)
-            skip = np.int64(random_word(keys[lane], EPISODE, np.uint64(decision)) % np.uint64(mask.sum()))
-            chosen = 0
-            while skip > 0 or not mask[chosen]:
-                skip -= mask[chosen]
-                chosen += 1
-            if engine.apply(state, tables, chosen):
-                engine.draw_restock(state, tables, drawn)
-                engine.stock_markets(state, drawn)
-
-
 class Tables:
-    """Neighbouring lanes that play one `Game`: their states and what their seats have been paid so far."""
+    """Neighbouring lanes that play one `Game`: their states and what each seat's prospects were last taken to be."""
 
     def __init__(self, game: Game, lanes: slice, reward: str, shaping_weight: float, screened: bool) -> None:
         self.game = game
@@ -153,26 +124,27 @@ class Tables:
         self.size = lanes.stop - lanes.start
         self.num_seats = game.rules.num_players
         self.states = game.new_states([0] * self.size)
-        self.margins = np.zeros((self.size, self.num_seats), np.float32)  # if the games ended now
+        self.prospects = np.zeros((self.size, self.num_seats), np.float32)
 
-    def deal(self, tables: np.ndarray, seeds: Sequence[int], openings: np.ndarray, keys: np.ndarray) -> None:
-        """Start a new game at each of `tables` (indices within the group), with some random decisions at its start.
-
-        Args:
-            seeds: (k,) of the games.
-            openings: (k,) int64, how many decisions each; fewer where that would lead into the last set.
-            keys: (k,) uint64, of the chance that makes them.
-        """
+    def deal(self, tables: np.ndarray, seeds: Sequence[int]) -> None:
+        """Start a new game at each of `tables` (indices within the group)."""
         states = self.game.new_states(seeds)
-        if openings.any():
-            play_randomly(np.asarray(states), self.game.tables, openings, keys)
         self.states[tables] = states
         if self.shaping_weight:
-            self.margins[tables] = self.margins_now(states)
+            self.prospects[tables] = self.prospects_of(states)
 
-    def margins_now(self, states: np.ndarray) -> np.ndarray:
-        """(k, num_seats) float32: what the reward `margin` would be if the games ended now."""
-        return seat_rewards(self.game.provisional_results(states), "margin").astype(np.float32)
+    def prospects_of(self, states: np.ndarray) -> np.ndarray:
+        """(k, num_seats) float32: a guess at the final margin each seat is heading for; of ended games, that margin."""
+        standing = self.game.provisional_results(states)
+        wealth = (
+            standing["rupees"]
+            + BALE_WORTH * states["basket"].sum(axis=2)[:, : self.num_seats]
+            + CITY_TOKEN_WORTH * np.minimum(standing["city_tokens"], CITY_TOKENS_COUNTED)
+            + EMPIRE_WORTH * standing["empire"]
+        )
+        ended = self.game.is_terminal(states)
+        wealth[ended] = standing["final"][ended]
+        return ((wealth - wealth.mean(axis=1, keepdims=True)) / MARGIN_SCALE).astype(np.float32)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play one decision at every table; ended games stay as they are until `deal`.
@@ -187,9 +159,9 @@ class Tables:
         if ended.any():
             rewards[ended] = seat_rewards(self.game.results(self.states[ended]), self.reward)
         if self.shaping_weight:
-            margins = self.margins_now(self.states)
-            rewards += self.shaping_weight * (margins - self.margins)
-            self.margins = margins
+            prospects = self.prospects_of(self.states)
+            rewards += self.shaping_weight * (prospects - self.prospects)
+            self.prospects = prospects
         return movers, rewards, ended
 
     def observe(self, out: np.ndarray) -> None:
@@ -210,11 +182,8 @@ class BombayVecEnv(SeatVecEnv):
         num_envs: lanes in all, divided among the games as evenly as can be, the first games getting one more.
         seed: of the first deals; see `reset` in the module's table.
         reward: terminal reward of each seat, zero-sum over the table (`bombay_env.rewards`).
-        shaping_weight: each step also pays every seat this much times the change of its margin if the game ended now.
-            Over a game that sums to the weight times the margin gained since the deal, so it changes who learns what when,
-            not what is best.
-        random_openings: share of games whose first decisions, up to `OPENING_DECISIONS` a seat, are made at random before
-            the learner takes over: it so learns to play on from positions that it would not get into by itself.
+        shaping_weight: each step also pays every seat this much times the change of its prospects (`prospects_of`). Over a
+            game that sums to the weight times the final margin, less what the seat was dealt.
         observation_mode: what a seat sees of the others' holdings.
     Raises:
         ValueError: no games, fewer lanes than games, or games that one net cannot serve.
@@ -227,7 +196,6 @@ class BombayVecEnv(SeatVecEnv):
         seed: int,
         reward: str = "win",
         shaping_weight: float = 0.0,
-        random_openings: float = 0.0,
         observation_mode: ObservationMode = "perfect_recall",
     ) -> None:
         if not 1 <= len(games) <= num_envs:
@@ -245,7 +213,6 @@ class BombayVecEnv(SeatVecEnv):
             Tables(game, slice(low, high), reward, shaping_weight, observation_mode == "screened")
             for game, low, high in zip(games, bounds, bounds[1:], strict=False)
         ]
-        self.random_openings = random_openings
         self.num_features, self.num_actions = first.num_features, first.num_actions
         self.num_seats = np.concatenate([np.full(group.size, group.num_seats) for group in self.tables])
         super().__init__(
@@ -337,19 +304,12 @@ class BombayVecEnv(SeatVecEnv):
 
     def _deal(self, group: Tables, tables: np.ndarray) -> None:
         """Deal each of the group's `tables` its next game: the lane's own seed first, then the stream keyed by it."""
-        seeds, keys = [], []
+        seeds = []
         for lane in tables + group.lanes.start:
             seed, dealt = np.uint64(self.lane_seeds[lane]), np.uint64(self.deals[lane])
             seeds.append(int(random_word(seed, EPISODE, dealt) if dealt else seed))
-            keys.append(random_word(seed, EPISODE, dealt + _OPENINGS))
             self.deals[lane] += 1
-        openings = self._opening_decisions(np.array(keys, np.uint64), group.num_seats)
-        group.deal(tables, seeds, openings, np.array(keys, np.uint64))
-
-    def _opening_decisions(self, keys: np.ndarray, num_seats: int) -> np.ndarray:
-        """(k,) int64: 0 in all but a share of games, there uniform from 1 to `OPENING_DECISIONS` a seat."""
-        part = keys / 2.0**64 / max(self.random_openings, 1e-9)
-        return np.where(part < 1, 1 + part * OPENING_DECISIONS * num_seats, 0).astype(np.int64)
+        group.deal(tables, seeds)
 
     def _finish(self, group: Tables, tables: np.ndarray, infos: list[dict[str, Any]]) -> None:
         """Book the games that ended at `tables` and describe them in `infos`."""
