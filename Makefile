@@ -1,6 +1,9 @@
 # `make train` and `make test` set everything up themselves: all they need is Python 3.11 or later and a package index.
 
-PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3.14 python3 2>/dev/null))
+# The first that runs and is recent enough: not every name on the PATH does, and not every shell's `command -v` takes several.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && command -v $$python && break; done)
 MINUTES ?= 3
 PLAYERS ?= 2-5
 SEED ?= 0
@@ -42,9 +45,9 @@ clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 .venv/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c '$(NEW_ENOUGH)' || \
 		{ echo "bombay_env needs Python 3.11 or later; name one with PYTHON=…" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	"$(PYTHON)" -m venv .venv
 	@touch $@
 
 .venv/.train: .venv/.made pyproject.toml constraints.txt

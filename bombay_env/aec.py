@@ -10,6 +10,7 @@
 """
 
 import copy
+import functools
 import operator
 from typing import Any, ClassVar
 
@@ -106,13 +107,13 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             ValueError: the seed or an option cannot be; the running game goes on.
         """
-        options = options or {}
+        options = _checked_options(options)
         key, episode = (self._episode_key, self._episode) if seed is None else (_checked_seed(seed), 0)
         dealt_by = int(chance.random_word(np.uint64(key), chance.EPISODE, np.uint64(episode))) if seed is None else key
         if options.get("record") is not None:
             states, history = self._continued(options["record"], dealt_by, seed is not None)
         else:
-            setup = options.get("setup")
+            setup = options.get("setup") or None
             states = self.game.new_states([dealt_by], setup=setup)
             history = History(self.game, states, dealt_by if setup is None else None)
         self._episode_key, self._episode = key, episode + 1
@@ -145,7 +146,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         """Play the selected agent's action, an integer; None once it has terminated.
 
         Raises:
-            IllegalActionError: the action is illegal and `illegal_action` is "raise"; nothing has changed.
+            IllegalActionError: the action is illegal and `illegal_action` is "raise", or it is no whole number at all; nothing
+            has changed.
         """
         agent = self.agent_selection
         if self.terminations[agent]:
@@ -240,6 +242,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         return copy.deepcopy(self)
 
 
+@functools.wraps(raw_env, assigned=(), updated=())  # for its signature
 def env(*args: Any, **kwargs: Any) -> Any:
     """`raw_env` behind PettingZoo's wrapper that refuses calls out of order. Takes the arguments of `raw_env`."""
     return wrappers.OrderEnforcingWrapper(raw_env(*args, **kwargs))
@@ -267,6 +270,15 @@ def _rules(num_players: int, rules: Rules | None) -> Rules:
 def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+
+
+def _checked_options(options: Any) -> dict[str, Any]:
+    if options is not None and not isinstance(options, dict):
+        raise ValueError(f"options is {options!r}; it must be None or a dictionary")
+    checked = options or {}
+    if checked.get("record") is not None and checked.get("setup"):
+        raise ValueError("options has both setup and record; a game is either dealt or continued")
+    return checked
 
 
 def _checked_seed(seed: Any) -> int:

@@ -42,9 +42,9 @@ def cache_folder() -> str | None:
 
     Numba's cache files are pickles: a folder that somebody else can write to would be a way in.
     """
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "bombay_env" / source_digest()
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "bombay_env" / source_digest()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder.parent).chmod(0o700)
         folder.chmod(0o700)
@@ -52,7 +52,7 @@ def cache_folder() -> str | None:
             return None
         with tempfile.TemporaryFile(dir=folder):
             return str(folder)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: nobody's home
         return None
 
 

@@ -249,27 +249,33 @@ class Game:
             lanes.tolist(),
         )
 
-    def current_player(self, states: States) -> np.ndarray:
+    def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """The seat to act in each game, (batch,) int8; −1 once over."""
-        return np.array(self._states(states)["current_player"])
+        records = self._states(states)
+        players = _out(out, (len(records),), np.int8)
+        players[...] = records["current_player"]
+        return players
 
-    def is_terminal(self, states: States) -> np.ndarray:
+    def is_terminal(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """Which games are over, (batch,) bool."""
-        return self.current_player(states) == NOBODY  # type: ignore[no-any-return]
+        records = self._states(states)
+        return np.equal(  # type: ignore[no-any-return]
+            records["current_player"], NOBODY, out=_out(out, (len(records),), np.bool_)
+        )
 
-    def results(self, states: States) -> np.recarray[Any, Any]:
+    def results(self, states: States, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
         """The outcome of each game, (batch,) of RULES 8's result fields, each (n,); zeros while a game runs (RULES 5)."""
-        return self._settle(states, provisional=False)
+        return self._settle(states, provisional=False, out=out)
 
-    def provisional_results(self, states: States) -> np.recarray[Any, Any]:
+    def provisional_results(self, states: States, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
         """The outcome of each game as if it ended now, in the form of `results`."""
-        return self._settle(states, provisional=True)
+        return self._settle(states, provisional=True, out=out)
 
-    def _settle(self, states: States, provisional: bool) -> np.recarray[Any, Any]:
+    def _settle(self, states: States, provisional: bool, out: np.ndarray | None) -> np.recarray[Any, Any]:
         records = self._states(states)
         settled = new_records(len(records), SETTLED_DTYPE)
         batch.settle_all(records, self.tables, provisional, np.asarray(settled))
-        results = new_records(len(records), result_dtype(self.num_players))
+        results = _out(out, (len(records),), result_dtype(self.num_players)).view(np.recarray)
         for name in results.dtype.names:
             results[name] = settled[name][:, : self.num_players]
         return results
@@ -295,14 +301,15 @@ class Game:
         observe.observe_all(records, self.tables, viewers, bool(screened), views)
         return features
 
-    def scrub(self, states: States, seeds: Any) -> np.recarray[Any, Any]:
+    def scrub(self, states: States, seeds: Any, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
         """Copies of the states with other seeds, (batch,): what may be given to a player, who must not look into the bag."""
-        records = self._states(states).copy().view(np.recarray)
-        keys = _seeds(seeds)
+        records, keys = self._states(states), _seeds(seeds)
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
-        records["seed"] = keys
-        return records
+        copies = _out(out, (len(records),), self.state_dtype).view(np.recarray)
+        copies[...] = records
+        copies["seed"] = keys
+        return copies
 
     def restock_outcomes(self, state: States) -> tuple[np.ndarray, np.ndarray]:
         """Every draw that the next restock could give if the current set ended now, and its probability (RULES 3).
@@ -429,7 +436,7 @@ def _seeds(seeds: Any) -> np.ndarray:
     return np.array(numbers, np.uint64)
 
 
-def _out(out: np.ndarray | None, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+def _out(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     if out is None:
         return np.empty(shape, dtype)
     fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == dtype

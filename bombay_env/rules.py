@@ -186,8 +186,7 @@ class Rules:
     @classmethod
     def bga(cls, num_players: int) -> Self:
         """The game as Board Game Arena deals it: every seat starts with 2 rupees (RULES 2)."""
-        _integer("num_players", num_players)
-        return cls(num_players, starting_rupees=(2,) * num_players)
+        return cls(num_players, starting_rupees=(2,) * _number("num_players", num_players))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -104,7 +104,7 @@ def test_parameters_go_by_the_names_of_the_contract():
     assert names(GAME.step) == ["states", "actions", "restocks"]
     assert names(GAME.observe) == ["states", "seats", "screened", "out"]
     assert names(GAME.legal_actions) == ["states", "out"]
-    assert names(GAME.scrub) == ["states", "seeds"]
+    assert names(GAME.scrub) == ["states", "seeds", "out"]
     assert names(GAME.restock_outcomes) == ["state"]
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
 from bombay_agents import Agent
 from bombay_env import Game, IllegalActionError
@@ -446,8 +447,8 @@ def results_table(matches: Sequence[Match], title: str | None = None, everyone: 
             share, margin = share_with_interval(match, index), margin_with_interval(match, index)
             milliseconds = match.timings[index].ms_per_turn
             table.add_row(
-                match.agents[index],
-                describe_lineup(match.lineup),
+                Text(match.agents[index]),
+                Text(describe_lineup(match.lineup)),
                 str(match.game.num_players),
                 str(match.num_games),
                 f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]",

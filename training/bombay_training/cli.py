@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 from typer.exceptions import TyperException
 
 import bombay_agents
@@ -29,6 +30,8 @@ from bombay_training import arena as arenas
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 # Tables are not broken to fit where nobody looks: in files and pipes they get the room they need.
 out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
+
+MAX_COUNT = 1_000_000  # games or deals that one command plays
 
 Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
 Seed = Annotated[int, typer.Option(help="Decides deals and chances.", min=0, max=MAX_SEED)]
@@ -46,8 +49,9 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except TyperException as error:
-        message = error.format_message()  # without arguments it is the help
-        print(message if "\n" in message else f"bombay: {message}", file=sys.stderr)
+        message = error.format_message()
+        if message:  # there is none when the help has been printed for want of a command
+            print(f"bombay: {message}", file=sys.stderr)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         print("bombay: stopped", file=sys.stderr)
@@ -88,7 +92,7 @@ def simulate(
         list[str] | None, typer.Argument(help="Agents by seat, repeated to fill the table; random unless given.")
     ] = None,
     players: Players = "4",
-    games: Annotated[int, typer.Option(help="Games for each number of players.", min=1)] = 100,
+    games: Annotated[int, typer.Option(help="Games for each number of players.", min=1, max=MAX_COUNT)] = 100,
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
@@ -99,6 +103,9 @@ def simulate(
     with user_input():
         tables = _games(players, rules, board)
         specs = agents or ["random"]
+        fewest = min(game.num_players for game in tables)
+        if len(specs) > fewest:
+            raise ValueError(f"{len(specs)} agents are given for {fewest} seats")
         makers = [bombay_agents.make(spec) for spec in specs]
         _check_new_file(save)
     records: list[Record] | None = [] if save else None
@@ -121,14 +128,14 @@ def simulate(
         table.add_row(
             str(row["players"]),
             str(row["seat"]),
-            row["agent"],
+            _cell(row["agent"]),
             str(row["games"]),
             f"{row['win_share']:.3f}",
             f"{row['final']:.2f}",
         )
     _show(data, [table], as_json)
     if save and not as_json:
-        out.print(f"{games * len(tables)} records are in {save}")
+        out.print(f"{games * len(tables)} records are in {save}", markup=False)
 
 
 @app.command()
@@ -152,6 +159,8 @@ def replay(
                 _show_game(record)
         if show is not None and show > len(rows):
             raise ValueError(f"{path} holds {len(rows)} records; there is no record {show} to show")
+        if not rows:
+            raise ValueError(f"{path} holds no records")
     table = _table(
         f"{path}: every record follows the rules", ["game", "players", "agents", "events", "final", "winners"]
     )
@@ -164,7 +173,7 @@ def replay(
 def arena(
     agents: Annotated[list[str], typer.Argument(help="Agents; of several, every one plays each other's copies.")],
     players: Players = "4",
-    blocks: Annotated[int, typer.Option(help="Deals; each is played in all cyclic seatings.", min=1)] = 100,
+    blocks: Annotated[int, typer.Option(help="Deals, each in all cyclic seatings.", min=1, max=MAX_COUNT)] = 100,
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
@@ -203,7 +212,7 @@ def train(
     save: Annotated[
         Path | None, typer.Option("--out", help="A new folder for the run; runs/<date> unless given.")
     ] = None,
-    blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1)] = 250,
+    blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1, max=MAX_COUNT)] = 250,
     as_json: Json = False,
 ) -> None:
     """Train an agent by self-play (PPO) and end with its table against the reference agents."""
@@ -213,6 +222,8 @@ def train(
         folder = save or Path("runs") / time.strftime("ppo-%Y%m%d-%H%M%S")
         if folder.exists():
             raise ValueError(f"{folder} exists already; name a new folder with --out")
+        folder.mkdir(parents=True)
+        folder.rmdir()  # only to find out now whether it can be made
         training = _training_modules()
         settings = training.PPOSettings(
             minutes=minutes,
@@ -230,8 +241,11 @@ def train(
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     _show(data, [arenas.results_table(matches, f"the new agent after {progress.summary}")], as_json)
     if not as_json:
-        out.print(f"The agent, its settings, seed, versions and metrics are in {folder}", soft_wrap=True)
-        out.print(f"Play it on: bombay arena 'net:path={path}' greedy --players {players}", soft_wrap=True)
+        lines = (
+            f"The agent, its settings, seed, versions and metrics are in {folder}",
+            f"Play it on: bombay arena 'net:path={path}' greedy --players {players}",
+        )
+        out.print(*lines, sep="\n", soft_wrap=True, markup=False)
 
 
 # --- what the commands share ---
@@ -242,11 +256,11 @@ def _counts(players: str) -> tuple[int, ...]:
     counts: set[int] = set()
     for part in players.split(","):
         low, dash, high = part.strip().partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()):
-            raise ValueError(f"--players is {players!r}; it must be such as 4, 2-5 or 2,4")
+        known = [str(count) for count in range(MIN_PLAYERS, MAX_PLAYERS + 1)]
+        if low not in known or (dash and (high not in known or high < low)):
+            allowed = f"numbers from {MIN_PLAYERS} to {MAX_PLAYERS}, such as 4, 2-5 or 2,4"
+            raise ValueError(f"--players is {players[:40]!r}; it must be {allowed}")
         counts |= set(range(int(low), int(high or low) + 1))
-    if not counts or not counts <= set(range(MIN_PLAYERS, MAX_PLAYERS + 1)):
-        raise ValueError(f"--players is {players!r}; the numbers must be from {MIN_PLAYERS} to {MAX_PLAYERS}")
     return tuple(sorted(counts))
 
 
@@ -271,14 +285,16 @@ def _check_new_file(path: Path | None) -> None:
         raise ValueError(f"{path} exists already; name a new file with --out")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+    path.touch()  # found out now rather than when the games are played
+    path.unlink()
 
 
 def _play(function: Any, *arguments: Any, **options: Any) -> arenas.Match:
-    """A match; an agent that breaks it ends the command with one line."""
+    """A match; an agent that breaks it, or was made for another game, ends the command with one line."""
     try:
         return function(*arguments, **options)  # type: ignore[no-any-return]
-    except arenas.AgentFault as error:
-        raise typer.BadParameter(str(error)) from None
+    except (arenas.AgentFault, ValueError) as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from None
 
 
 def _record_row(number: int, record: Record) -> dict[str, Any]:
@@ -295,19 +311,21 @@ def _record_row(number: int, record: Record) -> dict[str, Any]:
 
 def _show_game(record: Record) -> None:
     for number, states in record.replay():
-        out.print(f"[bold]event {number}: {record.events[number]}[/bold]", highlight=False)
+        out.print(_cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
         out.print(text.draw(record.game, states), markup=False, highlight=False)
         out.print()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Text:
+    """A value as plain text: names from files and arguments may look like rich's markup, or steer a terminal."""
     if value is None:
-        return "–"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        return Text("–")
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return Text("".join(letter if letter.isprintable() else "?" for letter in words))
 
 
 def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=title)
+    table = Table(title=_cell(title))
     for column in columns:
         table.add_column(column, justify="left" if column in ("agent", "agents") else "right")
     return table

@@ -441,6 +441,8 @@ def stop_on_signal() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if stop.signal == signal.SIGINT:
+        raise KeyboardInterrupt  # also where Ctrl-C is ignored by whoever started the process, as in the background
     if stop.signal is not None:
         signal.raise_signal(stop.signal)
 
