@@ -265,6 +265,7 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
     lines = [json.loads(line) for line in (agent.parent / "metrics.jsonl").read_text().splitlines()]
     assert [line["decisions"] for line in lines] == [96, 192]
     assert all(np.isfinite(value) for line in lines for value in line.values())
+    assert all(line["seat_reward_std"] > 0 for line in lines)
     assert watcher.fractions == sorted(watcher.fractions)
     assert watcher.fractions[-1] == 1.0
 
@@ -405,7 +406,7 @@ def rewritten(path, target, change):
         (lambda header, tensors: tensors.pop("trunk.0.bias"), "missing: trunk.0.bias"),
         (lambda header, tensors: tensors.update(extra=np.zeros(1, np.float32)), "unknown tensors: extra"),
         (lambda header, tensors: tensors.update({"trunk.0.bias": np.zeros(3, np.float32)}), r"trunk.0 has weight"),
-        (lambda header, tensors: tensors.update({"value.1.bias": np.zeros(1)}), "float64"),
+        (lambda header, tensors: tensors.update({"value.1.bias": np.zeros(1)}), "F64"),
         (lambda header, tensors: tensors["policy.0.weight"].fill(np.nan), "not finite"),
     ],
 )

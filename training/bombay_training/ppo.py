@@ -41,7 +41,7 @@ import bombay_env
 from bombay_agents.net import ACTIVATIONS, MODES, PARTS, Layer, Net
 from bombay_env import Board, Game, Rules
 from bombay_env.rewards import check_reward
-from bombay_training.seat_buffer import SeatRolloutBuffer
+from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from bombay_training.vec_env import BombayVecEnv, ObservationMode
 
 SAVE_SECONDS: Final = 30.0  # between two writings of the weights
@@ -374,6 +374,10 @@ class Follower(BaseCallback):
     def _on_rollout_end(self) -> None:
         self.update_start = time.monotonic()
         self.model.ent_coef = self.entropy * self.clock.remaining
+        seated = np.arange(MAX_SEATS) < self.env.num_seats[:, None]
+        self.rewards = self.model.rollout_buffer.seat_rewards[
+            :, seated
+        ]  # a copy: the buffer is empty when figures are due
         self.learning = True
 
     def _on_training_end(self) -> None:
@@ -397,8 +401,6 @@ class Follower(BaseCallback):
         decisions = buffer.buffer_size * buffer.n_envs
         learned = self.model.logger.name_to_value
         tally = self.env.take_tally()
-        seated = np.arange(buffer.seat_rewards.shape[2]) < self.env.num_seats[:, None]
-        rewards = buffer.seat_rewards[:, seated]
         return {
             "update": self.clock.updates_done,
             "decisions": self.clock.updates_done * decisions,
@@ -408,8 +410,8 @@ class Follower(BaseCallback):
             "update_seconds": round(now - self.update_start, 3),
             "games": tally.games,
             **tally.as_means(),
-            "seat_reward_mean": float(rewards.mean()),
-            "seat_reward_std": float(rewards.std()),
+            "seat_reward_mean": float(self.rewards.mean()),
+            "seat_reward_std": float(self.rewards.std()),
             "entropy": -float(learned["train/entropy_loss"]),
             "value_loss": float(learned["train/value_loss"]),
             "explained_variance": float(learned["train/explained_variance"]),
