@@ -96,7 +96,7 @@ class PPOSettings:
     """Longer gradients are shortened to this."""
     gamma: float = 1.0
     """Discount a decision of one's own; 1, since every game ends."""
-    gae_lambda: float = 0.9
+    gae_lambda: float = 0.95
     """How far advantages trust what happened over what the value expected, a decision of one's own."""
     trunk: tuple[int, ...] = (128,)
     """Widths of the layers that policy and value share."""
