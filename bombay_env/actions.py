@@ -4,7 +4,9 @@ The ranges are laid out once, in `action_ranges`; names, the kernels' offsets an
 there are S + 15 actions.
 """
 
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from bombay_env.board import Board
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
@@ -17,6 +19,11 @@ TAKE: Final = BUILD + NUM_COLOURS
 CONSOLIDATE: Final = TAKE + NUM_COLOURS
 END_TURN: Final = CONSOLIDATE + 1
 NUM_OTHER_ACTIONS: Final = END_TURN + 1
+
+
+def mask_dtype(num_sites: int) -> np.dtype[Any]:
+    """One game's row of flags as kernels see it, moves first; the same bytes as `num_sites` + 15 of bool."""
+    return np.dtype((np.record, [("moves", np.int8, (num_sites,)), ("others", np.int8, (NUM_OTHER_ACTIONS,))]))
 
 
 def action_ranges(num_sites: int) -> dict[str, range]:

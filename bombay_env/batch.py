@@ -1,85 +1,314 @@
-"""The engine over arrays of states: one loop a job over the kernels of `engine.py`.
+"""The engine over arrays of states: one loop a job over the kernels of `engine.py`, on all cores.
 
 Each function here takes arrays that `game.py` has checked, and neither checks nor allocates for the caller. Lanes are
-independent: the result for a lane never depends on the others. Records come in plain arrays, the tables too, as an array of one:
-Numba recognises those at a tenth of the cost of a recarray or a single record.
+independent: the result for a lane never depends on the others, nor on how they are shared among threads. Records come in plain
+arrays, the tables too, as an array of one: Numba recognises those at a tenth of the cost of a recarray or a single record.
 """
 
-import numpy as np
+import functools
 
-from bombay_env import engine
-from bombay_env.compile import kernel
+import numba
+import numpy as np
+from numba import prange
+
+from bombay_env import chance, engine, observe
+from bombay_env.compile import batch_kernel, kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
+CHUNK = 64  # lanes that a thread takes at a time; its scratch memory serves them all
+
 
 @kernel
+def num_chunks(states):
+    """Pieces of work in an array of lanes."""
+    return (len(states) + CHUNK - 1) // CHUNK
+
+
+@kernel
+def chunk_end(states, chunk):
+    """The first lane after a chunk."""
+    return min((chunk + 1) * CHUNK, len(states))
+
+
+@kernel
+def restock(state, tables, drawn):
+    """Draw the restock that is due and fill the markets. `drawn` (4,) is overwritten."""
+    engine.draw_restock(state, tables, drawn)
+    engine.stock_markets(state, drawn)
+
+
+@kernel
+def start(state, tables, seed, drawn):
+    """Set a game up from its seed, first restock included. `drawn` (4,) is overwritten."""
+    engine.deal(state, tables, seed)
+    restock(state, tables, drawn)
+
+
+@kernel
+def play(state, tables, action, drawn):
+    """Take a legal action, and draw the restock that falls due. `drawn` (4,) is overwritten."""
+    if engine.apply(state, tables, action):
+        restock(state, tables, drawn)
+
+
+@batch_kernel
 def deal_all(states, tables, seeds):
     """Set every lane up from its seed, first restock included."""
-    tables = tables[0]
-    drawn = np.empty(NUM_COLOURS, np.int64)
-    for lane in range(len(states)):
-        state = states[lane]
-        engine.deal(state, tables, seeds[lane])
-        engine.draw_restock(state, tables, drawn)
-        engine.stock_markets(state, drawn)
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            start(states[lane], tables[0], seeds[lane], drawn)
 
 
-@kernel
+@batch_kernel
 def force_restocks(states, restocks):
     """Stock the markets of every lane with the bales given, (batch, 4) int64."""
-    for lane in range(len(states)):
-        engine.stock_markets(states[lane], restocks[lane])
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            engine.stock_markets(states[lane], restocks[lane])
 
 
-@kernel
+@batch_kernel
 def legal_all(states, tables, masks):
-    """Overwrite `masks` (batch, A) bool."""
-    tables = tables[0]
-    for lane in range(len(states)):
-        engine.legal(states[lane], tables, masks[lane])
+    """Overwrite `masks` (batch,), records of `mask_dtype`."""
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            engine.legal(states[lane], tables[0], masks[lane])
 
 
-@kernel
-def first_illegal(states, tables, actions):
-    """The number of lanes still running whose action is illegal, and a (batch,) bool that marks them."""
-    tables = tables[0]
-    illegal = np.zeros(len(states), np.bool_)
+@batch_kernel
+def legal_words(states, tables, words):
+    """Overwrite `words` (batch,) uint64: action a is bit a."""
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            words[lane] = engine.legal_word(states[lane], tables[0])
+
+
+@batch_kernel
+def observe_all(states, tables, scales, seats, screened, numbers, features):
+    """Overwrite `features` (batch,), records, with what `seats` (batch,) see; without seats, (0,), with what each mover sees."""
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            seat = seats[lane] if len(seats) else observe.mover_of(states[lane])
+            observe.observe_as(states[lane], tables[0], scales[0], seat, screened, numbers[chunk], features[lane])
+
+
+def make_scratch(layout: observe.FeatureLayout, batch: int) -> np.ndarray:
+    """`numbers` for `observe_all` over up to `batch` lanes: zeroed records, one a chunk."""
+    return np.zeros(-(-batch // CHUNK), layout.numbers_dtype)
+
+
+@batch_kernel
+def find_illegal(states, tables, actions, illegal):
+    """Mark in `illegal` (batch,) bool the lanes still running whose action is illegal. Returns their number."""
     count = 0
-    for lane in range(len(states)):
-        state = states[lane]
-        if state.current_player != NOBODY and not engine.is_legal(state, tables, actions[lane]):
-            illegal[lane] = True
-            count += 1
-    return count, illegal
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            state = states[lane]
+            wrong = state.current_player != NOBODY and not engine.is_legal(state, tables[0], actions[lane])
+            illegal[lane] = wrong
+            count += wrong
+    return count
 
 
-@kernel
+@batch_kernel
 def step_all(states, tables, actions):
     """Play a legal action in every lane not yet over, and draw the restocks that fall due."""
-    tables = tables[0]
-    drawn = np.empty(NUM_COLOURS, np.int64)
-    for lane in range(len(states)):
-        state = states[lane]
-        if state.current_player != NOBODY and engine.apply(state, tables, actions[lane]):
-            engine.draw_restock(state, tables, drawn)
-            engine.stock_markets(state, drawn)
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            if states[lane].current_player != NOBODY:
+                play(states[lane], tables[0], actions[lane], drawn)
 
 
-@kernel
+@batch_kernel
 def apply_all(states, tables, actions, due):
     """Play a legal action in every lane not yet over, without any restock; `due` (batch,) bool marks where one follows."""
-    tables = tables[0]
-    for lane in range(len(states)):
-        state = states[lane]
-        due[lane] = state.current_player != NOBODY and engine.apply(state, tables, actions[lane])
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            state = states[lane]
+            due[lane] = state.current_player != NOBODY and engine.apply(state, tables[0], actions[lane])
+
+
+@batch_kernel
+def settle_all(states, tables, provisional, results):
+    """Overwrite `results` of finished lanes, and of running ones as if they ended now if `provisional`."""
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            if provisional or states[lane].current_player == NOBODY:
+                engine.settle(states[lane], tables[0], results[lane])
+
+
+# --- Lanes that start anew: each deals from a seed of its own first, then from the stream keyed by that seed ---
 
 
 @kernel
-def settle_all(states, tables, provisional, results):
-    """Overwrite `results` of finished lanes, and of running ones as if they ended now if `provisional`."""
-    tables = tables[0]
-    for lane in range(len(states)):
-        state = states[lane]
-        if provisional or state.current_player == NOBODY:
-            engine.settle(state, tables, results[lane])
+def start_next(state, tables, seed, episodes, lane, drawn):
+    """Deal the lane's next game and count it in `episodes`."""
+    episodes[lane] += np.uint64(1)
+    start(state, tables, chance.random_word(seed, chance.EPISODE, episodes[lane]), drawn)
+
+
+@batch_kernel
+def deal_next(states, tables, seeds, episodes):
+    """Deal every lane the game that follows in its stream, and count it in `episodes`."""
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            start_next(states[lane], tables[0], seeds[lane], episodes, lane, drawn)
+
+
+@batch_kernel
+def advance_all(states, tables, actions, seeds, episodes, ended, finals):
+    """Play a legal action in every lane, and deal the next game at once where one ends.
+
+    Args:
+        states: (batch,) records, all running, before and after.
+        seeds: (batch,) uint64, of each lane's stream of games; unchanged.
+        episodes: (batch,) uint64, games dealt in each lane before the present one; counted on.
+        ended: (batch,) bool, overwritten: where a game ended with this action.
+        finals: (batch,) records, overwritten there with the state at the end.
+    """
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            state = states[lane]
+            play(state, tables[0], actions[lane], drawn)
+            ended[lane] = state.current_player == NOBODY
+            if ended[lane]:
+                finals[lane] = state
+                start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
+
+
+# --- Random and other policies, played out inside one kernel ---
+
+
+@kernel
+def num_bits(word):
+    """Bits set in a uint64."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    word += word >> np.uint64(8)
+    word += word >> np.uint64(16)
+    word += word >> np.uint64(32)
+    return word & np.uint64(0x7F)
+
+
+@kernel
+def place_of_bit(word, number):
+    """Where the bit number `number`, from 0 upwards, of a uint64 stands; that many more must be set."""
+    for _ in range(number):
+        word &= word - engine.ONE
+    return np.int64(num_bits((word & (~word + engine.ONE)) - engine.ONE))
+
+
+@kernel
+def uniform(state, tables, moves, others, random):
+    """A policy, as `Game.rollout` takes them: each legal action as likely as any other."""
+    num_moves = num_bits(moves)
+    chosen = ((random >> np.uint64(32)) * (num_moves + num_bits(others))) >> np.uint64(32)
+    if chosen < num_moves:
+        return place_of_bit(moves, np.int64(chosen))
+    return np.int64(tables.num_sites) + place_of_bit(others, np.int64(chosen - num_moves))
+
+
+@kernel
+def choose_uniform(state, tables, key, index):
+    """The action that `uniform` draws by (key, index); the state is running."""
+    random = chance.random_word(key, chance.POLICY, index)
+    return uniform(state, tables, engine.legal_moves(state, tables), engine.legal_others(state, tables), random)
+
+
+@batch_kernel
+def sample_all(states, tables, keys, index, actions):
+    """Overwrite `actions` (batch,) int64 with a random legal action drawn by (key of the lane, index); -1 once over."""
+    for chunk in prange(num_chunks(states)):
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            running = states[lane].current_player != NOBODY
+            actions[lane] = choose_uniform(states[lane], tables[0], keys[lane], index) if running else -1
+
+
+@kernel
+def play_uniform(state, tables, most, key, index, drawn):
+    """Play on by `uniform` until the game is over or `most` decisions are taken. Returns their number."""
+    taken = 0
+    while taken < most and state.current_player != NOBODY:
+        play(state, tables, choose_uniform(state, tables, key, np.uint64(index + taken)), drawn)
+        taken += 1
+    return taken
+
+
+@batch_kernel
+def rollout_uniform(states, tables, most, keys, index, taken):
+    """Play every lane on at random for up to `most` decisions; `taken` (batch,) int64 is overwritten with their number."""
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            taken[lane] = play_uniform(states[lane], tables[0], most, keys[lane], index, drawn)
+
+
+@functools.cache
+def rollout_with(policy):
+    """`rollout_uniform` by another policy, a function compiled by Numba. Compiled anew in each process: Numba keeps no function
+    on disk that takes in another from outside.
+    """
+
+    @numba.njit(error_model="numpy")
+    def play_policy(state, tables, most, key, index, drawn):
+        taken = 0
+        while taken < most and state.current_player != NOBODY:
+            random = chance.random_word(key, chance.POLICY, np.uint64(index + taken))
+            moves, others = engine.legal_moves(state, tables), engine.legal_others(state, tables)
+            play(state, tables, policy(state, tables, moves, others, random), drawn)
+            taken += 1
+        return taken
+
+    @numba.njit(error_model="numpy")
+    def rollout_all(states, tables, most, keys, index, taken):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(len(states)):
+            taken[lane] = play_policy(states[lane], tables[0], most, keys[lane], index, drawn)
+
+    return rollout_all
+
+
+@batch_kernel
+def endless_uniform(states, tables, count, keys, index, seeds, episodes):
+    """Play `count` random decisions in every lane, which deals its next game whenever one ends."""
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            state = states[lane]
+            taken = 0
+            while taken < count:
+                taken += play_uniform(state, tables[0], count - taken, keys[lane], index + taken, drawn)
+                if state.current_player == NOBODY:
+                    start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
+
+
+@batch_kernel
+def collect_uniform(
+    states, tables, keys, index, seeds, episodes, scales, screened, numbers, features, masks, actions, ended
+):
+    """`endless_uniform`, writing down each decision: what the mover saw and might do, what was chosen, where a game ended.
+
+    `features` and `masks` are (count · batch,) records, decision by decision; `actions` and `ended` are (count, batch).
+    """
+    batch = len(states)
+    for chunk in prange(num_chunks(states)):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+            state = states[lane]
+            for taken in range(len(actions)):
+                row = taken * batch + lane
+                mover = observe.mover_of(state)
+                observe.observe_as(state, tables[0], scales[0], mover, screened, numbers[chunk], features[row])
+                engine.legal(state, tables[0], masks[row])
+                action = choose_uniform(state, tables[0], keys[lane], np.uint64(index + taken))
+                actions[taken, lane] = action
+                play(state, tables[0], action, drawn)
+                ended[taken, lane] = state.current_player == NOBODY
+                if ended[taken, lane]:
+                    start_next(state, tables[0], seeds[lane], episodes, lane, drawn)

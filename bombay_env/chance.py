@@ -15,6 +15,7 @@ POSTS = np.uint64(2)
 PALACE_TOKENS = np.uint64(3)
 RESTOCK = np.uint64(4)
 EPISODE = np.uint64(5)  # seeds of the games that follow in an environment
+POLICY = np.uint64(6)  # decisions of a random policy, keyed apart from the luck of the game
 
 # Literals would turn unsigned numbers into signed ones in compiled code, so all of them are typed here. Every number stays
 # below 2**32 before a product, so nothing overflows with the compiler off either.

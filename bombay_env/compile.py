@@ -1,75 +1,81 @@
-"""How the project compiles: one decorator, `kernel`, round Numba's `njit`.
+"""How the project compiles: two decorators round Numba's `njit`, `kernel` and, for loops over many games, `batch_kernel`.
 
-Numba keeps compiled code on disk beside the source and notices an edit only in the file it belongs to: a kernel that calls
-another module's kernel would go on with the old one. So the cache lies in a folder whose name is a digest of everything the
-machine code depends on: an edit anywhere leads to another folder. Knows nothing of the game; `engine.py` is the next to read.
+Both compile on a first call and keep the code in `kernel_cache.py`'s folder; importing compiles nothing. Knows nothing of the
+game; `engine.py` is the next to read.
 """
 
-import hashlib
-import importlib.util
+import functools
 import os
-import sys
-import tempfile
+import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
-import numpy as np
 
-CONFIG: Any = numba.config  # its settings come about at run time, where no type checker sees them
+from bombay_env.kernel_cache import CONFIG, PACKAGES, KernelCache
 
-# Kernels of one package call those of another, so a change in any of the three concerns them all.
-PACKAGES = ("bombay_env", "bombay_agents", "bombay_training")
+# Below this many lanes waking the threads takes longer than they save.
+MIN_PARALLEL_LANES = 512
 
+# Numba's workqueue aborts the process when two Python threads enter parallel code at once. An RLock, since a signal handler may
+# step games too.
+PARALLEL_LOCK = threading.RLock()
 
-def source_digest() -> str:
-    """Hex digest of the three packages' sources and of the versions and settings that shape the machine code."""
-    digest = hashlib.sha256()
-    versions = (sys.version, numba.__version__, np.__version__, str(CONFIG.BOUNDSCHECK), str(CONFIG.OPT))
-    digest.update("\n".join(versions).encode())
-    for package in PACKAGES:
-        spec = importlib.util.find_spec(package)  # finds without importing
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.relative_to(folder).as_posix().encode())
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:24]
+# The threads of a parallel kernel do not follow into a forked process, and OpenMP would wait for them forever.
+FORKED = False
 
 
-def cache_folder() -> str | None:
-    """The folder for compiled code, made with mode 0700; None where no folder of the user's own can be had.
+def note_fork() -> None:
+    """Called in a process just forked off this one."""
+    global FORKED
+    FORKED = True
 
-    Numba's cache files are pickles: a folder that somebody else can write to would be a way in.
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=note_fork)
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """Numba's dispatcher for `function`, with a cache if its sources are among those the cache's folder is named after.
+
+    A division by zero gives what NumPy gives instead of an exception, which spares kernels the test.
     """
-    try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = base / "bombay_env" / source_digest()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder.parent).chmod(0o700)
-        folder.chmod(0o700)
-        if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-            return None
-        with tempfile.TemporaryFile(dir=folder):
-            return str(folder)
-    except (OSError, RuntimeError):  # RuntimeError: nobody's home
-        return None
-
-
-CACHE_FOLDER = cache_folder()
+    dispatcher = numba.njit(error_model="numpy", **options)(function)
+    known = function.__module__.partition(".")[0] in PACKAGES and function.__closure__ is None
+    if known and not CONFIG.DISABLE_JIT:
+        dispatcher._cache = KernelCache(function, dispatcher.targetoptions)
+    return dispatcher
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` on its first call, with the result kept in `CACHE_FOLDER`.
+    """Compile `function` on its first call with arguments of these types, or load what was compiled by another process."""
+    return compiled(function)
 
-    Numba reads its cache folder when a function is decorated; the setting is put back at once, so that other people's
-    Numba code in the same process keeps its own.
+
+def batch_kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` twice, for one thread and for several, and choose at each call.
+
+    Several threads are for `MIN_PARALLEL_LANES` lanes and more, if Numba may use several and the process is not a fork. One
+    Python thread at a time runs a kernel on several; other people's parallel Numba code is not held back.
+
+    Args:
+        function: takes arguments by position, first an array with one entry a lane, and runs over chunks of lanes with
+            `numba.prange`; lanes are independent, so the choice shows in nothing but the time. Kernels cannot call the result.
+
+    Returns:
+        A function with the two in its attributes `sequential` and `parallel`; each is compiled when first called. With the
+        compiler off, `function` itself.
     """
-    if CACHE_FOLDER is None:
-        return numba.njit(function)
-    before = CONFIG.CACHE_DIR
-    CONFIG.CACHE_DIR = CACHE_FOLDER
-    try:
-        return numba.njit(cache=True)(function)
-    finally:
-        CONFIG.CACHE_DIR = before
+    if CONFIG.DISABLE_JIT:
+        return function
+    sequential, parallel = compiled(function), compiled(function, parallel=True)
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:  # taken and passed on as one tuple: the shortest way, for calls with few lanes
+        if len(args[0]) < MIN_PARALLEL_LANES or FORKED or numba.get_num_threads() == 1:
+            return sequential(*args)
+        with PARALLEL_LOCK:
+            return parallel(*args)
+
+    call.__dict__.update(sequential=sequential, parallel=parallel)
+    return call

@@ -8,7 +8,7 @@ whether the set has ended, and draws or forces the restock that follows: this mo
 import numpy as np
 
 from bombay_env import chance
-from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, SELL, TAKE
+from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, NUM_OTHER_ACTIONS, SELL, TAKE
 from bombay_env.compile import kernel
 from bombay_env.rules import (
     COLUMN_HEIGHT,
@@ -32,6 +32,13 @@ TOKEN_CLIENT, TOKEN_CITY = int(PalaceToken.CLIENT), int(PalaceToken.CITY)
 TOKEN_RUPEES, TOKEN_BALE = int(PalaceToken.RUPEES), int(PalaceToken.BALE)
 POSTS_OF_COLOUR = NUM_POSTS // NUM_COLOURS
 INNER_POSTS = NUM_POSTS // 2
+
+# Sets of actions and of colours are bits of uint64; every literal is typed, since others would make signed numbers of them.
+NO_BITS, ONE = np.uint64(0), np.uint64(1)
+SELL_BIT, BUILD_BIT, TAKE_BIT = np.uint64(SELL), np.uint64(BUILD), np.uint64(TAKE)
+BUY_FLAG, CONSOLIDATE_FLAG = ONE << np.uint64(BUY), ONE << np.uint64(CONSOLIDATE)
+END_TURN_FLAG = ONE << np.uint64(END_TURN)
+MAX_WORD_SITES = 64 - NUM_OTHER_ACTIONS
 
 
 # --- Set-up (RULES 2) ---
@@ -179,12 +186,47 @@ def market_of(state, colour):
 
 # --- Legality (RULES 4) ---
 
+# What is legal is found as sets of bits: one word for the sites to move to, one for the actions after the moves. Both fit
+# whatever the board, and a row of flags, a single question and the word for searches are all read off them.
+
 
 @kernel
-def can_move(state, tables, site):
-    """A trail leads there and the actions are in hand."""
+def legal_moves(state, tables):
+    """Bits of the sites that the current player may move to: a trail leads there and the actions are in hand."""
+    if state.current_player == NOBODY or state.take_pending != 0:
+        return NO_BITS
     here = state.position[state.current_player]
-    return tables.adjacent[here, site] != 0 and tables.enter_cost[site] <= state.actions_left
+    moves = NO_BITS
+    if tables.move_cost <= state.actions_left:
+        moves |= tables.near_plain[here]
+    if tables.hill_cost <= state.actions_left:
+        moves |= tables.near_hills[here]
+    return moves
+
+
+@kernel
+def legal_others(state, tables):
+    """Bits of the actions after the moves, by their offsets in `actions.py`."""
+    player = state.current_player
+    if player == NOBODY:
+        return NO_BITS
+    if state.take_pending != 0:
+        return takeable_colours(state) << TAKE_BIT
+    word = END_TURN_FLAG
+    if state.actions_left == tables.actions_per_turn:  # nothing is spent yet this turn
+        word |= CONSOLIDATE_FLAG
+    if can_buy(state, tables):
+        word |= BUY_FLAG
+    held = held_colours(state, player)
+    if held != NO_BITS:
+        site = state.position[player]
+        city = tables.city_of_site[site]
+        if city != NOT_A_CITY:
+            if tables.sell_cost <= state.actions_left:
+                word |= (held & demanded_colours(state, city)) << SELL_BIT
+        elif can_build(state, tables, site):
+            word |= held << BUILD_BIT
+    return word
 
 
 @kernel
@@ -203,88 +245,74 @@ def can_buy(state, tables):
 
 
 @kernel
-def can_sell(state, tables, colour):
-    """In a city that demands the colour, with a bale of it."""
-    player = state.current_player
-    city = tables.city_of_site[state.position[player]]
+def can_build(state, tables, site):
+    """On a site with no post, city or palace, with a palace and the actions in hand; a bale is another question."""
     return (
-        city != NOT_A_CITY
-        and state.basket[player, colour] > 0
-        and tables.sell_cost <= state.actions_left
-        and place_in_column(state, city, colour) != NO_PLACE
-    )
-
-
-@kernel
-def can_build(state, tables, colour):
-    """On a site with no post, city or palace, with a bale of the colour and a palace left."""
-    player = state.current_player
-    site = state.position[player]
-    return (
-        state.basket[player, colour] > 0
-        and state.palaces_left[player] > 0
-        and tables.build_cost <= state.actions_left
-        and state.post[site] == 0
+        state.post[site] == 0
         and state.palace[site] == 0
         and tables.city_of_site[site] == NOT_A_CITY
+        and state.palaces_left[state.current_player] > 0
+        and tables.build_cost <= state.actions_left
     )
-
-
-@kernel
-def can_take(state, colour):
-    """The colour lies in the leftmost market that holds any bale; a `take` is pending."""
-    market = leftmost_market(state)
-    return market != NO_MARKET and state.market[market, colour] > 0
-
-
-@kernel
-def can_consolidate(state, tables):
-    """Nothing is spent yet this turn."""
-    return state.actions_left == tables.actions_per_turn
 
 
 @kernel
 def is_legal(state, tables, action):
     """Whether the current player may take `action`, any int64; False once the game is over."""
-    if state.current_player == NOBODY or action < 0:
+    if action < 0 or action >= tables.num_sites + NUM_OTHER_ACTIONS:
         return False
     if action < tables.num_sites:
-        return state.take_pending == 0 and can_move(state, tables, action)
-    other = action - tables.num_sites
-    if TAKE <= other < CONSOLIDATE:
-        return state.take_pending != 0 and can_take(state, other - TAKE)
-    if state.take_pending != 0 or other > END_TURN:
-        return False
-    if other == BUY:
-        return can_buy(state, tables)
-    if other < BUILD:
-        return can_sell(state, tables, other - SELL)
-    if other < TAKE:
-        return can_build(state, tables, other - BUILD)
-    return other == END_TURN or can_consolidate(state, tables)
+        return (legal_moves(state, tables) >> np.uint64(action)) & ONE != NO_BITS
+    return (legal_others(state, tables) >> np.uint64(action - tables.num_sites)) & ONE != NO_BITS
 
 
 @kernel
 def legal(state, tables, mask):
-    """Overwrite `mask` (A,) bool: True where the current player may act; all False once the game is over."""
-    mask[:] = False
-    if state.current_player == NOBODY:
-        return
-    first = tables.num_sites
-    if state.take_pending != 0:
-        for colour in range(NUM_COLOURS):
-            mask[first + TAKE + colour] = can_take(state, colour)
-        return
-    here = state.position[state.current_player]
-    for place in range(tables.degree[here]):
-        site = tables.neighbours[here, place]
-        mask[site] = can_move(state, tables, site)
-    mask[first + BUY] = can_buy(state, tables)
+    """Overwrite `mask`, a record of `mask_dtype`: 1 where the current player may act; all 0 once the game is over."""
+    moves = legal_moves(state, tables)
+    others = legal_others(state, tables)
+    for site in range(len(mask.moves)):
+        mask.moves[site] = (moves >> np.uint64(site)) & ONE
+    for other in range(len(mask.others)):
+        mask.others[other] = (others >> np.uint64(other)) & ONE
+
+
+@kernel
+def legal_word(state, tables):
+    """The legal actions as one word, action a as bit a; only for boards with at most `MAX_WORD_SITES` sites."""
+    return legal_moves(state, tables) | (legal_others(state, tables) << np.uint64(tables.num_sites))
+
+
+@kernel
+def held_colours(state, player):
+    """Bits of the colours on the player's elephant."""
+    colours = NO_BITS
     for colour in range(NUM_COLOURS):
-        mask[first + SELL + colour] = can_sell(state, tables, colour)
-        mask[first + BUILD + colour] = can_build(state, tables, colour)
-    mask[first + CONSOLIDATE] = can_consolidate(state, tables)
-    mask[first + END_TURN] = True
+        if state.basket[player, colour] > 0:
+            colours |= ONE << np.uint64(colour)
+    return colours
+
+
+@kernel
+def demanded_colours(state, city):
+    """Bits of the colours in the city's column."""
+    colours = NO_BITS
+    for place in range(COLUMN_HEIGHT):
+        colours |= ONE << np.uint64(state.demand[city, place])
+    return colours
+
+
+@kernel
+def takeable_colours(state):
+    """Bits of the colours in the leftmost market that holds any bale."""
+    colours = NO_BITS
+    for market in range(NUM_MARKETS):
+        for colour in range(NUM_COLOURS):
+            if state.market[market, colour] > 0:
+                colours |= ONE << np.uint64(colour)
+        if colours != NO_BITS:
+            break
+    return colours
 
 
 @kernel
@@ -373,8 +401,8 @@ def sell(state, tables, colour):
     place = place_in_column(state, city, colour)
     state.actions_left -= tables.sell_cost
     state.basket[player, colour] -= 1
-    state.rupees[player] += tables.sale_rupees[place] + tables.colour_rupees[colour]
-    gain_clients(state, player, tables.sale_clients[place] + tables.colour_clients[colour])
+    state.rupees[player] += tables.sale_rupees[place, colour]
+    gain_clients(state, player, tables.sale_clients[place, colour])
     for above in range(place, COLUMN_HEIGHT - 1):
         state.demand[city, above] = state.demand[city, above + 1]
     state.demand[city, COLUMN_HEIGHT - 1] = colour
@@ -452,7 +480,9 @@ def begin_set(state, tables):
 @kernel
 def end_turn(state, tables):
     """Pass the turn clockwise; close the game turn, the set and the game where due. True if a restock is due."""
-    following = (state.current_player + 1) % tables.num_players
+    following = state.current_player + 1
+    if following == tables.num_players:
+        following = 0
     if following != state.first_player:
         begin_turn(state, tables, following)
         return False
@@ -512,10 +542,7 @@ def majority_award(state, tables, player):
         other = empire_total(state, tables, seat)
         better += other > mine
         tied += other == mine
-    total = 0
-    for rank in range(better, better + tied):
-        total += tables.majority[rank]
-    return total // tied
+    return tables.majority_share[better, tied - 1]
 
 
 @kernel

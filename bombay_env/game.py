@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env import batch, observe
-from bombay_env.actions import action_names
+from bombay_env.actions import action_names, mask_dtype
 from bombay_env.board import Board
+from bombay_env.engine import MAX_WORD_SITES
 from bombay_env.observe import FeatureLayout
 from bombay_env.rules import (
     COLOUR_NAMES,
@@ -28,7 +29,9 @@ from bombay_env.state import NOBODY, bag, new_records, result_dtype, state_dtype
 from bombay_env.tables import make_tables
 
 MAX_SEED: Final = 2**64 - 1
+MAX_DECISIONS: Final = 2**62  # a number of them, in int64, still stays one when another such is added
 SETTLED_DTYPE: Final = result_dtype(MAX_PLAYERS, np.int8)  # one shape for every number of players
+NO_SEATS: Final = np.zeros(0, np.int64)  # each mover's view
 SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
 
 States = Any  # (batch,) of `Game.state_dtype`, a recarray or a plain structured array
@@ -65,6 +68,9 @@ class Game:
         self.tables = make_tables(self.rules, self.board)
         self.state_dtype = state_dtype(self.board.num_sites)
         self.feature_layout = FeatureLayout(self.board.num_sites)
+        self.scales = observe.make_scales(self.feature_layout, self.rules)
+        self.mask_dtype = mask_dtype(self.board.num_sites)
+        self._scratch: dict[bool, np.ndarray] = {}
         self.action_names = action_names(self.board)
         self.num_actions = len(self.action_names)
         self.num_features = self.feature_layout.num_features
@@ -127,7 +133,7 @@ class Game:
         Raises:
             ValueError: a seed is out of range, or chance could not deal what is given.
         """
-        keys = _seeds(seeds)
+        keys = check_seeds(seeds)
         states = new_records(len(keys), self.state_dtype)
         batch.deal_all(np.asarray(states), self.tables, keys)
         if setup is not None:
@@ -195,8 +201,24 @@ class Game:
         """Which actions each current player may take, (batch, num_actions) bool; all False once over (RULES 4 and 7)."""
         records = self._states(states)
         masks = _out(out, (len(records), self.num_actions), np.bool_)
-        batch.legal_all(records, self.tables, masks)
+        batch.legal_all(records, self.tables, self.as_mask_records(masks))
         return masks
+
+    def legal_words(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
+        """`legal_actions` as one word a game, (batch,) uint64: action a is bit a.
+
+        Raises:
+            ValueError: the board has more than 49 sites, so that its actions do not fit.
+        """
+        if self.board.num_sites > MAX_WORD_SITES:
+            raise ValueError(
+                f"a word holds the actions of a board with at most {MAX_WORD_SITES} sites; this one has "
+                f"{self.board.num_sites}"
+            )
+        records = self._states(states)
+        words = _out(out, (len(records),), np.uint64)
+        batch.legal_words(records, self.tables, words)
+        return words
 
     def step(self, states: States, actions: Any, restocks: Any = None) -> None:
         """Play one action in each game, in place. Games already over are left as they are.
@@ -212,10 +234,8 @@ class Game:
             ValueError: shapes or types differ, or a restock could not be drawn; nothing has changed.
         """
         records = self._states(states)
-        if not states.flags.writeable:
-            raise ValueError("states are read-only; step changes them in place, so pass a copy")
-        chosen = self._actions(actions, len(records))
-        self._check_legal(records, chosen)
+        self._check_writable(states)
+        chosen = self.check_actions(states, actions)
         if restocks is None:
             batch.step_all(records, self.tables, chosen)
         else:
@@ -233,8 +253,16 @@ class Game:
         after[due] = restocked
         records[...] = after
 
+    def check_actions(self, states: States, actions: Any) -> np.ndarray:
+        """The actions as (batch,) int64, all of them legal in their games or to be ignored there. Raises what `step` raises."""
+        records = self._states(states)
+        chosen = self._actions(actions, len(records))
+        self._check_legal(records, chosen)
+        return chosen
+
     def _check_legal(self, records: np.ndarray, actions: np.ndarray) -> None:
-        count, illegal = batch.first_illegal(records, self.tables, actions)
+        illegal = np.empty(len(records), np.bool_)
+        count = batch.find_illegal(records, self.tables, actions, illegal)
         if not count:
             return
         lanes = np.flatnonzero(illegal)
@@ -248,6 +276,53 @@ class Game:
             f"legal are {', '.join(legal)}{more}",
             lanes.tolist(),
         )
+
+    def sample_actions(self, states: States, keys: Any, index: int = 0, out: np.ndarray | None = None) -> np.ndarray:
+        """A random legal action for each game, every one as likely, (batch,) int64; −1 once over.
+
+        Args:
+            states: (batch,) records, unchanged.
+            keys: (batch,) integers in 0…2**64−1: of each lane's stream of random numbers.
+            index: which number of the streams to draw by, from 0 to 2**62; the same one draws the same actions.
+            out: (batch,) int64, overwritten and returned.
+        """
+        records = self._states(states)
+        streams = self._keys(keys, len(records))
+        actions = _out(out, (len(records),), np.int64)
+        batch.sample_all(records, self.tables, streams, np.uint64(check_natural(index, "index")), actions)
+        return actions
+
+    def rollout(
+        self, states: States, keys: Any, max_decisions: int | None = None, policy: Any = None, index: int = 0
+    ) -> np.ndarray:
+        """Play games on inside one kernel, in place, each to its end or for `max_decisions`.
+
+        Args:
+            states: (batch,) records, changed in place.
+            keys: (batch,) integers in 0…2**64−1: of each lane's stream of random numbers.
+            max_decisions: of each lane; to the end if None.
+            policy: a function compiled by Numba, `policy(state, tables, moves, others, random)` → a legal action. `moves` and
+                `others` are the legal actions as bits (sites, and actions after the moves), `random` a uniform uint64, `tables`
+                is `game.tables[0]`; see `bombay_env.batch.uniform`, which plays unless one is given. Another policy is compiled
+                when it is first used in a process.
+            index: where in the streams to begin, from 0 to 2**62: decisions already taken under these keys.
+
+        Returns:
+            (batch,) int64, decisions taken in each lane.
+
+        Raises:
+            ValueError: shapes or types differ; nothing has changed. A policy's action is not checked.
+        """
+        records = self._states(states)
+        self._check_writable(states)
+        streams = self._keys(keys, len(records))
+        most = MAX_DECISIONS if max_decisions is None else check_natural(max_decisions, "max_decisions")
+        taken = np.empty(len(records), np.int64)
+        rollout = batch.rollout_uniform if policy is None else batch.rollout_with(policy)
+        rollout(records, self.tables, most, streams, check_natural(index, "index"), taken)
+        if not np.may_share_memory(records, states):
+            states[...] = records
+        return taken
 
     def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """The seat to act in each game, (batch,) int8; −1 once over."""
@@ -294,16 +369,16 @@ class Game:
             out: (batch, num_features) float32, C-contiguous, overwritten and returned.
         """
         records = self._states(states)
-        movers = np.maximum(records["current_player"], 0).astype(np.int64)
-        viewers = movers if seats is None else self._seats(seats, len(records))
+        viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
         features = _out(out, (len(records), self.num_features), np.float32)
-        views = features.view(self.feature_layout.dtype).reshape(len(records))
-        observe.observe_all(records, self.tables, viewers, bool(screened), views)
+        scratch = self.scratch(bool(screened), len(records))
+        rows = self.as_feature_records(features)
+        batch.observe_all(records, self.tables, self.scales, viewers, bool(screened), scratch, rows)
         return features
 
     def scrub(self, states: States, seeds: Any, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
         """Copies of the states with other seeds, (batch,): what may be given to a player, who must not look into the bag."""
-        records, keys = self._states(states), _seeds(seeds)
+        records, keys = self._states(states), check_seeds(seeds)
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
         copies = _out(out, (len(records),), self.state_dtype).view(np.recarray)
@@ -331,6 +406,23 @@ class Game:
         chances = [math.prod(math.comb(*pair) for pair in zip(held, draw, strict=True)) / ways for draw in draws]
         return np.array(draws, np.int64), np.array(chances)
 
+    # --- arrays as the kernels see them ---
+
+    def as_mask_records(self, masks: np.ndarray) -> np.ndarray:
+        """(…, num_actions) bool, C-contiguous, as a flat array of records over the same memory."""
+        return masks.view(self.mask_dtype).reshape(-1)
+
+    def as_feature_records(self, features: np.ndarray) -> np.ndarray:
+        """(…, num_features) float32, C-contiguous, as a flat array of records over the same memory."""
+        return features.view(self.feature_layout.dtype).reshape(-1)
+
+    def scratch(self, screened: bool, count: int) -> np.ndarray:
+        """Memory for the kernels that observe, one for each mode: made once, and anew for a larger batch."""
+        numbers = self._scratch.get(screened)
+        if numbers is None or len(numbers) * batch.CHUNK < count:
+            numbers = self._scratch[screened] = batch.make_scratch(self.feature_layout, count)
+        return numbers
+
     # --- checks ---
 
     def _states(self, states: States) -> np.ndarray:
@@ -357,6 +449,16 @@ class Game:
         if len(states) != 1:
             raise ValueError(f"one state is wanted, not {len(states)}")
         return states[0]
+
+    def _check_writable(self, states: np.ndarray) -> None:
+        if not states.flags.writeable:
+            raise ValueError("states are read-only, and would be changed in place; pass a copy")
+
+    def _keys(self, keys: Any, count: int) -> np.ndarray:
+        streams = check_seeds(keys)
+        if len(streams) != count:
+            raise ValueError(f"keys has {len(streams)} entries for {count} states")
+        return streams
 
     def _actions(self, actions: Any, count: int) -> np.ndarray:
         numbers = _array(actions)
@@ -419,7 +521,15 @@ def _whole(value: Any, name: str) -> int:
         raise ValueError(f"{name} is {value!r}; it must be a whole number") from None
 
 
-def _seeds(seeds: Any) -> np.ndarray:
+def check_natural(value: Any, name: str) -> int:
+    """`value` as an int. Raises ValueError, with its name, unless it is a whole number from 0 to `MAX_DECISIONS`."""
+    number = _whole(value, name)
+    if not 0 <= number <= MAX_DECISIONS:
+        raise ValueError(f"{name} is {number}; it must be from 0 to {MAX_DECISIONS}")
+    return number
+
+
+def check_seeds(seeds: Any) -> np.ndarray:
     """Seeds as (batch,) uint64. Python integers are taken one by one: NumPy would make floats of large ones."""
     if isinstance(seeds, np.ndarray):
         if seeds.ndim != 1 or seeds.dtype.kind not in "iu":
@@ -439,7 +549,12 @@ def _seeds(seeds: Any) -> np.ndarray:
 def _out(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     if out is None:
         return np.empty(shape, dtype)
+    check_out(out, shape, dtype, "out")
+    return out
+
+
+def check_out(out: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+    """Raise ValueError unless `out` is an array that a kernel can write to as it is."""
     fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == dtype
     if not fits or not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError(f"out must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")
-    return out
+        raise ValueError(f"{name} must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")

@@ -7,6 +7,8 @@ that do not play are zero. What `screened` hides (RULES 6) is zero, in the same 
 
 import dataclasses
 import hashlib
+import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -24,17 +26,29 @@ from bombay_env.rules import (
     NUM_PALACE_TOKENS,
     NUM_POSTS,
     TOKEN_NAMES,
+    Rules,
 )
 from bombay_env.state import NOBODY
 
 # Divisors that bring the official game's usual numbers to about 1; a larger value stops at its piece's highest.
-RUPEES_SCALE: Final = 20.0
-TOKENS_SCALE: Final = 8.0
-BALES_SCALE: Final = 5.0
-PRICE_SCALE: Final = 5.0
-DISTANCE_SCALE: Final = 6.0
-AWARD_SCALE: Final = 8.0
-MARGIN_SCALE: Final = 20.0
+RUPEES_SCALE: Final = 20
+TOKENS_SCALE: Final = 8
+BALES_SCALE: Final = 5
+PRICE_SCALE: Final = 5
+DISTANCE_SCALE: Final = 6
+AWARD_SCALE: Final = 8
+BASKET_SCALE: Final = 2
+
+ZERO, ONE = np.float32(0), np.float32(1)
+LOWEST: Final = np.float32(-1)  # no feature is below
+MOST: Final = int(np.iinfo(np.int16).max)  # what a larger number counts as before it is divided
+
+# Behind the numbers of `numbers_dtype` the kernel keeps what it needs again.
+NOTES: Final = (
+    ("market_of", np.int16, (1 + NUM_COLOURS,)),  # [1 + colour]: 1 + the market in which it lies, 0 for none
+    ("order", np.int16, (1 + MAX_PLAYERS,)),  # [1 + player]: the player's place clockwise from the viewer
+    ("final", np.int32, (MAX_PLAYERS,)),  # rupees by place, as if the game ended now
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,58 +61,86 @@ class Piece:
     description: str
     low: float = 0.0  # no value is below
     hidden: bool = False  # zero for opponents in `screened` mode
+    per: int = 1  # the whole number that is shown as 1; `divisors` has those that depend on the rules
 
 
-def _pieces(num_sites: int) -> tuple[Piece, ...]:
-    counts = MAX_PLAYERS - MIN_PLAYERS + 1
+def _numbers(num_sites: int) -> tuple[Piece, ...]:
+    """The pieces that count something: whole numbers, divided."""
     seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
+    tokens, price = TOKENS_SCALE, PRICE_SCALE
     return (
         # the course of the game
-        Piece("num_players", (counts,), 1, "one-hot: 2, 3, 4, 5 players"),
-        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero once over"),
-        Piece("first_player", (seats,), 1, "one-hot: the first player of the set"),
         Piece("game_left", (1,), 1, "game turns left in the game, this one included, of all"),
         Piece("set_left", (1,), 1, "game turns left in the set, this one included, of the set's"),
         Piece("actions_left", (1,), 1, "the mover's actions left, of a turn's"),
+        # silk
+        Piece("market", (markets, colours), 2, "bales in the left, centre, right market / 5", per=BALES_SCALE),
+        Piece("bag", (colours,), 2, "bales in the bag / 5", per=BALES_SCALE),
+        Piece("price", (colours,), 2, "rupees a bale costs now / 5; 0 where its posts are closed", per=price),
+        Piece(
+            "buy_actions", (colours,), 2, "actions a purchase costs now / 5; 0 where the posts are closed", per=price
+        ),
+        # cities
+        Piece("sale_rupees", (cities, colours), 2, "rupees a bale sells for now / 5; 0 where not demanded", per=price),
+        Piece("sale_clients", (cities, colours), 2, "Client tokens it brings / 8", per=tokens),
+        Piece("sale_here", (colours,), 2, "rupees a bale sells for where the viewer's elephant stands / 5", per=price),
+        Piece("city_pile", (cities,), 2, "City tokens left / 8", per=tokens),
+        Piece("client_supply", (1,), 2, "Client tokens left in the bank / 8, 2 where there is no limit", per=tokens),
+        # the board
+        Piece(
+            "distance",
+            (num_sites,),
+            2,
+            "fewest actions from the viewer's elephant to each site / 6",
+            per=DISTANCE_SCALE,
+        ),
+        Piece("city_distance", (cities,), 2, "the same to each city / 6", per=DISTANCE_SCALE),
+        # the players
+        Piece("basket", (seats, colours), 2, "bales on each elephant / 2", per=BASKET_SCALE),
+        Piece("palaces_left", (seats,), 2, "palaces in hand / 8", per=tokens),
+        Piece("rupees", (seats,), 2, "rupees in hand / 20", hidden=True, per=RUPEES_SCALE),
+        Piece("clients", (seats,), 2, "Client tokens and those that count as such / 8", hidden=True, per=tokens),
+        Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
+        Piece(
+            "city_palace_tokens", (seats,), 1, "palace tokens that count as City tokens / 8", hidden=True, per=tokens
+        ),
+        Piece("empire", (seats,), 2, "palaces built and Clients / 8", hidden=True, per=tokens),
+        Piece("fame", (seats,), 2, "rupees of the fame award if the game ended now / 8", hidden=True, per=AWARD_SCALE),
+        # what compares a seat with all others: in `screened` mode hidden for the viewer too
+        Piece("empire_rank", (seats,), 1, "provisional empire rank: 1 first, 0 last, ties averaged", hidden=True),
+        Piece(
+            "majority",
+            (seats,),
+            2,
+            "rupees of the majority award if the game ended now / 8",
+            hidden=True,
+            per=AWARD_SCALE,
+        ),
+        Piece("margin", (seats,), 1, "provisional final rupees less the table's mean / 20", low=-1, hidden=True),
+    )
+
+
+def _flags(num_sites: int) -> tuple[Piece, ...]:
+    """The pieces that are 0 or 1."""
+    seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
+    return (
+        # the course of the game
+        Piece("num_players", (MAX_PLAYERS - MIN_PLAYERS + 1,), 1, "one-hot: 2, 3, 4, 5 players"),
+        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero once over"),
+        Piece("first_player", (seats,), 1, "one-hot: the first player of the set"),
         Piece("action_in_hand", (3,), 1, "1 if the mover has at least 1, 2, 3 actions left"),
         Piece("can_still_buy", (1,), 1, "1 if the mover has a purchase left this turn"),
         Piece("take_pending", (1,), 1, "1 if the mover must choose the bale of a `bale` token"),
-        # silk
-        Piece("market", (markets, colours), 2, "bales in the left, centre, right market / 5"),
-        Piece("bag", (colours,), 2, "bales in the bag / 5"),
-        Piece("price", (colours,), 2, "rupees a bale costs now / 5; 0 where its posts are closed"),
-        Piece("buy_actions", (colours,), 2, "actions a purchase costs now / 5; 0 where the posts are closed"),
+        # the board
+        Piece("demand", (cities, COLUMN_HEIGHT, colours), 1, "one-hot: the colour at the top, middle, bottom"),
         Piece(
             "post_colour", (NUM_POSTS, colours), 1, "one-hot: the colour of each post site's post; inner sites first"
         ),
         Piece("post_market", (NUM_POSTS, markets), 1, "one-hot: the price class of each open post; all zero if closed"),
         Piece("post_open", (NUM_POSTS,), 1, "1 if the post is open"),
-        # cities
-        Piece("demand", (cities, COLUMN_HEIGHT, colours), 1, "one-hot: the colour at the top, middle, bottom"),
-        Piece("sale_rupees", (cities, colours), 2, "rupees a bale sells for now / 5; 0 where not demanded"),
-        Piece("sale_clients", (cities, colours), 2, "Client tokens it brings / 8"),
-        Piece("city_pile", (cities,), 2, "City tokens left / 8"),
-        Piece("client_supply", (1,), 2, "Client tokens left in the bank / 8, 2 where there is no limit"),
-        # the board
-        Piece("palace", (num_sites, seats), 1, "one-hot: whose palace stands on each site"),
         Piece("palace_token", (NUM_PALACE_TOKENS, len(TOKEN_NAMES)), 1, "one-hot: the token on each palace site"),
+        Piece("palace", (num_sites, seats), 1, "one-hot: whose palace stands on each site"),
         Piece("position", (seats, num_sites), 1, "one-hot: the site of each elephant"),
-        Piece("distance", (num_sites,), 2, "fewest actions from the viewer's elephant to each site / 6"),
-        Piece("city_distance", (cities,), 2, "fewest actions from the viewer's elephant to each city / 6"),
-        Piece("sale_here", (colours,), 2, "rupees a bale sells for where the viewer's elephant stands / 5"),
-        # the players
-        Piece("basket", (seats, colours), 2, "bales on each elephant / 2"),
-        Piece("palaces_left", (seats,), 2, "palaces in hand / 8"),
-        Piece("rupees", (seats,), 2, "rupees in hand / 20", hidden=True),
-        Piece("clients", (seats,), 2, "Client tokens and those that count as such / 8", hidden=True),
-        Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
-        Piece("city_palace_tokens", (seats,), 1, "palace tokens that count as City tokens / 8", hidden=True),
-        Piece("empire", (seats,), 2, "palaces built and Clients / 8", hidden=True),
-        Piece("fame", (seats,), 2, "rupees of the fame award if the game ended now / 8", hidden=True),
-        # what compares a seat with all others: in `screened` mode hidden for the viewer too
-        Piece("empire_rank", (seats,), 1, "provisional empire rank: 1 first, 0 last, ties averaged", hidden=True),
-        Piece("majority", (seats,), 2, "rupees of the majority award if the game ended now / 8", hidden=True),
-        Piece("margin", (seats,), 1, "provisional final rupees less the table's mean / 20", low=-1, hidden=True),
     )
 
 
@@ -113,23 +155,31 @@ class FeatureLayout:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The pieces in order."""
-        return _pieces(self.num_sites)
+        """The pieces in order: what counts, then what is 0 or 1."""
+        return _numbers(self.num_sites) + _flags(self.num_sites)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The flat observation seen as one record of named float32 fields."""
-        dtype = np.dtype([(piece.name, np.float32, piece.shape) for piece in self.pieces])
-        return np.dtype((np.record, dtype))
+        """The flat observation seen as one record of named float32 fields, and the whole of it as `row`."""
+        return _record(np.float32, self.pieces)
+
+    @cached_property
+    def numbers_dtype(self) -> np.dtype[Any]:
+        """The pieces that count as a record of int16 fields, all of them as `row`, and the kernel's notes behind them."""
+        return _record(np.int16, _numbers(self.num_sites), NOTES)
+
+    @cached_property
+    def num_numbers(self) -> int:
+        """Features that count something: the first ones of an observation."""
+        return sum(math.prod(piece.shape) for piece in _numbers(self.num_sites))
 
     @cached_property
     def slices(self) -> dict[str, slice]:
         """Where each piece stands in the flat observation."""
-        fields: Any = self.dtype.fields
-        size = np.dtype(np.float32).itemsize
+        ends = np.cumsum([math.prod(piece.shape) for piece in self.pieces]).tolist()
+        starts = [0, *ends]
         return {
-            name: slice(offset // size, (offset + dtype.itemsize) // size)
-            for name, (dtype, offset, *_) in fields.items()
+            piece.name: slice(*place) for piece, place in zip(self.pieces, zip(starts, ends, strict=False), strict=True)
         }
 
     def __getitem__(self, name: str) -> slice:
@@ -179,175 +229,209 @@ class FeatureLayout:
         return "\n".join(rows)
 
 
-@kernel
-def _capped(value, scale, high):
-    return min(value / scale, high)
+def _record(entry: Any, pieces: tuple[Piece, ...], notes: Sequence[Any] = ()) -> np.dtype[Any]:
+    """A record of `pieces`; `row` is the same memory once more. Kernels are handed records since, unlike arrays, they are not
+    reference-counted: a count in memory that waits for all writes before it would cost more than the observation.
+    """
+    own = [(piece.name, np.dtype((entry, piece.shape))) for piece in pieces]
+    size = sum(dtype.itemsize for _, dtype in own)
+    fields = [*own, *((name, np.dtype((kind, shape))) for name, kind, shape in notes)]
+    ends = np.cumsum([dtype.itemsize for _, dtype in fields]).tolist()
+    described: Any = {
+        "names": [*(name for name, _ in fields), "row"],
+        "formats": [*(dtype for _, dtype in fields), (entry, (size // np.dtype(entry).itemsize,))],
+        "offsets": [0, *ends[:-1], 0],
+        "itemsize": ends[-1],
+    }
+    return np.dtype((np.record, np.dtype(described)))
+
+
+def make_scales(layout: FeatureLayout, rules: Rules) -> np.ndarray:
+    """What the numbers are multiplied by, `factor`, and where they are cut off, `most`: a read-only array of one record."""
+    size = layout.num_numbers
+    scales = np.zeros(1, np.dtype((np.record, [("factor", np.float32, (size,)), ("most", np.float32, (size,))])))
+    divisors = {
+        "game_left": rules.sets * rules.turns_per_set,
+        "set_left": rules.turns_per_set,
+        "actions_left": rules.actions_per_turn,
+        "empire_rank": 2 * (rules.num_players - 1),
+        "margin": RUPEES_SCALE * rules.num_players,
+    }
+    for piece in _numbers(layout.num_sites):
+        scales[0].factor[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
+        scales[0].most[layout[piece.name]] = piece.high
+    scales.setflags(write=False)
+    return scales
 
 
 @kernel
-def encode(state, tables, seat, screened, view):
-    """Overwrite `view`, a record of the layout's dtype, with what `seat` sees of `state`."""
-    _encode_course(state, tables, seat, view)
-    _encode_silk(state, tables, view)
-    _encode_cities(state, tables, view)
-    _encode_board(state, tables, seat, view)
-    _encode_players(state, tables, seat, screened, view)
+def encode(state, tables, seat, screened, numbers, flags):
+    """Write what `seat` sees of `state`.
+
+    Hardly anything here branches on what the state holds, since no processor could guess it: where there is no colour, owner
+    or market, place 0 of its one-hot is set to 0, which it is.
+
+    Args:
+        numbers: a record of the layout's `numbers_dtype`, zeros of seats that do not play or are hidden; else overwritten.
+        flags: a record of the layout's `dtype`, zeros; its numbers are left alone.
+    """
+    _encode_course(state, tables, seat, numbers, flags)
+    _encode_silk(state, tables, numbers, flags)
+    _encode_cities(state, tables, numbers, flags)
+    _encode_board(state, tables, seat, numbers, flags)
+    _encode_players(state, tables, seat, screened, numbers, flags)
+    if not screened:
+        _encode_standing(state, tables, seat, numbers)
 
 
 @kernel
-def _encode_course(state, tables, seat, view):
-    n = tables.num_players
+def _clockwise(player, seat, tables):
+    """Places clockwise from `seat` to `player`."""
+    places = player - seat
+    return places + tables.num_players if places < 0 else places
+
+
+@kernel
+def _flag(holds):
+    return ONE if holds else ZERO
+
+
+@kernel
+def _encode_course(state, tables, seat, numbers, flags):
     over = state.current_player == NOBODY
-    view.num_players[:] = 0
-    view.num_players[n - MIN_PLAYERS] = 1
-    view.mover[:] = 0
-    view.first_player[:] = 0
-    view.first_player[(state.first_player - seat) % n] = 1
-    if not over:
-        view.mover[(state.current_player - seat) % n] = 1
     set_left = 0 if over else tables.turns_per_set - state.turn
     sets_after = 0 if over else tables.sets - 1 - state.set
-    view.set_left[0] = set_left / tables.turns_per_set
-    view.game_left[0] = (sets_after * tables.turns_per_set + set_left) / (tables.sets * tables.turns_per_set)
-    view.actions_left[0] = state.actions_left / tables.actions_per_turn
-    for count in range(len(view.action_in_hand)):
-        view.action_in_hand[count] = state.actions_left > count
-    view.can_still_buy[0] = not over and state.buys < tables.buys_per_turn
-    view.take_pending[0] = state.take_pending
+    numbers.set_left[0] = set_left
+    numbers.game_left[0] = sets_after * tables.turns_per_set + set_left
+    numbers.actions_left[0] = state.actions_left
+    flags.num_players[tables.num_players - MIN_PLAYERS] = ONE
+    flags.first_player[_clockwise(state.first_player, seat, tables)] = ONE
+    if not over:
+        flags.mover[_clockwise(state.current_player, seat, tables)] = ONE
+    for count in range(3):
+        flags.action_in_hand[count] = _flag(state.actions_left > count)
+    flags.can_still_buy[0] = _flag(not over and state.buys < tables.buys_per_turn)
+    flags.take_pending[0] = _flag(state.take_pending != 0)
 
 
 @kernel
-def _encode_silk(state, tables, view):
-    view.market[:] = 0
-    view.price[:] = 0
-    view.buy_actions[:] = 0
+def _encode_silk(state, tables, numbers, flags):
+    numbers.market_of[0] = 0
     for colour in range(NUM_COLOURS):
-        view.bag[colour] = _capped(engine.bales_in_bag(state, tables, colour), BALES_SCALE, 2.0)
-        market = engine.market_of(state, colour)
-        if market != engine.NO_MARKET:
-            view.market[market, colour] = _capped(state.market[market, colour], BALES_SCALE, 2.0)
-            view.price[colour] = _capped(tables.market_rupees[market], PRICE_SCALE, 2.0)
-            view.buy_actions[colour] = _capped(tables.market_actions[market], PRICE_SCALE, 2.0)
-    view.post_colour[:] = 0
-    view.post_market[:] = 0
-    view.post_open[:] = 0
+        place = 0
+        for market in range(NUM_MARKETS):
+            bales = state.market[market, colour]
+            numbers.market[market, colour] = bales
+            place += (1 + market) * (bales > 0)
+        numbers.market_of[1 + colour] = place
+        numbers.bag[colour] = engine.bales_in_bag(state, tables, colour)
+        numbers.price[colour] = (place > 0) * tables.market_rupees[max(place - 1, 0)]
+        numbers.buy_actions[colour] = (place > 0) * tables.market_actions[max(place - 1, 0)]
     for place in range(NUM_POSTS):
         post = state.post[tables.post_sites[place]]
-        if post > 0:
-            view.post_colour[place, post - 1] = 1
-            market = engine.market_of(state, post - 1)
-            if market != engine.NO_MARKET:
-                view.post_open[place] = 1
-                view.post_market[place, market] = 1
+        market = numbers.market_of[post]
+        flags.post_colour[place, max(post - 1, 0)] = _flag(post > 0)
+        flags.post_market[place, max(market - 1, 0)] = _flag(market > 0)
+        flags.post_open[place] = _flag(market > 0)
 
 
 @kernel
-def _encode_cities(state, tables, view):
-    view.demand[:] = 0
-    view.sale_rupees[:] = 0
-    view.sale_clients[:] = 0
+def _encode_cities(state, tables, numbers, flags):
     for city in range(NUM_CITIES):
+        for colour in range(NUM_COLOURS):
+            numbers.sale_rupees[city, colour] = 0
+            numbers.sale_clients[city, colour] = 0
         for place in range(COLUMN_HEIGHT):
             colour = state.demand[city, place]
-            rupees = tables.sale_rupees[place] + tables.colour_rupees[colour]
-            clients = tables.sale_clients[place] + tables.colour_clients[colour]
-            view.demand[city, place, colour] = 1
-            view.sale_rupees[city, colour] = _capped(rupees, PRICE_SCALE, 2.0)
-            view.sale_clients[city, colour] = _capped(clients, TOKENS_SCALE, 2.0)
-        view.city_pile[city] = _capped(state.city_piles[city], TOKENS_SCALE, 2.0)
-    limited = tables.client_supply >= 0
-    view.client_supply[0] = _capped(state.client_supply, TOKENS_SCALE, 2.0) if limited else 2.0
+            flags.demand[city, place, colour] = ONE
+            numbers.sale_rupees[city, colour] = tables.sale_rupees[place, colour]
+            numbers.sale_clients[city, colour] = tables.sale_clients[place, colour]
+        numbers.city_pile[city] = state.city_piles[city]
+    numbers.client_supply[0] = min(state.client_supply, MOST) if tables.client_supply >= 0 else MOST
 
 
 @kernel
-def _encode_board(state, tables, seat, view):
-    n = tables.num_players
-    view.palace[:] = 0
-    view.palace_token[:] = 0
-    view.position[:] = 0
-    here = state.position[seat]
-    for site in range(tables.num_sites):
-        if state.palace[site] > 0:
-            view.palace[site, (state.palace[site] - 1 - seat) % n] = 1
-        view.distance[site] = _capped(tables.distance[here, site], DISTANCE_SCALE, 2.0)
+def _encode_board(state, tables, seat, numbers, flags):
+    numbers.order[0] = 0
+    for player in range(tables.num_players):
+        numbers.order[1 + player] = _clockwise(player, seat, tables)
+    for site in range(len(state.palace)):
+        owner = state.palace[site]
+        if owner > 0:  # seldom enough
+            flags.palace[site, numbers.order[owner]] = ONE
     for place in range(NUM_PALACE_TOKENS):
         token = state.palace_token[tables.palace_sites[place]]
-        if token > 0:
-            view.palace_token[place, token - 1] = 1
-    for relative in range(n):
-        view.position[relative, state.position[(seat + relative) % n]] = 1
+        flags.palace_token[place, max(token - 1, 0)] = _flag(token > 0)
+    here = state.position[seat]
+    for site in range(len(state.palace)):
+        numbers.distance[site] = tables.distance[here, site]
     for city in range(NUM_CITIES):
-        view.city_distance[city] = view.distance[tables.city_sites[city]]
+        numbers.city_distance[city] = tables.distance[here, tables.city_sites[city]]
     city = tables.city_of_site[here]
     for colour in range(NUM_COLOURS):
-        view.sale_here[colour] = view.sale_rupees[city, colour] if city >= 0 else 0.0
+        numbers.sale_here[colour] = (city >= 0) * numbers.sale_rupees[max(city, 0), colour]
 
 
 @kernel
-def _encode_players(state, tables, seat, screened, view):
-    n = tables.num_players
-    total = 0  # whole rupees: a sum of fractions would differ in its last bit from one viewer to the next
-    for player in range(n):
-        total += engine.final_rupees(state, tables, player)
-    mean = total / n
-    for relative in range(MAX_PLAYERS):
-        _clear_player(view, relative)
-        if relative >= n:
-            continue
-        player = (seat + relative) % n
+def _encode_players(state, tables, seat, screened, numbers, flags):
+    player = seat
+    for place in range(tables.num_players):
+        flags.position[place, state.position[player]] = ONE
         for colour in range(NUM_COLOURS):
-            view.basket[relative, colour] = _capped(state.basket[player, colour], 2.0, 2.0)
-        view.palaces_left[relative] = _capped(state.palaces_left[player], TOKENS_SCALE, 2.0)
-        if not screened or relative == 0:
-            _encode_holdings(state, tables, player, relative, view)
-        if not screened:
-            _encode_standing(state, tables, player, relative, mean, view)
+            numbers.basket[place, colour] = state.basket[player, colour]
+        numbers.palaces_left[place] = state.palaces_left[player]
+        if place == 0 or not screened:  # what a seat keeps behind its screen
+            for city in range(NUM_CITIES):
+                numbers.city_tokens[place, city] = state.city_tokens[player, city]
+            numbers.rupees[place] = min(state.rupees[player], MOST)
+            numbers.clients[place] = min(engine.client_total(state, player), MOST)
+            numbers.city_palace_tokens[place] = state.city_palace_tokens[player]
+            numbers.empire[place] = min(engine.empire_total(state, tables, player), MOST)
+            numbers.fame[place] = engine.fame_award(state, tables, player)
+        player = player + 1 if player + 1 < tables.num_players else 0
 
 
 @kernel
-def _clear_player(view, relative):
-    view.basket[relative, :] = 0
-    view.palaces_left[relative] = 0
-    view.rupees[relative] = 0
-    view.clients[relative] = 0
-    view.city_tokens[relative, :] = 0
-    view.city_palace_tokens[relative] = 0
-    view.empire[relative] = 0
-    view.fame[relative] = 0
-    view.empire_rank[relative] = 0
-    view.majority[relative] = 0
-    view.margin[relative] = 0
-
-
-@kernel
-def _encode_holdings(state, tables, player, relative, view):
-    """What a seat keeps behind its screen."""
-    view.rupees[relative] = _capped(state.rupees[player], RUPEES_SCALE, 2.0)
-    view.clients[relative] = _capped(engine.client_total(state, player), TOKENS_SCALE, 2.0)
-    for city in range(NUM_CITIES):
-        view.city_tokens[relative, city] = state.city_tokens[player, city]
-    view.city_palace_tokens[relative] = _capped(state.city_palace_tokens[player], TOKENS_SCALE, 1.0)
-    view.empire[relative] = _capped(engine.empire_total(state, tables, player), TOKENS_SCALE, 2.0)
-    view.fame[relative] = _capped(engine.fame_award(state, tables, player), AWARD_SCALE, 2.0)
-
-
-@kernel
-def _encode_standing(state, tables, player, relative, mean, view):
+def _encode_standing(state, tables, seat, numbers):
     """What compares a seat with the others, all holdings known."""
-    mine = engine.empire_total(state, tables, player)
-    behind = 0.0
-    for other in range(tables.num_players):
-        total = engine.empire_total(state, tables, other)
-        behind += 1.0 if total < mine else 0.5 if total == mine and other != player else 0.0
-    view.empire_rank[relative] = behind / (tables.num_players - 1)
-    view.majority[relative] = _capped(engine.majority_award(state, tables, player), AWARD_SCALE, 2.0)
-    margin = (engine.final_rupees(state, tables, player) - mean) / MARGIN_SCALE
-    view.margin[relative] = max(min(margin, 1.0), -1.0)
+    n = tables.num_players
+    total = 0
+    player = seat
+    for place in range(n):
+        ahead = 0
+        level = 0  # with the player himself
+        for other in range(n):
+            ahead += numbers.empire[other] > numbers.empire[place]
+            level += numbers.empire[other] == numbers.empire[place]
+        award = tables.majority_share[ahead, level - 1]
+        numbers.majority[place] = award
+        numbers.empire_rank[place] = 2 * (n - ahead) - level - 1  # 2 for each player behind, 1 for each that is level
+        numbers.final[place] = state.rupees[player] + award + numbers.fame[place]
+        total += numbers.final[place]
+        player = player + 1 if player + 1 < n else 0
+    for place in range(n):
+        numbers.margin[place] = max(min(n * numbers.final[place] - total, MOST), -MOST)
 
 
 @kernel
-def observe_all(states, tables, seats, screened, views):
-    """Overwrite `views` (batch,) records of the layout's dtype with what `seats` (batch,) see."""
-    tables = tables[0]
-    for lane in range(len(states)):
-        encode(states[lane], tables, seats[lane], screened, views[lane])
+def observe_as(state, tables, scales, seat, screened, numbers, features):
+    """Overwrite `features` with what `seat` sees of `state`.
+
+    Args:
+        scales: a record of what `make_scales` made.
+        numbers: a record of the layout's `numbers_dtype`, overwritten; zeroed before its first use, kept for one `screened`.
+        features: a record of the layout's `dtype`.
+    """
+    count = len(numbers.row)
+    for feature in range(count, len(features.row)):
+        features.row[feature] = ZERO
+    encode(state, tables, seat, screened, numbers, features)
+    for feature in range(count):
+        value = np.float32(numbers.row[feature]) * scales.factor[feature]
+        features.row[feature] = max(min(value, scales.most[feature]), LOWEST)
+
+
+@kernel
+def mover_of(state):
+    """The seat to act, seat 0 once the game is over."""
+    return max(np.int64(state.current_player), 0)

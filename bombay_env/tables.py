@@ -29,6 +29,33 @@ NOT_A_CITY: Final = -1
 HILLS: Final = (SiteKind.START_HILL, SiteKind.HILL)
 
 
+# The fields of `Rules` that kernels see as they are.
+PLAIN_FIELDS: Final = (
+    "num_players",
+    "sets",
+    "turns_per_set",
+    "rotate_first_player",
+    "actions_per_turn",
+    "bales",
+    "restock_draw",
+    "basket",
+    "buys_per_turn",
+    "market_rupees",
+    "market_actions",
+    "move_cost",
+    "hill_cost",
+    "sell_cost",
+    "build_cost",
+    "palaces",
+    "toll",
+    "consolidate_rupees",
+    "palace_tokens",
+    "palace_token_rupees",
+    "city_tokens",
+    "outer_posts",
+)
+
+
 def tables_dtype(num_sites: int) -> np.dtype[Any]:
     """The dtype of the tables of a board with `num_sites` sites."""
     return np.dtype(
@@ -47,12 +74,12 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
             ("buys_per_turn", np.int32),
             ("market_rupees", np.int32, (NUM_MARKETS,)),
             ("market_actions", np.int32, (NUM_MARKETS,)),
+            ("move_cost", np.int32),
+            ("hill_cost", np.int32),
             ("sell_cost", np.int32),
             ("build_cost", np.int32),
-            ("sale_rupees", np.int32, (COLUMN_HEIGHT,)),
-            ("sale_clients", np.int32, (COLUMN_HEIGHT,)),
-            ("colour_rupees", np.int32, (NUM_COLOURS,)),
-            ("colour_clients", np.int32, (NUM_COLOURS,)),
+            ("sale_rupees", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),  # of the place and of the colour together
+            ("sale_clients", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),
             ("palaces", np.int32),
             ("toll", np.int32),
             ("consolidate_rupees", np.int32),
@@ -60,7 +87,11 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
             ("palace_token_rupees", np.int32),
             ("city_tokens", np.int32),
             ("client_supply", np.int32),  # NO_LIMIT for None
-            ("majority", np.int32, (MAX_PLAYERS,)),  # zero beyond the last rank
+            (
+                "majority_share",
+                np.int32,
+                (MAX_PLAYERS, MAX_PLAYERS),
+            ),  # [players ahead, players level besides] (RULES 5)
             ("fame", np.int32, (MAX_CITY_TOKENS + 1,)),  # the last number repeated
             ("outer_posts", np.int32),
             ("demand_columns", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),  # colours
@@ -71,9 +102,8 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
             ("palace_sites", np.int32, (NUM_PALACE_TOKENS,)),
             ("city_of_site", np.int32, (num_sites,)),  # index into city_sites, or NOT_A_CITY
             ("enter_cost", np.int32, (num_sites,)),  # actions to move to the site
-            ("degree", np.int32, (num_sites,)),  # trails at the site
-            ("neighbours", np.int32, (num_sites, num_sites)),  # the first `degree` of each row, ascending
-            ("adjacent", np.int8, (num_sites, num_sites)),  # 1 where a trail joins them
+            ("near_plain", np.uint64, (num_sites,)),  # bits of the adjacent sites that cost `move_cost`
+            ("near_hills", np.uint64, (num_sites,)),  # bits of the adjacent sites that cost `hill_cost`
             ("distance", np.int32, (num_sites, num_sites)),  # fewest actions from row to column
         ]
     )
@@ -90,19 +120,15 @@ def make_tables(rules: Rules, board: Board) -> np.ndarray:
 
 def _fill_rules(tables: Any, rules: Rules) -> None:
     for name, value in rules.to_dict().items():
-        if name not in (
-            "move_cost",
-            "hill_cost",
-            "client_supply",
-            "majority",
-            "starting_rupees",
-            "fame",
-            "demand_columns",
-        ):
+        if name in PLAIN_FIELDS:
             tables[name] = value
+    tables.sale_rupees[:] = np.add.outer(rules.sale_rupees, rules.colour_rupees)
+    tables.sale_clients[:] = np.add.outer(rules.sale_clients, rules.colour_clients)
     tables.client_supply = NO_LIMIT if rules.client_supply is None else rules.client_supply
     tables.starting_rupees[: rules.num_players] = rules.starting_rupees
-    tables.majority[: rules.num_players] = rules.majority
+    for ahead in range(rules.num_players):
+        for level in range(rules.num_players - ahead):
+            tables.majority_share[ahead, level] = sum(rules.majority[ahead : ahead + level + 1]) // (level + 1)
     tables.fame[:] = rules.fame[-1]
     tables.fame[: len(rules.fame)] = rules.fame
     for city, column in enumerate(rules.demand_columns):
@@ -117,21 +143,22 @@ def _fill_board(tables: Any, rules: Rules, board: Board) -> None:
     tables.palace_sites[:] = board.sites_of(SiteKind.PALACE_SITE)
     tables.city_of_site[:] = NOT_A_CITY
     tables.city_of_site[tables.city_sites] = np.arange(NUM_CITIES)
-    tables.enter_cost[:] = [rules.hill_cost if site.kind in HILLS else rules.move_cost for site in board.sites]
+    hills = np.array([site.kind in HILLS for site in board.sites])
+    tables.enter_cost[:] = np.where(hills, rules.hill_cost, rules.move_cost)
+    adjacent = np.zeros((board.num_sites, board.num_sites), np.bool_)
     for a, b in board.trails:
         i, j = board.site_index(a), board.site_index(b)
-        tables.adjacent[i, j] = tables.adjacent[j, i] = 1
-    for site in range(board.num_sites):
-        neighbours = np.flatnonzero(tables.adjacent[site])
-        tables.degree[site] = len(neighbours)
-        tables.neighbours[site, : len(neighbours)] = neighbours
-    tables.distance[:] = distances(tables.adjacent, tables.enter_cost)
+        adjacent[i, j] = adjacent[j, i] = True
+    bits = np.uint64(1) << np.arange(board.num_sites, dtype=np.uint64)
+    tables.near_plain[:] = (bits * (adjacent & ~hills)).sum(axis=1, dtype=np.uint64)
+    tables.near_hills[:] = (bits * (adjacent & hills)).sum(axis=1, dtype=np.uint64)
+    tables.distance[:] = distances(adjacent, tables.enter_cost)
 
 
 def distances(adjacent: np.ndarray, enter_cost: np.ndarray) -> np.ndarray:
     """Fewest actions from each site to each, (S, S) int64, by Floyd and Warshall: the graph is small and connected."""
     far = int(enter_cost.sum()) + 1
-    distance = np.where(adjacent != 0, enter_cost.astype(np.int64)[None, :], far)
+    distance = np.where(adjacent, enter_cost.astype(np.int64)[None, :], far)
     np.fill_diagonal(distance, 0)
     for via in range(len(distance)):
         distance = np.minimum(distance, distance[:, via, None] + distance[None, via, :])

@@ -14,6 +14,7 @@ ROOT = PACKAGE.parent
 
 # Who may import whom: only upwards. A new module is entered where it belongs.
 ORDER = (
+    "kernel_cache",
     "compile",
     "random_board",
     "board",
@@ -23,9 +24,10 @@ ORDER = (
     "chance",
     "state",
     "engine",
-    "batch",
     "observe",
+    "batch",
     "game",
+    "lanes",
     "rewards",
     "record",
     "render",
@@ -35,8 +37,8 @@ ORDER = (
     "bombay_v0",
 )
 HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "pygame")
-# What `bombay_env` may import from elsewhere: the four libraries it is made with, and the standard library.
-LIBRARIES = {"numpy", "numba", "gymnasium", "pettingzoo"}
+# What `bombay_env` may import from elsewhere: the four libraries it is made with, and the standard library. llvmlite is Numba's.
+LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo"}
 
 
 def module_name(path):

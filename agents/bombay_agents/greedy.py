@@ -10,7 +10,7 @@ import numpy as np
 
 from bombay_agents.value import Weights, clock_of, survey, value
 from bombay_env import Game, engine
-from bombay_env.actions import CONSOLIDATE, NUM_OTHER_ACTIONS
+from bombay_env.actions import CONSOLIDATE
 from bombay_env.compile import kernel
 from bombay_env.rules import NUM_COLOURS
 
@@ -29,27 +29,27 @@ class GreedyAgent:
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
         trial = np.zeros(1, game.state_dtype)
-        choose_all(records, game.tables, self.weights, rng.random(len(records)), trial, actions)
+        choose_all(
+            records, game.legal_actions(records), game.tables, self.weights, rng.random(len(records)), trial, actions
+        )
         return actions
 
 
 @kernel
-def choose_all(states, tables, weights, uniforms, trial, actions):
+def choose_all(states, masks, tables, weights, uniforms, trial, actions):
     """Overwrite `actions` (batch,) int64 with the best of each state.
 
     Args:
-        states: (batch,) records, all running, unchanged.
+        states: (batch,) records, all running, unchanged; `masks` (batch, A) bool, their legal actions.
         uniforms: (batch,) float64 in [0, 1), which decide between equals.
         trial: (1,) records, overwritten: the copy that actions are tried on.
     """
     tables = tables[0]
-    mask = np.empty(tables.num_sites + NUM_OTHER_ACTIONS, np.bool_)
-    values = np.empty(len(mask), np.float64)
+    values = np.empty(masks.shape[1], np.float64)
     gain = np.empty((tables.num_sites, NUM_COLOURS), np.float64)
     for lane in range(len(states)):
-        engine.legal(states[lane], tables, mask)
-        action_values(states[lane], tables, weights, mask, trial, gain, values)
-        actions[lane] = draw_best(values, mask, uniforms[lane])
+        action_values(states[lane], tables, weights, masks[lane], trial, gain, values)
+        actions[lane] = draw_best(values, masks[lane], uniforms[lane])
 
 
 @kernel

@@ -119,8 +119,8 @@ def price_sales(state, tables, player, gain):
         first = state.city_tokens[player, city] == 0 and state.city_piles[city] > 0
         for place in range(COLUMN_HEIGHT):
             colour = state.demand[city, place]
-            worth = 1.0 * (tables.sale_rupees[place] + tables.colour_rupees[colour])
-            clients = tables.sale_clients[place] + tables.colour_clients[colour]
+            worth = 1.0 * tables.sale_rupees[place, colour]
+            clients = tables.sale_clients[place, colour]
             if state.client_supply != NO_LIMIT:
                 clients = min(clients, int(state.client_supply))
             if clients > 0:

@@ -1,0 +1,136 @@
+"""`Lanes`: games side by side, each lane dealing its next game in the very step that ends one.
+
+What every vector environment steps, and the fastest way to play. It owns its buffers and allocates nothing as it goes; the
+loop is `batch.py`'s, the checks are `Game`'s. Knows no rewards and no opponents: the adaptors do.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bombay_env import batch
+from bombay_env.game import MAX_SEED, Game, check_natural, check_out, check_seeds
+from bombay_env.state import new_records
+
+
+class Lanes:
+    """Running games of one `Game`.
+
+    Lane i deals with seed s + i first, then with the stream that this seed keys: the same games whatever the number of lanes,
+    the threads, or what other lanes do.
+
+    Args:
+        game: the rules and the board.
+        num_lanes: games side by side.
+        seed: s, from 0 to 2**64 − 1 (sums wrap round), or (num_lanes,) integers, one seed a lane.
+
+    Attributes:
+        states: (num_lanes,) records, all running; overwritten by `step` and `rollout`.
+        ended: (num_lanes,) bool: where the last step ended a game.
+        finals: (num_lanes,) records: there, the state at the end; elsewhere older ones.
+        seeds, episodes: (num_lanes,) uint64: the key of each lane's games, and how many it dealt before the present one.
+
+    Raises:
+        ValueError: an argument is none of those.
+    """
+
+    def __init__(self, game: Game, num_lanes: int, seed: int | Sequence[int] | np.ndarray = 0) -> None:
+        if not isinstance(num_lanes, (int, np.integer)) or num_lanes < 1:
+            raise ValueError(f"num_lanes is {num_lanes!r}; it must be a whole number of at least 1")
+        self.game = game
+        self.ended = np.zeros(num_lanes, np.bool_)
+        self.finals = new_records(num_lanes, game.state_dtype)
+        self.states = new_records(num_lanes, game.state_dtype)
+        self.reset(seed)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def reset(self, seed: int | Sequence[int] | np.ndarray | None = None) -> None:
+        """Deal a new game in every lane: from `seed` as for the constructor, or the next of each lane's stream if None."""
+        if seed is None:
+            batch.deal_next(np.asarray(self.states), self.game.tables, self.seeds, self.episodes)
+        else:
+            self._deal(lane_seeds(seed, len(self)))
+        self.ended[:] = False
+
+    def _deal(self, seeds: np.ndarray) -> None:
+        self.states[:] = self.game.new_states(seeds)
+        self.seeds = seeds
+        self.episodes = np.zeros(len(self), np.uint64)
+
+    def step(self, actions: Any) -> None:
+        """Play one action in each lane; (num_lanes,) integers. `states`, `ended` and `finals` are overwritten.
+
+        Raises:
+            IllegalActionError: with `.lanes`; nothing has changed.
+            ValueError: shape or type differ; nothing has changed.
+        """
+        chosen = self.game.check_actions(self.states, actions)
+        states, finals = np.asarray(self.states), np.asarray(self.finals)
+        batch.advance_all(states, self.game.tables, chosen, self.seeds, self.episodes, self.ended, finals)
+
+    def rollout(self, decisions: int, keys: Any, index: int = 0) -> None:
+        """Play that many random decisions in each lane inside one kernel, game after game; `ended` and `finals` stay.
+
+        Args:
+            decisions: of each lane.
+            keys: (num_lanes,) integers in 0…2**64−1, or s for s + lane: of each lane's stream of random numbers.
+            index: where in the streams to begin: decisions already taken under these keys.
+        """
+        count, first = check_natural(decisions, "decisions"), check_natural(index, "index")
+        streams = lane_seeds(keys, len(self))
+        states = np.asarray(self.states)
+        batch.endless_uniform(states, self.game.tables, count, streams, first, self.seeds, self.episodes)
+
+    def collect(
+        self, keys: Any, index: int, observations: np.ndarray, action_masks: np.ndarray, screened: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`rollout` that writes down what it plays, as many decisions as the arrays have room for.
+
+        Args:
+            keys, index: as for `rollout`.
+            observations: (decisions, num_lanes, F) float32, overwritten: what each mover saw.
+            action_masks: (decisions, num_lanes, A) bool, overwritten: what it might do.
+            screened: whether observations leave out what opponents hide.
+
+        Returns:
+            actions (decisions, num_lanes) int64, and (decisions, num_lanes) bool, where the action ended a game.
+        """
+        game, count = self.game, len(observations)
+        check_out(observations, (count, len(self), game.num_features), np.float32, "observations")
+        check_out(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
+        actions, ended = np.empty((count, len(self)), np.int64), np.empty((count, len(self)), np.bool_)
+        batch.collect_uniform(
+            np.asarray(self.states),
+            game.tables,
+            lane_seeds(keys, len(self)),
+            check_natural(index, "index"),
+            self.seeds,
+            self.episodes,
+            game.scales,
+            bool(screened),
+            game.scratch(bool(screened), len(self)),
+            game.as_feature_records(observations),
+            game.as_mask_records(action_masks),
+            actions,
+            ended,
+        )
+        return actions, ended
+
+
+def lane_seeds(seed: Any, count: int) -> np.ndarray:
+    """The seeds of `count` lanes, (count,) uint64: those given, or `seed` + i for lane i, wrapping round at 2**64.
+
+    Raises:
+        ValueError: a seed is no whole number from 0 to 2**64 − 1, or there are not as many as lanes.
+    """
+    if isinstance(seed, (int, np.integer)):
+        if not 0 <= seed <= MAX_SEED:
+            raise ValueError(f"seed is {seed}; it must be from 0 to {MAX_SEED}")
+        return np.array([(int(seed) + lane) & MAX_SEED for lane in range(count)], np.uint64)
+    seeds = check_seeds(seed)
+    if len(seeds) != count:
+        raise ValueError(f"{len(seeds)} seeds are given for {count} lanes")
+    return seeds

@@ -1,0 +1,519 @@
+"""Round the compiler: what is kept on disk and when it counts, who may write there, and the choice between two batch kernels.
+
+Kernels here are tiny, since each compilation takes a while; where processes matter, a stand-in for the package holds them, made
+of the real `compile.py` and `kernel_cache.py` and two small modules.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import compile as compiling
+from bombay_env import kernel_cache
+from bombay_env.compile import MIN_PARALLEL_LANES, kernel
+from bombay_env.kernel_cache import COMPILING, EACH_TIME, ONCE
+
+ROOT = Path(kernel_cache.__file__).parent.parent
+LINE = COMPILING + ONCE
+
+needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are POSIX's")
+
+HELPER = """
+from bombay_env.compile import kernel
+
+@kernel
+def amount():
+    return 1
+"""
+TINY = """
+import numba
+from bombay_env import helper
+from bombay_env.compile import batch_kernel, kernel
+
+@kernel
+def element(array, index):
+    return array[index]
+
+@kernel
+def total(array):
+    return helper.amount() + array[0]
+
+@batch_kernel
+def fill(lanes, scale):
+    for chunk in numba.prange(8):
+        for lane in range(chunk * len(lanes) // 8, (chunk + 1) * len(lanes) // 8):
+            lanes[lane] = scale * (lane + helper.amount())
+"""
+
+
+def in_a_fresh_process(code, cache, path=ROOT, **env):
+    """Run a program in a process of its own on the package in `path`, with compiled code kept in `cache`."""
+    settings = {"XDG_CACHE_HOME": str(cache), "NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"} | env
+    code = f"import sys; sys.path[:0] = [{str(path)!r}]\nimport numpy as np\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | settings,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def stand_in(tmp_path_factory):
+    """A folder with a package `bombay_env` of four small modules."""
+    folder = tmp_path_factory.mktemp("stand_in")
+    package = folder / "bombay_env"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("compile.py", "kernel_cache.py"):
+        shutil.copy(ROOT / "bombay_env" / name, package)
+    (package / "helper.py").write_text(HELPER)
+    (package / "tiny.py").write_text(TINY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory):
+    """For tests that may find compiled what others left."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder where this process keeps compiled code meanwhile."""
+    monkeypatch.setattr(kernel_cache.STORE, "folder", tmp_path)
+    return tmp_path
+
+
+def twice(number):
+    return 2 * number
+
+
+def thrice(number):
+    return 3 * number
+
+
+twice.__module__ = thrice.__module__ = "bombay_env.actions"  # any module whose sources the folder is named after
+
+
+def called(function, number=21):
+    """The result of a new kernel of `function`, and whether its code came from the folder."""
+    dispatcher = kernel(function)
+    result = dispatcher(number)
+    (hits,) = dispatcher.stats.cache_hits.values() or (0,)
+    return result, bool(hits)
+
+
+def kept(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+DAMAGES = {
+    "empty": lambda data: b"",
+    "truncated": lambda data: data[:-1],
+    "cut in the checksum": lambda data: data[:20],
+    "garbage": lambda data: bytes(range(256)) * 9,
+    "a pickle": lambda data: data[kernel_cache.CHECKSUM_SIZE :],
+    "first bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "last bit": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+}
+
+
+@needs_jit
+def test_code_is_kept_and_a_damaged_file_is_made_anew_unread(folder, monkeypatch):
+    assert called(twice) == (42, False)
+    (file,) = kept(folder)
+    whole = file.read_bytes()
+    for name, damage in DAMAGES.items():
+        assert called(twice) == (42, True), name
+        file.write_bytes(damage(whole))
+        with monkeypatch.context() as guard:
+            guard.setattr(kernel_cache.pickle, "loads", lambda data: pytest.fail("unpickled"))
+            assert called(twice) == (42, False), name
+        assert kept(folder) == [file], name
+    assert called(twice) == (42, True)
+
+
+@needs_jit
+def test_files_that_changed_places_are_not_taken_for_each_other(folder):
+    assert called(twice) == (42, False)
+    (first,) = kept(folder)
+    assert called(thrice) == (63, False)
+    (second,) = set(kept(folder)) - {first}
+    contents = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(contents)
+    assert called(twice) == (42, False)
+    assert called(thrice) == (63, False)
+    assert called(twice) == (42, True)
+
+
+@needs_jit
+def test_signatures_options_and_settings_are_kept_apart(folder, monkeypatch):
+    assert called(twice) == (42, False)
+    assert called(twice, 1.5) == (3.0, False)
+    assert compiling.compiled(twice, boundscheck=True)(21) == 42
+    monkeypatch.setattr(numba.config, "LOOP_VECTORIZE", 0)
+    assert called(twice) == (42, False)
+    monkeypatch.setattr(numba.config, "THREADING_LAYER", "workqueue")  # shapes no code
+    assert called(twice) == (42, True)
+    assert len(kept(folder)) == 4
+
+
+@needs_jit
+def test_recompiling_does_not_load(folder):
+    dispatcher = kernel(twice)
+    assert dispatcher(21) == 42
+    dispatcher.recompile()
+    assert dispatcher(21) == 42
+    assert not dispatcher.stats.cache_hits
+    assert len(kept(folder)) == 1
+
+
+@needs_jit
+@pytest.mark.parametrize("failing", ["mkstemp", "replace"])
+def test_a_full_disk_stops_nothing_and_leaves_nothing(folder, monkeypatch, failing):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kernel_cache.tempfile if failing == "mkstemp" else os, failing, full)
+    assert called(twice) == (42, False)
+    assert kept(folder) == []
+
+
+@needs_jit
+def test_nothing_is_kept_or_loaded_once_the_sources_are_edited(folder, monkeypatch):
+    with monkeypatch.context() as edited:
+        edited.setattr(kernel_cache.STORE, "stamps", kernel_cache.STORE.stamps[1:])
+        assert called(twice) == (42, False)
+        assert kept(folder) == []
+    assert called(twice) == (42, False)
+    monkeypatch.setattr(kernel_cache.STORE, "stamps", kernel_cache.STORE.stamps[1:])
+    assert called(twice) == (42, False)
+
+
+@needs_jit
+def test_only_functions_whose_sources_are_known_are_kept(folder):
+    def inner(number):
+        return number + factor
+
+    factor = 1
+    inner.__module__ = "bombay_env.actions"
+    assert kernel(inner)(1) == 2
+    assert kernel(lambda number: number)(1) == 1
+    assert kept(folder) == []
+
+
+@needs_jit
+@posix
+def test_somebody_elses_file_is_not_read(folder, monkeypatch):
+    assert called(twice) == (42, False)
+    (file,) = kept(folder)
+    assert file.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    assert called(twice) == (42, False)
+
+
+@needs_jit
+def test_division_by_zero_gives_what_numpy_gives():
+    assert kernel(lambda number: 1.0 / number)(0.0) == np.inf
+
+
+NAME = "0123456789abcdef01234567"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """The folder that `$XDG_CACHE_HOME` names, not made yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return tmp_path / "caches"
+
+
+def modes(folder):
+    return [path.stat().st_mode & 0o777 for path in (folder.parent, folder)]
+
+
+@posix
+def test_the_folder_is_the_users_alone(home, monkeypatch):
+    folder = kernel_cache.cache_folder(NAME)
+    assert folder == home / "bombay_env" / NAME
+    assert modes(folder) == [0o700, 0o700]
+    folder.chmod(0o777)
+    folder.parent.chmod(0o770)
+    assert kernel_cache.cache_folder(NAME) == folder
+    assert modes(folder) == [0o700, 0o700]
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert kernel_cache.cache_folder(NAME) is None
+
+
+@posix
+@pytest.mark.parametrize("linked", ["bombay_env", f"bombay_env/{NAME}"])
+def test_a_link_must_be_the_users_and_lead_to_a_folder_of_the_users(home, tmp_path, monkeypatch, linked):
+    target, link = tmp_path / "target", home / linked
+    target.mkdir()
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
+    assert kernel_cache.cache_folder(NAME) == home / "bombay_env" / NAME
+    real = Path.stat
+
+    def foreign(path, *, follow_symlinks=True):
+        info = list(real(path, follow_symlinks=follow_symlinks))
+        info[4] += path == link and follow_symlinks is foreign.target
+        return os.stat_result(info)
+
+    monkeypatch.setattr(Path, "stat", foreign)
+    for foreign.target in (True, False):
+        assert kernel_cache.cache_folder(NAME) is None
+
+
+def test_no_folder_where_none_can_be_made(home, monkeypatch):
+    home.write_text("a file in the way")
+    assert kernel_cache.cache_folder(NAME) is None
+    home.unlink()
+    home.mkdir()
+    (home / "bombay_env").write_text("a file in the way")
+    assert kernel_cache.cache_folder(NAME) is None
+
+
+def test_a_relative_or_missing_setting_means_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    for value in ("", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert kernel_cache.cache_folder(NAME) == tmp_path / ".cache" / "bombay_env" / NAME
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert kernel_cache.cache_folder(NAME) is None
+
+
+def test_pruning_spares_the_recent_the_last_few_and_what_is_not_ours(home):
+    def folder_used(number, days):
+        path = home / "bombay_env" / f"{number:024x}"
+        path.mkdir(parents=True)
+        (path / "some.kernel").touch()
+        os.utime(path, (time.time() - days * 86400,) * 2)
+        return path
+
+    lately = [folder_used(number, 0.5) for number in range(6)]
+    older = [folder_used(number, 2 + number) for number in range(6, 10)]
+    strange = home / "bombay_env" / "notes"
+    strange.mkdir()
+    os.utime(strange, (0, 0))
+    kernel_cache.cache_folder(lately[0].name)
+    assert all(path.exists() for path in older), "pruned though no folder is new"
+    new = kernel_cache.cache_folder(NAME)
+    assert set((home / "bombay_env").iterdir()) == {new, strange, *lately}
+
+    shutil.rmtree(home)
+    older = [folder_used(number, 2 + number) for number in range(10)]
+    kernel_cache.cache_folder(older[-1].name)  # a use, which makes it the youngest
+    new = kernel_cache.cache_folder(NAME)
+    assert set((home / "bombay_env").iterdir()) == {new, older[-1], *older[: kernel_cache.FOLDERS_KEPT - 2]}
+
+
+def test_the_digest_follows_names_contents_and_versions(tmp_path, monkeypatch):
+    path = tmp_path / "module.py"
+    path.write_text("a = 1\n")
+    digests = [kernel_cache.source_digest([("bombay_env/module.py", path)])]
+    digests.append(kernel_cache.source_digest([("bombay_env/renamed.py", path)]))
+    path.write_text("a = 2\n")
+    digests.append(kernel_cache.source_digest([("bombay_env/module.py", path)]))
+    monkeypatch.setattr(numba, "__version__", "another")
+    digests.append(kernel_cache.source_digest([("bombay_env/module.py", path)]))
+    assert len(set(digests)) == 4
+    assert kernel_cache.source_digest([("bombay_env/module.py", path)]) == digests[-1]
+
+
+def test_every_source_of_the_package_is_named():
+    names = {name for name, _ in kernel_cache.source_files()}
+    package = ROOT / "bombay_env"
+    assert names >= {f"bombay_env/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
+
+
+FILL = """
+from bombay_env import tiny
+lanes = np.zeros(6)
+tiny.fill(lanes, 2.0)
+print(lanes[:2], len(tiny.fill.parallel.overloads))
+"""
+
+
+@needs_jit
+def test_an_edit_elsewhere_is_noticed_and_compiling_is_announced_once(stand_in, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(stand_in, copy)
+    helper = copy / "bombay_env" / "helper.py"
+    first = in_a_fresh_process(FILL, tmp_path / "cache", copy)
+    assert (first.stdout, first.stderr) == ("[2. 4.] 0\n", LINE)
+    again = in_a_fresh_process(FILL, tmp_path / "cache", copy)
+    assert (again.stdout, again.stderr) == ("[2. 4.] 0\n", "")
+    helper.write_text(HELPER.replace("1", "5"))
+    edited = in_a_fresh_process(FILL, tmp_path / "cache", copy)
+    assert (edited.stdout, edited.stderr) == ("[10. 12.] 0\n", LINE)
+
+
+@needs_jit
+def test_without_a_folder_it_runs_and_says_so(stand_in, tmp_path):
+    (tmp_path / "file").touch()
+    done = in_a_fresh_process(FILL, tmp_path / "file", stand_in)
+    assert (done.stdout, done.stderr) == ("[2. 4.] 0\n", COMPILING + EACH_TIME)
+
+
+@needs_jit
+def test_other_peoples_kernels_are_not_announced(capfd, folder, monkeypatch):
+    monkeypatch.setattr(kernel_cache.STORE, "announced", False)
+    assert numba.njit(lambda number: number)(1) == 1
+    assert capfd.readouterr().err == ""
+    assert called(twice) == (42, False)
+    assert called(thrice) == (63, False)
+    assert capfd.readouterr().err == LINE
+
+
+@needs_jit
+def test_processes_may_compile_at_once(stand_in, tmp_path):
+    code = f"import sys; sys.path[:0] = [{str(stand_in)!r}]\nimport numpy as np\nfrom bombay_env import tiny\n"
+    code += "print(tiny.total(np.ones(2)), tiny.total(np.ones(2, np.int64)))"
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    assert [process.communicate(timeout=120)[0] for process in running] == ["2.0 2\n"] * 3
+    assert [path.name.split(".")[2] for path in kept(tmp_path)] == ["amount", "total", "total"]
+
+
+PARALLEL = f"""
+import numba, os, signal
+from bombay_env import tiny
+def loaded(dispatcher):
+    return sum(dispatcher.stats.cache_hits.values())
+few, many = np.zeros({MIN_PARALLEL_LANES - 1}), np.zeros({MIN_PARALLEL_LANES})
+tiny.fill(few, 1.0)
+assert not tiny.fill.parallel.overloads
+tiny.fill(many, 1.0)
+assert (many == np.arange(1.0, {MIN_PARALLEL_LANES + 1})).all() and (many[:-1] == few).all()
+print(len(tiny.fill.sequential.overloads), len(tiny.fill.parallel.overloads))
+print(loaded(tiny.fill.sequential), loaded(tiny.fill.parallel))
+"""
+ONE_THREAD = """
+numba.set_num_threads(1)
+tiny.fill(many.astype(np.float32), 1.0)
+print(len(tiny.fill.sequential.overloads), len(tiny.fill.parallel.overloads))
+"""
+FORK = """
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # a child that hangs must not outlive the test
+    tiny.fill(many.astype(np.float32), 1.0)
+    os._exit(10 * len(tiny.fill.sequential.overloads) + len(tiny.fill.parallel.overloads))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@needs_jit
+def test_each_of_the_two_is_kept_and_one_thread_takes_the_sequential(stand_in, shared_cache):
+    in_a_fresh_process(PARALLEL, shared_cache, stand_in)
+    done = in_a_fresh_process(PARALLEL + ONE_THREAD, shared_cache, stand_in)
+    assert done.stdout.splitlines() == ["1 1", "1 1", "2 1"]
+
+
+@needs_jit
+@needs_fork
+def test_a_forked_process_takes_the_sequential(stand_in, shared_cache):
+    done = in_a_fresh_process(PARALLEL + FORK, shared_cache, stand_in, NUMBA_THREADING_LAYER="omp")
+    assert done.stdout.splitlines()[-1] == "21"
+
+
+THREADS = f"""
+import numba, threading
+from bombay_env import tiny
+arrays = [np.zeros({4 * MIN_PARALLEL_LANES}) for _ in range(4)]
+begin = threading.Barrier(len(arrays))
+def work(array, scale):
+    begin.wait()
+    for _ in range(300):
+        tiny.fill(array, scale)
+threads = [threading.Thread(target=work, args=(array, float(scale))) for scale, array in enumerate(arrays)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert all((array == scale * np.arange(1.0, len(array) + 1)).all() for scale, array in enumerate(arrays))
+print(numba.threading_layer(), len(tiny.fill.sequential.overloads))
+"""
+
+
+@needs_jit
+@pytest.mark.parametrize("layer", ["omp", "workqueue"])
+def test_threads_may_call_a_parallel_kernel_at_once(stand_in, shared_cache, layer):
+    module = {"omp": "omppool", "workqueue": "workqueue"}[layer]
+    pytest.importorskip(f"numba.np.ufunc.{module}", reason="not built into this Numba")
+    done = in_a_fresh_process(THREADS, shared_cache, stand_in, NUMBA_THREADING_LAYER=layer)
+    assert done.stdout == f"{layer} 0\n"
+
+
+def test_with_the_compiler_off_a_batch_kernel_is_the_function(stand_in, tmp_path):
+    code = FILL.replace("len(tiny.fill.parallel.overloads)", "type(tiny.fill).__name__, type(tiny.total).__name__")
+    done = in_a_fresh_process(code, tmp_path, stand_in, NUMBA_DISABLE_JIT="1")
+    assert (done.stdout, done.stderr) == ("[2. 4.] function function\n", "")
+
+
+def test_importing_compiles_nothing(tmp_path):
+    code = f"""
+sys.path[1:1] = [{str(ROOT / "agents")!r}, {str(ROOT / "training")!r}]
+import gc, importlib
+for name in ("bombay_env", "bombay_env.bombay_v0", "bombay_env.record", "bombay_agents", "bombay_training"):
+    importlib.import_module(name)
+try:
+    import bombay_training.vec_env
+except ModuleNotFoundError as error:  # without the training extra
+    assert error.name.split(".")[0] in ("stable_baselines3", "sb3_contrib", "torch", "gymnasium"), error
+from numba.core.dispatcher import Dispatcher
+from bombay_env.kernel_cache import PACKAGES, KernelCache
+ours = [one for one in gc.get_objects() if isinstance(one, Dispatcher) and isinstance(one._cache, KernelCache)]
+print(len(ours), [one.__name__ for one in ours if one.overloads])
+"""
+    done = in_a_fresh_process(code, tmp_path)
+    count, compiled = done.stdout.strip().split(" ", 1)
+    assert int(count) > 30
+    assert compiled == "[]"
+    assert COMPILING not in done.stderr
+    assert kept(tmp_path) == []
+
+
+# Index 3 of a view of three reads the fourth element: wrong, and yet of a known value.
+CANARY = """
+from bombay_env import tiny
+try:
+    print(tiny.element(np.arange(4)[:3], 3))
+except IndexError:
+    print("IndexError")
+"""
+
+
+def under_boundscheck(code, cache, path=ROOT):
+    """Run a program whose kernels check every index; code compiled without checks is another entry and not found."""
+    return in_a_fresh_process(code, cache, path, NUMBA_BOUNDSCHECK="1")
+
+
+@needs_jit
+def test_bounds_are_checked_on_demand_whatever_was_kept_before(stand_in, tmp_path):
+    assert in_a_fresh_process(CANARY, tmp_path, stand_in).stdout == "3\n"
+    for line in (LINE, ""):  # compiled, and loaded
+        done = under_boundscheck(CANARY, tmp_path, stand_in)
+        assert (done.stdout.splitlines()[-1], done.stderr) == ("IndexError", line)
