@@ -22,6 +22,7 @@ from pettingzoo.utils import wrappers
 from bombay_env import chance
 from bombay_env.board import Board
 from bombay_env.game import MAX_SEED, Game, IllegalActionError
+from bombay_env.one_game import OneGame, whole_action
 from bombay_env.record import History, Record
 from bombay_env.render import svg, text
 from bombay_env.rewards import check_reward, seat_rewards
@@ -30,7 +31,6 @@ from bombay_env.rules import Rules
 OBSERVATION_MODES = ("perfect_recall", "screened")
 ILLEGAL_ACTIONS = ("raise", "terminate")
 DEFAULT_PLAYERS = 4
-INT64 = np.iinfo(np.int64)
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
@@ -117,7 +117,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             states = self.game.new_states([dealt_by], setup=setup)
             history = History(self.game, states, dealt_by if setup is None else None)
         self._episode_key, self._episode = key, episode + 1
-        self._states, self._history = states, history
+        self._play, self._history = OneGame(self.game, states), history
         self._fault: dict[str, Any] | None = None
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -126,7 +126,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
         self.infos = {agent: {"action_mask": self._no_actions()} for agent in self.agents}
-        self._select(int(states[0]["current_player"]))
+        self.agent_selection = self.possible_agents[self._play.mover]
+        self._select(self._play.mover)
 
     def _continued(self, given: Any, seed: int, seed_wins: bool) -> tuple[np.recarray[Any, Any], History]:
         record = given if isinstance(given, Record) else Record.from_dict(given)
@@ -135,12 +136,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         states = record.verify()
         if self.game.is_terminal(states)[0] or record.fault is not None:
             raise ValueError("the record is of a game that is over; there is nothing to continue")
-        history = History(self.game, states, None if seed_wins else record.seed)
-        history.setup, history.events = dict(record.setup), list(record.events)
-        history.set = int(states[0]["set"])
         if seed_wins or record.seed is None:
             states["seed"] = seed
-        return states, history
+        return states, History(self.game, states, None if seed_wins else record.seed, so_far=record)
 
     def step(self, action: int | None) -> None:
         """Play the selected agent's action, an integer; None once it has terminated.
@@ -153,35 +151,28 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         if self.terminations[agent]:
             self._was_dead_step(action)
             return
-        seat = self._seats[agent]
+        number = whole_action(action)
         try:
-            number = operator.index(action)  # type: ignore[arg-type]
-        except TypeError:
-            raise IllegalActionError(f"action is {action!r}; it must be a whole number") from None
-        number = min(max(number, INT64.min), INT64.max)  # illegal either way
-        try:
-            self.game.step(self._states, np.array([number], np.int64))
+            self._play.play(number)
         except IllegalActionError as error:
             if self.illegal_action == "raise":
                 raise
-            self._end_by_fault(seat, number, str(error))
+            self._end_by_fault(self._seats[agent], number, str(error))
             return
-        state = self._states[0]
-        self._history.add(seat, number, state)
-        mover = int(state["current_player"])
+        self._history.add(number)
+        mover = self._play.mover
         if mover >= 0:
             self._select(mover)
         else:
-            self._end(seat_rewards(self.game.results(self._states), self.reward)[0])
+            self._end(seat_rewards(self.game.results(self._play.states), self.reward)[0])
 
     def _select(self, seat: int) -> None:
         """Give the turn to `seat`: its mask is filled in, and the mask of who acted before is emptied."""
-        before = getattr(self, "agent_selection", None)
-        if before in self.infos:
-            self.infos[before] = {"action_mask": self._no_actions()}
-        self.agent_selection = self.possible_agents[seat]
-        mask = self.game.legal_actions(self._states)[0].view(np.int8)
-        self.infos[self.agent_selection] = {"action_mask": mask}
+        agent = self.possible_agents[seat]
+        if agent != self.agent_selection:
+            self.infos[self.agent_selection] = {"action_mask": self._no_actions()}
+            self.agent_selection = agent
+        self.infos[agent] = {"action_mask": self._play.action_mask()}
 
     def _end(self, rewards: Any) -> None:
         for agent, reward in zip(self.possible_agents, rewards, strict=True):
@@ -212,18 +203,18 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         """
         info = self.infos.get(agent)
         return {
-            "observation": self.game.observe(self._states, seats=self._seats[agent], screened=self._screened)[0],
+            "observation": self._play.observe(self._seats[agent], self._screened),
             "action_mask": self._no_actions() if info is None else info["action_mask"].copy(),
         }
 
     def state(self) -> np.ndarray:
         """Everything a player with perfect memory knows, as seat 0 sees it, float32 (F,): one view for central training."""
-        return self.game.observe(self._states, seats=0)[0]  # type: ignore[no-any-return]
+        return self._play.observe(0, screened=False)
 
     def render(self) -> str | None:
         """The position as text or as an SVG document, by render mode; None without one."""
         drawing = {"ansi": text, "svg": svg}.get(self.render_mode or "")
-        return None if drawing is None else drawing.draw(self.game, self._states)
+        return None if drawing is None else drawing.draw(self.game, self._play.states)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -231,21 +222,31 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
     @property
     def game_state(self) -> np.recarray[Any, Any]:
         """A copy of the game's (1,) state, its seed included."""
-        return self._states.copy()
+        return self._play.states.copy()
 
     def record(self) -> dict[str, Any]:
         """The game so far as RULES 8's object; agents go by their names here."""
-        return self._history.record(self._states, self.possible_agents, self._fault).to_dict()
+        return self._history.record(self._play.states, self.possible_agents, self._fault).to_dict()
 
     def clone(self) -> "raw_env":
         """An environment of its own that stands where this one does."""
         return copy.deepcopy(self)
 
 
+class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.ndarray], int | None]):
+    """PettingZoo's own, which asks for each attribute of the environment in turn; `last` needs five of them."""
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """What the environment itself answers, once it was reset."""
+        if not self._has_reset:
+            return super().last(observe)  # type: ignore[no-any-return]  # which says so
+        return self.env.last(observe)  # type: ignore[no-any-return]
+
+
 @functools.wraps(raw_env, assigned=(), updated=())  # for its signature
 def env(*args: Any, **kwargs: Any) -> Any:
     """`raw_env` behind PettingZoo's wrapper that refuses calls out of order. Takes the arguments of `raw_env`."""
-    return wrappers.OrderEnforcingWrapper(raw_env(*args, **kwargs))
+    return OrderEnforcingWrapper(raw_env(*args, **kwargs))
 
 
 def feature_space(game: Game) -> spaces.Box:

@@ -16,6 +16,7 @@ from bombay_env.compile import batch_kernel, kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
+ILLEGAL = -2  # no seat, and not NOBODY either
 CHUNK = 64  # lanes that a thread takes at a time; its scratch memory serves them all
 
 
@@ -120,6 +121,20 @@ def step_all(states, tables, actions):
         for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
             if states[lane].current_player != NOBODY:
                 play(states[lane], tables[0], actions[lane], drawn)
+
+
+@kernel
+def play_one(states, tables, action, masks):
+    """In a batch of one, play `action` if it is legal and overwrite its record in `masks`.
+
+    Returns the seat then to act, NOBODY once over; ILLEGAL if the action is illegal and nothing was done.
+    """
+    state = states[0]
+    if not engine.is_legal(state, tables[0], action):
+        return ILLEGAL
+    play(state, tables[0], action, np.empty(NUM_COLOURS, np.int64))
+    engine.legal(state, tables[0], masks[0])
+    return np.int64(state.current_player)
 
 
 @batch_kernel

@@ -35,36 +35,51 @@ class RecordError(ValueError):
 
 
 class History:
-    """The events of one game, from its deal on.
+    """The decisions of one game from a state on; the events that a record lists are found when it is asked for.
 
     Args:
         game: the rules and the board.
-        states: (1,) the state as dealt, first restock included.
+        states: (1,) the state as dealt, first restock included, or where a record left off.
         seed: what dealt the game and will deal its restocks; None when chance was given.
+        so_far: the record that led to the state; none if the game was just dealt.
     """
 
-    def __init__(self, game: Game, states: np.ndarray, seed: int | None) -> None:
-        dealt = state_to_dict(states[0], game.rules, game.board)
+    def __init__(self, game: Game, states: np.ndarray, seed: int | None, so_far: "Record | None" = None) -> None:
         self.game = game
         self.seed = seed
-        self.setup = {key: dealt[key] for key in SETUP_KEYS}
-        self.events = [restock_event(states[0])]
-        self.set = 0
+        self.start = states.copy()
+        self.so_far = so_far
+        self.actions: list[int] = []
 
-    def add(self, seat: int, action: int, after: Any) -> None:
-        """Note that `seat` took `action` and that the game then stood at the record `after`."""
-        self.events.append(f"{seat} {self.game.action_names[action]}")
-        if after["set"] != self.set:
-            self.set = int(after["set"])
-            if after["current_player"] != NOBODY:
-                self.events.append(restock_event(after))
+    def add(self, action: int) -> None:
+        """Note the action just taken."""
+        self.actions.append(action)
+
+    def setup(self) -> dict[str, Any]:
+        """What chance laid out before the first decision (RULES 8)."""
+        if self.so_far is not None:
+            return dict(self.so_far.setup)
+        dealt = state_to_dict(self.start[0], self.game.rules, self.game.board)
+        return {key: dealt[key] for key in SETUP_KEYS}
+
+    def events(self) -> tuple[str, ...]:
+        """All events so far, found by playing the decisions again from the start."""
+        events = [restock_event(self.start[0])] if self.so_far is None else list(self.so_far.events)
+        states = self.start.copy()
+        for action in self.actions:
+            mover, set_before = states[0]["current_player"], states[0]["set"]
+            self.game.step(states, [action])
+            events.append(f"{mover} {self.game.action_names[action]}")
+            if states[0]["set"] != set_before and states[0]["current_player"] != NOBODY:
+                events.append(restock_event(states[0]))
+        return tuple(events)
 
     def record(self, states: np.ndarray, agents: Iterable[str], fault: Mapping[str, Any] | None = None) -> "Record":
         """The game so far, with its result if it is over. `states` is (1,), where the game stands now."""
         over = bool(states[0]["current_player"] == NOBODY)
         result = result_to_dict(self.game.results(states)[0]) if over else None
         return Record(
-            self.game, self.seed, tuple(agents), self.setup, tuple(self.events), result, dict(fault) if fault else None
+            self.game, self.seed, tuple(agents), self.setup(), self.events(), result, dict(fault) if fault else None
         )
 
 

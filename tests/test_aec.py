@@ -17,6 +17,7 @@ from gymnasium import spaces
 from pettingzoo.test import api_test, seed_test
 
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
+from bombay_env.one_game import OneGame
 from bombay_env.record import Record, RecordError
 from bombay_env.state import state_to_dict
 from position import official, position, setup_of
@@ -703,8 +704,9 @@ def test_ansi_gives_the_position_as_text(n):
 def test_ansi_tells_of_a_pending_take():
     env = make(2, short=False, render_mode="ansi")
     env.reset(seed=1)
-    env._states = position(env.game, at="G4", basket=["blue"])
-    env.game.step(env._states, [env.game.action_index("build:blue")])
+    states = position(env.game, at="G4", basket=["blue"])
+    env.game.step(states, [env.game.action_index("build:blue")])
+    env._play = OneGame(env.game, states)
     assert "must take a bale" in env.render()
 
 

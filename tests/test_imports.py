@@ -28,6 +28,7 @@ ORDER = (
     "batch",
     "game",
     "lanes",
+    "one_game",
     "rewards",
     "record",
     "render",

@@ -45,9 +45,9 @@ def play_record(game, seed, rng, steps=None):
     while not game.is_terminal(states)[0] and steps != 0:
         legal = np.flatnonzero(game.legal_actions(states)[0]).tolist()
         liking = [liking_of(game, states[0], action) for action in legal]
-        seat, action = int(game.current_player(states)[0]), rng.choices(legal, liking)[0]
+        action = rng.choices(legal, liking)[0]
         game.step(states, [action])
-        history.add(seat, action, states[0])
+        history.add(action)
         steps = None if steps is None else steps - 1
     return history.record(states, [f"player_{seat}" for seat in range(game.num_players)])
 
@@ -155,9 +155,9 @@ def test_golden_games_are_dealt_by_their_seeds(n):
     history = History(game, states, record.seed)
     for event in record.events:
         if not event.startswith("restock:"):
-            seat, name = event.split(" ")
+            _, name = event.split(" ")
             game.step(states, [game.action_index(name)])
-            history.add(int(seat), game.action_index(name), states[0])
+            history.add(game.action_index(name))
     assert history.record(states, record.agents) == record
 
 

@@ -246,7 +246,7 @@ class _Scribe:
         """One step of all games still running, and where they stand after it."""
         for lane, number in enumerate(games.tolist()):
             history, state = self.histories[number], states[lane]
-            history.add(int(movers[lane]), int(actions[lane]), state)
+            history.add(int(actions[lane]))
             if state["current_player"] == NOBODY:
                 names = [self.match.agents[agent] for agent in self.match.seats[number]]
                 self.records[number] = history.record(states[lane : lane + 1], names)

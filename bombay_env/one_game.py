@@ -1,0 +1,83 @@
+"""`OneGame`: a single running game, with the least work between a decision and the next.
+
+For adaptors that play one game move by move, where checking arrays would cost more than playing. The kernels are `batch.py`'s,
+on a batch of one that stays the same memory throughout; so nothing of the rules is written twice. `aec.py` uses it.
+"""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from bombay_env import batch
+from bombay_env.game import Game, IllegalActionError
+from bombay_env.state import NOBODY
+
+INT64 = np.iinfo(np.int64)
+
+
+class OneGame:
+    """One game of `game`, from `states` on.
+
+    Attributes:
+        game: the rules and the board.
+        states: (1,) records, this object's own; overwritten by `play`.
+        mover: the seat to act, −1 once over.
+    """
+
+    def __init__(self, game: Game, states: np.ndarray) -> None:
+        self.game = game
+        self.states: np.recarray[Any, Any] = states.copy().view(np.recarray)
+        self.mover = int(states[0]["current_player"])
+        self._records = np.asarray(self.states)
+        self._masks = np.zeros(1, game.mask_dtype)
+        self._features = np.zeros(1, game.feature_layout.dtype)
+        self._flat_mask, self._flat_features = self._masks.view(np.int8), self._features.view(np.float32)
+        self._seats = [np.array([seat]) for seat in range(game.num_players)]
+        batch.legal_all(self._records, game.tables, self._masks)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OneGame":
+        return OneGame(self.game, self.states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OneGame, (self.game, self.states)
+
+    def play(self, action: int) -> None:
+        """Take an action for the mover.
+
+        Raises:
+            IllegalActionError: it is not legal; nothing has changed.
+        """
+        mover = batch.ILLEGAL
+        if 0 <= action < self.game.num_actions:
+            mover = batch.play_one(self._records, self.game.tables, action, self._masks)
+        if mover == batch.ILLEGAL:
+            self._refuse(action)
+        self.mover = mover
+
+    def _refuse(self, action: int) -> None:
+        if self.mover == NOBODY:
+            raise IllegalActionError(f"action {action} is illegal: the game is over")
+        self.game.check_actions(self.states, np.array([action]))
+
+    def action_mask(self) -> np.ndarray:
+        """What the mover may do, (A,) int8, a fresh array; all zero once over."""
+        return self._flat_mask.copy()
+
+    def observe(self, seat: int, screened: bool) -> np.ndarray:
+        """What `seat` sees, (F,) float32, a fresh array."""
+        game, numbers = self.game, self.game.scratch(screened, 1)
+        batch.observe_all(self._records, game.tables, game.scales, self._seats[seat], screened, numbers, self._features)
+        return self._flat_features.copy()
+
+
+def whole_action(action: Any) -> int:
+    """An action given by a caller as an int; one beyond int64, illegal either way, as the nearest in it.
+
+    Raises:
+        IllegalActionError: it is no whole number.
+    """
+    try:
+        return min(max(operator.index(action), INT64.min), INT64.max)
+    except TypeError:
+        raise IllegalActionError(f"action is {action!r}; it must be a whole number") from None
