@@ -7,12 +7,12 @@ import numba
 import numpy as np
 import pytest
 
-import bombay_agents.specs
 from bombay_agents import Agent, make
 from bombay_agents.greedy import GreedyAgent, draw_best
 from bombay_agents.random import RandomAgent
-from bombay_agents.specs import agent_names
 from bombay_agents.value import clock_of, survey
+from bombay_env import agent_specs
+from bombay_env.agent_specs import agent_names
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 from bombay_env.state import check_invariants
 from bombay_training.arena import final_with_interval, one_vs_rest, run_blocks, share_with_interval
@@ -234,8 +234,8 @@ def registry(monkeypatch):
     """Agents of this module in place of those installed."""
     places = {"inner": "test_agents:Inner", "outer": "test_agents:Outer", "none": "test_agents:no_agent"}
     places |= {"gone": "no_such_module:Agent", "lost": "test_agents:Nobody"}
-    entries = [EntryPoint(name, value, bombay_agents.specs.GROUP) for name, value in places.items()]
-    monkeypatch.setattr(bombay_agents.specs, "entry_points", lambda group: entries)
+    entries = [EntryPoint(name, value, agent_specs.GROUP) for name, value in places.items()]
+    monkeypatch.setattr(agent_specs, "entry_points", lambda group: entries)
 
 
 def test_installed_agents_are_made_by_name():

@@ -29,6 +29,8 @@ ORDER = (
     "game",
     "lanes",
     "one_game",
+    "agent",
+    "agent_specs",
     "rewards",
     "record",
     "render",

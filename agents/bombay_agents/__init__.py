@@ -1,6 +1,6 @@
-"""Players of Bombay: anything with `act` (see `protocol.py`), made by name with `make`."""
+"""Players of Bombay: anything with `act` (see `bombay_env.agent`), made by name with `make`."""
 
-from bombay_agents.protocol import Agent
-from bombay_agents.specs import make
+from bombay_env.agent import Agent
+from bombay_env.agent_specs import make
 
 __all__ = ["Agent", "make"]

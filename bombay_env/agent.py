@@ -1,13 +1,13 @@
 """What a player is: the one method that matches, training and notebooks call.
 
-Knows nothing of any player. `specs.py` makes players by name; `random.py` is the smallest one to read.
+Knows nothing of any player. `agent_specs.py` makes players by name; `bombay_agents/random.py` is the smallest one to read.
 """
 
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from bombay_env import Game
+from bombay_env.game import Game
 
 
 @runtime_checkable

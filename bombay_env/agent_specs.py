@@ -6,7 +6,8 @@
 
 A spec is split at its first colon and an option at its first `=`; commas inside brackets split nothing. Names are those of the
 entry-point group `bombay_env.agents`, so an installed package can add its own; what a name stands for is a factory, and its
-signature says which options there are and what type each has. This module knows no agent.
+signature says which options there are and what type each has. This module knows no agent, so that environments can take
+opponents by name while `bombay_env` imports no player.
 """
 
 import inspect
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from bombay_agents.protocol import Agent
+from bombay_env.agent import Agent
 
 GROUP = "bombay_env.agents"
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -65,7 +66,8 @@ def _entries() -> dict[str, EntryPoint]:
 def _factory(name: str) -> Callable[..., Any]:
     entries = _entries()
     if name not in entries:
-        raise ValueError(f"no agent is named {name!r}; there are {', '.join(sorted(entries))}")
+        there = ", ".join(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
+        raise ValueError(f"no agent is named {name!r}; there are {there}")
     try:
         return entries[name].load()  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
