@@ -19,18 +19,16 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from bombay_env import chance
+from bombay_env import interface
 from bombay_env.board import Board
-from bombay_env.game import MAX_SEED, Game, IllegalActionError
+from bombay_env.game import Game, IllegalActionError
+from bombay_env.interface import DEFAULT_PLAYERS, OBSERVATION_MODES, RENDER_MODES
 from bombay_env.one_game import OneGame, whole_action
-from bombay_env.record import History, Record
-from bombay_env.render import svg, text
+from bombay_env.record import History
 from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.rules import Rules
 
-OBSERVATION_MODES = ("perfect_recall", "screened")
 ILLEGAL_ACTIONS = ("raise", "terminate")
-DEFAULT_PLAYERS = 4
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
@@ -50,7 +48,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
     """
 
     metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["ansi", "svg"],
+        "render_modes": list(RENDER_MODES),
         "name": "bombay_v0",
         "is_parallelizable": False,
         "render_fps": 2,
@@ -67,11 +65,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        _one_of("observation_mode", observation_mode, OBSERVATION_MODES)
-        _one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        _one_of("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        interface.check_one_of("observation_mode", observation_mode, OBSERVATION_MODES)
+        interface.check_one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        interface.check_render_mode(render_mode)
         check_reward(reward)
-        self.game = Game(_rules(num_players, rules), board)
+        self.game = interface.make_game(num_players, rules, board)
         self.observation_mode = observation_mode
         self.reward = reward
         self.illegal_action = illegal_action
@@ -80,10 +78,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self.agents: list[str] = []
         self.observation_spaces = {agent: observation_space(self.game) for agent in self.possible_agents}
         self.action_spaces = {agent: spaces.Discrete(self.game.num_actions) for agent in self.possible_agents}
-        self.state_space = feature_space(self.game)
+        self.state_space = interface.feature_space(self.game)
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self._screened = observation_mode == "screened"
-        self._episode_key = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self._episode_key = interface.random_key()
         self._episode = 0
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -107,17 +105,20 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             ValueError: the seed or an option cannot be; the running game goes on.
         """
-        options = _checked_options(options)
-        key, episode = (self._episode_key, self._episode) if seed is None else (_checked_seed(seed), 0)
-        dealt_by = int(chance.random_word(np.uint64(key), chance.EPISODE, np.uint64(episode))) if seed is None else key
+        options = interface.checked_options(options)
+        key, episode = (self._episode_key, self._episode) if seed is None else (interface.checked_seed(seed), 0)
+        dealt_by = interface.episode_seed(key, episode) if seed is None else key
         if options.get("record") is not None:
-            states, history = self._continued(options["record"], dealt_by, seed is not None)
+            states, so_far = interface.continued(self.game, options["record"])
+            one_seed = so_far.seed if seed is None else None
+            if one_seed is None:
+                states["seed"] = dealt_by
         else:
-            setup = options.get("setup") or None
+            setup, so_far = options.get("setup") or None, None
             states = self.game.new_states([dealt_by], setup=setup)
-            history = History(self.game, states, dealt_by if setup is None else None)
+            one_seed = dealt_by if setup is None else None
         self._episode_key, self._episode = key, episode + 1
-        self._play, self._history = OneGame(self.game, states), history
+        self._play, self._history = OneGame(self.game, states), History(self.game, states, one_seed, so_far)
         self._fault: dict[str, Any] | None = None
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -128,17 +129,6 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self.infos = {agent: {"action_mask": self._no_actions()} for agent in self.agents}
         self.agent_selection = self.possible_agents[self._play.mover]
         self._select(self._play.mover)
-
-    def _continued(self, given: Any, seed: int, seed_wins: bool) -> tuple[np.recarray[Any, Any], History]:
-        record = given if isinstance(given, Record) else Record.from_dict(given)
-        if record.game != self.game:
-            raise ValueError(f"the record is of {record.game}, this environment plays {self.game}")
-        states = record.verify()
-        if self.game.is_terminal(states)[0] or record.fault is not None:
-            raise ValueError("the record is of a game that is over; there is nothing to continue")
-        if seed_wins or record.seed is None:
-            states["seed"] = seed
-        return states, History(self.game, states, None if seed_wins else record.seed, so_far=record)
 
     def step(self, action: int | None) -> None:
         """Play the selected agent's action, an integer; None once it has terminated.
@@ -213,8 +203,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
 
     def render(self) -> str | None:
         """The position as text or as an SVG document, by render mode; None without one."""
-        drawing = {"ansi": text, "svg": svg}.get(self.render_mode or "")
-        return None if drawing is None else drawing.draw(self.game, self._play.states)
+        return interface.draw(self.render_mode, self.game, self._play.states)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -249,44 +238,7 @@ def env(*args: Any, **kwargs: Any) -> Any:
     return OrderEnforcingWrapper(raw_env(*args, **kwargs))
 
 
-def feature_space(game: Game) -> spaces.Box:
-    """The Box of a flat observation, with finite bounds for each feature."""
-    return spaces.Box(game.feature_layout.low, game.feature_layout.high, dtype=np.float32)
-
-
 def observation_space(game: Game) -> spaces.Dict:
     """What an agent is given: features and mask."""
     mask = spaces.Box(0, 1, (game.num_actions,), np.int8)
-    return spaces.Dict({"observation": feature_space(game), "action_mask": mask})
-
-
-def _rules(num_players: int, rules: Rules | None) -> Rules:
-    if rules is None:
-        return Rules.official(num_players)
-    if isinstance(rules, Rules) and num_players not in (DEFAULT_PLAYERS, rules.num_players):
-        raise ValueError(f"num_players is {num_players}, but the rules are for {rules.num_players}")
-    return rules
-
-
-def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
-
-
-def _checked_options(options: Any) -> dict[str, Any]:
-    if options is not None and not isinstance(options, dict):
-        raise ValueError(f"options is {options!r}; it must be None or a dictionary")
-    checked = options or {}
-    if checked.get("record") is not None and checked.get("setup"):
-        raise ValueError("options has both setup and record; a game is either dealt or continued")
-    return checked
-
-
-def _checked_seed(seed: Any) -> int:
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise ValueError(f"seed is {seed!r}; it must be a whole number from 0 to {MAX_SEED}") from None
-    if not 0 <= number <= MAX_SEED:
-        raise ValueError(f"seed is {number}; it must be from 0 to {MAX_SEED}")
-    return number
+    return spaces.Dict({"observation": interface.feature_space(game), "action_mask": mask})

@@ -36,6 +36,7 @@ ORDER = (
     "render",
     "render.svg",
     "render.text",
+    "interface",
     "aec",
     "bombay_v0",
 )

@@ -1,0 +1,112 @@
+"""What the environments of both libraries share: their arguments, the seeds of their episodes, spaces and drawings.
+
+It refuses a wrong argument with one line that names it and what is allowed; it holds no rule and no game. `aec.py`, `single.py`
+and `vector.py` are made with it.
+"""
+
+import operator
+from typing import Any, Final
+
+import numpy as np
+from gymnasium import spaces
+
+from bombay_env import chance
+from bombay_env.board import Board
+from bombay_env.game import MAX_SEED, Game
+from bombay_env.record import Record
+from bombay_env.render import svg, text
+from bombay_env.rules import Rules
+
+OBSERVATION_MODES: Final = ("perfect_recall", "screened")
+RENDER_MODES: Final = ("ansi", "svg")
+DEFAULT_PLAYERS: Final = 4
+
+
+# --- arguments ---
+
+
+def make_game(num_players: int, rules: Rules | None, board: Board | None) -> Game:
+    """The game that an environment's arguments describe. Raises ValueError if they do not fit each other."""
+    if rules is None:
+        return Game(Rules.official(num_players), board)
+    if isinstance(rules, Rules) and num_players not in (DEFAULT_PLAYERS, rules.num_players):
+        raise ValueError(f"num_players is {num_players}, but the rules are for {rules.num_players}")
+    return Game(rules, board)
+
+
+def check_one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Raise ValueError unless the argument `name` has one of the allowed values."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+
+
+def check_render_mode(render_mode: Any) -> None:
+    """Raise ValueError unless `draw` knows the mode."""
+    check_one_of("render_mode", render_mode, (None, *RENDER_MODES))
+
+
+def checked_options(options: Any) -> dict[str, Any]:
+    """The options of a reset, an empty dictionary for None. Raises ValueError if they are none or contradict each other."""
+    if options is not None and not isinstance(options, dict):
+        raise ValueError(f"options is {options!r}; it must be None or a dictionary")
+    checked = options or {}
+    if checked.get("record") is not None and checked.get("setup"):
+        raise ValueError("options has both setup and record; a game is either dealt or continued")
+    return checked
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed as a plain integer. Raises ValueError if it is none, or out of range."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ValueError(f"seed is {seed!r}; it must be a whole number from 0 to {MAX_SEED}") from None
+    if not 0 <= number <= MAX_SEED:
+        raise ValueError(f"seed is {number}; it must be from 0 to {MAX_SEED}")
+    return number
+
+
+# --- episodes ---
+
+
+def random_key() -> int:
+    """A key for a stream of episodes, from the system's entropy: what an environment has until it is given a seed."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+
+def episode_seed(key: int, episode: int) -> int:
+    """The seed that deals an episode of the stream with this key; episode 0 is not the key itself."""
+    return int(chance.random_word(np.uint64(key), chance.EPISODE, np.uint64(episode)))
+
+
+def continued(game: Game, given: Any) -> tuple[np.recarray[Any, Any], Record]:
+    """The state (1,) where a record stands, its seed 0 if no one seed dealt the game, and the record.
+
+    Args:
+        game: what the environment plays.
+        given: a `Record` or its object.
+
+    Raises:
+        ValueError: it is no record, is of another game, or of a game that is over.
+    """
+    record = given if isinstance(given, Record) else Record.from_dict(given)
+    if record.game != game:
+        raise ValueError(f"the record is of {record.game}, this environment plays {game}")
+    states = record.verify()
+    if game.is_terminal(states)[0] or record.fault is not None:
+        raise ValueError("the record is of a game that is over; there is nothing to continue")
+    return states, record
+
+
+# --- seeing ---
+
+
+def feature_space(game: Game) -> spaces.Box:
+    """The Box of a flat observation, with finite bounds for each feature."""
+    return spaces.Box(game.feature_layout.low, game.feature_layout.high, dtype=np.float32)
+
+
+def draw(render_mode: str | None, game: Game, states: np.ndarray) -> str | None:
+    """The (1,) state as text or as an SVG document, by render mode; None without one."""
+    drawing = {"ansi": text, "svg": svg}.get(render_mode or "")
+    return None if drawing is None else drawing.draw(game, states)
