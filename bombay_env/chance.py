@@ -15,7 +15,10 @@ POSTS = np.uint64(2)
 PALACE_TOKENS = np.uint64(3)
 RESTOCK = np.uint64(4)
 EPISODE = np.uint64(5)  # seeds of the games that follow in an environment
-POLICY = np.uint64(6)  # decisions of a random policy, keyed apart from the luck of the game
+SEAT = np.uint64(6)  # the learner's seat in an environment with opponents inside
+SCRUB = np.uint64(7)  # seeds of the copies that those opponents see, by their moves
+OPPONENTS = np.uint64(8)  # seeds of the generator that they draw from
+POLICY = np.uint64(9)  # decisions of a random policy, keyed apart from the luck of the game
 
 # Literals would turn unsigned numbers into signed ones in compiled code, so all of them are typed here. Every number stays
 # below 2**32 before a product, so nothing overflows with the compiler off either.
@@ -48,6 +51,13 @@ def random_word(seed, stream, index):
     """A uniform uint64 for (seed, stream, index), each uint64 and stream below 2**32."""
     low, high, _, _ = philox(seed & _LOW, seed >> _HALF, index & _LOW, index >> _HALF, stream, np.uint64(0))
     return (high << _HALF) | low
+
+
+@kernel
+def random_words(seeds, stream, indices, out):
+    """Write `random_word(seeds[i], stream, indices[i])` into `out`; all (batch,) uint64."""
+    for lane in range(len(out)):
+        out[lane] = random_word(seeds[lane], stream, indices[lane])
 
 
 @kernel

@@ -39,6 +39,9 @@ ORDER = (
     "interface",
     "aec",
     "bombay_v0",
+    "learner",
+    "single",
+    "vector",
 )
 HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "pygame")
 # What `bombay_env` may import from elsewhere: the four libraries it is made with, and the standard library. llvmlite is Numba's.

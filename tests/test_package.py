@@ -27,6 +27,10 @@ for agent in env.agent_iter():
     observation, reward, terminated, truncated, info = env.last()
     env.step(None if terminated else rng.choice(np.flatnonzero(observation["action_mask"])))
 print(env.unwrapped.record()["result"]["winners"])
+import gymnasium
+learner = gymnasium.make("bombay/Bombay-v0", num_players=3, opponents="greedy").unwrapped
+learner.reset(seed=1)
+learner.step(learner.action_masks().argmax())
 """
 
 
