@@ -11,7 +11,6 @@
 
 import copy
 import functools
-import operator
 from typing import Any, ClassVar
 
 import numpy as np

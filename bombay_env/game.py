@@ -25,7 +25,7 @@ from bombay_env.rules import (
     TOKEN_NAMES,
     Rules,
 )
-from bombay_env.state import NOBODY, bag, new_records, result_dtype, state_dtype
+from bombay_env.state import NOBODY, bag, new_records, result_dtype, rows, state_dtype
 from bombay_env.tables import make_tables
 
 MAX_SEED: Final = 2**64 - 1
@@ -244,7 +244,7 @@ class Game:
             states[...] = records
 
     def _step_forced(self, records: np.ndarray, actions: np.ndarray, restocks: np.ndarray) -> None:
-        after, due = records.copy(), np.zeros(len(records), np.bool_)
+        after, due = rows(records).copy().view(records.dtype), np.zeros(len(records), np.bool_)
         batch.apply_all(after, self.tables, actions, due)
         for lane in np.flatnonzero(due):
             self._check_restock(restocks[lane].tolist(), bag(after[lane], self.rules), f"restocks[{lane}]")
@@ -382,7 +382,7 @@ class Game:
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
         copies = _out(out, (len(records),), self.state_dtype).view(np.recarray)
-        copies[...] = records
+        rows(copies)[...] = rows(records)
         copies["seed"] = keys
         return copies
 

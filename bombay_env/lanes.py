@@ -56,7 +56,7 @@ class Lanes:
         self.ended[:] = False
 
     def _deal(self, seeds: np.ndarray) -> None:
-        self.states[:] = self.game.new_states(seeds)
+        batch.deal_all(np.asarray(self.states), self.game.tables, seeds)
         self.seeds = seeds
         self.episodes = np.zeros(len(self), np.uint64)
 

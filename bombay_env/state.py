@@ -77,6 +77,11 @@ def new_records(count: int, dtype: np.dtype[Any]) -> np.recarray[Any, Any]:
     return np.zeros(count, dtype).view(np.recarray)
 
 
+def rows(states: np.ndarray) -> np.ndarray:
+    """The same memory as records without fields: NumPy copies those whole, fifty times as fast as field by field."""
+    return states.view(np.ndarray).view(np.dtype((np.void, states.dtype.itemsize)))
+
+
 def fields(state: Any) -> dict[str, Any]:
     """One record as plain numbers and nested lists, by field."""
     values = np.asarray(state)[()].item()

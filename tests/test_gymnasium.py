@@ -16,7 +16,7 @@ import bombay_env
 from bombay_agents.greedy import GreedyAgent
 from bombay_agents.random import RandomAgent
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
-from bombay_env.record import Record
+from bombay_env.record import History, Record
 from bombay_env.rewards import seat_rewards
 from bombay_env.single import BombaySingleEnv
 from bombay_env.vector import BombayVectorEnv
@@ -623,6 +623,7 @@ def test_while_a_take_is_pending_it_becomes_the_lowest_legal_action():
         env = single(2, seat=0, short=False)
         env.reset(seed=1)
         env._games.states[:] = position(env.game, at="G4", basket=["blue"])
+        env._games.history = History(env.game, env._games.states, None)
         env._games.advance()
         _, _, _, _, info = env.step(env.game.action_index("build:blue"))
         legal = [env.game.action_name(number) for number in np.flatnonzero(info["action_mask"])]

@@ -150,9 +150,11 @@ def test_seat_views_are_each_seats_own():
     assert views.shape == (4, MAX_SEATS, env.num_features)
     three, five = env.tables
     for seat in range(3):
-        np.testing.assert_array_equal(views[:2, seat], three.game.observe(three.states, seats=seat, screened=True))
+        np.testing.assert_array_equal(
+            views[:2, seat], three.game.observe(three.games.states, seats=seat, screened=True)
+        )
     for seat in range(5):
-        np.testing.assert_array_equal(views[2:, seat], five.game.observe(five.states, seats=seat, screened=True))
+        np.testing.assert_array_equal(views[2:, seat], five.game.observe(five.games.states, seats=seat, screened=True))
 
 
 def test_masks_reach_maskable_ppo():
@@ -201,7 +203,7 @@ def test_the_seed_decides_everything():
 
 def test_a_second_reset_deals_other_games():
     env = BombayVecEnv(short_games(2), num_envs=2, seed=2**64 - 1)
-    assert env.lane_seeds == [2**64 - 1, 0]
+    assert env.seed(2**64 - 1) == [2**64 - 1, 0]
     first, second = env.reset(), env.reset()
     assert (first != second).any(axis=1).all()
 

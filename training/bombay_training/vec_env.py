@@ -25,9 +25,10 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from bombay_env.chance import EPISODE, random_word
 from bombay_env.game import Game
+from bombay_env.lanes import Lanes, lane_seeds
 from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
+from bombay_env.state import rows
 from bombay_training.seat_buffer import MAX_SEATS
 
 ObservationMode = Literal["perfect_recall", "screened"]
@@ -38,8 +39,6 @@ BALE_WORTH: Final = 3.0  # about a middling sale
 CITY_TOKEN_WORTH: Final = 2.0  # four earn 8
 CITY_TOKENS_COUNTED: Final = 4  # more earn no more
 EMPIRE_WORTH: Final = 1.0  # a palace or a Client, by what the ranks' awards come to a head
-
-_SEEDS = 2**64
 
 
 class SeatVecEnv(VecEnv):
@@ -113,7 +112,7 @@ class Tally:
 
 
 class Tables:
-    """Neighbouring lanes that play one `Game`: their states and what each seat's prospects were last taken to be."""
+    """Neighbouring lanes that play one `Game`, and what each seat's prospects were last taken to be."""
 
     def __init__(self, game: Game, lanes: slice, reward: str, shaping_weight: float, screened: bool) -> None:
         self.game = game
@@ -123,15 +122,14 @@ class Tables:
         self.screened = screened
         self.size = lanes.stop - lanes.start
         self.num_seats = game.rules.num_players
-        self.states = game.new_states([0] * self.size)
+        self.games = Lanes(game, self.size)
         self.prospects = np.zeros((self.size, self.num_seats), np.float32)
 
-    def deal(self, tables: np.ndarray, seeds: Sequence[int]) -> None:
-        """Start a new game at each of `tables` (indices within the group)."""
-        states = self.game.new_states(seeds)
-        self.states[tables] = states
+    def deal(self, seeds: np.ndarray | None) -> None:
+        """Start a new game at each table, by `seeds` (size,) or as the next of its stream."""
+        self.games.reset(seeds)
         if self.shaping_weight:
-            self.prospects[tables] = self.prospects_of(states)
+            self.prospects = self.prospects_of(self.games.states)
 
     def prospects_of(self, states: np.ndarray) -> np.ndarray:
         """(k, num_seats) float32: a guess at the final margin each seat is heading for; of ended games, that margin."""
@@ -147,31 +145,36 @@ class Tables:
         return ((wealth - wealth.mean(axis=1, keepdims=True)) / MARGIN_SCALE).astype(np.float32)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Play one decision at every table; ended games stay as they are until `deal`.
+        """Play one decision at every table; where it ends a game the next one is dealt.
 
         Returns:
             movers (size,) seats, rewards (size, num_seats) float32 of that step, ended (size,) bool.
         """
-        movers = self.game.current_player(self.states)
-        self.game.step(self.states, actions)
-        ended = self.game.is_terminal(self.states)
+        games = self.games
+        movers = self.game.current_player(games.states)
+        games.step(actions)
+        ended = np.flatnonzero(games.ended)
         rewards = np.zeros((self.size, self.num_seats), np.float32)
-        if ended.any():
-            rewards[ended] = seat_rewards(self.game.results(self.states[ended]), self.reward)
+        finals = rows(games.finals)[ended].view(games.finals.dtype)
+        if ended.size:
+            rewards[ended] = seat_rewards(self.game.results(finals), self.reward)
         if self.shaping_weight:
-            prospects = self.prospects_of(self.states)
-            rewards += self.shaping_weight * (prospects - self.prospects)
+            prospects = self.prospects_of(games.states)
+            heading_for = prospects.copy()
+            if ended.size:
+                heading_for[ended] = self.prospects_of(finals)
+            rewards += self.shaping_weight * (heading_for - self.prospects)
             self.prospects = prospects
-        return movers, rewards, ended
+        return movers, rewards, games.ended
 
     def observe(self, out: np.ndarray) -> None:
         """Write every mover's view into `out`, (size, F) float32."""
-        self.game.observe(self.states, screened=self.screened, out=out)
+        self.game.observe(self.games.states, screened=self.screened, out=out)
 
     def views(self) -> np.ndarray:
         """(size, num_seats, F) float32: the states as each seat sees them."""
         seats = [np.full(self.size, seat) for seat in range(self.num_seats)]
-        return np.stack([self.game.observe(self.states, seats=s, screened=self.screened) for s in seats], axis=1)
+        return np.stack([self.game.observe(self.games.states, seats=s, screened=self.screened) for s in seats], axis=1)
 
 
 class BombayVecEnv(SeatVecEnv):
@@ -227,9 +230,8 @@ class BombayVecEnv(SeatVecEnv):
         """Make the next reset deal from seed + i in lane i; a random seed if None."""
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        self.lane_seeds = [(seed + lane) % _SEEDS for lane in range(self.num_envs)]
-        self.deals = np.zeros(self.num_envs, np.int64)  # games dealt in each lane since then
-        return self.lane_seeds
+        self._seeds: np.ndarray | None = lane_seeds(seed, self.num_envs)  # for the next reset
+        return self._seeds.tolist()  # type: ignore[no-any-return]
 
     def reset(self) -> np.ndarray:
         """Deal a new game in every lane; (E, F) float32 movers' views."""
@@ -240,7 +242,8 @@ class BombayVecEnv(SeatVecEnv):
         self.game_lengths = np.zeros(self.num_envs, np.int64)
         self.start_time = time.monotonic()
         for group in self.tables:
-            self._deal(group, np.arange(group.size))
+            group.deal(None if self._seeds is None else self._seeds[group.lanes])
+        self._seeds = None
         return self._observe()
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
@@ -263,7 +266,6 @@ class BombayVecEnv(SeatVecEnv):
             ended = np.flatnonzero(dones[group.lanes])
             if ended.size:
                 self._finish(group, ended, infos)
-                self._deal(group, ended)
         self.last_seats, self.last_seat_rewards, self.last_dones = movers, rewards, dones
         return self._observe(), rewards[np.arange(self.num_envs), movers], dones.copy(), infos
 
@@ -271,7 +273,7 @@ class BombayVecEnv(SeatVecEnv):
         """(E, A) bool: what each game's player to move may do; a fresh array."""
         masks = np.empty((self.num_envs, self.num_actions), bool)
         for group in self.tables:
-            masks[group.lanes] = group.game.legal_actions(group.states)
+            group.game.legal_actions(group.games.states, out=masks[group.lanes])
         return masks
 
     def seat_views(self) -> np.ndarray:
@@ -284,12 +286,10 @@ class BombayVecEnv(SeatVecEnv):
     def warm_up(self) -> None:
         """Have everything that a rollout calls compiled, on games that are thrown away: later steps are all alike."""
         for group in self.tables:
-            states = group.game.new_states([0])
-            actions = group.game.legal_actions(states).argmax(axis=1)
-            group.game.observe(states)
-            group.game.step(states, actions)
-            group.game.provisional_results(states)
-        random_word(np.uint64(0), EPISODE, np.uint64(0))
+            games = Lanes(group.game, group.size)
+            games.step(group.game.legal_actions(games.states).argmax(axis=1))
+            group.game.observe(games.states)
+            group.game.provisional_results(games.states)
 
     def take_tally(self) -> Tally:
         """What the games that ended since the last call came to."""
@@ -302,19 +302,10 @@ class BombayVecEnv(SeatVecEnv):
             group.observe(observations[group.lanes])
         return observations
 
-    def _deal(self, group: Tables, tables: np.ndarray) -> None:
-        """Deal each of the group's `tables` its next game: the lane's own seed first, then the stream keyed by it."""
-        seeds = []
-        for lane in tables + group.lanes.start:
-            seed, dealt = np.uint64(self.lane_seeds[lane]), np.uint64(self.deals[lane])
-            seeds.append(int(random_word(seed, EPISODE, dealt) if dealt else seed))
-            self.deals[lane] += 1
-        group.deal(tables, seeds)
-
     def _finish(self, group: Tables, tables: np.ndarray, infos: list[dict[str, Any]]) -> None:
         """Book the games that ended at `tables` and describe them in `infos`."""
         lanes = tables + group.lanes.start
-        states = group.states[tables]
+        states = rows(group.games.finals)[tables].view(group.games.finals.dtype)
         results = group.game.results(states)
         self.tally.games += len(lanes)
         self.tally.decisions += int(self.game_lengths[lanes].sum())
