@@ -142,6 +142,19 @@ def test_repeats_are_alike_and_about_as_long_as_asked_for():
     assert 100 < asked[-1] <= 500
 
 
+def test_the_faster_form_of_a_peer_plays():
+    def form(seconds):
+        def play(decisions):
+            time.sleep(seconds)
+            return lambda: decisions
+
+        return play
+
+    slow, fast = form(0.03), form(0.001)
+    assert peers._faster((slow, fast), 100) is fast
+    assert peers._faster((fast, slow), 100) is fast
+
+
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(peers, "_version", lambda package: None if package in ("pgx", "jax") else "1.0")
     reasons = {peer.key: reason for peer, reason in peers.available()}
