@@ -22,8 +22,17 @@ NUM_OTHER_ACTIONS: Final = END_TURN + 1
 
 
 def mask_dtype(num_sites: int) -> np.dtype[Any]:
-    """One game's row of flags as kernels see it, moves first; the same bytes as `num_sites` + 15 of bool."""
-    return np.dtype((np.record, [("moves", np.int8, (num_sites,)), ("others", np.int8, (NUM_OTHER_ACTIONS,))]))
+    """One game's row of flags as kernels see it, the same bytes as `num_sites` + 15 of bool: `eights` are 8 flags at once, as
+    many as there are whole, `rest` are those that remain.
+    """
+    eights, rest = divmod(num_sites + NUM_OTHER_ACTIONS, 8)
+    return np.dtype((np.record, [("eights", np.int64, (eights,)), ("rest", np.int8, (rest,))]))
+
+
+def eight_flags() -> np.ndarray:
+    """For each byte its bits as flags, the lowest first: (256,) int64, each the bytes of 8 bool."""
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    return bits.view(np.int64).ravel()
 
 
 def action_ranges(num_sites: int) -> dict[str, range]:

@@ -17,19 +17,22 @@ from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
 ILLEGAL = -2  # no seat, and not NOBODY either
-CHUNK = 64  # lanes that a thread takes at a time; its scratch memory serves them all
+CHUNK = 64  # lanes that a thread takes at a time, or more in large batches
+MAX_CHUNKS = 64
+PAIR = 2  # records of scratch memory: one lane is encoded while the one before is scaled, and the two overlap
 
 
 @kernel
 def num_chunks(states):
     """Pieces of work in an array of lanes."""
-    return (len(states) + CHUNK - 1) // CHUNK
+    return min((len(states) + CHUNK - 1) // CHUNK, MAX_CHUNKS)
 
 
 @kernel
-def chunk_end(states, chunk):
-    """The first lane after a chunk."""
-    return min((chunk + 1) * CHUNK, len(states))
+def chunk_lanes(states, chunk):
+    """The lanes of a chunk, as a range."""
+    chunks = num_chunks(states)
+    return range(len(states) * chunk // chunks, len(states) * (chunk + 1) // chunks)
 
 
 @kernel
@@ -58,7 +61,7 @@ def deal_all(states, tables, seeds):
     """Set every lane up from its seed, first restock included."""
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             start(states[lane], tables[0], seeds[lane], drawn)
 
 
@@ -66,7 +69,7 @@ def deal_all(states, tables, seeds):
 def force_restocks(states, restocks):
     """Stock the markets of every lane with the bales given, (batch, 4) int64."""
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             engine.stock_markets(states[lane], restocks[lane])
 
 
@@ -74,7 +77,7 @@ def force_restocks(states, restocks):
 def legal_all(states, tables, masks):
     """Overwrite `masks` (batch,), records of `mask_dtype`."""
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             engine.legal(states[lane], tables[0], masks[lane])
 
 
@@ -82,22 +85,29 @@ def legal_all(states, tables, masks):
 def legal_words(states, tables, words):
     """Overwrite `words` (batch,) uint64: action a is bit a."""
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             words[lane] = engine.legal_word(states[lane], tables[0])
 
 
 @batch_kernel
-def observe_all(states, tables, scales, seats, screened, numbers, features):
-    """Overwrite `features` (batch,), records, with what `seats` (batch,) see; without seats, (0,), with what each mover sees."""
+def observe_all(states, tables, lookups, seats, screened, raw, features):
+    """Overwrite `features` (batch,), records, with what `seats` (batch,) see; without seats, (0,), with what each mover sees.
+
+    `raw` is what `make_scratch` made, kept for one `screened`.
+    """
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
-            seat = seats[lane] if len(seats) else observe.mover_of(states[lane])
-            observe.observe_as(states[lane], tables[0], scales[0], seat, screened, numbers[chunk], features[lane])
+        lanes = chunk_lanes(states, chunk)
+        for lane in range(lanes.start, lanes.stop + 1):
+            if lane < lanes.stop:
+                seat = seats[lane] if len(seats) else observe.mover_of(states[lane])
+                observe.encode(states[lane], tables[0], lookups[0], seat, screened, raw[PAIR * chunk + lane % PAIR])
+            if lane > lanes.start:
+                observe.scale(raw[PAIR * chunk + (lane - 1) % PAIR], lookups[0], features[lane - 1])
 
 
-def make_scratch(layout: observe.FeatureLayout, batch: int) -> np.ndarray:
-    """`numbers` for `observe_all` over up to `batch` lanes: zeroed records, one a chunk."""
-    return np.zeros(-(-batch // CHUNK), layout.numbers_dtype)
+def make_scratch(layout: observe.FeatureLayout) -> np.ndarray:
+    """`raw` for a batch of any size: zeroed records, two for each chunk."""
+    return np.zeros(MAX_CHUNKS * PAIR, layout.raw_dtype)
 
 
 @batch_kernel
@@ -105,7 +115,7 @@ def find_illegal(states, tables, actions, illegal):
     """Mark in `illegal` (batch,) bool the lanes still running whose action is illegal. Returns their number."""
     count = 0
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             state = states[lane]
             wrong = state.current_player != NOBODY and not engine.is_legal(state, tables[0], actions[lane])
             illegal[lane] = wrong
@@ -118,7 +128,7 @@ def step_all(states, tables, actions):
     """Play a legal action in every lane not yet over, and draw the restocks that fall due."""
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             if states[lane].current_player != NOBODY:
                 play(states[lane], tables[0], actions[lane], drawn)
 
@@ -141,7 +151,7 @@ def play_one(states, tables, action, masks):
 def apply_all(states, tables, actions, due):
     """Play a legal action in every lane not yet over, without any restock; `due` (batch,) bool marks where one follows."""
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             state = states[lane]
             due[lane] = state.current_player != NOBODY and engine.apply(state, tables[0], actions[lane])
 
@@ -150,7 +160,7 @@ def apply_all(states, tables, actions, due):
 def settle_all(states, tables, provisional, results):
     """Overwrite `results` of finished lanes, and of running ones as if they ended now if `provisional`."""
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             if provisional or states[lane].current_player == NOBODY:
                 engine.settle(states[lane], tables[0], results[lane])
 
@@ -170,7 +180,7 @@ def deal_next(states, tables, seeds, episodes):
     """Deal every lane the game that follows in its stream, and count it in `episodes`."""
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             start_next(states[lane], tables[0], seeds[lane], episodes, lane, drawn)
 
 
@@ -187,7 +197,7 @@ def advance_all(states, tables, actions, seeds, episodes, ended, finals):
     """
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             state = states[lane]
             play(state, tables[0], actions[lane], drawn)
             ended[lane] = state.current_player == NOBODY
@@ -240,7 +250,7 @@ def choose_uniform(state, tables, key, index):
 def sample_all(states, tables, keys, index, actions):
     """Overwrite `actions` (batch,) int64 with a random legal action drawn by (key of the lane, index); -1 once over."""
     for chunk in prange(num_chunks(states)):
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             running = states[lane].current_player != NOBODY
             actions[lane] = choose_uniform(states[lane], tables[0], keys[lane], index) if running else -1
 
@@ -260,7 +270,7 @@ def rollout_uniform(states, tables, most, keys, index, taken):
     """Play every lane on at random for up to `most` decisions; `taken` (batch,) int64 is overwritten with their number."""
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             taken[lane] = play_uniform(states[lane], tables[0], most, keys[lane], index, drawn)
 
 
@@ -294,7 +304,7 @@ def endless_uniform(states, tables, count, keys, index, seeds, episodes):
     """Play `count` random decisions in every lane, which deals its next game whenever one ends."""
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
+        for lane in chunk_lanes(states, chunk):
             state = states[lane]
             taken = 0
             while taken < count:
@@ -305,7 +315,7 @@ def endless_uniform(states, tables, count, keys, index, seeds, episodes):
 
 @batch_kernel
 def collect_uniform(
-    states, tables, keys, index, seeds, episodes, scales, screened, numbers, features, masks, actions, ended
+    states, tables, keys, index, seeds, episodes, lookups, screened, raw, features, masks, actions, ended
 ):
     """`endless_uniform`, writing down each decision: what the mover saw and might do, what was chosen, where a game ended.
 
@@ -314,16 +324,21 @@ def collect_uniform(
     batch = len(states)
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(chunk * CHUNK, chunk_end(states, chunk)):
-            state = states[lane]
-            for taken in range(len(actions)):
+        lanes = chunk_lanes(states, chunk)
+        for taken in range(len(actions)):
+            for lane in range(lanes.start, lanes.stop + 1):
                 row = taken * batch + lane
-                mover = observe.mover_of(state)
-                observe.observe_as(state, tables[0], scales[0], mover, screened, numbers[chunk], features[row])
-                engine.legal(state, tables[0], masks[row])
-                action = choose_uniform(state, tables[0], keys[lane], np.uint64(index + taken))
-                actions[taken, lane] = action
-                play(state, tables[0], action, drawn)
-                ended[taken, lane] = state.current_player == NOBODY
-                if ended[taken, lane]:
-                    start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
+                if lane < lanes.stop:
+                    state = states[lane]
+                    seen = raw[PAIR * chunk + lane % PAIR]
+                    observe.encode(state, tables[0], lookups[0], observe.mover_of(state), screened, seen)
+                    moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
+                    engine.write_flags(moves, others, tables[0], masks[row])
+                    random = chance.random_word(keys[lane], chance.POLICY, np.uint64(index + taken))
+                    actions[taken, lane] = uniform(state, tables[0], moves, others, random)
+                    play(state, tables[0], actions[taken, lane], drawn)
+                    ended[taken, lane] = state.current_player == NOBODY
+                    if ended[taken, lane]:
+                        start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
+                if lane > lanes.start:
+                    observe.scale(raw[PAIR * chunk + (lane - 1) % PAIR], lookups[0], features[row - 1])

@@ -8,7 +8,7 @@ whether the set has ended, and draws or forces the restock that follows: this mo
 import numpy as np
 
 from bombay_env import chance
-from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, NUM_OTHER_ACTIONS, SELL, TAKE
+from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, NUM_OTHER_ACTIONS, SELL, TAKE, eight_flags
 from bombay_env.compile import kernel
 from bombay_env.rules import (
     COLUMN_HEIGHT,
@@ -39,6 +39,8 @@ SELL_BIT, BUILD_BIT, TAKE_BIT = np.uint64(SELL), np.uint64(BUILD), np.uint64(TAK
 BUY_FLAG, CONSOLIDATE_FLAG = ONE << np.uint64(BUY), ONE << np.uint64(CONSOLIDATE)
 END_TURN_FLAG = ONE << np.uint64(END_TURN)
 MAX_WORD_SITES = 64 - NUM_OTHER_ACTIONS
+EIGHT, SIXTY_FOUR, BYTE = np.uint64(8), np.uint64(64), np.uint64(0xFF)
+EIGHT_FLAGS = eight_flags()
 
 
 # --- Set-up (RULES 2) ---
@@ -268,13 +270,26 @@ def is_legal(state, tables, action):
 
 @kernel
 def legal(state, tables, mask):
-    """Overwrite `mask`, a record of `mask_dtype`: 1 where the current player may act; all 0 once the game is over."""
-    moves = legal_moves(state, tables)
-    others = legal_others(state, tables)
-    for site in range(len(mask.moves)):
-        mask.moves[site] = (moves >> np.uint64(site)) & ONE
-    for other in range(len(mask.others)):
-        mask.others[other] = (others >> np.uint64(other)) & ONE
+    """Overwrite `mask`, a record of `mask_dtype`: flags where the current player may act; none once the game is over."""
+    write_flags(legal_moves(state, tables), legal_others(state, tables), tables, mask)
+
+
+@kernel
+def write_flags(moves, others, tables, mask):
+    """Overwrite `mask`, a record of `mask_dtype`, with the bits of `moves` and after them those of `others`."""
+    first = np.uint64(tables.num_sites)
+    low = moves
+    high = NO_BITS  # what does not fit into the first word
+    if first < SIXTY_FOUR:  # a shift by all of a word's bits is undefined
+        low |= others << first
+    if first > SIXTY_FOUR - np.uint64(NUM_OTHER_ACTIONS):
+        high = others >> (SIXTY_FOUR - first)
+    for eight in range(len(mask.eights)):
+        mask.eights[eight] = EIGHT_FLAGS[low & BYTE]
+        low = (low >> EIGHT) | (high << SIXTY_FOUR - EIGHT)
+        high >>= EIGHT
+    for place in range(len(mask.rest)):
+        mask.rest[place] = (low >> np.uint64(place)) & ONE
 
 
 @kernel

@@ -68,7 +68,7 @@ class Game:
         self.tables = make_tables(self.rules, self.board)
         self.state_dtype = state_dtype(self.board.num_sites)
         self.feature_layout = FeatureLayout(self.board.num_sites)
-        self.scales = observe.make_scales(self.feature_layout, self.rules)
+        self.lookups = observe.make_lookups(self.feature_layout, self.rules, self.tables)
         self.mask_dtype = mask_dtype(self.board.num_sites)
         self._scratch: dict[bool, np.ndarray] = {}
         self.action_names = action_names(self.board)
@@ -371,9 +371,9 @@ class Game:
         records = self._states(states)
         viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
         features = _out(out, (len(records), self.num_features), np.float32)
-        scratch = self.scratch(bool(screened), len(records))
+        scratch = self.scratch(bool(screened))
         rows = self.as_feature_records(features)
-        batch.observe_all(records, self.tables, self.scales, viewers, bool(screened), scratch, rows)
+        batch.observe_all(records, self.tables, self.lookups, viewers, bool(screened), scratch, rows)
         return features
 
     def scrub(self, states: States, seeds: Any, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
@@ -414,14 +414,13 @@ class Game:
 
     def as_feature_records(self, features: np.ndarray) -> np.ndarray:
         """(…, num_features) float32, C-contiguous, as a flat array of records over the same memory."""
-        return features.view(self.feature_layout.dtype).reshape(-1)
+        return features.view(self.feature_layout.row_dtype).reshape(-1)
 
-    def scratch(self, screened: bool, count: int) -> np.ndarray:
-        """Memory for the kernels that observe, one for each mode: made once, and anew for a larger batch."""
-        numbers = self._scratch.get(screened)
-        if numbers is None or len(numbers) * batch.CHUNK < count:
-            numbers = self._scratch[screened] = batch.make_scratch(self.feature_layout, count)
-        return numbers
+    def scratch(self, screened: bool) -> np.ndarray:
+        """Memory for the kernels that observe, one for each mode, made once."""
+        if screened not in self._scratch:
+            self._scratch[screened] = batch.make_scratch(self.feature_layout)
+        return self._scratch[screened]
 
     # --- checks ---
 

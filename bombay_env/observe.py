@@ -7,6 +7,7 @@ that do not play are zero. What `screened` hides (RULES 6) is zero, in the same 
 
 import dataclasses
 import hashlib
+import itertools
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -39,14 +40,12 @@ DISTANCE_SCALE: Final = 6
 AWARD_SCALE: Final = 8
 BASKET_SCALE: Final = 2
 
-ZERO, ONE = np.float32(0), np.float32(1)
 LOWEST: Final = np.float32(-1)  # no feature is below
 MOST: Final = int(np.iinfo(np.int16).max)  # what a larger number counts as before it is divided
 
-# Behind the numbers of `numbers_dtype` the kernel keeps what it needs again.
+# Behind the features of `raw_dtype` the kernel keeps what it needs again.
 NOTES: Final = (
-    ("market_of", np.int16, (1 + NUM_COLOURS,)),  # [1 + colour]: 1 + the market in which it lies, 0 for none
-    ("order", np.int16, (1 + MAX_PLAYERS,)),  # [1 + player]: the player's place clockwise from the viewer
+    ("colour_market", np.int32, (1 + NUM_COLOURS,)),  # [1 + colour]: the row of `post_market` of its posts; [0]: zeros
     ("final", np.int32, (MAX_PLAYERS,)),  # rupees by place, as if the game ended now
 )
 
@@ -100,7 +99,6 @@ def _numbers(num_sites: int) -> tuple[Piece, ...]:
         Piece("palaces_left", (seats,), 2, "palaces in hand / 8", per=tokens),
         Piece("rupees", (seats,), 2, "rupees in hand / 20", hidden=True, per=RUPEES_SCALE),
         Piece("clients", (seats,), 2, "Client tokens and those that count as such / 8", hidden=True, per=tokens),
-        Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
         Piece(
             "city_palace_tokens", (seats,), 1, "palace tokens that count as City tokens / 8", hidden=True, per=tokens
         ),
@@ -136,10 +134,15 @@ def _flags(num_sites: int) -> tuple[Piece, ...]:
         Piece(
             "post_colour", (NUM_POSTS, colours), 1, "one-hot: the colour of each post site's post; inner sites first"
         ),
-        Piece("post_market", (NUM_POSTS, markets), 1, "one-hot: the price class of each open post; all zero if closed"),
-        Piece("post_open", (NUM_POSTS,), 1, "1 if the post is open"),
+        Piece(
+            "post_market",
+            (NUM_POSTS, markets + 1),
+            1,
+            "one-hot: each post's price class (left, centre, right market), last: it is closed",
+        ),
         Piece("palace_token", (NUM_PALACE_TOKENS, len(TOKEN_NAMES)), 1, "one-hot: the token on each palace site"),
         Piece("palace", (num_sites, seats), 1, "one-hot: whose palace stands on each site"),
+        Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
         Piece("position", (seats, num_sites), 1, "one-hot: the site of each elephant"),
     )
 
@@ -160,13 +163,37 @@ class FeatureLayout:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The flat observation seen as one record of named float32 fields, and the whole of it as `row`."""
-        return _record(np.float32, self.pieces)
+        """The flat observation seen as one record of named float32 fields."""
+        return _overlaid([(piece.name, np.float32, piece.shape) for piece in self.pieces])
 
     @cached_property
-    def numbers_dtype(self) -> np.dtype[Any]:
-        """The pieces that count as a record of int16 fields, all of them as `row`, and the kernel's notes behind them."""
-        return _record(np.int16, _numbers(self.num_sites), NOTES)
+    def row_dtype(self) -> np.dtype[Any]:
+        """The flat observation seen as one record with a single field, `row`: what the kernel writes."""
+        return _overlaid([("row", np.float32, (self.num_features,))])
+
+    @cached_property
+    def raw_dtype(self) -> np.dtype[Any]:
+        """The record that the kernel fills before it scales: numbers as int16, flags as int8, and its notes behind them.
+
+        The same memory once more is `numbers` and `flags`, all of them in order, and `…_words`, the rows of some pieces, four
+        entries each, as one word.
+        """
+        numbers, flags = _numbers(self.num_sites), _flags(self.num_sites)
+        fields: list[Any] = [(piece.name, np.int16, piece.shape) for piece in numbers]
+        fields += [(piece.name, np.int8, piece.shape) for piece in flags]
+        return _overlaid(
+            [*fields, *NOTES],
+            ("numbers", numbers[0].name, np.int16, (self.num_numbers,)),
+            ("flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
+            ("sale_rupees_words", "sale_rupees", np.int64, (NUM_CITIES,)),
+            ("sale_clients_words", "sale_clients", np.int64, (NUM_CITIES,)),
+            ("demand_words", "demand", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),
+            ("sale_here_word", "sale_here", np.int64, (1,)),
+            ("distance_words", "distance", np.int64, (_distance_words(self.num_sites),)),
+            ("post_colour_words", "post_colour", np.int32, (NUM_POSTS,)),
+            ("post_market_words", "post_market", np.int32, (NUM_POSTS,)),
+            ("palace_token_words", "palace_token", np.int32, (NUM_PALACE_TOKENS,)),
+        )
 
     @cached_property
     def num_numbers(self) -> int:
@@ -229,27 +256,49 @@ class FeatureLayout:
         return "\n".join(rows)
 
 
-def _record(entry: Any, pieces: tuple[Piece, ...], notes: Sequence[Any] = ()) -> np.dtype[Any]:
-    """A record of `pieces`; `row` is the same memory once more. Kernels are handed records since, unlike arrays, they are not
-    reference-counted: a count in memory that waits for all writes before it would cost more than the observation.
+def _overlaid(fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...]]) -> np.dtype[Any]:
+    """A packed record of `fields`, (name, entry, shape), with more names for the same memory.
+
+    Each of `again` is a name, the field where it begins, entry and shape. Kernels are handed records since, unlike arrays,
+    they are not reference-counted: a count in memory waits for all writes before it, and costs more than an observation.
     """
-    own = [(piece.name, np.dtype((entry, piece.shape))) for piece in pieces]
-    size = sum(dtype.itemsize for _, dtype in own)
-    fields = [*own, *((name, np.dtype((kind, shape))) for name, kind, shape in notes)]
-    ends = np.cumsum([dtype.itemsize for _, dtype in fields]).tolist()
+    kinds = [np.dtype((entry, shape)) for _, entry, shape in fields]
+    ends = np.cumsum([kind.itemsize for kind in kinds]).tolist()
+    starts = dict(zip([name for name, *_ in fields], [0, *ends[:-1]], strict=True))
     described: Any = {
-        "names": [*(name for name, _ in fields), "row"],
-        "formats": [*(dtype for _, dtype in fields), (entry, (size // np.dtype(entry).itemsize,))],
-        "offsets": [0, *ends[:-1], 0],
+        "names": [*starts, *(name for name, *_ in again)],
+        "formats": [*kinds, *((entry, shape) for *_, entry, shape in again)],
+        "offsets": [*starts.values(), *(starts[where] for _, where, *_ in again)],
         "itemsize": ends[-1],
     }
     return np.dtype((np.record, np.dtype(described)))
 
 
-def make_scales(layout: FeatureLayout, rules: Rules) -> np.ndarray:
-    """What the numbers are multiplied by, `factor`, and where they are cut off, `most`: a read-only array of one record."""
-    size = layout.num_numbers
-    scales = np.zeros(1, np.dtype((np.record, [("factor", np.float32, (size,)), ("most", np.float32, (size,))])))
+def _distance_words(num_sites: int) -> int:
+    """Words that hold a row of distances, four a word; the last may reach into the piece that follows, which is written after."""
+    return -(-num_sites // 4)
+
+
+def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.ndarray:
+    """What the kernel looks up instead of working it out: a read-only array of one record.
+
+    `factor` and `most` are what numbers are multiplied by and where they are cut off. `sale_rupees`, `sale_clients` and `demand`
+    hold, for a column of demand (see `column_code`), what its city's raw features are: rows of four colours, to be copied as
+    one word each. `one_of_four[k]` is such a row with flag k − 1 set, none for 0; `order[seat, 1 + player]` the player's place
+    clockwise from a viewer; `distance` the row of a site in words of four entries.
+    """
+    size, columns = layout.num_numbers, NUM_COLOURS**COLUMN_HEIGHT
+    described = [
+        ("factor", np.float32, (size,)),
+        ("most", np.float32, (size,)),
+        ("sale_rupees", np.int64, (columns,)),
+        ("sale_clients", np.int64, (columns,)),
+        ("demand", np.int32, (columns, COLUMN_HEIGHT)),
+        ("one_of_four", np.int32, (5,)),
+        ("order", np.int8, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
+        ("distance", np.int64, (layout.num_sites, _distance_words(layout.num_sites))),
+    ]
+    lookups = np.zeros(1, np.dtype((np.record, described)))
     divisors = {
         "game_left": rules.sets * rules.turns_per_set,
         "set_left": rules.turns_per_set,
@@ -258,141 +307,146 @@ def make_scales(layout: FeatureLayout, rules: Rules) -> np.ndarray:
         "margin": RUPEES_SCALE * rules.num_players,
     }
     for piece in _numbers(layout.num_sites):
-        scales[0].factor[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
-        scales[0].most[layout[piece.name]] = piece.high
-    scales.setflags(write=False)
-    return scales
+        lookups[0].factor[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
+        lookups[0].most[layout[piece.name]] = piece.high
+    for code, column in enumerate(itertools.product(range(NUM_COLOURS), repeat=COLUMN_HEIGHT)):
+        rupees, clients = np.zeros((2, NUM_COLOURS), np.int16)
+        demand = np.zeros((COLUMN_HEIGHT, NUM_COLOURS), np.int8)
+        for place, colour in enumerate(column):
+            rupees[colour] = rules.sale_rupees[place] + rules.colour_rupees[colour]
+            clients[colour] = rules.sale_clients[place] + rules.colour_clients[colour]
+            demand[place, colour] = 1
+        lookups[0].sale_rupees[code] = rupees.view(np.int64)[0]
+        lookups[0].sale_clients[code] = clients.view(np.int64)[0]
+        lookups[0].demand[code] = demand.view(np.int32)[:, 0]
+    lookups[0].one_of_four[1:] = np.eye(4, dtype=np.int8).view(np.int32)[:, 0]
+    places = np.arange(rules.num_players)
+    lookups[0].order[: len(places), 1 : 1 + len(places)] = (places[None, :] - places[:, None]) % rules.num_players
+    lookups[0].distance.view(np.int16)[:, : layout.num_sites] = np.minimum(tables[0].distance, MOST)
+    lookups.setflags(write=False)
+    return lookups
 
 
 @kernel
-def encode(state, tables, seat, screened, numbers, flags):
-    """Write what `seat` sees of `state`.
+def encode(state, tables, lookups, seat, screened, raw):
+    """Write what `seat` sees of `state` into `raw`, to be scaled.
 
-    Hardly anything here branches on what the state holds, since no processor could guess it: where there is no colour, owner
-    or market, place 0 of its one-hot is set to 0, which it is.
+    Hardly anything here branches on what the state holds, since no processor could guess it.
 
     Args:
-        numbers: a record of the layout's `numbers_dtype`, zeros of seats that do not play or are hidden; else overwritten.
-        flags: a record of the layout's `dtype`, zeros; its numbers are left alone.
+        lookups: a record of what `make_lookups` made.
+        raw: a record of the layout's `raw_dtype`, overwritten; zeroed before its first use, kept for one `screened`.
     """
-    _encode_course(state, tables, seat, numbers, flags)
-    _encode_silk(state, tables, numbers, flags)
-    _encode_cities(state, tables, numbers, flags)
-    _encode_board(state, tables, seat, numbers, flags)
-    _encode_players(state, tables, seat, screened, numbers, flags)
+    raw.flags[:] = 0
+    _encode_course(state, tables, lookups, seat, raw)
+    _encode_silk(state, tables, lookups, raw)
+    _encode_cities(state, tables, lookups, raw)
+    _encode_board(state, tables, lookups, seat, raw)
+    _encode_players(state, tables, seat, screened, raw)
     if not screened:
-        _encode_standing(state, tables, seat, numbers)
+        _encode_standing(state, tables, seat, raw)
 
 
 @kernel
-def _clockwise(player, seat, tables):
-    """Places clockwise from `seat` to `player`."""
-    places = player - seat
-    return places + tables.num_players if places < 0 else places
-
-
-@kernel
-def _flag(holds):
-    return ONE if holds else ZERO
-
-
-@kernel
-def _encode_course(state, tables, seat, numbers, flags):
+def _encode_course(state, tables, lookups, seat, raw):
     over = state.current_player == NOBODY
     set_left = 0 if over else tables.turns_per_set - state.turn
     sets_after = 0 if over else tables.sets - 1 - state.set
-    numbers.set_left[0] = set_left
-    numbers.game_left[0] = sets_after * tables.turns_per_set + set_left
-    numbers.actions_left[0] = state.actions_left
-    flags.num_players[tables.num_players - MIN_PLAYERS] = ONE
-    flags.first_player[_clockwise(state.first_player, seat, tables)] = ONE
+    raw.set_left[0] = set_left
+    raw.game_left[0] = sets_after * tables.turns_per_set + set_left
+    raw.actions_left[0] = state.actions_left
+    raw.num_players[tables.num_players - MIN_PLAYERS] = 1
+    raw.first_player[lookups.order[seat, 1 + state.first_player]] = 1
     if not over:
-        flags.mover[_clockwise(state.current_player, seat, tables)] = ONE
+        raw.mover[lookups.order[seat, 1 + state.current_player]] = 1
     for count in range(3):
-        flags.action_in_hand[count] = _flag(state.actions_left > count)
-    flags.can_still_buy[0] = _flag(not over and state.buys < tables.buys_per_turn)
-    flags.take_pending[0] = _flag(state.take_pending != 0)
+        raw.action_in_hand[count] = state.actions_left > count
+    raw.can_still_buy[0] = not over and state.buys < tables.buys_per_turn
+    raw.take_pending[0] = state.take_pending
 
 
 @kernel
-def _encode_silk(state, tables, numbers, flags):
-    numbers.market_of[0] = 0
+def _encode_silk(state, tables, lookups, raw):
     for colour in range(NUM_COLOURS):
         place = 0
+        out = 0
         for market in range(NUM_MARKETS):
             bales = state.market[market, colour]
-            numbers.market[market, colour] = bales
+            raw.market[market, colour] = bales
             place += (1 + market) * (bales > 0)
-        numbers.market_of[1 + colour] = place
-        numbers.bag[colour] = engine.bales_in_bag(state, tables, colour)
-        numbers.price[colour] = (place > 0) * tables.market_rupees[max(place - 1, 0)]
-        numbers.buy_actions[colour] = (place > 0) * tables.market_actions[max(place - 1, 0)]
+            out += bales
+        for seat in range(MAX_PLAYERS):  # all seats: those that do not play hold nothing, and the loop is of one length
+            out += state.basket[seat, colour]
+        raw.colour_market[1 + colour] = lookups.one_of_four[place if place > 0 else 1 + NUM_MARKETS]
+        raw.bag[colour] = tables.bales[colour] - out
+        raw.price[colour] = (place > 0) * tables.market_rupees[max(place - 1, 0)]
+        raw.buy_actions[colour] = (place > 0) * tables.market_actions[max(place - 1, 0)]
     for place in range(NUM_POSTS):
         post = state.post[tables.post_sites[place]]
-        market = numbers.market_of[post]
-        flags.post_colour[place, max(post - 1, 0)] = _flag(post > 0)
-        flags.post_market[place, max(market - 1, 0)] = _flag(market > 0)
-        flags.post_open[place] = _flag(market > 0)
+        raw.post_colour_words[place] = lookups.one_of_four[post]
+        raw.post_market_words[place] = raw.colour_market[post]
 
 
 @kernel
-def _encode_cities(state, tables, numbers, flags):
+def column_code(state, city):
+    """The city's column as one number: its colours from the top are the digits."""
+    code = 0
+    for place in range(COLUMN_HEIGHT):
+        code = NUM_COLOURS * code + state.demand[city, place]
+    return code
+
+
+@kernel
+def _encode_cities(state, tables, lookups, raw):
     for city in range(NUM_CITIES):
-        for colour in range(NUM_COLOURS):
-            numbers.sale_rupees[city, colour] = 0
-            numbers.sale_clients[city, colour] = 0
+        code = column_code(state, city)
+        raw.sale_rupees_words[city] = lookups.sale_rupees[code]
+        raw.sale_clients_words[city] = lookups.sale_clients[code]
         for place in range(COLUMN_HEIGHT):
-            colour = state.demand[city, place]
-            flags.demand[city, place, colour] = ONE
-            numbers.sale_rupees[city, colour] = tables.sale_rupees[place, colour]
-            numbers.sale_clients[city, colour] = tables.sale_clients[place, colour]
-        numbers.city_pile[city] = state.city_piles[city]
-    numbers.client_supply[0] = min(state.client_supply, MOST) if tables.client_supply >= 0 else MOST
+            raw.demand_words[city, place] = lookups.demand[code, place]
+        raw.city_pile[city] = state.city_piles[city]
+    raw.client_supply[0] = min(state.client_supply, MOST) if tables.client_supply >= 0 else MOST
 
 
 @kernel
-def _encode_board(state, tables, seat, numbers, flags):
-    numbers.order[0] = 0
-    for player in range(tables.num_players):
-        numbers.order[1 + player] = _clockwise(player, seat, tables)
+def _encode_board(state, tables, lookups, seat, raw):
     for site in range(len(state.palace)):
         owner = state.palace[site]
         if owner > 0:  # seldom enough
-            flags.palace[site, numbers.order[owner]] = ONE
+            raw.palace[site, lookups.order[seat, owner]] = 1
     for place in range(NUM_PALACE_TOKENS):
         token = state.palace_token[tables.palace_sites[place]]
-        flags.palace_token[place, max(token - 1, 0)] = _flag(token > 0)
+        raw.palace_token_words[place] = lookups.one_of_four[token]
     here = state.position[seat]
-    for site in range(len(state.palace)):
-        numbers.distance[site] = tables.distance[here, site]
+    for word in range(len(raw.distance_words)):
+        raw.distance_words[word] = lookups.distance[here, word]
     for city in range(NUM_CITIES):
-        numbers.city_distance[city] = tables.distance[here, tables.city_sites[city]]
+        raw.city_distance[city] = tables.distance[here, tables.city_sites[city]]
     city = tables.city_of_site[here]
-    for colour in range(NUM_COLOURS):
-        numbers.sale_here[colour] = (city >= 0) * numbers.sale_rupees[max(city, 0), colour]
+    raw.sale_here_word[0] = raw.sale_rupees_words[city] if city >= 0 else 0
 
 
 @kernel
-def _encode_players(state, tables, seat, screened, numbers, flags):
+def _encode_players(state, tables, seat, screened, raw):
     player = seat
     for place in range(tables.num_players):
-        flags.position[place, state.position[player]] = ONE
+        raw.position[place, state.position[player]] = 1
         for colour in range(NUM_COLOURS):
-            numbers.basket[place, colour] = state.basket[player, colour]
-        numbers.palaces_left[place] = state.palaces_left[player]
+            raw.basket[place, colour] = state.basket[player, colour]
+        raw.palaces_left[place] = state.palaces_left[player]
         if place == 0 or not screened:  # what a seat keeps behind its screen
             for city in range(NUM_CITIES):
-                numbers.city_tokens[place, city] = state.city_tokens[player, city]
-            numbers.rupees[place] = min(state.rupees[player], MOST)
-            numbers.clients[place] = min(engine.client_total(state, player), MOST)
-            numbers.city_palace_tokens[place] = state.city_palace_tokens[player]
-            numbers.empire[place] = min(engine.empire_total(state, tables, player), MOST)
-            numbers.fame[place] = engine.fame_award(state, tables, player)
+                raw.city_tokens[place, city] = state.city_tokens[player, city]
+            raw.rupees[place] = min(state.rupees[player], MOST)
+            raw.clients[place] = min(engine.client_total(state, player), MOST)
+            raw.city_palace_tokens[place] = state.city_palace_tokens[player]
+            raw.empire[place] = min(engine.empire_total(state, tables, player), MOST)
+            raw.fame[place] = engine.fame_award(state, tables, player)
         player = player + 1 if player + 1 < tables.num_players else 0
 
 
 @kernel
-def _encode_standing(state, tables, seat, numbers):
+def _encode_standing(state, tables, seat, raw):
     """What compares a seat with the others, all holdings known."""
     n = tables.num_players
     total = 0
@@ -401,34 +455,30 @@ def _encode_standing(state, tables, seat, numbers):
         ahead = 0
         level = 0  # with the player himself
         for other in range(n):
-            ahead += numbers.empire[other] > numbers.empire[place]
-            level += numbers.empire[other] == numbers.empire[place]
+            ahead += raw.empire[other] > raw.empire[place]
+            level += raw.empire[other] == raw.empire[place]
         award = tables.majority_share[ahead, level - 1]
-        numbers.majority[place] = award
-        numbers.empire_rank[place] = 2 * (n - ahead) - level - 1  # 2 for each player behind, 1 for each that is level
-        numbers.final[place] = state.rupees[player] + award + numbers.fame[place]
-        total += numbers.final[place]
+        raw.majority[place] = award
+        raw.empire_rank[place] = 2 * (n - ahead) - level - 1  # 2 for each player behind, 1 for each that is level
+        raw.final[place] = state.rupees[player] + award + raw.fame[place]
+        total += raw.final[place]
         player = player + 1 if player + 1 < n else 0
     for place in range(n):
-        numbers.margin[place] = max(min(n * numbers.final[place] - total, MOST), -MOST)
+        raw.margin[place] = max(min(n * raw.final[place] - total, MOST), -MOST)
 
 
 @kernel
-def observe_as(state, tables, scales, seat, screened, numbers, features):
-    """Overwrite `features` with what `seat` sees of `state`.
+def scale(raw, lookups, features):
+    """Overwrite `features`, a record of the layout's `row_dtype`, with what `encode` left in `raw`.
 
-    Args:
-        scales: a record of what `make_scales` made.
-        numbers: a record of the layout's `numbers_dtype`, overwritten; zeroed before its first use, kept for one `screened`.
-        features: a record of the layout's `dtype`.
+    Best called some time after it: a processor cannot read at one go what was written piece by piece just before.
     """
-    count = len(numbers.row)
-    for feature in range(count, len(features.row)):
-        features.row[feature] = ZERO
-    encode(state, tables, seat, screened, numbers, features)
-    for feature in range(count):
-        value = np.float32(numbers.row[feature]) * scales.factor[feature]
-        features.row[feature] = max(min(value, scales.most[feature]), LOWEST)
+    count = len(raw.numbers)
+    for number in range(count):
+        value = np.float32(raw.numbers[number]) * lookups.factor[number]
+        features.row[number] = max(min(value, lookups.most[number]), LOWEST)
+    for flag in range(len(raw.flags)):
+        features.row[count + flag] = np.float32(raw.flags[flag])
 
 
 @kernel

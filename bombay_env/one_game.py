@@ -31,7 +31,7 @@ class OneGame:
         self.mover = int(states[0]["current_player"])
         self._records = np.asarray(self.states)
         self._masks = np.zeros(1, game.mask_dtype)
-        self._features = np.zeros(1, game.feature_layout.dtype)
+        self._features = np.zeros(1, game.feature_layout.row_dtype)
         self._flat_mask, self._flat_features = self._masks.view(np.int8), self._features.view(np.float32)
         self._seats = [np.array([seat]) for seat in range(game.num_players)]
         batch.legal_all(self._records, game.tables, self._masks)
@@ -66,8 +66,8 @@ class OneGame:
 
     def observe(self, seat: int, screened: bool) -> np.ndarray:
         """What `seat` sees, (F,) float32, a fresh array."""
-        game, numbers = self.game, self.game.scratch(screened, 1)
-        batch.observe_all(self._records, game.tables, game.scales, self._seats[seat], screened, numbers, self._features)
+        game, raw = self.game, self.game.scratch(screened)
+        batch.observe_all(self._records, game.tables, game.lookups, self._seats[seat], screened, raw, self._features)
         return self._flat_features.copy()
 
 

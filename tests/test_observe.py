@@ -263,8 +263,10 @@ def expected_view(game, facts, viewer):
         "price": [0.0 if m is None else capped(rules.market_rupees[m], 5) for m in market],
         "buy_actions": [0.0 if m is None else capped(rules.market_actions[m], 5) for m in market],
         "post_colour": [one_hot(colour, 4) for colour in post_colour],
-        "post_market": [one_hot(None if colour is None else market[colour], 3) for colour in post_colour],
-        "post_open": [float(site in facts["open_posts"]) for site in posts],
+        "post_market": [
+            one_hot(None if colour is None else 3 if market[colour] is None else market[colour], 4)
+            for colour in post_colour
+        ],
         "demand": [[one_hot(COLOURS.index(c), 4) for c in facts["demand"][city]] for city in of_kind["city"]],
         "sale_rupees": [[capped(sale(city, c)[0], 5) for c in range(4)] for city in of_kind["city"]],
         "sale_clients": [[capped(sale(city, c)[1], 8) for c in range(4)] for city in of_kind["city"]],
@@ -428,17 +430,17 @@ def test_price_class_is_what_a_purchase_costs(post):
     spent = 3 - (after["actions_left"][0] if after["current_player"][0] == 0 else 0)
     assert close(view["buy_actions"][colour] * 5, spent)
     place = int(post[1]) - 1
-    assert view["post_open"][place] == 1
-    assert view["post_market"][place] == one_hot(np.array(view["market"])[:, colour].argmax(), 3)
+    assert view["post_market"][place] == one_hot(np.array(view["market"])[:, colour].argmax(), 4)
 
 
 def test_a_closed_post_shows_its_colour_but_no_price():
     game = official(2)
     view = seen(game, position(game, markets=[{"blue": 1}, {}, {}]))
-    assert view["post_open"] == [0, 0, 1, 0, 0, 0, 0, 0]
+    assert [row[3] for row in view["post_market"]] == [1, 1, 0, 1, 0, 0, 0, 0]  # no post on the outer sites
     assert view["price"] == pytest.approx([0, 0, 0.2, 0])
     assert view["post_colour"][0] == one_hot(0, 4)
-    assert not any(view["post_market"][0])
+    assert view["post_market"][0] == one_hot(3, 4)
+    assert view["post_market"][2] == one_hot(0, 4)
 
 
 @pytest.mark.parametrize("site", ["A", "B", "E1", "F3", "G5", "H2", "Bombay", "Nagpur"])

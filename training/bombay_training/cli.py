@@ -8,15 +8,15 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
+import numba
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 from typer.exceptions import TyperException
 
 import bombay_agents
@@ -26,6 +26,9 @@ from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import arena as arenas
+from bombay_training import bench as benchmarks
+from bombay_training import bench_report
+from bombay_training.tables import cell, new_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 # Tables are not broken to fit where nobody looks: in files and pipes they get the room they need.
@@ -123,12 +126,12 @@ def simulate(
         with user_input():
             write_records(save, records)
     data = {"command": "simulate", "games": games, "seed": seed, "seats": rows, "records": str(save) if save else None}
-    table = _table("simulate", ["players", "seat", "agent", "games", "win share", "mean final"])
+    table = new_table("simulate", ["players", "seat", "agent", "games", "win share", "mean final"])
     for row in rows:
         table.add_row(
             str(row["players"]),
             str(row["seat"]),
-            _cell(row["agent"]),
+            cell(row["agent"]),
             str(row["games"]),
             f"{row['win_share']:.3f}",
             f"{row['final']:.2f}",
@@ -161,11 +164,11 @@ def replay(
             raise ValueError(f"{path} holds {len(rows)} records; there is no record {show} to show")
         if not rows:
             raise ValueError(f"{path} holds no records")
-    table = _table(
+    table = new_table(
         f"{path}: every record follows the rules", ["game", "players", "agents", "events", "final", "winners"]
     )
     for row in rows:
-        table.add_row(*(_cell(row[key]) for key in ("game", "players", "agents", "events", "final", "winners")))
+        table.add_row(*(cell(row[key]) for key in ("game", "players", "agents", "events", "final", "winners")))
     _show({"command": "replay", "file": str(path), "records": rows}, [table], as_json)
 
 
@@ -248,6 +251,52 @@ def train(
         out.print(*lines, sep="\n", soft_wrap=True, markup=False)
 
 
+@app.command()
+def bench(
+    players: Annotated[int, typer.Option(help="Number of players.", min=MIN_PLAYERS, max=MAX_PLAYERS)] = 4,
+    threads: Annotated[
+        str | None, typer.Option(help="Threads to measure with, such as 1 or 1,2; 1 and all unless given.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Runs of each row.", min=1, max=MAX_COUNT)] = 5,
+    seconds: Annotated[float, typer.Option(help="Length of a run, about.", min=0.01, max=600)] = 1.0,
+    peers: Annotated[bool, typer.Option(help="Also measure other environments, where they are installed.")] = True,
+    old: Annotated[
+        Path | None, typer.Option("--compare", help="A report saved with --json, to set beside.", metavar="FILE")
+    ] = None,
+    signature: Annotated[
+        bool,
+        typer.Option("--signature", help="Only print what seeded random games come to, a line a number of players."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure how fast every interface is, beside what the machine can write and beside other environments."""
+    with user_input():
+        counts = _threads(threads)
+        before = bench_report.read_report(old) if old else None
+    if signature:
+        signatures = {str(count): benchmarks.signature(count) for count in range(MIN_PLAYERS, MAX_PLAYERS + 1)}
+        if as_json:
+            print(json.dumps({"command": "bench", "games": benchmarks.SIGNATURE_GAMES, "signatures": signatures}))
+        else:
+            print(*(f"{count} {value}" for count, value in signatures.items()), sep="\n")
+        return
+    with err.status("measuring") if not as_json else nullcontext() as status:
+        data = bench_report.report(
+            players,
+            counts,
+            repeats,
+            seconds,
+            peers,
+            lambda what: status.update(f"measuring: {what}") if status else None,
+        )
+    if before:
+        data["comparison"] = bench_report.compare(before, data)
+    _show(data, bench_report.tables(data), as_json)
+    if not as_json:
+        for line in data["absent"]:
+            out.print(f"not measured: {line}", markup=False, highlight=False)
+
+
 # --- what the commands share ---
 
 
@@ -262,6 +311,19 @@ def _counts(players: str) -> tuple[int, ...]:
             raise ValueError(f"--players is {players[:40]!r}; it must be {allowed}")
         counts |= set(range(int(low), int(high or low) + 1))
     return tuple(sorted(counts))
+
+
+def _threads(threads: str | None) -> list[int]:
+    """Numbers of threads from "1" or "1,2", each once and ascending; None: 1 and all that Numba has."""
+    most = numba.config.NUMBA_NUM_THREADS
+    if threads is None:
+        return sorted({1, most})
+    parts = [part.strip() for part in threads.split(",")]
+    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= most for part in parts):
+        raise ValueError(
+            f"--threads is {threads[:40]!r}; it must be numbers from 1 to {most}, the threads that Numba has here"
+        )
+    return sorted(set(map(int, parts)))
 
 
 def _games(players: str, rules: Path | None, board: Path | None) -> list[Game]:
@@ -311,24 +373,9 @@ def _record_row(number: int, record: Record) -> dict[str, Any]:
 
 def _show_game(record: Record) -> None:
     for number, states in record.replay():
-        out.print(_cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
+        out.print(cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
         out.print(text.draw(record.game, states), markup=False, highlight=False)
         out.print()
-
-
-def _cell(value: Any) -> Text:
-    """A value as plain text: names from files and arguments may look like rich's markup, or steer a terminal."""
-    if value is None:
-        return Text("–")
-    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return Text("".join(letter if letter.isprintable() else "?" for letter in words))
-
-
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=_cell(title))
-    for column in columns:
-        table.add_column(column, justify="left" if column in ("agent", "agents") else "right")
-    return table
 
 
 def _show(data: dict[str, Any], tables: list[Table], as_json: bool) -> None:

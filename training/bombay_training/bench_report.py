@@ -1,0 +1,135 @@
+"""What is made of the benchmark's figures: a report as plain data, its tables, and two reports side by side."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+
+from bombay_env import Game, Rules
+from bombay_training.bench import Row, facts, machine, measure_all, measure_peers
+from bombay_training.tables import cell, new_table
+
+FORMAT: Final = "bombay-bench/1"
+
+
+def report(
+    num_players: int,
+    threads: Sequence[int],
+    repeats: int,
+    seconds: float,
+    with_peers: bool,
+    progress: Callable[[str], None],
+) -> dict[str, Any]:
+    """All of it as plain JSON types."""
+    game = Game(Rules.official(num_players))
+    progress("start-up")
+    told = facts(game)
+    rows = measure_all(game, threads, repeats, seconds, progress)
+    others, absent = measure_peers(repeats, seconds, progress) if with_peers else ([], [])
+    return {
+        "format": FORMAT,
+        "players": num_players,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": machine(),
+        "repeats": repeats,
+        "seconds": seconds,
+        "facts": told,
+        "rows": [row_to_dict(row) for row in rows],
+        "peers": [row_to_dict(row) for row in others],
+        "absent": absent,
+    }
+
+
+def row_to_dict(row: Row) -> dict[str, Any]:
+    """One line of the report as plain JSON types."""
+    return {**dataclasses.asdict(row), "ratio": row.ratio}
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """What `report` gave, from a file.
+
+    Raises:
+        ValueError: the file cannot be read or is none; in one line.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        for row in data["rows"]:
+            float(row["rate"]["median"]), str(row["name"]), row["threads"], row["ratio"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is no report of bombay bench --json: {' '.join(str(error).split())}") from None
+    return data
+
+
+def compare(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows that both reports have: rates, their quotient, and that of the ratios to the limit, which other work moves less."""
+    before = {(row["name"], row["threads"]): row for row in old["rows"]}
+    lines = []
+    for row in new["rows"]:
+        was = before.get((row["name"], row["threads"]))
+        if was is None:
+            continue
+        lines.append(
+            {
+                "name": row["name"],
+                "threads": row["threads"],
+                "old": was["rate"]["median"],
+                "new": row["rate"]["median"],
+                "change": row["rate"]["median"] / was["rate"]["median"],
+                "change_of_ratio": row["ratio"] / was["ratio"] if row["ratio"] and was["ratio"] else None,
+            }
+        )
+    return lines
+
+
+def tables(data: dict[str, Any]) -> list[Table]:
+    """A report of `bombay bench` for people."""
+    known = new_table("sizes and start", ["what", "figure"])
+    for what, figure in data["facts"].items():
+        known.add_row(cell(what.replace("_", " ")), f"{figure:.2f}" if isinstance(figure, float) else f"{figure:,}")
+    columns = [
+        "what",
+        "a decision includes",
+        "games",
+        "threads",
+        "decisions/s",
+        "range",
+        "bytes",
+        "limit/s",
+        "of limit",
+    ]
+    rates = new_table(f"{data['players']} players, {data['repeats']} runs of {data['seconds']:g} s", columns)
+    for row in data["rows"] + data["peers"]:
+        rate, limit = row["rate"], row["limit"]
+        rates.add_row(
+            cell(row["name"]),
+            cell(row["includes"]),
+            cell(row["games"]),
+            f"{row['cores']:.1f} used" if row["threads"] is None else str(row["threads"]),
+            f"{rate['median']:,.0f}",
+            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+            cell(row["written"]),
+            "–" if limit is None else f"{limit['median']:,.0f}",
+            "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
+        )
+    shown = [known, rates]
+    if "comparison" in data:
+        beside = new_table(
+            "beside the older report", ["what", "threads", "old", "new", "new / old", "the same of limit"]
+        )
+        for line in data["comparison"]:
+            beside.add_row(
+                cell(line["name"]),
+                str(line["threads"]),
+                f"{line['old']:,.0f}",
+                f"{line['new']:,.0f}",
+                f"{line['change']:.2f}",
+                "–" if line["change_of_ratio"] is None else f"{line['change_of_ratio']:.2f}",
+            )
+        shown.append(beside)
+    return shown
