@@ -175,7 +175,7 @@ class FeatureLayout:
     def raw_dtype(self) -> np.dtype[Any]:
         """The record that the kernel fills before it scales: numbers as int16, flags as int8, and its notes behind them.
 
-        The same memory once more is `numbers` and `flags`, all of them in order, and `…_words`, the rows of some pieces, four
+        The same memory once more is `all_numbers` and `all_flags`, all of them in order, and `…_words`, the rows of some pieces, four
         entries each, as one word.
         """
         numbers, flags = _numbers(self.num_sites), _flags(self.num_sites)
@@ -183,8 +183,8 @@ class FeatureLayout:
         fields += [(piece.name, np.int8, piece.shape) for piece in flags]
         return _overlaid(
             [*fields, *NOTES],
-            ("numbers", numbers[0].name, np.int16, (self.num_numbers,)),
-            ("flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
+            ("all_numbers", numbers[0].name, np.int16, (self.num_numbers,)),
+            ("all_flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
             ("sale_rupees_words", "sale_rupees", np.int64, (NUM_CITIES,)),
             ("sale_clients_words", "sale_clients", np.int64, (NUM_CITIES,)),
             ("demand_words", "demand", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),
@@ -337,7 +337,7 @@ def encode(state, tables, lookups, seat, screened, raw):
         lookups: a record of what `make_lookups` made.
         raw: a record of the layout's `raw_dtype`, overwritten; zeroed before its first use, kept for one `screened`.
     """
-    raw.flags[:] = 0
+    raw.all_flags[:] = 0
     _encode_course(state, tables, lookups, seat, raw)
     _encode_silk(state, tables, lookups, raw)
     _encode_cities(state, tables, lookups, raw)
@@ -473,12 +473,12 @@ def scale(raw, lookups, features):
 
     Best called some time after it: a processor cannot read at one go what was written piece by piece just before.
     """
-    count = len(raw.numbers)
+    count = len(raw.all_numbers)
     for number in range(count):
-        value = np.float32(raw.numbers[number]) * lookups.factor[number]
+        value = np.float32(raw.all_numbers[number]) * lookups.factor[number]
         features.row[number] = max(min(value, lookups.most[number]), LOWEST)
-    for flag in range(len(raw.flags)):
-        features.row[count + flag] = np.float32(raw.flags[flag])
+    for flag in range(len(raw.all_flags)):
+        features.row[count + flag] = np.float32(raw.all_flags[flag])
 
 
 @kernel

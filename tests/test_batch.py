@@ -1,0 +1,429 @@
+"""Many games at once are the same games: whatever the batch, the order of its lanes, the threads, the process or the path."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import Game, IllegalActionError, Rules, batch, engine, tables
+from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
+from bombay_env.lanes import Lanes, lane_seeds
+from bombay_env.state import rows
+
+QUICK = bool(numba.config.DISABLE_JIT)
+COUNTS = (2, 3, 4, 5)
+SIZES = (1, 2, 3) if QUICK else (1, 2, 3, 7, 64, 1000, 4096)
+GAMES = 3 if QUICK else 2_500  # of each number of players: 10,000 in all
+TRACED = 2 if QUICK else 40  # of each, followed decision by decision; all of them in the larger batches
+SHORT = {"sets": 1, "turns_per_set": 1} if QUICK else {}
+
+needs_jit = pytest.mark.skipif(QUICK, reason="only compiled kernels run on threads")
+each_count = pytest.mark.parametrize("n", COUNTS)
+
+
+def game_for(n):
+    return Game(Rules(n, **SHORT))
+
+
+def row_words(array):
+    """A word a row that depends on every byte of it, (rows,) uint64."""
+    data = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
+    data = (data.view(np.uint32) if data.shape[1] % 4 == 0 else data).astype(np.uint64)
+    weights = np.random.default_rng(data.shape[1]).integers(1, 2**63, data.shape[1], dtype=np.uint64) | np.uint64(1)
+    return (data * weights).sum(axis=1, dtype=np.uint64)
+
+
+def traced(game, seeds):
+    """Games played at random to the end: a word for each game of all that its players saw, might do and did."""
+    states = game.new_states(seeds)
+    words = np.zeros(len(seeds), np.uint64)
+    index = 0
+    while True:
+        masks = game.legal_actions(states)
+        running = masks.any(axis=1)
+        if not running.any():
+            break
+        actions = game.sample_actions(states, seeds, index)
+        views = game.observe(states), game.observe(states, seats=index % game.num_players, screened=True)
+        step = row_words(masks) + row_words(actions) + row_words(views[0]) + np.uint64(3) * row_words(views[1])
+        words[running] = words[running] * np.uint64(0x9E3779B97F4A7C15) + step[running]
+        game.step(states, actions)
+        index += 1
+    return words + row_words(states) + row_words(game.results(states)["final"])
+
+
+def in_batches(function, seeds, size):
+    return np.concatenate([function(seeds[start : start + size]) for start in range(0, len(seeds), size)])
+
+
+@each_count
+def test_a_game_is_the_same_in_every_batch(n):
+    """10,000 games over the player counts, states and results bit for bit: alone, and in batches of each size."""
+    game, seeds = game_for(n), np.arange(GAMES, dtype=np.uint64) * np.uint64(7919)
+
+    def played(some):
+        states = game.new_states(some)
+        taken = game.rollout(states, some)
+        return np.concatenate(
+            [rows(states).view(np.uint8).reshape(len(some), -1), taken[:, None].astype(np.uint8)], axis=1
+        )
+
+    alone = in_batches(played, seeds, 1)
+    assert game.is_terminal(game.new_states(seeds[:1])).sum() == 0
+    for size in SIZES[1:]:
+        assert np.array_equal(in_batches(played, seeds, size), alone), size
+
+
+@each_count
+def test_what_players_see_is_the_same_in_every_batch(n):
+    game, seeds = game_for(n), np.arange(TRACED, dtype=np.uint64) + np.uint64(2**63)
+    alone = in_batches(lambda some: traced(game, some), seeds, 1)
+    assert len(set(alone.tolist())) == len(seeds)
+    for size in SIZES[1:]:
+        assert np.array_equal(in_batches(lambda some: traced(game, some), seeds, size), alone), size
+
+
+@needs_jit
+@each_count
+def test_what_players_see_is_the_same_in_large_batches(n):
+    game, seeds = game_for(n), np.arange(GAMES, dtype=np.uint64)
+    whole = traced(game, seeds)
+    for size in (64, 1000):
+        assert np.array_equal(in_batches(lambda some: traced(game, some), seeds, size), whole)
+
+
+@each_count
+def test_lanes_may_stand_in_any_order(n):
+    game, seeds = game_for(n), np.arange(len(COUNTS) * TRACED, dtype=np.uint64)
+    order = np.random.default_rng(n).permutation(len(seeds))
+    assert np.array_equal(traced(game, seeds[order]), traced(game, seeds)[order])
+
+
+@each_count
+def test_rollouts_steps_and_single_decisions_are_one_game(n):
+    """The kernel that plays on, `step` with sampled actions, and rollouts in pieces come to the same states."""
+    game, seeds = game_for(n), np.arange(5, dtype=np.uint64)
+    at_once, stepped, pieces = (game.new_states(seeds) for _ in range(3))
+    taken = game.rollout(at_once, seeds)
+    assert game.is_terminal(at_once).all()
+    index = 0
+    while not game.is_terminal(stepped).all():
+        game.step(stepped, game.sample_actions(stepped, seeds, index))
+        index += 1
+    assert taken.max() == index
+    done = np.zeros(len(seeds), np.int64)
+    for start in range(0, index, 4):
+        done += game.rollout(pieces, seeds, max_decisions=4, index=start)
+    assert at_once.tobytes() == stepped.tobytes() == pieces.tobytes()
+    assert done.tolist() == taken.tolist()
+    assert game.rollout(at_once, seeds).tolist() == [0] * len(seeds)
+
+
+def test_sampled_actions_are_legal_and_uniform():
+    game = Game(Rules.official(3))
+    states = np.repeat(game.new_states([5]), 400 if QUICK else 20_000)
+    actions = game.sample_actions(states, np.arange(len(states), dtype=np.uint64))
+    legal = np.flatnonzero(game.legal_actions(states[:1])[0])
+    counts = np.bincount(actions, minlength=game.num_actions)
+    assert set(np.flatnonzero(counts)) == set(legal)
+    expected = len(states) / len(legal)
+    assert ((counts[legal] - expected) ** 2 / expected).sum() < 3 * len(legal) + 10  # chi squared, generously
+
+
+def test_sampled_actions_depend_on_key_and_index_and_not_on_the_seed():
+    game = Game(Rules.official(3))
+    states, keys = game.new_states(range(50)), np.arange(50, dtype=np.uint64)
+    first = game.sample_actions(states, keys)
+    assert (game.sample_actions(game.scrub(states, range(100, 150)), keys) == first).all()
+    assert (game.sample_actions(states, keys, 1) != first).any()
+    assert (game.sample_actions(states, keys + np.uint64(1)) != first).any()
+    game.rollout(states, keys)
+    assert (game.sample_actions(states, keys) == -1).all()
+
+
+def lowest_legal(state, tables, moves, others, random):
+    """A policy of a user's: the legal action of the lowest number."""
+    if moves:
+        return batch.place_of_bit(moves, 0)
+    return tables.num_sites + batch.place_of_bit(others, 0)
+
+
+def test_a_policy_given_plays_the_rollout():
+    game = Game(Rules(2, sets=1, turns_per_set=2))
+    policy = numba.njit(lowest_legal)
+    states = game.new_states([1, 2, 3])
+    by_hand = states.copy()
+    taken = game.rollout(states, [0, 0, 0], policy=policy)
+    count = 0
+    while not game.is_terminal(by_hand).all():
+        game.step(by_hand, game.legal_actions(by_hand).argmax(axis=1))
+        count += 1
+    assert states.tobytes() == by_hand.tobytes()
+    assert taken.max() == count
+
+
+# --- masks as words ---
+
+
+@each_count
+def test_words_and_masks_say_the_same(n):
+    game = game_for(n)
+    states, keys = game.new_states(range(40)), np.arange(40, dtype=np.uint64)
+    for index in range(40):
+        masks, words = game.legal_actions(states), game.legal_words(states)
+        bits = (words[:, None] >> np.arange(game.num_actions, dtype=np.uint64)) & np.uint64(1)
+        assert np.array_equal(bits.astype(bool), masks)
+        out = np.zeros_like(words)
+        assert game.legal_words(states, out=out) is out
+        assert (out == words).all()
+        for action in (-1, 0, 23, 24, 38, 39, 64, 10**12):
+            legal = np.zeros(len(states), bool) if not 0 <= action < game.num_actions else masks[:, action]
+            illegal = np.empty(len(states), np.bool_)
+            batch.find_illegal(np.asarray(states), game.tables, np.full(len(states), action), illegal)
+            assert np.array_equal(illegal, ~legal & ~game.is_terminal(states))
+        game.step(states, game.sample_actions(states, keys, index))
+
+
+@pytest.mark.parametrize("num_sites", [24, 48, 49, 50, 56, 63, 64])
+def test_flags_are_the_bits_on_boards_of_every_size(num_sites):
+    """The words of `legal_moves` and `legal_others` laid end to end, also where they do not fit into one word."""
+    rng = np.random.default_rng(num_sites)
+    table = np.zeros(1, np.dtype((np.record, tables.tables_dtype(num_sites))))
+    table[0].num_sites = num_sites
+    mask = np.zeros(1, mask_dtype(num_sites))
+    for _ in range(20):
+        flags = rng.random(num_sites + NUM_OTHER_ACTIONS) < 0.4
+        bits = [
+            int("".join("01"[int(flag)] for flag in part[::-1]), 2) for part in (flags[:num_sites], flags[num_sites:])
+        ]
+        engine.write_flags(np.uint64(bits[0]), np.uint64(bits[1]), table[0], mask[0])
+        assert np.array_equal(mask.view(np.bool_), flags)
+
+
+def test_words_are_refused_where_actions_do_not_fit(monkeypatch):
+    monkeypatch.setattr("bombay_env.game.MAX_WORD_SITES", 23)
+    game = Game()
+    with pytest.raises(ValueError, match="at most 23 sites; this one has 24"):
+        game.legal_words(game.new_states([1]))
+
+
+# --- lanes ---
+
+
+@each_count
+def test_lanes_deal_their_own_streams_of_games(n):
+    """What each lane plays is what it plays alone, and its games are those of its seed and then of its stream."""
+    game, steps = game_for(n), 30 if QUICK else 400
+    many = Lanes(game, 5, seed=11)
+    keys = np.arange(5, dtype=np.uint64)
+    alone = [Lanes(game, 1, seed=11 + lane) for lane in range(5)]
+    assert many.states.tobytes() == game.new_states(range(11, 16)).tobytes()
+    ends = 0
+    for index in range(steps):
+        many.step(game.sample_actions(many.states, keys, index))
+        for lane, single in enumerate(alone):
+            single.step(game.sample_actions(single.states, keys[lane : lane + 1], index))
+            assert single.states.tobytes() == many.states[lane : lane + 1].tobytes()
+            assert single.ended[0] == many.ended[lane]
+            if single.ended[0]:
+                assert single.finals.tobytes() == many.finals[lane : lane + 1].tobytes()
+                assert game.is_terminal(single.finals)[0]
+        ends += many.ended.sum()
+        assert not game.is_terminal(many.states).any()
+    assert ends > 5
+    assert many.episodes.sum() == ends
+    rolled = Lanes(game, 5, seed=11)
+    rolled.rollout(steps - 7, keys)
+    rolled.rollout(7, keys, index=steps - 7)
+    assert rolled.states.tobytes() == many.states.tobytes()
+    assert (rolled.episodes == many.episodes).all()
+
+
+@pytest.mark.parametrize("screened", [False, True])
+def test_collect_writes_down_what_steps_would_see(screened):
+    game, count = game_for(3), 25 if QUICK else 250
+    written, stepped = Lanes(game, 4, seed=3), Lanes(game, 4, seed=3)
+    keys = np.arange(4, dtype=np.uint64)
+    observations = np.empty((count, 4, game.num_features), np.float32)
+    masks = np.empty((count, 4, game.num_actions), np.bool_)
+    actions, ended = written.collect(keys, 0, observations, masks, screened=screened)
+    for index in range(count):
+        assert np.array_equal(observations[index], game.observe(stepped.states, screened=screened))
+        assert np.array_equal(masks[index], game.legal_actions(stepped.states))
+        assert np.array_equal(actions[index], game.sample_actions(stepped.states, keys, index))
+        stepped.step(actions[index])
+        assert np.array_equal(ended[index], stepped.ended)
+    assert written.states.tobytes() == stepped.states.tobytes()
+    assert ended.any()
+
+
+def test_a_reset_without_a_seed_deals_the_next_games():
+    game = game_for(2)
+    lanes = Lanes(game, 3, seed=1)
+    first = lanes.states.copy()
+    lanes.reset()
+    second = lanes.states.copy()
+    assert (rows(first) != rows(second)).all()
+    lanes.reset(1)
+    assert lanes.states.tobytes() == first.tobytes()
+    lanes.reset([9, 8, 7])
+    assert lanes.states.tobytes() == game.new_states([9, 8, 7]).tobytes()
+    assert lane_seeds(2**64 - 1, 3).tolist() == [2**64 - 1, 0, 1]
+
+
+def test_one_illegal_action_among_many_changes_nothing():
+    game, size = game_for(4), 20 if QUICK else 1000
+    lanes = Lanes(game, size)
+    actions = game.sample_actions(lanes.states, lanes.seeds)
+    actions[size - 3] = game.action_index("take:blue")
+    before = lanes.states.tobytes(), lanes.finals.tobytes(), lanes.episodes.tobytes(), lanes.ended.tobytes()
+    with pytest.raises(IllegalActionError, match=f"lane {size - 3}: action .*take:blue") as caught:
+        lanes.step(actions)
+    assert caught.value.lanes == (size - 3,)
+    assert before == (lanes.states.tobytes(), lanes.finals.tobytes(), lanes.episodes.tobytes(), lanes.ended.tobytes())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda lanes: Lanes(lanes.game, 0), "num_lanes is 0"),
+        (lambda lanes: Lanes(lanes.game, 2.5), "num_lanes is 2.5"),
+        (lambda lanes: lanes.reset([1]), "1 seeds are given for 2 lanes"),
+        (lambda lanes: lanes.reset(-1), "seed is -1"),
+        (lambda lanes: lanes.reset([1.5, 2]), "seed is 1.5"),
+        (lambda lanes: lanes.step([1]), r"shape \(2,\)"),
+        (lambda lanes: lanes.step([0.5, 1.0]), "integers"),
+        (lambda lanes: lanes.rollout(-1, 0), "decisions is -1"),
+        (lambda lanes: lanes.rollout(1, [1]), "1 seeds are given"),
+        (lambda lanes: lanes.rollout(1, 0, index=2**63), "index is"),
+        (lambda lanes: collect(lanes, dtype=np.float64), "observations must be a writable C-contiguous float32"),
+        (lambda lanes: collect(lanes, masks=np.zeros((1, 2, 3), bool)), "action_masks must be a writable"),
+        (lambda lanes: collect(lanes, read_only=True), "observations must be a writable"),
+        (lambda lanes: lanes.game.rollout(lanes.states, [1]), "keys has 1 entries for 2 states"),
+        (lambda lanes: lanes.game.rollout(lanes.states, [1, 2], max_decisions=-1), "max_decisions is -1"),
+        (lambda lanes: lanes.game.rollout(read_only(lanes.states), [1, 2]), "read-only"),
+        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, -2]), "-2 is not"),
+        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2], out=np.zeros(2, np.int32)), "int64"),
+        (lambda lanes: lanes.game.legal_words(lanes.states, out=np.zeros(2, np.int64)), "uint64"),
+        (lambda lanes: lanes.game.legal_words([1, 2]), "states must be an array"),
+    ],
+)
+def test_wrong_arguments_are_refused_and_change_nothing(call, words):
+    lanes = Lanes(game_for(2), 2, seed=4)
+    before = lanes.states.tobytes(), lanes.seeds.tobytes(), lanes.episodes.tobytes()
+    with pytest.raises(ValueError, match=words):
+        call(lanes)
+    assert before == (lanes.states.tobytes(), lanes.seeds.tobytes(), lanes.episodes.tobytes())
+
+
+def collect(lanes, dtype=np.float32, masks=None, read_only=False):
+    observations = np.zeros((1, 2, lanes.game.num_features), dtype)
+    observations.setflags(write=not read_only)
+    lanes.collect(0, 0, observations, np.zeros((1, 2, lanes.game.num_actions), bool) if masks is None else masks)
+
+
+def read_only(states):
+    copy = states.copy()
+    copy.setflags(write=False)
+    return copy
+
+
+# --- threads and processes ---
+
+DIGEST = """
+import hashlib, sys
+import numba, numpy as np
+from bombay_env import Game, Rules
+from bombay_env.lanes import Lanes
+digests = set()
+for threads in (1, 2, 4):
+    numba.set_num_threads(threads)
+    digest = hashlib.sha256()
+    for n in (2, 5):
+        game = Game(Rules.official(n))
+        lanes = Lanes(game, 1500, seed=n)
+        keys = np.arange(1500, dtype=np.uint64)
+        observations = np.empty((6, 1500, game.num_features), np.float32)
+        masks = np.empty((6, 1500, game.num_actions), np.bool_)
+        lanes.rollout(300, keys)
+        for array in (*lanes.collect(keys, 300, observations, masks), observations, masks, lanes.states):
+            digest.update(array.tobytes())
+        for index in range(306, 330):
+            lanes.step(game.sample_actions(lanes.states, keys, index))
+        digest.update(lanes.states.tobytes() + lanes.finals.tobytes())
+        digest.update(game.observe(lanes.states).tobytes() + game.legal_actions(lanes.states).tobytes())
+        digest.update(game.provisional_results(lanes.states)["final"].tobytes())
+        game.rollout(lanes.states, keys)
+        digest.update(lanes.states.tobytes())
+    digests.add(digest.hexdigest())
+print(numba.threading_layer(), *digests)
+"""
+
+
+def in_a_process(code, **environment):
+    path = os.pathsep.join(sys.path)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@needs_jit
+def test_one_digest_for_any_threads_layer_and_process():
+    found = []
+    for layer in ("omp", "workqueue", "omp"):
+        done = in_a_process(DIGEST, NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="4")
+        if layer == "omp" and "No threading layer could be loaded" in done.stderr:
+            continue
+        assert done.returncode == 0, done.stderr
+        used, *digests = done.stdout.split()
+        assert used == layer
+        assert len(digests) == 1, "the digest depends on the number of threads"
+        found += digests
+    assert found
+    assert len(set(found)) == 1
+
+
+BOUNDS = """
+import numpy as np
+from bombay_env import Board, Game, Rules
+from bombay_env.lanes import Lanes
+import bombay_agents
+for n in (2, 3, 4, 5):
+    for board in (Board.load(), Board.random(seed=n)):
+        game = Game(Rules.official(n), board)
+        keys = np.arange(250, dtype=np.uint64)
+        states = game.new_states(keys)
+        index = 0
+        while not game.is_terminal(states).all():
+            game.observe(states), game.observe(states, seats=index % n, screened=True)
+            game.legal_actions(states), game.legal_words(states) if board.num_sites <= 49 else None
+            game.provisional_results(states)
+            game.step(states, game.sample_actions(states, keys, index))
+            index += 1
+        game.results(states)
+        lanes = Lanes(game, 20)
+        lanes.rollout(200, 0)
+        observations = np.empty((9, 20, game.num_features), np.float32)
+        lanes.collect(0, 200, observations, np.empty((9, 20, game.num_actions), bool))
+        for _ in range(30):
+            lanes.step(game.sample_actions(lanes.states, lanes.seeds))
+        bombay_agents.make("greedy").act(game, lanes.states, np.random.default_rng(0))
+print("2000 games")
+"""
+
+
+@needs_jit
+def test_no_kernel_reads_or_writes_out_of_bounds(tmp_path: Path) -> None:
+    """2,000 games with Numba's checks on, compiled into an empty folder; `test_compile.py` proves that the checks are live."""
+    done = in_a_process(BOUNDS, NUMBA_BOUNDSCHECK="1", XDG_CACHE_HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "2000 games\n"
+    assert "compiling its kernels" in done.stderr

@@ -1,0 +1,157 @@
+"""The benchmark's machinery: what it counts, what it compares, and the signature of the rules. No test here looks at speed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training import bench, bench_report, peers
+
+QUICK = bool(numba.config.DISABLE_JIT)
+COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
+
+# What 10,000 games with seeds 0 to 9,999 come to. These change with the rules, with chance, or with what an action means: then
+# the version history says why, and `bombay bench --signature` prints the new ones.
+SIGNATURES = {
+    2: "759e8d5c80dcb5f93ffed1d0efad170725fb7debf4ba1809d749c0831c1782f0",
+    3: "0eba67d47a80c5738f246c42e7ea36aa20d1a6310df7d7c81bf41972181c30fe",
+    4: "67e0294287212eb5c491be14f136acd674ff70ed5d707051d7b6cb49eb903dcd",
+    5: "4468c25e5d0faec03fc609bc6fcb94b6068a82bfc237cb93320f213b8ef1d156",
+}
+
+needs_jit = pytest.mark.skipif(QUICK, reason="hours without the compiler")
+
+
+@needs_jit
+@pytest.mark.parametrize("n", SIGNATURES)
+def test_the_signature_is_pinned(n):
+    assert bench.signature(n) == SIGNATURES[n]
+
+
+@pytest.mark.skipif(not QUICK, reason="the compiled signatures are pinned above")
+def test_the_signature_is_the_same_without_the_compiler():
+    """A few games; the digest was printed by the compiled code."""
+    assert bench.signature(3, games=2) == "b98d64b555297fdc6e18402175c0799d03bcaf96cc66ba6ce31b8ad450c708c7"
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
+def game():
+    return Game(Rules(2, sets=1, turns_per_set=1)) if QUICK else Game()
+
+
+def fast_cases():
+    return [case for case in bench.cases(game()) if case.name != "MaskablePPO.train" and not (QUICK and case.games > 1)]
+
+
+@pytest.mark.parametrize("case", fast_cases(), ids=lambda case: case.name)
+def test_every_case_counts_at_least_the_decisions_it_was_asked_for(case):
+    play = case.make(game())
+    for decisions in (1, 300):
+        assert play(decisions)() >= decisions
+
+
+def test_step_counts_the_decisions_that_the_games_really_had(monkeypatch):
+    """Two batches to the end: lanes that are over are not counted."""
+    monkeypatch.setattr(bench, "BATCH", 6)
+    small = Game(Rules(2, sets=1, turns_per_set=1))
+    steps = []
+    play = bench._step(small)
+    counted = small.step
+    monkeypatch.setattr(
+        small,
+        "step",
+        lambda states, actions: (steps.append((~small.is_terminal(states)).sum()), counted(states, actions)),
+    )
+    assert play(50)() == sum(steps) >= 50
+
+
+def test_a_row_stands_beside_its_limit():
+    case = next(case for case in bench.cases(game()) if case.name == "Game.legal_actions")
+    small = case.__class__(
+        case.name, case.includes, 4, case.written, lambda _: bench._batches(lambda number: None, 4), True
+    )
+    before = numba.get_num_threads()
+    row = bench.measure(small, game(), threads=1, repeats=3, seconds=0.01)
+    assert numba.get_num_threads() == before
+    assert row.rate.low <= row.rate.median <= row.rate.high
+    assert row.limit is not None
+    assert row.ratio == pytest.approx(row.rate.median / row.limit.median)
+    assert row.written == game().num_actions
+
+
+def test_the_limit_writes_every_byte_of_a_decision():
+    rows = np.zeros((5, 3), np.uint64)
+    bench.write_rows(rows, np.uint64(2**64 - 1))
+    assert rows.view(np.uint8).min() == 255
+
+
+def test_random_records_follow_the_rules():
+    for record in bench.random_records(game(), 2):
+        record.verify()
+        assert record.result is not None
+
+
+def test_reports_are_compared_row_by_row():
+    def report(rate, ratio):
+        row = {"name": "collect", "threads": 1, "rate": {"median": rate}, "ratio": ratio}
+        return {"rows": [row, {**row, "threads": 7, "rate": {"median": rate}}]}
+
+    old, new = report(100.0, 0.2), report(150.0, 0.1)
+    new["rows"].pop()
+    (line,) = bench_report.compare(old, new)
+    assert (line["change"], line["change_of_ratio"]) == (1.5, 0.5)
+
+
+def test_peers_that_are_missing_are_told_of(monkeypatch):
+    monkeypatch.setattr(peers, "missing", lambda peer: "not installed: it (extra `peers`)")
+    rows, absent = bench.measure_peers(1, 0.01, lambda _: None)
+    assert rows == []
+    assert len(absent) == len(peers.PEERS)
+    assert all("not installed" in line for line in absent)
+
+
+@needs_jit
+def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
+    done = run("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-peers", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    names = [row["name"] for row in report["rows"]]
+    assert names == [case.name for case in bench.cases(Game())]
+    assert all(row["rate"]["low"] > 0 for row in report["rows"])
+    assert all((row["limit"] is None) == (row["name"] == "MaskablePPO.train") for row in report["rows"])
+    known = report["facts"]
+    assert known["state_bytes"] == Game().state_dtype.itemsize
+    assert known["bytes_of_65536_games"] == 65_536 * known["bytes_of_1_game"]
+    assert 0 < known["first_step_seconds_warm"] < known["first_step_seconds_cold"]
+    file = tmp_path / "old.json"
+    file.write_text(done.stdout, encoding="utf-8")
+    assert bench_report.read_report(file) == report
+    shown = "\n".join(str(table.title) for table in bench_report.tables({**report, "comparison": []}))
+    assert "beside the older report" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--threads", "0"), "--threads is '0'"),
+        (("--threads", "two"), "from 1 to"),
+        (("--players", "6"), "less than or equal to 5"),
+        (("--repeats", "0"), "greater than or equal to 1"),
+        (("--compare", "no-such-file.json"), "no-such-file.json is no report"),
+        (("--compare", __file__), "is no report of bombay bench --json"),
+    ],
+)
+def test_wrong_arguments_end_in_one_line(arguments, words):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
