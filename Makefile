@@ -13,7 +13,7 @@ PIP_ARGS ?=
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train test slow lint compiled interpreted package clean
+.PHONY: train test slow lint compiled interpreted package bench clean
 
 train: .venv/.train
 	$(BIN)/bombay train --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
@@ -41,6 +41,10 @@ package: .venv/.test
 slow: .venv/.test
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m slow
 
+# How fast it is here, beside other environments; minutes, and the machine should have nothing else to do.
+bench: .venv/.bench
+	$(BIN)/bombay bench
+
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
@@ -58,4 +62,9 @@ clean:
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
 	$(INSTALL) --editable '.[ppo,dev]'
+	@touch $@
+
+.venv/.bench: .venv/.made pyproject.toml constraints.txt
+	@echo "Installing what the benchmark compares with, PyTorch and JAX among it; the first time takes minutes."
+	$(INSTALL) --editable '.[ppo,peers]'
 	@touch $@

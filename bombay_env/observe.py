@@ -175,8 +175,8 @@ class FeatureLayout:
     def raw_dtype(self) -> np.dtype[Any]:
         """The record that the kernel fills before it scales: numbers as int16, flags as int8, and its notes behind them.
 
-        The same memory once more is `all_numbers` and `all_flags`, all of them in order, and `…_words`, the rows of some pieces, four
-        entries each, as one word.
+        The same memory once more is `all_numbers` and `all_flags`, all of them in order, and `…_words`, the rows of some
+        pieces, four entries each, as one word.
         """
         numbers, flags = _numbers(self.num_sites), _flags(self.num_sites)
         fields: list[Any] = [(piece.name, np.int16, piece.shape) for piece in numbers]
