@@ -6,6 +6,7 @@ states are the caller's. One game is a batch of one.
 
 import math
 import operator
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -70,7 +71,7 @@ class Game:
         self.feature_layout = FeatureLayout(self.board.num_sites)
         self.lookups = observe.make_lookups(self.feature_layout, self.rules, self.tables)
         self.mask_dtype = mask_dtype(self.board.num_sites)
-        self._scratch: dict[bool, np.ndarray] = {}
+        self._scratch = threading.local()
         self.action_names = action_names(self.board)
         self.num_actions = len(self.action_names)
         self.num_features = self.feature_layout.num_features
@@ -417,10 +418,14 @@ class Game:
         return features.view(self.feature_layout.row_dtype).reshape(-1)
 
     def scratch(self, screened: bool) -> np.ndarray:
-        """Memory for the kernels that observe, one for each mode, made once."""
-        if screened not in self._scratch:
-            self._scratch[screened] = batch.make_scratch(self.feature_layout)
-        return self._scratch[screened]
+        """Memory for the kernels that observe, one for each mode and Python thread, made once.
+
+        A kernel on several threads lets other Python threads run meanwhile, and these may observe small batches of the same game.
+        """
+        by_mode: dict[bool, np.ndarray] = self._scratch.__dict__
+        if screened not in by_mode:
+            by_mode[screened] = batch.make_scratch(self.feature_layout)
+        return by_mode[screened]
 
     # --- checks ---
 

@@ -391,6 +391,37 @@ def test_one_digest_for_any_threads_layer_and_process():
     assert len(set(found)) == 1
 
 
+OBSERVERS = """
+import threading
+import numba, numpy as np
+from bombay_env import Game, Rules
+numba.set_num_threads(2)
+game = Game(Rules.official(4))
+large, small = game.new_states(range(8192)), game.new_states(range(200))
+game.rollout(large, range(8192), max_decisions=80), game.rollout(small, range(200), max_decisions=60)
+seen, many = game.observe(small), threading.Event()
+def work():
+    out = game.observe(large)
+    for _ in range(150):
+        game.observe(large, out=out)
+    many.set()
+thread = threading.Thread(target=work)
+thread.start()
+wrong = 0
+while not many.is_set():
+    wrong += not np.array_equal(game.observe(small), seen)
+thread.join()
+print(wrong)
+"""
+
+
+@needs_jit
+def test_python_threads_may_observe_large_and_small_batches_of_a_game_at_once():
+    """Kernels on several threads let go of the interpreter, so a small batch can be observed in their midst."""
+    done = in_a_process(OBSERVERS, NUMBA_NUM_THREADS="2")
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 BOUNDS = """
 import numpy as np
 from bombay_env import Board, Game, Rules
