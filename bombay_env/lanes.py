@@ -57,7 +57,7 @@ class Lanes:
 
     def _deal(self, seeds: np.ndarray) -> None:
         batch.deal_all(np.asarray(self.states), self.game.tables, seeds)
-        self.seeds = seeds
+        self.seeds = seeds.copy()  # the caller's may change
         self.episodes = np.zeros(len(self), np.uint64)
 
     def step(self, actions: Any) -> None:

@@ -275,6 +275,27 @@ def test_a_reset_without_a_seed_deals_the_next_games():
     assert lane_seeds(2**64 - 1, 3).tolist() == [2**64 - 1, 0, 1]
 
 
+def test_seeds_given_as_an_array_stay_the_callers():
+    game, seeds = game_for(2), np.array([5, 6, 7], np.uint64)
+    lanes, others = Lanes(game, 3, seeds), Lanes(game, 3, seeds.tolist())
+    seeds[:] = 0
+    lanes.reset()
+    others.reset()
+    assert lanes.states.tobytes() == others.states.tobytes()
+
+
+@needs_jit
+def test_seats_compile_nothing_anew():
+    game = game_for(2)
+    states = game.new_states([1, 2])
+    game.observe(states)
+    signatures = list(batch.observe_all.sequential.signatures)
+    for seats in (0, [1, 0], np.zeros(2, np.int64), np.zeros(2, np.int8)):
+        game.observe(states, seats=seats)
+    game.observe(states[:1], seats=1)
+    assert batch.observe_all.sequential.signatures == signatures
+
+
 def test_one_illegal_action_among_many_changes_nothing():
     game, size = game_for(4), 20 if QUICK else 1000
     lanes = Lanes(game, size)
