@@ -482,7 +482,9 @@ class Game:
             raise ValueError(f"seats must be an integer, or integers of shape ({count},), not {seats!r}"[:200])
         if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.num_players):
             raise ValueError(f"seats must be from 0 to {self.num_players - 1}")
-        return np.array(np.broadcast_to(numbers, count), np.int64)  # a copy: kernels are compiled anew for read-only arrays
+        return np.array(
+            np.broadcast_to(numbers, count), np.int64
+        )  # a copy: kernels are compiled anew for read-only arrays
 
     def _restocks(self, restocks: Any, count: int) -> np.ndarray:
         draws = _array(restocks)

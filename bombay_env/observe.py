@@ -1,8 +1,9 @@
 """What a seat sees: the named layout of an observation and the kernel that writes it.
 
-The layout is declared once, as pieces with a name, a shape and a range; it becomes a NumPy dtype of float32 fields, so that the
-kernel writes `view.rupees[seat]` and nobody counts offsets. The viewer comes first and the other seats follow clockwise; seats
-that do not play are zero. What `screened` hides (RULES 6) is zero, in the same layout. Reads states, changes none.
+The layout is declared once, as pieces with a name, a shape and a range; it becomes a NumPy dtype of small whole numbers, so that
+the kernel writes `raw.rupees[place]` and nobody counts offsets, and a second kernel scales them all to float32. The viewer comes
+first and the other seats follow clockwise; seats that do not play are zero. What `screened` hides (RULES 6) is zero, in the same
+layout. Reads states, changes none.
 """
 
 import dataclasses
@@ -162,11 +163,6 @@ class FeatureLayout:
         return _numbers(self.num_sites) + _flags(self.num_sites)
 
     @cached_property
-    def dtype(self) -> np.dtype[Any]:
-        """The flat observation seen as one record of named float32 fields."""
-        return _overlaid([(piece.name, np.float32, piece.shape) for piece in self.pieces])
-
-    @cached_property
     def row_dtype(self) -> np.dtype[Any]:
         """The flat observation seen as one record with a single field, `row`: what the kernel writes."""
         return _overlaid([("row", np.float32, (self.num_features,))])
@@ -212,10 +208,10 @@ class FeatureLayout:
     def __getitem__(self, name: str) -> slice:
         return self.slices[name]
 
-    @property
+    @cached_property
     def num_features(self) -> int:
         """Length of a flat observation."""
-        return self.dtype.itemsize // np.dtype(np.float32).itemsize
+        return sum(math.prod(piece.shape) for piece in self.pieces)
 
     @cached_property
     def low(self) -> np.ndarray:
@@ -313,8 +309,8 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
         rupees, clients = np.zeros((2, NUM_COLOURS), np.int16)
         demand = np.zeros((COLUMN_HEIGHT, NUM_COLOURS), np.int8)
         for place, colour in enumerate(column):
-            rupees[colour] = rules.sale_rupees[place] + rules.colour_rupees[colour]
-            clients[colour] = rules.sale_clients[place] + rules.colour_clients[colour]
+            rupees[colour] = tables[0].sale_rupees[place, colour]
+            clients[colour] = tables[0].sale_clients[place, colour]
             demand[place, colour] = 1
         lookups[0].sale_rupees[code] = rupees.view(np.int64)[0]
         lookups[0].sale_clients[code] = clients.view(np.int64)[0]

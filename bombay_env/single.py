@@ -13,7 +13,6 @@ It translates between `LearnerGames`, here with one lane, and `gymnasium.Env`, a
 | step after the end | `ResetNeeded` |
 """
 
-import operator
 from typing import Any, ClassVar
 
 import gymnasium
@@ -23,13 +22,12 @@ from gymnasium.error import ResetNeeded
 
 from bombay_env import interface
 from bombay_env.board import Board
-from bombay_env.game import IllegalActionError
 from bombay_env.interface import DEFAULT_PLAYERS, RENDER_MODES
 from bombay_env.learner import LearnerGames, Opponents
+from bombay_env.one_game import whole_action
 from bombay_env.rules import Rules
 
 LANE = np.zeros(1, np.int64)  # the only one
-INT64 = np.iinfo(np.int64)
 
 
 class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
@@ -102,13 +100,10 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             IllegalActionError: as in this module's table, or the action is no whole number at all; nothing has changed.
             ResetNeeded: no game is running.
         """
-        try:
-            number = operator.index(action)
-        except TypeError:
-            raise IllegalActionError(f"action is {action!r}; it must be a whole number") from None
+        number = whole_action(action)
         if not self._games.playable or self._games.over()[0]:
             raise ResetNeeded("no game is running: call reset first")
-        self._games.act(np.array([min(max(number, INT64.min), INT64.max)]))
+        self._games.act(np.array([number]))
         self._games.advance()
         over = bool(self._games.over()[0])
         reward = float(self._games.rewards(LANE)[0]) if over else 0.0
