@@ -110,6 +110,25 @@ def test_reports_are_compared_row_by_row():
     assert (line["change"], line["change_of_ratio"]) == (1.5, 0.5)
 
 
+@pytest.mark.parametrize("change", [{"rate": {"median": 0}}, {"rate": {"median": "5"}}, {"ratio": "x"}, {"name": []}])
+def test_a_report_with_other_figures_than_numbers_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    row = {"name": "collect", "threads": 1, "rate": {"median": 5.0}, "ratio": None}
+    file = tmp_path / "old.json"
+    for rows in ([row], [{**row, **change}]):
+        file.write_text(json.dumps({"format": bench_report.FORMAT, "rows": rows}), encoding="utf-8")
+        if rows == [row]:
+            assert bench_report.read_report(file)["rows"] == [row]
+        else:
+            with pytest.raises(ValueError, match="is no report of bombay bench --json: "):
+                bench_report.read_report(file)
+
+
+def test_what_runs_on_one_thread_says_so(monkeypatch):
+    monkeypatch.setattr(bench, "measure", lambda case, game, threads, *rest: (case.threaded, threads))
+    rows = bench.measure_all(game(), [2], 1, 0.01, lambda _: None)
+    assert set(rows) == {(True, 2), (False, 1)}
+
+
 def test_peers_that_are_missing_are_told_of(monkeypatch):
     monkeypatch.setattr(peers, "missing", lambda peer: "not installed: it (extra `peers`)")
     rows, absent = bench.measure_peers(1, 0.01, lambda _: None)

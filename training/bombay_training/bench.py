@@ -368,12 +368,12 @@ def _size(play: Play, seconds: float) -> int:
 def measure_all(
     game: Game, threads: Sequence[int], repeats: int, seconds: float, progress: Callable[[str], None]
 ) -> list[Row]:
-    """Every case that can be measured here; those on one thread only are measured once."""
+    """Every case that can be measured here, on so many threads; those that cannot share them on one."""
     rows = []
     for case in cases(game):
         if case.needs and importlib.util.find_spec(case.needs) is None:
             continue
-        for count in threads if case.threaded else threads[:1]:
+        for count in threads if case.threaded else (1,):
             progress(case.name)
             rows.append(measure(case, game, count, repeats, seconds))
     return rows

@@ -60,7 +60,10 @@ def read_report(path: Path) -> dict[str, Any]:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         for row in data["rows"]:
-            float(row["rate"]["median"]), str(row["name"]), row["threads"], row["ratio"]
+            figures = row["rate"]["median"], row["ratio"] if row["ratio"] is not None else 1
+            if not all(isinstance(figure, int | float) and figure > 0 for figure in figures):
+                raise ValueError("a row's figures are no numbers above 0")
+            hash((row["name"], row["threads"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is no report of bombay bench --json: {' '.join(str(error).split())}") from None
     return data
