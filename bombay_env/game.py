@@ -422,10 +422,11 @@ class Game:
 
         A kernel on several threads lets other Python threads run meanwhile, and these may observe small batches of the same game.
         """
-        by_mode: dict[bool, np.ndarray] = self._scratch.__dict__
-        if screened not in by_mode:
-            by_mode[screened] = batch.make_scratch(self.feature_layout)
-        return by_mode[screened]
+        mode = "screened" if screened else "perfect_recall"
+        by_mode: dict[str, np.ndarray] = self._scratch.__dict__  # this thread's own
+        if mode not in by_mode:
+            by_mode[mode] = batch.make_scratch(self.feature_layout)
+        return by_mode[mode]
 
     # --- checks ---
 
