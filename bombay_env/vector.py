@@ -94,7 +94,6 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._dealt = False  # whether every lane ever was
         self._ended = np.zeros(self.num_envs, np.bool_)  # lanes that wait for their next game
         self._all = np.arange(self.num_envs)
         self._observations = np.zeros((self.num_envs, self.game.num_features), np.float32)
@@ -119,17 +118,18 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
         Raises:
             ValueError: an argument cannot be; the running games go on.
-            ResetNeeded: the first reset is not of all lanes.
+            ResetNeeded: the first reset, or the one after an opponent failed, is not of all lanes.
         """
         options = interface.checked_options(options)
         lanes = self._all if options.get("reset_mask") is None else self._marked(options["reset_mask"])
-        if not self._dealt and len(lanes) < self.num_envs:
-            raise ResetNeeded("the first reset must be of all lanes, without a reset_mask")
+        if not self._games.playable and len(lanes) < self.num_envs:
+            raise ResetNeeded(
+                "the first reset, and one after an opponent failed, must be of all lanes, without a reset_mask"
+            )
         seeds = self._lane_seeds(seed)
         self._games.deal(lanes, None if seeds is None else [seeds[lane] for lane in lanes], options)
         if seeds is not None and seeds[0] is not None:
             super().reset(seed=seeds[0])  # `np_random`, which nothing here draws from
-        self._dealt = True
         self._ended[lanes] = False
         self._games.advance()
         return self._seen(), self._infos()

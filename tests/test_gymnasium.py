@@ -785,6 +785,9 @@ def test_an_opponents_illegal_action_names_it(answer, words):
         )
         assert ("lane 0" in message) == ("legal are" in message)
         refusal(lambda env=env, actions=actions: env.step(actions), "reset", error=ResetNeeded)
+        if isinstance(env, BombayVectorEnv):
+            some = {"reset_mask": np.arange(LANES) == 0}
+            refusal(lambda env=env, some=some: env.reset(options=some), "all lanes", error=ResetNeeded)
         env._games.agents = [Keyed()]
         env.reset(seed=1)
         env.step(actions)
