@@ -7,12 +7,11 @@ arrays, the tables too, as an array of one: Numba recognises those at a tenth of
 
 import functools
 
-import numba
 import numpy as np
 from numba import prange
 
 from bombay_env import chance, engine, observe
-from bombay_env.compile import batch_kernel, kernel
+from bombay_env.compile import batch_kernel, compiled, kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -274,13 +273,13 @@ def rollout_uniform(states, tables, most, keys, index, taken):
             taken[lane] = play_uniform(states[lane], tables[0], most, keys[lane], index, drawn)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=16)
 def rollout_with(policy):
     """`rollout_uniform` by another policy, a function compiled by Numba. Compiled anew in each process: Numba keeps no function
     on disk that takes in another from outside.
     """
 
-    @numba.njit(error_model="numpy")
+    @compiled
     def play_policy(state, tables, most, key, index, drawn):
         taken = 0
         while taken < most and state.current_player != NOBODY:
@@ -290,11 +289,12 @@ def rollout_with(policy):
             taken += 1
         return taken
 
-    @numba.njit(error_model="numpy")
+    @batch_kernel
     def rollout_all(states, tables, most, keys, index, taken):
-        drawn = np.empty(NUM_COLOURS, np.int64)
-        for lane in range(len(states)):
-            taken[lane] = play_policy(states[lane], tables[0], most, keys[lane], index, drawn)
+        for chunk in prange(num_chunks(states)):
+            drawn = np.empty(NUM_COLOURS, np.int64)
+            for lane in chunk_lanes(states, chunk):
+                taken[lane] = play_policy(states[lane], tables[0], most, keys[lane], index, drawn)
 
     return rollout_all
 

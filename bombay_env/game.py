@@ -12,11 +12,14 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
 
 from bombay_env import batch, observe
 from bombay_env.actions import action_names, mask_dtype
 from bombay_env.board import Board
 from bombay_env.engine import MAX_WORD_SITES
+from bombay_env.kernel_cache import CONFIG
 from bombay_env.observe import FeatureLayout
 from bombay_env.rules import (
     COLOUR_NAMES,
@@ -87,6 +90,9 @@ class Game:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.rules, self.board)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
+        return self  # nothing in it ever changes
 
     @property
     def num_players(self) -> int:
@@ -312,15 +318,23 @@ class Game:
             (batch,) int64, decisions taken in each lane.
 
         Raises:
-            ValueError: shapes or types differ; nothing has changed. A policy's action is not checked.
+            ValueError: shapes or types differ, or the policy is no such function; nothing has changed. What a policy chooses
+                is not checked.
         """
         records = self._states(states)
         self._check_writable(states)
         streams = self._keys(keys, len(records))
         most = MAX_DECISIONS if max_decisions is None else check_natural(max_decisions, "max_decisions")
         taken = np.empty(len(records), np.int64)
-        rollout = batch.rollout_uniform if policy is None else batch.rollout_with(policy)
-        rollout(records, self.tables, most, streams, check_natural(index, "index"), taken)
+        first = check_natural(index, "index")
+        rollout = batch.rollout_uniform if policy is None else batch.rollout_with(_compiled_policy(policy))
+        try:
+            rollout(records, self.tables, most, streams, first, taken)
+        except TypingError as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"policy cannot be compiled as policy(state, tables, moves, others, random): {reason[-200:]}"
+            ) from None
         if not np.may_share_memory(records, states):
             states[...] = records
         return taken
@@ -526,6 +540,14 @@ def _whole(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise ValueError(f"{name} is {value!r}; it must be a whole number") from None
+
+
+def _compiled_policy(policy: Any) -> Any:
+    if not (isinstance(policy, Dispatcher) or (CONFIG.DISABLE_JIT and callable(policy))):
+        raise ValueError(
+            f"policy must be a function compiled by Numba, as numba.njit does, not {type(policy).__name__}"
+        )
+    return policy
 
 
 def check_natural(value: Any, name: str) -> int:

@@ -1,7 +1,8 @@
 """`Lanes`: games side by side, each lane dealing its next game in the very step that ends one.
 
-What every vector environment steps, and the fastest way to play. It owns its buffers and allocates nothing as it goes; the
-loop is `batch.py`'s, the checks are `Game`'s. Knows no rewards and no opponents: the adaptors do.
+What Stable-Baselines3's vector environment steps, and the fastest way to play. It owns its states; what a step allocates is
+a few bytes a lane, for the checks. The loop is `batch.py`'s, the checks are `Game`'s. Knows no rewards and no opponents: the
+adaptors do.
 """
 
 from collections.abc import Sequence
@@ -98,7 +99,7 @@ class Lanes:
         Returns:
             actions (decisions, num_lanes) int64, and (decisions, num_lanes) bool, where the action ended a game.
         """
-        game, count = self.game, len(observations)
+        game, count = self.game, len(observations) if isinstance(observations, np.ndarray) else 0
         check_out(observations, (count, len(self), game.num_features), np.float32, "observations")
         check_out(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
         actions, ended = np.empty((count, len(self)), np.int64), np.empty((count, len(self)), np.bool_)

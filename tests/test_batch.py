@@ -1,5 +1,6 @@
 """Many games at once are the same games: whatever the batch, the order of its lanes, the threads, the process or the path."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env import Game, IllegalActionError, Rules, batch, engine, tables
+from bombay_env import Board, Game, IllegalActionError, Rules, batch, engine, tables
 from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
 from bombay_env.lanes import Lanes, lane_seeds
 from bombay_env.state import rows
@@ -17,7 +18,8 @@ from bombay_env.state import rows
 QUICK = bool(numba.config.DISABLE_JIT)
 COUNTS = (2, 3, 4, 5)
 SIZES = (1, 2, 3) if QUICK else (1, 2, 3, 7, 64, 1000, 4096)
-GAMES = 3 if QUICK else 2_500  # of each number of players: 10,000 in all
+GAMES = 3 if QUICK else 4_200  # of each number of players
+SEEN = 2_500  # of those, followed decision by decision: 10,000 in all
 TRACED = 2 if QUICK else 40  # of each, followed decision by decision; all of them in the larger batches
 SHORT = {"sets": 1, "turns_per_set": 1} if QUICK else {}
 
@@ -62,7 +64,7 @@ def in_batches(function, seeds, size):
 
 @each_count
 def test_a_game_is_the_same_in_every_batch(n):
-    """10,000 games over the player counts, states and results bit for bit: alone, and in batches of each size."""
+    """More than 10,000 games over the player counts, the states bit for bit: alone, and in batches of each size."""
     game, seeds = game_for(n), np.arange(GAMES, dtype=np.uint64) * np.uint64(7919)
 
     def played(some):
@@ -90,8 +92,10 @@ def test_what_players_see_is_the_same_in_every_batch(n):
 @needs_jit
 @each_count
 def test_what_players_see_is_the_same_in_large_batches(n):
-    game, seeds = game_for(n), np.arange(GAMES, dtype=np.uint64)
+    game, seeds = game_for(n), np.arange(SEEN, dtype=np.uint64)
     whole = traced(game, seeds)
+    order = np.random.default_rng(n).permutation(SEEN)
+    assert np.array_equal(traced(game, seeds[order]), whole[order])
     for size in (64, 1000):
         assert np.array_equal(in_batches(lambda some: traced(game, some), seeds, size), whole)
 
@@ -166,6 +170,26 @@ def test_a_policy_given_plays_the_rollout():
     assert taken.max() == count
 
 
+@pytest.mark.parametrize("policy", ["random", [1], abs, 3], ids=["name", "list", "function", "number"])
+def test_what_is_no_compiled_policy_is_refused(policy):
+    if QUICK and callable(policy):
+        pytest.skip("without the compiler any function will do")
+    game = game_for(2)
+    states = game.new_states([1])
+    before = states.tobytes()
+    with pytest.raises(ValueError, match="policy must be a function compiled by Numba"):
+        game.rollout(states, [1], policy=policy)
+    assert states.tobytes() == before
+
+
+@needs_jit
+def test_a_policy_of_another_form_is_refused_in_one_line():
+    game = game_for(2)
+    with pytest.raises(ValueError, match="policy cannot be compiled as policy") as caught:
+        game.rollout(game.new_states([1]), [1], policy=numba.njit(lambda state: 0))
+    assert "\n" not in str(caught.value)
+
+
 # --- masks as words ---
 
 
@@ -209,6 +233,41 @@ def test_words_are_refused_where_actions_do_not_fit(monkeypatch):
     game = Game()
     with pytest.raises(ValueError, match="at most 23 sites; this one has 24"):
         game.legal_words(game.new_states([1]))
+
+
+@pytest.mark.parametrize("num_sites", [50, 57, 64])
+def test_games_on_boards_too_large_for_a_word(num_sites):
+    """A chain of hilltops hung on the packaged board: moves are along trails, and distances as tables have them."""
+    data = Board.load().to_dict()
+    chain = [f"X{number}" for number in range(num_sites - len(data["sites"]))]
+    hill = next(site["kind"] for site in data["sites"] if site["name"] == "H1")
+    ends = [data["sites"][0]["name"], *chain]
+    data["name"] = f"board-of-{num_sites}"
+    data["sites"] = [{"name": name, "kind": hill, "x": 0.5, "y": 1 + y} for y, name in enumerate(chain)] + data["sites"]
+    data["trails"] += [[a, b] for a, b in itertools.pairwise(ends)]
+    board = Board.from_dict(data, "test")
+    game = Game(Rules(2, sets=1, turns_per_set=2), board)
+    trails = {(board.site_index(a), board.site_index(b)) for a, b in board.trails}
+    near = trails | {(b, a) for a, b in trails}
+    states, keys = game.new_states([2**64 - 1, 3, 4]), [1, 2, 3]
+    states["position"][:, :2] = board.site_index(chain[-2])
+    for index in range(8):
+        masks, views = game.legal_actions(states), game.feature_layout.split(game.observe(states))
+        for lane, state in enumerate(states):
+            here = int(state["position"][max(state["current_player"], 0)])
+            if state["current_player"] >= 0:
+                costs = [game.tables[0].enter_cost[site] <= state["actions_left"] for site in range(num_sites)]
+                allowed = [(here, site) in near and bool(costs[site]) for site in range(num_sites)]
+                assert masks[lane, :num_sites].tolist() == allowed
+                assert masks[lane, game.action_index("end_turn")]
+            expected = np.minimum(game.tables[0].distance[here] / 6, 2)
+            np.testing.assert_allclose(views["distance"][lane], expected, rtol=1e-6)
+        actions = game.sample_actions(states, keys, index)
+        illegal = np.empty(len(states), np.bool_)
+        assert batch.find_illegal(np.asarray(states), game.tables, actions, illegal) == 0
+        game.step(states, actions)
+    with pytest.raises(ValueError, match=f"at most 49 sites; this one has {num_sites}"):
+        game.legal_words(states)
 
 
 # --- lanes ---
@@ -323,6 +382,7 @@ def test_one_illegal_action_among_many_changes_nothing():
         (lambda lanes: lanes.rollout(1, 0, index=2**63), "index is"),
         (lambda lanes: collect(lanes, dtype=np.float64), "observations must be a writable C-contiguous float32"),
         (lambda lanes: collect(lanes, masks=np.zeros((1, 2, 3), bool)), "action_masks must be a writable"),
+        (lambda lanes: lanes.collect(0, 0, None, None), "observations must be a writable"),
         (lambda lanes: collect(lanes, read_only=True), "observations must be a writable"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1]), "keys has 1 entries for 2 states"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1, 2], max_decisions=-1), "max_decisions is -1"),
@@ -445,6 +505,15 @@ def test_python_threads_may_observe_large_and_small_batches_of_a_game_at_once():
 
 BOUNDS = """
 import numpy as np
+from bombay_env.compile import kernel
+@kernel
+def canary(array, index):
+    return array[index]
+try:
+    canary(np.arange(4)[:3], 3)
+    raise SystemExit("bounds are not checked")
+except IndexError:
+    pass
 from bombay_env import Board, Game, Rules
 from bombay_env.lanes import Lanes
 import bombay_agents
@@ -461,10 +530,11 @@ for n in (2, 3, 4, 5):
             game.step(states, game.sample_actions(states, keys, index))
             index += 1
         game.results(states)
-        lanes = Lanes(game, 20)
+        lanes = Lanes(game, 600 if n == 4 else 20)
+        size = len(lanes)
         lanes.rollout(200, 0)
-        observations = np.empty((9, 20, game.num_features), np.float32)
-        lanes.collect(0, 200, observations, np.empty((9, 20, game.num_actions), bool))
+        observations = np.empty((9, size, game.num_features), np.float32)
+        lanes.collect(0, 200, observations, np.empty((9, size, game.num_actions), bool))
         for _ in range(30):
             lanes.step(game.sample_actions(lanes.states, lanes.seeds))
         bombay_agents.make("greedy").act(game, lanes.states, np.random.default_rng(0))
@@ -474,7 +544,7 @@ print("2000 games")
 
 @needs_jit
 def test_no_kernel_reads_or_writes_out_of_bounds(tmp_path: Path) -> None:
-    """2,000 games with Numba's checks on, compiled into an empty folder; `test_compile.py` proves that the checks are live."""
+    """2,000 games with Numba's checks on, compiled into an empty folder; a canary first proves that the checks are live."""
     done = in_a_process(BOUNDS, NUMBA_BOUNDSCHECK="1", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "2000 games\n"

@@ -47,7 +47,8 @@ class Case:
         name: for people.
         includes: what one decision's time covers.
         games: played side by side.
-        written: bytes that a decision writes: states, masks, observations, actions; the limit writes as many.
+        written: bytes that a decision hands out: masks, observations, actions; where there are none, its whole state. The limit
+            writes as many.
         make: sets everything up and returns what plays.
         threaded: whether several threads may share it.
         needs: a package without which it cannot be measured.
@@ -85,7 +86,7 @@ def cases(game: Game) -> list[Case]:
     action = np.dtype(np.int64).itemsize
     return [
         Case("random play", "policy, mask (as bits), autoreset", BATCH, state, _random_play, threaded=True),
-        Case("collect", "policy, mask, observation, autoreset", BATCH, state + row + mask + action + 1, _collect, True),
+        Case("collect", "policy, mask, observation, autoreset", BATCH, row + mask + action + 1, _collect, True),
         Case("Game.legal_actions", "mask", BATCH, mask, _mask, threaded=True),
         Case("Game.observe", "observation", BATCH, row, _observe, threaded=True),
         Case("Game.step", "policy, check, step", BATCH, state + action, _step, threaded=True),
@@ -93,24 +94,24 @@ def cases(game: Game) -> list[Case]:
             "Lanes",
             "policy, check, step, autoreset, mask, observation",
             BATCH,
-            state + row + mask + action,
+            row + mask + action + 1,
             _lanes,
             True,
         ),
-        Case("AEC loop", "policy, mask, observation, reset, from Python", 1, state + row + 3 * mask, _aec),
+        Case("AEC loop", "policy, mask, observation, reset, from Python", 1, row + 3 * mask, _aec),
         Case("record replay", "check, step, a copy of each state", 1, 2 * state, _replay),
         Case(
             "Gymnasium vector",
             "learner's decisions: policy, step, three random opponents, mask, observation, autoreset",
             VECTOR_GAMES,
-            state + row + mask,
+            row + mask,
             _gymnasium,
         ),
         Case(
             "SB3 VecEnv",
             "policy, step, mask, observation, rewards, autoreset",
             VECTOR_GAMES,
-            state + row + mask,
+            row + mask,
             _sb3,
             needs="sb3_contrib",
         ),
@@ -472,4 +473,5 @@ def machine() -> dict[str, Any]:
         "numpy": np.__version__,
         "numba": numba.__version__,
         "bombay_env": bombay_env.__version__,
+        **{package: found for peer in peers.PEERS for package, found in peers.versions(peer).items()},
     }

@@ -273,6 +273,8 @@ def bench(
     with user_input():
         counts = _threads(threads)
         before = bench_report.read_report(old) if old else None
+        if before and before["players"] != players:
+            raise ValueError(f"{old} is for {before['players']} players; compare it with --players {before['players']}")
     if signature:
         signatures = {str(count): benchmarks.signature(count) for count in range(MIN_PLAYERS, MAX_PLAYERS + 1)}
         if as_json:
