@@ -18,7 +18,7 @@ from bombay_env.state import NOBODY
 ILLEGAL = -2  # no seat, and not NOBODY either
 CHUNK = 64  # lanes that a thread takes at a time, or more in large batches
 MAX_CHUNKS = 64
-PAIR = 2  # records of scratch memory: one lane is encoded while the one before is scaled, and the two overlap
+PAIR = 2  # records of scratch memory: a lane is scaled only after the next is encoded, since `scale` should come some time later
 
 
 @kernel

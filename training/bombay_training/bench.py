@@ -338,7 +338,8 @@ def measure(case: Case, game: Game, threads: int, repeats: int, seconds: float) 
     numba.set_num_threads(threads)
     try:
         play, limit = case.make(game), limit_of(case) if case.written else None
-        size, limit_size = _size(play, seconds), _size(limit, seconds / 4) if limit else 0
+        size = peers.decisions_in(play, seconds)
+        limit_size = peers.decisions_in(limit, seconds / 4) if limit else 0
         runs, limits = [], []
         for _ in range(repeats):
             runs.append(peers.clock(play, size))
@@ -356,14 +357,6 @@ def measure(case: Case, game: Game, threads: int, repeats: int, seconds: float) 
         case.written or None,
         Rates.of(limits) if limits else None,
     )
-
-
-def _size(play: Play, seconds: float) -> int:
-    """Decisions that take about so long; what plays is warm afterwards."""
-    decisions = 1
-    while (trial := peers.clock(play, decisions)).seconds < min(seconds, 0.2):
-        decisions = 2 * max(decisions, trial.decisions)
-    return max(1, round(trial.rate * seconds))
 
 
 def measure_all(

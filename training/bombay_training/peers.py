@@ -121,11 +121,16 @@ def clock(play: Play, decisions: int) -> Clocked:
 
 def repeat(play: Play, repeats: int, seconds: float) -> list[Clocked]:
     """Timed runs of about so many seconds each, all of the same number of decisions."""
+    decisions = decisions_in(play, seconds)
+    return [clock(play, decisions) for _ in range(repeats)]
+
+
+def decisions_in(play: Play, seconds: float) -> int:
+    """How many decisions take about so long; what plays is warm afterwards."""
     decisions = 1
     while (trial := clock(play, decisions)).seconds < min(seconds, CALIBRATION_SECONDS):
         decisions = 2 * max(decisions, trial.decisions)
-    decisions = max(1, round(trial.rate * seconds))
-    return [clock(play, decisions) for _ in range(repeats)]
+    return max(1, round(trial.rate * seconds))
 
 
 def measure(
