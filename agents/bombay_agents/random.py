@@ -1,7 +1,11 @@
-"""`RandomAgent`: the floor of every comparison, and the smallest agent to copy from."""
+"""The floor of every comparison: `RandomAgent`, the smallest agent to copy from, and `RandomTurnAgent`."""
+
+from typing import Any
 
 import numpy as np
 
+from bombay_agents import turns
+from bombay_agents.turn_agent import TurnAgent
 from bombay_env import Game
 
 
@@ -15,3 +19,20 @@ class RandomAgent:
         masks = game.legal_actions(states)
         chosen = rng.integers(masks.sum(axis=1))  # the how-manieth legal action
         return (masks.cumsum(axis=1) > chosen[:, None]).argmax(axis=1).astype(np.int64)
+
+
+class RandomTurnAgent(TurnAgent):
+    """Any outcome of the turn, each equally likely: a fairer floor, as many ways through a turn come to the same."""
+
+    name = "random-turn"
+
+    def prepare(self, game: Game) -> turns.TurnSpace:
+        """Memory for one turn."""
+        self.space = turns.new_space(game)
+        return self.space
+
+    def choose(self, game: Game, state: Any, key: np.uint64) -> int:
+        """Draw an outcome."""
+        count = turns.check_count(turns.enumerate_turn(state, game.tables[0], self.space))
+        outcomes = np.flatnonzero(self.space.due[:count])
+        return int(outcomes[int(key) * len(outcomes) >> 64])

@@ -1,0 +1,106 @@
+"""`PlannerAgent`: lays out its whole turn and takes the outcome that the scripted value of `planner_value.py` likes best.
+
+It looks at nothing but its own turn: no restock, no opponent's answer. Chance has no part in it either: the same position is
+always played alike.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bombay_agents import planner_value, turns
+from bombay_agents.planner_value import Weights
+from bombay_env import Game
+from bombay_env.actions import CONSOLIDATE
+from bombay_env.compile import kernel
+
+
+class PlannerSpace(NamedTuple):
+    """What planning a turn needs besides the position; for one thread at a time."""
+
+    turn: turns.TurnSpace
+    group: np.ndarray  # (MAX_NODES,) int32: the first node that differs from this one in the elephant's site alone
+    values: np.ndarray  # (MAX_NODES,) float64, of the nodes at which the turn is over
+    survey: np.ndarray  # (1,) of `survey_dtype`
+    traffic: np.ndarray  # (S,) float64 of `site_traffic`
+    actions: np.ndarray  # (MAX_DECISIONS,) int64, a way through the turn
+
+
+def new_space(game: Game) -> PlannerSpace:
+    """Memory for planning turns of `game`."""
+    return PlannerSpace(
+        turns.new_space(game),
+        np.zeros(turns.MAX_NODES, np.int32),
+        np.zeros(turns.MAX_NODES, np.float64),
+        np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
+        planner_value.site_traffic(game),
+        np.zeros(turns.MAX_DECISIONS, np.int64),
+    )
+
+
+class PlannerAgent:
+    """The turn whose outcome the scripted value likes best; of equals, the one that is found first, so with few decisions."""
+
+    name = "planner"
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self.weights = weights or Weights()
+        self._game: Game | None = None  # that `_space` is for
+        self._space: Any = None
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Choose for each state, (batch,) int64."""
+        if game is not self._game:
+            self._game, self._space = game, new_space(game)
+        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+        actions = np.empty(len(records), np.int64)
+        turns.check_count(choose_all(records, game.tables, self.weights, self._space, actions))
+        return actions
+
+
+@kernel
+def choose_all(states, tables, weights, space, actions):
+    """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
+    for lane in range(len(states)):
+        best = plan_turn(states[lane], tables[0], weights, space)
+        if best < 0:
+            return turns.TOO_MANY
+        turns.way_to(space.turn, best, space.actions)
+        actions[lane] = space.actions[0]
+    return len(states)
+
+
+@kernel
+def plan_turn(state, tables, weights, space):
+    """The node of `space.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
+    count = value_turn(state, tables, weights, space)
+    if count == turns.TOO_MANY:
+        return count
+    best = -1
+    for node in range(count):
+        if space.turn.due[node] != turns.TURN_GOES_ON and (best < 0 or space.values[node] > space.values[best]):
+            best = node
+    return best
+
+
+@kernel
+def value_turn(state, tables, weights, space):
+    """Lay the mover's turn out and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
+    turn = space.turn
+    count = turns.enumerate_turn(state, tables, turn)
+    player = np.int64(state.current_player)
+    for node in range(count):
+        parent, other = turn.parent[node], turn.action[node] - tables.num_sites
+        same = parent != turns.NO_NODE and (other < 0 or other > CONSOLIDATE)  # a move or the end of the turn
+        space.group[node] = space.group[parent] if same else node
+    for first in range(count):
+        if space.group[first] == first:
+            surveyed = False
+            for node in range(first, count):
+                if space.group[node] == first and turn.due[node] != turns.TURN_GOES_ON:
+                    after = turn.states[node]
+                    if not surveyed:
+                        planner_value.survey_seat(after, tables, player, weights, space.traffic, space.survey[0])
+                        surveyed = True
+                    space.values[node] = planner_value.value(after, tables, player, space.survey[0], weights)
+    return count

@@ -1,0 +1,197 @@
+"""All the ways to spend the rest of a turn: what every player above `greedy` chooses among.
+
+A turn is a few decisions of one player with no chance in between, so it can be laid out whole: a node for every state that the
+mover can bring about, each once however many ways lead to it, up to and including those in which the turn is over. Those are
+its outcomes; a restock that may follow one is left out. Nodes stand in the order of breadth-first search, so the way to an
+outcome is one with as few decisions as any.
+
+Knows the engine, and nothing of what an outcome is worth: `planner_value.py` does.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bombay_env import Game, engine
+from bombay_env.compile import kernel
+
+MAX_NODES: Final = 4096  # of one turn; under the official rules a few hundred at most
+MAX_DECISIONS: Final = 256  # of one way through a turn: an action each, and a `take` after a palace
+TOO_MANY: Final = -1  # instead of a number of nodes
+NO_NODE: Final = -1
+
+# What is due at a node.
+TURN_GOES_ON: Final = 0
+TURN_OVER: Final = 1  # the next player acts, or the game is over
+RESTOCK_DUE: Final = 2  # a new set begins
+
+WORD: Final = 8  # bytes of the words that states are hashed and compared by
+SLOTS: Final = 4 * MAX_NODES  # of the hash table, a power of two
+
+# Typed, as a literal would make signed numbers of unsigned ones; every product stays below 2**64.
+_LOW: Final = np.uint64(0xFFFFFFFF)
+_HALF: Final = np.uint64(32)
+_MULTIPLY: Final = np.uint64(0x9E3779B1)
+_START: Final = np.uint64(0x243F6A8885A308D3)
+_SLOT_BITS: Final = np.uint64(SLOTS - 1)
+
+
+class TurnSpace(NamedTuple):
+    """Memory for the nodes of one turn; made by `new_space`, overwritten by `enumerate_turn`."""
+
+    states: np.ndarray  # (MAX_NODES,) records
+    words: np.ndarray  # (MAX_NODES, W) uint64: the same memory, with zeros behind each record
+    parent: np.ndarray  # (MAX_NODES,) int32, the node before; NO_NODE for the first
+    action: np.ndarray  # (MAX_NODES,) int32, what led here from there
+    due: np.ndarray  # (MAX_NODES,) int8, TURN_GOES_ON, TURN_OVER or RESTOCK_DUE
+    slots: np.ndarray  # (SLOTS,) int64, hash table: the round, and the node in its low half
+    rounds: np.ndarray  # (1,) int64, turns laid out so far: entries of earlier ones are void
+
+
+class Turn(NamedTuple):
+    """One way to spend the rest of a turn."""
+
+    actions: tuple[int, ...]
+    state: np.ndarray  # (1,) the state then, before any restock
+    restock_due: bool
+
+
+def padded_records(count: int, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """`count` zeroed records that begin at full words, and the words they lie in, (count, W) uint64."""
+    words = np.zeros((count, -(-dtype.itemsize // WORD)), np.uint64)
+    return np.ndarray((count,), dtype, words, strides=(words.strides[0],)), words
+
+
+def new_space(game: Game) -> TurnSpace:
+    """Memory for the turns of `game`, about a megabyte; for one thread at a time."""
+    states, words = padded_records(MAX_NODES, game.state_dtype)
+    return TurnSpace(
+        states,
+        words,
+        np.zeros(MAX_NODES, np.int32),
+        np.zeros(MAX_NODES, np.int32),
+        np.zeros(MAX_NODES, np.int8),
+        np.zeros(SLOTS, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def turns(game: Game, state: np.ndarray, space: TurnSpace | None = None) -> list[Turn]:
+    """The distinct outcomes of the mover's turn from `state`, (1,), each with a shortest way there; none once the game is over.
+
+    Raises:
+        OverflowError: the rules allow so much in a turn that it has more than `MAX_NODES` states.
+    """
+    space = space or new_space(game)
+    record = np.ascontiguousarray(state).view(game.state_dtype, np.ndarray)
+    count = check_count(enumerate_turn(record[0], game.tables[0], space))
+    actions = np.empty(MAX_DECISIONS, np.int64)
+    found = []
+    for node in range(1, count):
+        if space.due[node] != TURN_GOES_ON:
+            way = actions[: way_to(space, node, actions)]
+            after = space.states[node : node + 1].copy()
+            found.append(Turn(tuple(way.tolist()), after, bool(space.due[node] == RESTOCK_DUE)))
+    return found
+
+
+def check_count(count: int) -> int:
+    """`count`, what `enumerate_turn` returned, unless the turn had no room."""
+    if count == TOO_MANY:
+        raise OverflowError(
+            f"a turn under these rules has more than {MAX_NODES} states: too many to plan it as a whole; "
+            "allow fewer actions_per_turn"
+        )
+    return int(count)
+
+
+@kernel
+def enumerate_turn(state, tables, space):
+    """Lay out the mover's turn from `state` in `space`, node 0 being `state` itself. Returns the number of nodes or TOO_MANY."""
+    space.rounds[0] += 1
+    space.states[0] = state
+    space.parent[0] = NO_NODE
+    space.due[0] = TURN_OVER if state.current_player < 0 else TURN_GOES_ON
+    enter(space, 0)
+    count = 1
+    node = 0
+    while node < count:
+        if space.due[node] == TURN_GOES_ON:
+            before = space.states[node]
+            moves, others = engine.legal_moves(before, tables), engine.legal_others(before, tables)
+            count = add_all(space, tables, node, moves, 0, count)
+            count = add_all(space, tables, node, others, tables.num_sites, count)
+            if count >= MAX_NODES:
+                return TOO_MANY
+        node += 1
+    return count
+
+
+@kernel
+def add_all(space, tables, node, actions, first, count):
+    """Add what the `actions`, bits counted from action `first`, make of `node`. Returns the number of nodes then."""
+    action = np.int64(first)
+    while actions != engine.NO_BITS:
+        if actions & engine.ONE != engine.NO_BITS:
+            if count >= MAX_NODES:
+                return count
+            before, after = space.states[node], space.states[count]
+            space.states[count] = before
+            restock_due = engine.apply(after, tables, action)
+            # With two players a set may end and the next begin with the same player.
+            over = after.current_player != before.current_player or after.set != before.set
+            if enter(space, count):
+                space.parent[count] = node
+                space.action[count] = action
+                space.due[count] = RESTOCK_DUE if restock_due else TURN_OVER if over else TURN_GOES_ON
+                count += 1
+        actions >>= engine.ONE
+        action += 1
+    return count
+
+
+@kernel
+def enter(space, node):
+    """Enter `node`, the last, in the hash table. Returns False if a node with the same state is there already."""
+    mark = space.rounds[0] << 32
+    slot = np.int64(hash_words(space.words, node) & _SLOT_BITS)
+    while space.slots[slot] >= mark:
+        if same_words(space.words, node, space.slots[slot] - mark):
+            return False
+        slot = (slot + 1) % SLOTS
+    space.slots[slot] = mark + node
+    return True
+
+
+@kernel
+def hash_words(words, row):
+    """A 64-bit hash of one row of `words`."""
+    value = _START
+    for place in range(words.shape[1]):
+        value = (value >> _HALF) ^ ((value & _LOW) * _MULTIPLY) ^ words[row, place]
+    value = (value >> _HALF) ^ ((value & _LOW) * _MULTIPLY)
+    return (value >> _HALF) ^ ((value & _LOW) * _MULTIPLY)
+
+
+@kernel
+def same_words(words, row, other):
+    """Whether two rows of `words` are equal."""
+    differ = np.uint64(0)
+    for place in range(words.shape[1]):
+        differ |= words[row, place] ^ words[other, place]
+    return differ == engine.NO_BITS
+
+
+@kernel
+def way_to(space, node, actions):
+    """Write the actions that lead from node 0 to `node` into `actions`, (MAX_DECISIONS,) int64. Returns their number."""
+    length = 0
+    place = node
+    while space.parent[place] != NO_NODE:
+        length += 1
+        place = space.parent[place]
+    place = node
+    for step in range(length - 1, -1, -1):
+        actions[step] = space.action[place]
+        place = space.parent[place]
+    return length

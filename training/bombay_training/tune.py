@@ -1,0 +1,123 @@
+"""How the weights of `planner` were found: CMA-ES by self-play, `python -m bombay_training.tune --help`.
+
+A candidate sits once in each seat against copies of the incumbent, at every number of players, and is judged by its mean margin
+in rupees: less noisy than wins, and the same thing in the end. All candidates of a generation play the same deals, and the next
+generation others. Now and then the mean of the search plays the incumbent on deals held out for that; it takes its place when
+it is better by more than twice the standard error. `planner-v1` has the weights of one such run and keeps them.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Final
+
+import numpy as np
+import typer
+
+from bombay_agents import planner, turns
+from bombay_agents.planner_value import Weights
+from bombay_env import Board, Game, Rules, batch, chance, engine
+from bombay_env.compile import kernel
+from bombay_env.state import NOBODY, result_dtype
+
+TUNING: Final = np.uint64(1101)  # streams of keyed chance for the deals: those candidates are chosen on,
+GATE: Final = np.uint64(1102)  # and those the incumbent is challenged on
+PLAYERS: Final = (2, 3, 4, 5)
+# How far one weight is moved at first, in its own unit.
+SCALES: Final = Weights(
+    action=0.15, idle=1.0, doubt=0.2, doubt_per_turn=0.15, fame=0.15, traffic=0.2, rivals=0.1, crowd=0.2, second=0.15,
+    unknown=0.3, scarce=0.3,
+)  # fmt: skip
+
+
+class Table:
+    """The games of one number of players."""
+
+    def __init__(self, num_players: int) -> None:
+        self.game = Game(Rules.official(num_players), Board.load())
+        self.space = planner.new_space(self.game)
+        self.state = np.zeros(1, self.game.state_dtype)
+        self.result = np.zeros(1, result_dtype(num_players, np.int8))
+
+    def margins(self, candidate: Weights, incumbent: Weights, seeds: np.ndarray) -> np.ndarray:
+        """Mean margins of a candidate over its seatings of each deal, (deals,) float64 rupees."""
+        n = self.game.num_players
+        final = np.zeros((len(seeds) * n, n), np.int64)
+        play_seatings(seeds, self.game.tables, candidate, incumbent, self.space, self.state, self.result, final)
+        own = final[np.arange(len(final)), np.arange(len(final)) % n]
+        return np.asarray((own - final.mean(axis=1)).reshape(-1, n).mean(axis=1))
+
+
+@kernel
+def play_seatings(seeds, tables, candidate, incumbent, space, state, result, final):
+    """Play every deal with the candidate in each seat; `final` (deals · n, n) is overwritten."""
+    for game in range(len(final)):
+        own_seat = game % tables[0].num_players
+        play_game(seeds[game // tables[0].num_players], tables[0], candidate, incumbent, own_seat, space, state)
+        engine.settle(state[0], tables[0], result[0])
+        final[game] = result[0].final
+
+
+@kernel
+def play_game(seed, tables, candidate, incumbent, own_seat, space, state):
+    """Play one deal in `state` (1,), the candidate in one seat and the incumbent in the others."""
+    drawn = np.empty(4, np.int64)
+    batch.start(state[0], tables, seed, drawn)
+    while state[0].current_player != NOBODY:
+        weights = candidate if state[0].current_player == own_seat else incumbent
+        best = planner.plan_turn(state[0], tables, weights, space)
+        state[0] = space.turn.states[best]
+        if space.turn.due[best] == turns.RESTOCK_DUE:
+            batch.restock(state[0], tables, drawn)
+
+
+def deals(seed: int, stream: np.uint64, first: int, count: int) -> np.ndarray:
+    """Seeds of deals number `first` and those after it, (count,) uint64."""
+    words = np.zeros(count, np.uint64)
+    numbers = np.arange(first, first + count, dtype=np.uint64)
+    chance.random_words(np.full(count, seed, np.uint64), stream, numbers, words)
+    return words
+
+
+def mean_margin(tables: list[Table], candidate: Weights, incumbent: Weights, seeds: np.ndarray) -> tuple[float, float]:
+    """The mean margin over all tables and its standard error over deals."""
+    margins = np.mean([table.margins(candidate, incumbent, seeds) for table in tables], axis=0)
+    return float(margins.mean()), float(margins.std(ddof=1) / np.sqrt(len(margins)))
+
+
+def tune(
+    out: Annotated[Path, typer.Argument(help="Where the weights are kept (.json); read again if it exists.")],
+    generations: Annotated[int, typer.Option(help="Generations of CMA-ES.", min=1)] = 120,
+    population: Annotated[int, typer.Option(help="Candidates a generation.", min=4)] = 14,
+    games: Annotated[int, typer.Option(help="Deals a candidate and number of players.", min=2)] = 60,
+    challenge: Annotated[int, typer.Option(help="Generations between challenges of the incumbent.", min=1)] = 8,
+    seed: Annotated[int, typer.Option(help="Of the deals and the search.", min=1)] = 1,
+) -> None:
+    """Tune the planner's weights by self-play and write them down whenever the incumbent is beaten."""
+    import cma
+
+    incumbent = Weights(**json.loads(out.read_text(encoding="utf-8"))) if out.exists() else Weights()
+    tables = [Table(num_players) for num_players in PLAYERS]
+    origin, scales = np.array(incumbent), np.array(SCALES)
+    search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
+    for generation in range(generations):
+        points = search.ask()
+        seeds = deals(seed, TUNING, generation * games, games)
+        candidates = [Weights(*(origin + scales * point).tolist()) for point in points]
+        search.tell(points, [-mean_margin(tables, candidate, incumbent, seeds)[0] for candidate in candidates])
+        if (generation + 1) % challenge == 0:
+            challenger = Weights(*(origin + scales * search.result.xfavorite).tolist())
+            margin, error = mean_margin(tables, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games))
+            better = margin > 2 * error
+            print(
+                f"generation {generation + 1}: {margin:+.3f} ± {error:.3f} rupees",
+                "taken" if better else "",
+                challenger,
+                flush=True,
+            )
+            if better:
+                incumbent = challenger
+                out.write_text(json.dumps(incumbent._asdict(), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(tune)
