@@ -5,6 +5,7 @@ is wrong with the arguments ends in one line and exit code 2, before anything is
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import arena as arenas
+from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
 from bombay_training import bench_report
 from bombay_training.tables import cell, new_table
@@ -223,10 +225,7 @@ def train(
         counts = _counts(players)
         Board.load(board)
         folder = save or Path("runs") / time.strftime("ppo-%Y%m%d-%H%M%S")
-        if folder.exists():
-            raise ValueError(f"{folder} exists already; name a new folder with --out")
-        folder.mkdir(parents=True)
-        folder.rmdir()  # only to find out now whether it can be made
+        _check_new_folder(folder)
         training = _training_modules()
         settings = training.PPOSettings(
             minutes=minutes,
@@ -249,6 +248,62 @@ def train(
             f"Play it on: bombay arena 'net:path={path}' greedy --players {players}",
         )
         out.print(*lines, sep="\n", soft_wrap=True, markup=False)
+
+
+@app.command()
+def balance(
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An agent to study, and how many games of it where not --games; give it again for others. "
+            f"Unless given: {', '.join(balances.TIERS)}.",
+            metavar="SPEC[@GAMES]",
+        ),
+    ] = None,
+    players: Players = "2-5",
+    games: Annotated[int, typer.Option(help="Deals, each played once.", min=1, max=MAX_COUNT)] = 20_000,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also play with a field of Rules changed, on the same deals: starting_rupees.4=2,3 or toll=0,2. "
+            "Several are tried one by one.",
+            metavar="FIELD[.INDEX]=V1,V2",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes, which change nothing but the time; all cores unless given.", min=1)
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--out", help="A new folder for report.md, report.json and plots.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Study whether the game is fair to every seat: all seats by the same agent, with an account of every rupee."""
+    with user_input():
+        tables = _games(players, rules, board)
+        tiers = [balances.Tier.parse(text, games, MAX_COUNT) for text in tier or balances.TIERS]
+        if len({one.spec for one in tiers}) < len(tiers):
+            raise ValueError(f"an agent is named twice among {', '.join(one.spec for one in tiers)}")
+        planned, notes = balances.plan(tables, tiers, [balances.Change.parse(text) for text in vary or []])
+        reports = _analysis_module()
+        _check_new_folder(save)
+    total = sum(table.tier.games for table in planned)
+    with _progress("games", total, as_json) as advance:
+        try:
+            books = balances.run(planned, seed, workers or os.cpu_count() or 1, advance)
+        except balances.AgentError as error:
+            raise typer.BadParameter(" ".join(str(error).split())) from None
+    data = reports.report(planned, books, seed, notes)
+    if save:
+        with user_input():
+            reports.write_report(save, data)
+    _show(data, reports.tables(data), as_json)
+    if not as_json:
+        out.print(*data["notes"], sep="\n", markup=False, highlight=False)
+        out.print(f"The report and its plots are in {save}" if save else "", markup=False)
 
 
 @app.command()
@@ -353,6 +408,15 @@ def _check_new_file(path: Path | None) -> None:
     path.unlink()
 
 
+def _check_new_folder(folder: Path | None) -> None:
+    if folder is None:
+        return
+    if folder.exists():
+        raise ValueError(f"{folder} exists already; name a new folder with --out")
+    folder.mkdir(parents=True)
+    folder.rmdir()  # only to find out now whether it can be made
+
+
 def _play(function: Any, *arguments: Any, **options: Any) -> arenas.Match:
     """A match; an agent that breaks it, or was made for another game, ends the command with one line."""
     try:
@@ -429,6 +493,17 @@ def _training_modules() -> Any:
     except ImportError as error:
         raise ValueError(f"training needs the extra `ppo`: pip install 'bombay-env[ppo]' ({error})") from None
     return ppo
+
+
+def _analysis_module() -> Any:
+    """`balance_report`, imported only here: the other commands need neither SciPy nor Matplotlib."""
+    try:
+        import matplotlib  # noqa: F401 - found out now rather than when the games are played
+
+        from bombay_training import balance_report
+    except ImportError as error:
+        raise ValueError(f"this needs the extra `analysis`: pip install 'bombay-env[analysis]' ({error})") from None
+    return balance_report
 
 
 def _judge(
