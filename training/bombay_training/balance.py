@@ -11,6 +11,7 @@ import dataclasses
 import json
 import multiprocessing
 import re
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Final, Self
@@ -324,8 +325,24 @@ def _played(chunks: Sequence[Chunk], workers: int) -> Iterator[Books]:
         yield from map(play_chunk, chunks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, numba.set_num_threads, (1,)) as pool:
-        yield from pool.map(play_chunk, chunks)
+    with ProcessPoolExecutor(workers, context, _start_worker) as pool:
+        futures = [pool.submit(play_chunk, chunk) for chunk in chunks]
+        try:
+            for future in futures:
+                yield future.result()
+        except KeyboardInterrupt:  # cancelling, as below, would first play the chunks that have begun to their ends
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _start_worker() -> None:
+    """One thread a process, and an end without a word when the user stops the command."""
+    numba.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def play_chunk(chunk: Chunk) -> Books:

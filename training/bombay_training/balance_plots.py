@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -17,7 +16,6 @@ from bombay_training.balance import SOURCES, SPENDING, USES
 
 DPI: Final = 150
 HEIGHT: Final = 4.2  # inches
-PALETTE: Final = colormaps["tab10"].colors
 # Sources that belong together have shades of one colour; what is paid is grey.
 SOURCE_COLOURS: Final = {
     "purchases": "#636363",
@@ -97,7 +95,7 @@ def _uses(found: list[dict[str, Any]], players: int) -> Figure:
     for index, table in enumerate(found):
         means = [sum(row["uses"][name] for row in table["seats"]) / players for name in USES]
         places = [place + (index - (len(found) - 1) / 2) * width for place in range(len(USES))]
-        bars = panel.barh(places, means, width, color=PALETTE[index % len(PALETTE)], label=_label(table))
+        bars = panel.barh(places, means, width, color=f"C{index}", label=_label(table))
         panel.bar_label(bars, fmt="%.2f", padding=2, fontsize=7)
     panel.set_yticks(range(len(USES)), [name.replace("_", " ") for name in USES])
     panel.invert_yaxis()
@@ -171,7 +169,7 @@ def _points(panel: Axes, series: list[tuple[str, list[dict[str, Any]]]], field: 
             fmt="o",
             markersize=4,
             capsize=3,
-            color=PALETTE[index % len(PALETTE)],
+            color=f"C{index}",
             label=label,
         )
     _seat_axis(panel, players)

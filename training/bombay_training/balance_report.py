@@ -27,14 +27,15 @@ from bombay_training.tables import cell, new_table
 
 FORMAT: Final = "bombay-balance/1"
 SAME: Final = 1e-12  # a variance below this is none
-P_COLUMNS: Final = ("p, shares equal", "p, margins equal")
+P_COLUMNS: Final = ("p, shares", "p, margins")  # of the tests that all seats are equal
 SUMS: Final = {"rupees": "final", "spent": "given"}  # what a table's means add up to
 METHOD: Final = (
     "Every seat of a table is played by the same agent, one game a deal, the same deals for every agent and every variant. "
     "Intervals are simultaneous: the 95 % hold for all seats of one table together, for one quantity (Bonferroni; win shares by "
     "Wilson's interval at the effective sample size, rupees and differences by Student's t), over deals. Whether all seats are "
-    "equal is tested by Hotelling's T². What a changed rule does is the mean difference within deals. The books of every game "
-    "were checked: the sources add up to the final rupees of each seat, and the actions spent to those that its turns gave."
+    "equal is tested by Hotelling's T² (p, for shares and for margins). What a changed rule does is the mean difference within "
+    "deals. The books of every game were checked: the sources add up to the final rupees of each seat, and the actions spent to "
+    "those that its turns gave."
 )
 
 
@@ -189,19 +190,19 @@ def _seats(estimates: dict[str, list[Estimate]], books: Books) -> list[dict[str,
 
 @dataclasses.dataclass(frozen=True)
 class Sheet:
-    """A table of the report: what it shows, under which heading, for how many players, and for which agent if for one."""
+    """A table of the report: what it shows, under which heading, for how many players, and for which agent and change alone."""
 
     what: str
     heading: str
     players: int
-    agent: str
+    subject: tuple[str, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def rich(self, **form: Any) -> RichTable:
         """As rich draws it."""
-        of = f" {self.agent}," if self.agent else ""
-        made = new_table(f"{self.players} players,{of} {self.heading}", list(self.columns))
+        title = ", ".join([f"{self.players} players", *self.subject, self.heading])
+        made = new_table(title, list(self.columns))
         for row in self.rows:
             made.add_row(*map(cell, row))
         for name, value in form.items():
@@ -222,8 +223,9 @@ def _sheets(data: dict[str, Any], players: int) -> Iterator[Sheet]:
     """The tables for one number of players."""
     found = [table for table in data["tables"] if table["players"] == players]
     yield _seat_sheet(found)
-    if any(table["what_ifs"] for table in found):
-        yield _change_sheet(found)
+    for table in found:
+        for tried in table["what_ifs"]:
+            yield _change_sheet(table, tried)
     for what, names, heading in (
         ("rupees", SOURCES, "rupees by source, mean of a game"),
         ("uses", USES, "how often each action is taken in a game"),
@@ -234,7 +236,7 @@ def _sheets(data: dict[str, Any], players: int) -> Iterator[Sheet]:
 
 
 def _seat_sheet(found: list[dict[str, Any]]) -> Sheet:
-    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final [95 %]", *P_COLUMNS)
+    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", *P_COLUMNS)
     rows = [
         (
             table["agent"],
@@ -242,22 +244,20 @@ def _seat_sheet(found: list[dict[str, Any]]) -> Sheet:
             str(row["seat"]),
             _interval(row["win_share"], "{:.3f}"),
             _interval(row["margin"], "{:+.2f}"),
-            _interval(row["final"], "{:.2f}"),
+            f"{row['final']['mean']:.2f}",
             *_p_values(table["all_seats_equal"], row["seat"]),
         )
         for table in found
         for row in table["seats"]
     ]
     heading = f"win share and margin by seat, par {found[0]['par']:.3f}"
-    return Sheet("seats", heading, found[0]["players"], "", columns, tuple(rows))
+    return Sheet("seats", heading, found[0]["players"], (), columns, tuple(rows))
 
 
-def _change_sheet(found: list[dict[str, Any]]) -> Sheet:
-    columns = ("agent", "change", "seat", "win share", "its change [95 %]", "margin", "its change [95 %]", *P_COLUMNS)
+def _change_sheet(table: dict[str, Any], tried: dict[str, Any]) -> Sheet:
+    columns = ("seat", "win share", "its change [95 %]", "margin", "its change [95 %]", *P_COLUMNS)
     rows = [
         (
-            table["agent"],
-            tried["change"],
             str(row["seat"]),
             f"{row['win_share']['mean']:.3f}",
             _interval(row["win_share_change"], "{:+.3f}"),
@@ -265,11 +265,12 @@ def _change_sheet(found: list[dict[str, Any]]) -> Sheet:
             _interval(row["margin_change"], "{:+.2f}"),
             *_p_values(tried["all_seats_equal"], row["seat"]),
         )
-        for table in found
-        for tried in table["what_ifs"]
         for row in tried["seats"]
     ]
-    return Sheet("what_ifs", "what if, and the change within deals", found[0]["players"], "", columns, tuple(rows))
+    subject = (table["agent"], tried["change"])
+    return Sheet(
+        "what_ifs", "what a changed rule does on the same deals", table["players"], subject, columns, tuple(rows)
+    )
 
 
 def _mean_sheet(table: dict[str, Any], what: str, names: Sequence[str], heading: str) -> Sheet:
@@ -280,7 +281,7 @@ def _mean_sheet(table: dict[str, Any], what: str, names: Sequence[str], heading:
     ]
     if what in SUMS:
         rows.append((SUMS[what], *(f"{sum(column):.2f}" for column in zip(*lines, strict=True))))
-    return Sheet(what, heading, table["players"], table["agent"], columns, tuple(rows))
+    return Sheet(what, heading, table["players"], (table["agent"],), columns, tuple(rows))
 
 
 def _interval(estimate: dict[str, float | None], form: str) -> str:
@@ -331,8 +332,8 @@ def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:
                 blocks.append(f"### {sheet.heading[0].upper()}{sheet.heading[1:]}")
                 if shown in plots.get(players, {}):
                     blocks.append(f"![{sheet.heading}, {players} players]({plots[players][shown]})")
-            if sheet.agent:
-                blocks.append(f"`{sheet.agent}`:")
+            if sheet.subject:
+                blocks.append(", ".join(f"`{part}`" for part in sheet.subject) + ":")
             blocks.append(_markdown_table(sheet))
     return "\n\n".join(blocks) + "\n"
 

@@ -1,0 +1,343 @@
+"""`bombay balance`: the books, the pairing of what-ifs, the intervals, and the command."""
+
+import dataclasses
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents.random import RandomAgent
+from bombay_env import Game, Rules
+from bombay_env.actions import action_ranges
+from bombay_training import balance
+from bombay_training.balance import SOURCES, SPENDING, USES, Books, Change, Table, Tier
+from position import official, position, variant
+from variants import random_game
+
+reports = pytest.importorskip("bombay_training.balance_report", reason="needs the extra `analysis`")
+
+QUICK = bool(numba.config.DISABLE_JIT)
+SHORT = {"sets": 1, "turns_per_set": 2}
+
+
+def written(game, states, *names):
+    """The books of one game played on from `states` (1,) by these actions, and the state after them."""
+    books, states = Books.blank(game, np.zeros(1, np.uint64)), states.copy()
+    for name in names:
+        action = np.array([game.action_index(name)])
+        book(game, states, action, books)
+        game.step(states, action)
+    return books, states
+
+
+def book(game, states, actions, books):
+    pages = (np.arange(len(states)), books.rupees, books.uses, books.spent)
+    sale, bonus = np.array(game.rules.sale_rupees), np.array(game.rules.colour_rupees)
+    balance.book_all(np.asarray(states), game.tables, sale, bonus, actions, *pages)
+
+
+def entries(page, names):
+    """What stands on a page, by name and seat; zeros left out."""
+    return {(names[kind], seat): int(page[seat, kind]) for seat, kind in np.argwhere(page)}
+
+
+# --- the books ---
+
+
+def test_a_game_made_by_hand():
+    """Seat 0 sells in Bombay (blue, purple, orange) and moves through its palace; seat 1 buys, builds and pays the toll.
+
+    seat 0   Bombay, with blue and orange    palace of seat 0 on G6, rupees token on G4
+    seat 1   E2, a purple post; purple lies in the centre market
+    """
+    game = variant(2, **SHORT, colour_rupees=(1, 0, 2, 0))
+    start = position(
+        game,
+        elephants={0: "Bombay", 1: "E2"},
+        baskets={0: ["blue", "orange"]},
+        palaces={"G6": 0},
+        tokens={"G4": "rupees"},
+    )
+    actions = ["sell:blue", "sell:orange", "move:H1"]  # orange is in the middle by then
+    actions += ["buy", "move:G4"]
+    actions += ["consolidate"]
+    actions += ["build:purple", "move:E2", "move:G6"]
+    books, states = written(game, start, *actions)
+    assert game.is_terminal(states).all()
+    assert entries(books.rupees[0], SOURCES) == {
+        ("start", 0): 2,
+        ("sales_top", 0): 4,
+        ("colour_bonus", 0): 2,
+        ("sales_middle", 0): 3,
+        ("consolidation", 0): 1,
+        ("tolls", 0): 1,
+        ("start", 1): 2,
+        ("purchases", 1): -1,
+        ("palace_tokens", 1): 2,
+    }
+    assert entries(books.uses[0], USES) == {
+        ("move", 0): 1,
+        ("sell_top", 0): 1,
+        ("sell_middle", 0): 1,
+        ("consolidate", 0): 1,
+        ("move", 1): 3,
+        ("buy_centre", 1): 1,
+        ("build", 1): 1,
+    }
+    assert entries(books.spent[0], SPENDING) == {
+        ("sell", 0): 2,
+        ("move", 0): 1,
+        ("consolidate", 0): 3,
+        ("buy", 1): 2,
+        ("move", 1): 3,
+        ("build", 1): 1,
+    }
+    assert (books.rupees[0].sum(axis=1) == states[0].rupees[:2]).all()
+
+
+def test_what_a_turn_leaves_is_wasted_and_a_take_costs_nothing():
+    game = official(2)
+    books, _ = written(game, position(at="G8", basket=["blue"]), "build:blue", "take:orange", "end_turn")
+    assert entries(books.spent[0], SPENDING) == {("build", 0): 1, ("wasted", 0): 2}
+    assert entries(books.uses[0], USES) == {("build", 0): 1, ("take", 0): 1, ("end_turn", 0): 1}
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_books_follow_every_rupee_of_random_games_and_variants(n):
+    """`play_games` refuses books that do not add up; here each step is also held against what happened to the purses."""
+    rng = random.Random(n)
+    for _ in range(1 if QUICK else 6):
+        game = random_game(rng, n)
+        balance.play_games(game, RandomAgent(), "random", n, 0, range(2 if QUICK else 40))
+        check_steps(game, lanes=1 if QUICK else 20)
+    check_steps(official(n), lanes=1 if QUICK else 20)
+
+
+def check_steps(game, lanes):
+    ranges = action_ranges(game.board.num_sites)
+    groups = {kind: [] for kind in ranges} | {
+        "move": ["tolls"],
+        "buy": ["purchases"],
+        "sell": ["sales_top", "sales_middle", "sales_bottom", "colour_bonus"],
+        "build": ["palace_tokens"],
+        "consolidate": ["consolidation"],
+    }
+    states, rng = game.new_states(range(lanes)), np.random.default_rng(game.num_players)
+    books = Books.blank(game, np.zeros(lanes, np.uint64))
+    gained = {kind: np.zeros((lanes, game.num_players), np.int64) for kind in ranges}
+    while not game.is_terminal(states).all():
+        running = ~game.is_terminal(states)
+        likes = rng.random((lanes, game.num_actions)) * game.legal_actions(states)
+        likes[:, game.board.num_sites : -2] *= 2
+        actions, before = likes.argmax(axis=1), states["rupees"].copy()
+        going = [page[running] for page in (books.rupees, books.uses, books.spent)]
+        part = dataclasses.replace(books, rupees=going[0], uses=going[1], spent=going[2])
+        book(game, states[running], actions[running], part)
+        books.rupees[running], books.uses[running], books.spent[running] = part.rupees, part.uses, part.spent
+        game.step(states, actions)
+        change = (states["rupees"] - before)[:, : game.num_players]
+        for kind, numbers in ranges.items():
+            chosen = running & (actions >= numbers.start) & (actions < numbers.stop)
+            gained[kind][chosen] += change[chosen]
+    for kind, sources in groups.items():
+        booked = books.rupees[:, :, [SOURCES.index(source) for source in sources]].sum(axis=2)
+        assert (booked == gained[kind]).all(), kind
+
+
+def test_books_that_do_not_add_up_name_the_game():
+    game = variant(3, **SHORT)
+    books = balance.play_games(game, RandomAgent(), "random", 0, 0, range(7, 10))
+    books.rupees[1, 2, SOURCES.index("tolls")] += 1
+    with pytest.raises(balance.AccountingError, match=rf"game 8 \(seed {books.deal[1]}\): the books give seat 2"):
+        balance.check_books(books, game, range(7, 10))
+    books.rupees[1, 2, SOURCES.index("tolls")] -= 1
+    books.spent[0, 1, 0] -= 1
+    with pytest.raises(balance.AccountingError, match=r"game 7 .* seat 1 .* actions, the game 6"):
+        balance.check_books(books, game, range(7, 10))
+
+
+def test_an_agent_that_fails_is_named():
+    class Broken(RandomAgent):
+        def act(self, game, states, rng):
+            raise KeyError("lost")
+
+    class Illegal(RandomAgent):
+        def act(self, game, states, rng):
+            return np.full(len(states), 1000)
+
+    for agent, reason in ((Broken(), "raised KeyError"), (Illegal(), "action 1000 is illegal")):
+        with pytest.raises(balance.AgentError, match=f"agent 'x' in games 0 to 1.*{reason}"):
+            balance.play_games(variant(2, **SHORT), agent, "x", 0, 0, range(2))
+
+
+# --- what-ifs ---
+
+
+def test_what_ifs_are_played_on_the_same_deals():
+    """Awards decide nothing that a random player does, so without them the same games end with so much less."""
+    base = Game(Rules(3, **SHORT))
+    changes = [Change.parse("fame=[0,0,0,4,8],[0]"), Change.parse("majority.0=6,106")]
+    tables, notes = balance.plan([base], [Tier("random", 20)], changes)
+    assert [table.change for table in tables] == ["", "fame=[0]", "majority.0=106"]
+    assert len(notes) == 2
+    assert all("rules as they are" in note for note in notes)
+    usual, without, more = balance.run(tables, seed=3)
+    assert (usual.deal == without.deal).all()
+    assert (usual.final - without.final == usual.rupees[:, :, SOURCES.index("fame")]).all()
+    assert (more.final.sum(axis=1) >= usual.final.sum(axis=1) + 100).all()
+    assert (more.uses == usual.uses).all()
+    data = reports.report(tables, [usual, without, more], 3, notes)
+    changed = data["tables"][0]["what_ifs"][0]["seats"]
+    assert all(row["win_share_change"] == {"mean": 0, "low": 0, "high": 0} for row in changed)
+
+
+def test_entries_that_are_not_there_are_left_out_with_a_line():
+    games = [Game(Rules.official(4)), Game(Rules.official(5))]
+    tables, notes = balance.plan(games, [Tier("random", 1)], [Change.parse("starting_rupees.4=2,3")])
+    assert [(table.game.num_players, table.change) for table in tables] == [
+        (4, ""),
+        (5, ""),
+        (5, "starting_rupees.4=2"),
+    ]
+    assert tables[2].game.rules.starting_rupees == (2, 2, 2, 2, 2)
+    assert [note.split()[0] for note in notes] == ["starting_rupees.4", "starting_rupees.4=3"]
+    column = Change.parse('demand_columns.0.2="yellow"').applied(Rules.official(4), "yellow")
+    assert column.demand_columns[0] == ("blue", "purple", "yellow")
+    assert Change.parse("client_supply=null,5").values == (None, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("toll", "FIELD=V1,V2"),
+        ("toll.x=1", "FIELD.INDEX"),
+        ("tolls=1", "unknown field 'tolls'; the fields are sets"),
+        ("num_players=3", "unknown field"),
+        ("toll=", "must be JSON"),
+        ("toll=one", "must be JSON"),
+        ("toll=-1", "toll=-1 with 4 players: toll is -1; it must be from 0 to 100"),
+        ("toll=null", "only client_supply may be"),
+        ("toll.0=1", "toll has no entry"),
+        ("starting_rupees.4=2", "there is no such entry with 4 players"),
+        ("majority=[1,2]", "majority"),
+    ],
+)
+def test_a_wrong_change_is_refused(text, part):
+    with pytest.raises(ValueError, match=r"^--vary") as refused:
+        balance.plan([official(4)], [Tier("random", 1)], [Change.parse(text)])
+    assert part in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_tiers_are_specs_with_or_without_a_number_of_games():
+    assert Tier.parse("random", 100, 1000) == Tier("random", 100)
+    assert Tier.parse("random@40", 100, 1000) == Tier("random", 40)
+    for text, part in (("random@0", "from 1 to 1000"), ("random@5000", "from 1 to 1000"), ("nobody@5", "nobody")):
+        with pytest.raises(ValueError, match=part):
+            Tier.parse(text, 100, 1000)
+
+
+def test_chunks_cover_every_game_once():
+    for games in (1, 15, 400, 20_000):
+        chunks = balance.chunks_of(Table(official(2), Tier("random", games)), 0)
+        assert [number for chunk in chunks for number in chunk.games] == list(range(games))
+        assert max(len(chunk.games) for chunk in chunks) <= balance.CHUNK_GAMES
+        assert len(chunks) >= min(games, 8)
+
+
+# --- judging ---
+
+
+def test_intervals_are_the_libraries_at_bonferronis_level():
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(5)
+    values = rng.normal([0.0, 1.0, 2.0], size=(50, 3))
+    for found, column in zip(reports.mean_intervals(values, 3), values.T, strict=True):
+        low, high = stats.ttest_1samp(column, 0).confidence_interval(1 - 0.05 / 3)
+        assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    wins = np.eye(4)[rng.integers(4, size=200)]
+    for found, column in zip(reports.share_intervals(wins), wins.T, strict=True):
+        wilson = stats.binomtest(int(column.sum()), 200).proportion_ci(1 - 0.05 / 4, method="wilson")
+        assert (found.low, found.high) == (pytest.approx(wilson.low, abs=1e-3), pytest.approx(wilson.high, abs=1e-3))
+    two = np.stack([values[:, 0], -values[:, 0]], axis=1)
+    assert reports.equality_test(two)["p"] == pytest.approx(stats.ttest_1samp(values[:, 0], 0).pvalue)
+
+
+def test_intervals_hold_together_as_often_as_they_say():
+    rng, share = np.random.default_rng(8), np.array([0.27, 0.2, 0.19, 0.16, 0.18])
+    tables, games, hits, small = 600, 300, 0, 0
+    for _ in range(tables):
+        wins = np.eye(5)[rng.choice(5, size=games, p=share)]
+        hits += all(est.low <= true <= est.high for est, true in zip(reports.share_intervals(wins), share, strict=True))
+        small += reports.equality_test(wins - share)["p"] < 0.05
+    assert 0.93 * tables <= hits < tables
+    assert 0.02 * tables <= small <= 0.08 * tables
+
+
+def test_too_few_or_equal_games_do_not_tell():
+    assert reports.equality_test(np.array([[1.0, -1.0]])) is None
+    assert reports.equality_test(np.zeros((10, 3))) is None
+    (only, _) = reports.mean_intervals(np.array([[1.0, -1.0]]), 2)
+    assert only.to_dict() == {"mean": 1.0, "low": None, "high": None}
+    won = reports.share_intervals(np.tile([1.0, 0.0], (20, 1)))
+    assert won[0].low < 0.9
+    assert won[1].high > 0.1
+
+
+# --- the command ---
+
+
+def bombay(*arguments, cwd):
+    command = [sys.executable, "-m", "bombay_training.cli", "balance", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command_writes_its_report_whatever_the_processes(tmp_path: Path):
+    (tmp_path / "rules.json").write_text(json.dumps(SHORT))
+    vary, games, workers = "starting_rupees.2=2,4", 4 if QUICK else 40, 1 if QUICK else 2
+    options = ["--players", 3, "--tier", f"random@{games}", "--rules", "rules.json", "--vary", vary, "--seed", 9]
+    done = bombay(*options, "--out", "study", "--workers", workers, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    made = {path.name for path in (tmp_path / "study").iterdir()}
+    plots = {f"{what}_3.png" for what in ("seats", "rupees", "uses", "spent", "what_ifs")}
+    assert made == {"report.json", "report.md"} | plots
+    assert all((tmp_path / "study" / name).read_bytes().startswith(b"\x89PNG") for name in plots)
+    assert json.loads((tmp_path / "study" / "report.json").read_text()) == data
+    page = (tmp_path / "study" / "report.md").read_text()
+    assert all(f"]({name})" in page for name in plots)
+    assert "| seat 2 |" in page
+    (table,) = data["tables"]
+    assert (table["players"], table["agent"], table["games"]) == (3, "random", games)
+    assert sum(row["win_share"]["mean"] for row in table["seats"]) == pytest.approx(1)
+    for row in table["seats"]:
+        assert sum(row["rupees"].values()) == pytest.approx(row["final"]["mean"])
+        assert sum(row["spent"].values()) == pytest.approx(6)
+
+    tables, notes = balance.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], [Change.parse(vary)])
+    here = reports.report(tables, balance.run(tables, seed=9), 9, notes)
+    assert here == data
+    assert [len(shown.rows) for shown in reports.tables(here)] == [3, 3, 12, 11, 7]
+
+
+def test_a_wrong_argument_ends_in_one_line(tmp_path: Path):
+    done = bombay("--tier", "random", "--vary", "tolls=1", "--out", "study", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bombay: ")
+    assert "tolls" in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_other_commands_do_without_matplotlib():
+    parts = {"matplotlib", "bombay_training.balance_report", "bombay_training.balance_plots"}
+    code = f"import sys, bombay_training.cli; print(sorted({parts!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr
