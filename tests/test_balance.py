@@ -16,6 +16,7 @@ from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_env.actions import action_ranges
 from bombay_training import balance
+from bombay_training.arena import run_fixed_seats
 from bombay_training.balance import SOURCES, SPENDING, USES, Books, Change, Table, Tier
 from position import official, position, variant
 from variants import random_game
@@ -249,6 +250,12 @@ def test_chunks_cover_every_game_once():
         assert [number for chunk in chunks for number in chunk.games] == list(range(games))
         assert max(len(chunk.games) for chunk in chunks) <= balance.CHUNK_GAMES
         assert len(chunks) >= min(games, 8)
+
+
+def test_deals_are_the_arenas():
+    game = Game(Rules(2, **SHORT))
+    (books,) = balance.run([Table(game, Tier("random", 3))], seed=9)
+    assert (books.deal == run_fixed_seats(game, [RandomAgent()] * 2, 3, seed=9).deal).all()
 
 
 # --- judging ---

@@ -118,7 +118,7 @@ def _spending(found: list[dict[str, Any]], players: int) -> Figure:
 
 def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
     figure, (shares, margins) = _figure(2, 13, f"What a changed rule does, {players} players, same deals")
-    series = [(f"{_label(table)}, {tried['change']}", tried["seats"]) for table in found for tried in table["what_ifs"]]
+    series = [(f"{_label(table)}\n{tried['change']}", tried["seats"]) for table in found for tried in table["what_ifs"]]
     for panel, field, label in (
         (shares, "win_share_change", "change of win share"),
         (margins, "margin_change", "change of rupees above the mean"),
