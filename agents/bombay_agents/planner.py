@@ -2,9 +2,14 @@
 
 It looks at nothing but its own turn: no restock, no opponent's answer. Chance has no part in it either: the same position is
 always played alike.
+
+`planner-v1` is the reference opponent of every published number. Its weights are those of one run of `bombay_training/tune.py`
+and its decisions never change again; a test holds them against a digest. Another value or other weights are another version.
 """
 
-from typing import Any, NamedTuple
+import json
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +19,20 @@ from bombay_env import Game
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.compile import kernel
 
+WEIGHTS_V1: Final = Weights(
+    action=0.588,
+    idle=2.373,
+    doubt=0.674,
+    doubt_per_turn=0.292,
+    fame=0.635,
+    traffic=0.546,
+    rivals=0.159,
+    crowd=0.312,
+    second=0.897,
+    unknown=0.396,
+    scarce=0.351,
+)
+
 
 class PlannerSpace(NamedTuple):
     """What planning a turn needs besides the position; for one thread at a time."""
@@ -21,6 +40,7 @@ class PlannerSpace(NamedTuple):
     turn: turns.TurnSpace
     group: np.ndarray  # (MAX_NODES,) int32: the first node that differs from this one in the elephant's site alone
     values: np.ndarray  # (MAX_NODES,) float64, of the nodes at which the turn is over
+    ranked: np.ndarray  # (MAX_NODES,) int32, for those who rank outcomes
     survey: np.ndarray  # (1,) of `survey_dtype`
     traffic: np.ndarray  # (S,) float64 of `site_traffic`
     actions: np.ndarray  # (MAX_DECISIONS,) int64, a way through the turn
@@ -32,6 +52,7 @@ def new_space(game: Game) -> PlannerSpace:
         turns.new_space(game),
         np.zeros(turns.MAX_NODES, np.int32),
         np.zeros(turns.MAX_NODES, np.float64),
+        np.zeros(turns.MAX_NODES, np.int32),
         np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
         planner_value.site_traffic(game),
         np.zeros(turns.MAX_DECISIONS, np.int64),
@@ -41,10 +62,8 @@ def new_space(game: Game) -> PlannerSpace:
 class PlannerAgent:
     """The turn whose outcome the scripted value likes best; of equals, the one that is found first, so with few decisions."""
 
-    name = "planner"
-
-    def __init__(self, weights: Weights | None = None) -> None:
-        self.weights = weights or Weights()
+    def __init__(self, weights: Weights, name: str = "planner") -> None:
+        self.weights, self.name = weights, name
         self._game: Game | None = None  # that `_space` is for
         self._space: Any = None
 
@@ -56,6 +75,31 @@ class PlannerAgent:
         actions = np.empty(len(records), np.int64)
         turns.check_count(choose_all(records, game.tables, self.weights, self._space, actions))
         return actions
+
+
+def make_planner_v1() -> PlannerAgent:
+    """The frozen reference opponent."""
+    return PlannerAgent(WEIGHTS_V1, "planner-v1")
+
+
+def make_planner(weights: str | None = None) -> PlannerAgent:
+    """A planner with the weights in a file, as `python -m bombay_training.tune` writes them; those of version 1 without one.
+
+    Raises:
+        ValueError: the file cannot be read, or does not hold exactly the weights there are, each a finite number.
+    """
+    if weights is None:
+        return PlannerAgent(WEIGHTS_V1)
+    try:
+        found = json.loads(Path(weights).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"planner: {weights} cannot be read as JSON: {error}") from None
+    if not isinstance(found, dict) or set(found) != set(Weights._fields):
+        raise ValueError(f"planner: {weights} must be an object with exactly the keys {', '.join(Weights._fields)}")
+    for key, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise ValueError(f"planner: {key} in {weights} is {value!r}; it must be a finite number")
+    return PlannerAgent(Weights(**{key: float(value) for key, value in found.items()}), f"planner:weights={weights}")
 
 
 @kernel

@@ -33,19 +33,17 @@ TOKEN_RUPEES, TOKEN_BALE = int(PalaceToken.RUPEES), int(PalaceToken.BALE)
 class Weights(NamedTuple):
     """The judgement in the value."""
 
-    action: float = 0.45  # rupees that an action is worth while much time is left
-    idle: float = 5.0  # the last actions of the game, which are worth nothing unless a plan needs them
-    doubt: float = 0.3  # how uncertain empire totals are in the last turn, in tokens
-    doubt_per_turn: float = 0.25  # what each turn to come adds
-    fame: float = 0.6  # a City token short of an award makes it worth this share
-    traffic: float = 0.7  # the share of tolls that a palace earns if nobody ever goes round it
-    rivals: float = 0.3  # how much the others' mean rupees count against one's own
-    crowd: float = 0.3  # how likely a rival who can be there first sells the same colour
-    second: float = 1.0  # the share that counts of what the second bale brings
-    unknown: float = 0.5  # rupees by which silk of later restocks is dearer than the centre market's
-    scarce: float = (
-        0.3  # rupees that the last bale of a colour in its market is less sure to bring; two bales half of it
-    )
+    action: float  # rupees that an action is worth while much time is left
+    idle: float  # the last actions of the game, which are worth nothing unless a plan needs them
+    doubt: float  # how uncertain empire totals are in the last turn, in tokens
+    doubt_per_turn: float  # what each turn to come adds
+    fame: float  # a City token short of an award makes it worth this share
+    traffic: float  # the share of tolls that a palace earns if nobody ever goes round it
+    rivals: float  # how much the others' mean rupees count against one's own
+    crowd: float  # how likely a rival who can be there first sells the same colour
+    second: float  # the share that counts of what the second bale brings
+    unknown: float  # rupees by which silk of later restocks is dearer than the centre market's
+    scarce: float  # rupees by which the purchase of a last bale is in doubt; of one of two, half of it
 
 
 def survey_dtype(num_sites: int) -> np.dtype[Any]:

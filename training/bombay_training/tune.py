@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from bombay_agents import planner, turns
+from bombay_agents.planner import WEIGHTS_V1
 from bombay_agents.planner_value import Weights
 from bombay_env import Board, Game, Rules, batch, chance, engine
 from bombay_env.compile import kernel
@@ -95,7 +96,7 @@ def tune(
     """Tune the planner's weights by self-play and write them down whenever the incumbent is beaten."""
     import cma
 
-    incumbent = Weights(**json.loads(out.read_text(encoding="utf-8"))) if out.exists() else Weights()
+    incumbent = Weights(**json.loads(out.read_text(encoding="utf-8"))) if out.exists() else WEIGHTS_V1
     tables = [Table(num_players) for num_players in PLAYERS]
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
