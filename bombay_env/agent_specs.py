@@ -1,16 +1,22 @@
 """Players by name: `make("greedy")`, `make("net:path=runs/a.safetensors,sample=true")`.
 
-    spec    = name [":" options]
+    spec    = name [":" options] | module ":" object [":" options]
     options = key "=" value {"," key "=" value}
     value   = text without commas, or "[" spec "]" for an agent inside an agent
 
-A spec is split at its first colon and an option at its first `=`; commas inside brackets split nothing. Names are those of the
+A spec is split at its first colon and an option at its first `=`; commas inside brackets split nothing. `my_agent:MyAgent` is an
+agent of one's own: an importable object with `act`, or a class or function that makes one. It is told from options by having no
+`=` before the next colon, and from a known name by not being one. Names are those of the
 entry-point group `bombay_env.agents`, so an installed package can add its own; what a name stands for is a factory, and its
 signature says which options there are and what type each has. This module knows no agent, so that environments can take
 opponents by name while `bombay_env` imports no player.
 """
 
+import contextlib
+import importlib
 import inspect
+import operator
+import re
 import types
 import typing
 from collections.abc import Callable
@@ -20,6 +26,7 @@ from typing import Any
 from bombay_env.agent import Agent
 
 GROUP = "bombay_env.agents"
+OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?")
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
@@ -37,10 +44,13 @@ def make(spec: str) -> Agent:
             line that says what is wrong and what is allowed.
     """
     if not isinstance(spec, str) or not spec.strip():
-        raise ValueError(f"an agent spec is name[:key=value,…], such as 'greedy', not {spec!r}")
-    name, colon, rest = spec.strip().partition(":")
-    factory = _factory(name)
-    texts = _options(rest, spec) if colon else {}
+        raise ValueError(f"an agent spec is name[:key=value,…], such as 'greedy', or module:object, not {spec!r}")
+    name, factory, options = _resolve(spec.strip())
+    if not isinstance(factory, type) and hasattr(factory, "act"):
+        if options is not None:
+            raise ValueError(f"agent {name!r} is an object, made already: it takes no options")
+        return _checked(factory, name)
+    texts = {} if options is None else _options(options, spec)
     parameters = _parameters(factory)
     for key in texts:
         if key not in parameters:
@@ -50,10 +60,42 @@ def make(spec: str) -> Agent:
         if parameter.default is parameter.empty and key not in texts:
             raise ValueError(f"agent {name!r} needs the option {key!r}, as in '{name}:{key}=…'")
     values = {key: _parse(text, parameters[key], f"option {key!r} of agent {name!r}") for key, text in texts.items()}
-    agent = factory(**values)
+    return _checked(factory(**values), name)
+
+
+def _resolve(spec: str) -> tuple[str, Any, str | None]:
+    """What a spec names, the factory or object it stands for, and its options as they are written, None without a colon."""
+    own = OWN.fullmatch(spec)
+    if own and own["module"] not in _entries():
+        return f"{own['module']}:{own['object']}", _own_object(own["module"], own["object"]), own["options"]
+    name, colon, options = spec.partition(":")
+    return name, _factory(name), options if colon else None
+
+
+def _checked(agent: Any, name: str) -> Agent:
+    """An agent, called by its spec if it has no name of its own."""
+    if callable(getattr(agent, "act", None)) and not hasattr(agent, "name"):
+        with contextlib.suppress(AttributeError):  # it has slots: it is told below that it lacks a name
+            agent.name = name
     if not isinstance(agent, Agent):
         raise ValueError(f"what {name!r} makes, a {type(agent).__name__}, is no agent: it lacks `name` or `act`")
     return agent
+
+
+def _own_object(module: str, path: str) -> Any:
+    """What stands under a name in a module."""
+    try:
+        found = operator.attrgetter(path)(importlib.import_module(module))
+    except AttributeError as error:
+        raise ValueError(f"agent {module + ':' + path!r} is not there: {error}") from error
+    except Exception as error:  # whatever a module does when it is imported
+        words = " ".join(str(error).split())
+        raise ValueError(
+            f"agent {module + ':' + path!r} cannot be imported: {type(error).__name__}: {words}"
+        ) from error
+    if not callable(found) and not hasattr(found, "act"):
+        raise ValueError(f"{module + ':' + path!r}, of type {type(found).__name__}, is no agent: it lacks `act`")
+    return found
 
 
 def _entries() -> dict[str, EntryPoint]:
@@ -67,7 +109,7 @@ def _factory(name: str) -> Callable[..., Any]:
     entries = _entries()
     if name not in entries:
         there = ", ".join(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
-        raise ValueError(f"no agent is named {name!r}; there are {there}")
+        raise ValueError(f"no agent is named {name!r}; there are {there}; one of your own is module:object")
     try:
         return entries[name].load()  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:

@@ -15,7 +15,8 @@ from bombay_env import agent_specs
 from bombay_env.agent_specs import agent_names
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 from bombay_env.state import check_invariants
-from bombay_training.arena import final_with_interval, one_vs_rest, run_blocks, share_with_interval
+from bombay_training.arena import one_vs_rest, run_blocks
+from bombay_training.judging import final_with_interval, share_with_interval
 from position import official, play, position, variant
 from variants import random_game
 
@@ -225,6 +226,9 @@ class Outer(Inner):
         self.given = (path, nodes, ms, sample, value, guess, word)
 
 
+MADE = Inner()
+
+
 def no_agent() -> object:
     return object()
 
@@ -250,6 +254,13 @@ def test_options_take_the_types_of_the_signature():
     assert given == ("a=b:c.safetensors", 20, 2.5, True, None, 7, "hello")
     assert make("outer:path=x,sample=no").given[3] is False
     assert make("inner:depth=4").depth == 4
+
+
+@pytest.mark.usefixtures("registry")
+def test_agents_of_ones_own_are_named_by_module_and_object():
+    assert make("test_agents:Inner:depth=4").depth == 4
+    assert make("test_agents:MADE") is MADE
+    assert make("outer:path=x,value=[test_agents:Inner:depth=6]").given[4].depth == 6
 
 
 @pytest.mark.usefixtures("registry")
@@ -285,6 +296,12 @@ def test_specs_nest_in_brackets():
         ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),
         ("none", "is no agent"),
         ("gone", "agent 'gone' .* cannot be loaded"),
+        ("no_such_module:Agent", "agent 'no_such_module:Agent' cannot be imported: ModuleNotFoundError"),
+        ("test_agents:Nobody", "agent 'test_agents:Nobody' is not there"),
+        ("test_agents:GAMES", "of type int, is no agent: it lacks `act`"),
+        ("test_agents:no_agent", "is no agent"),
+        ("test_agents:Inner:deep=1", "agent 'test_agents:Inner' has no option 'deep'"),
+        ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, made already"),
         ("lost", "agent 'lost' .* cannot be loaded"),
     ],
 )

@@ -4,6 +4,8 @@ import dataclasses
 import io
 import json
 import math
+import os
+from contextlib import nullcontext
 
 import numba
 import numpy as np
@@ -13,21 +15,30 @@ from rich.console import Console
 from bombay_agents.greedy import GreedyAgent
 from bombay_agents.random import RandomAgent
 from bombay_env import Board, Game, Rules
+from bombay_env.agent_specs import make
+from bombay_env.record import Record
+from bombay_training import workers as worker_module
 from bombay_training.arena import (
-    AgentFault,
-    Match,
-    Timing,
     cyclic_seatings,
+    mixed,
+    mixed_lineups,
+    one_vs_rest,
+    run_blocks,
+    run_fixed_seats,
+    team_seatings,
+    two_vs_two,
+)
+from bombay_training.judging import (
     describe_lineup,
     final_with_interval,
     margin_with_interval,
-    one_vs_rest,
+    par,
     results_table,
-    run_blocks,
-    run_fixed_seats,
     share_with_interval,
     summary,
 )
+from bombay_training.match import Match, Timing
+from bombay_training.workers import Workers
 from position import official
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
@@ -184,8 +195,9 @@ def test_agents_get_copies_with_other_seeds():
 def test_progress_counts_every_game():
     finished = []
     run_blocks(TINY, [RandomAgent()] * 3, 5, progress=finished.append, chunk_games=6)
-    assert sum(finished) == 15
+    assert sum(finished) == pytest.approx(15)
     assert min(finished) > 0
+    assert len(finished) > 15  # it moves on while games run
 
 
 def test_decisions_and_turns_are_clocked_after_the_first_call():
@@ -220,31 +232,71 @@ class Wrong(First):
         return super().act(game, states, rng) if self.calls < 3 else self.answer(len(states))
 
 
+def raising(count):
+    raise KeyError("no idea")
+
+
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("answer", "action", "reason"),
     [
-        (lambda count: np.full(count, 24 + 9), "it chose action 33 (take:yellow), which is illegal; legal are move:"),
-        (lambda count: np.full(count, 999), "it chose action 999, which is illegal"),
-        (lambda count: np.full(count, -1), "it chose action -1, which is illegal"),
-        (lambda count: np.full(count, 2**64 - 1, np.uint64), "which is illegal"),
-        (lambda count: np.zeros(count + 1, np.int64), "not with integers of shape"),
-        (lambda count: np.zeros(count), "it answered with float64 of shape"),
-        (lambda count: [0] * count, "it answered with a list"),
-        (lambda count: None, "it answered with a NoneType"),
+        (
+            lambda count: np.full(count, 33),
+            "take:yellow",
+            "it chose action 33 (take:yellow), which is illegal; legal are",
+        ),
+        (lambda count: np.full(count, 999), "999", "it chose action 999, which is illegal"),
+        (lambda count: np.full(count, -1), "-1", "it chose action -1, which is illegal"),
+        (lambda count: np.full(count, 2**64 - 1, np.uint64), "-1", "which is illegal"),
+        (lambda count: np.zeros(count + 1, np.int64), "ndarray", "not with integers of shape"),
+        (lambda count: np.zeros(count), "ndarray", "it answered with float64 of shape"),
+        (lambda count: [0] * count, "list", "it answered with a list"),
+        (lambda count: None, "NoneType", "it answered with a NoneType"),
+        (raising, "none", "it raised KeyError: 'no idea' ("),
     ],
 )
-def test_a_faulty_agent_is_named_with_seat_and_position(answer, reason):
-    with pytest.raises(AgentFault) as caught:
-        run_blocks(TINY, [First(), Wrong(answer), First()], 2, seed=5)
-    fault = caught.value
-    assert fault.agent == "wrong"
-    assert f"agent 'wrong' in seat {fault.seat} of block {fault.block}, seating {fault.seating}" in str(fault)
-    assert reason in str(fault)
-    assert TINY.current_player(fault.state).tolist() == [fault.seat]
-    deals = run_blocks(TINY, [First()] * 3, 2, seed=5)
-    where = (deals.block == fault.block) & (deals.seating == fault.seating)
-    assert fault.state["seed"][0] == deals.deal[where][0]
-    assert fault.seat == (1 + fault.seating) % 3
+def test_a_faulty_agent_loses_its_games_on_record(answer, action, reason):
+    records = []
+    match = run_blocks(TINY, [First(), Wrong(answer), First()], 2, seed=5, records=records)
+    assert len(match.faults) == len(records) == 6
+    for fault, record in zip(match.faults, records, strict=True):
+        assert (fault.name, fault.agent, fault.game) == ("wrong", 1, match.faults.index(fault))
+        assert f"agent 'wrong' in seat {fault.seat} of block {fault.block}, seating {fault.seating}" in str(fault)
+        assert reason in str(fault)
+        assert fault.seat == (1 + fault.seating) % 3
+        assert record.fault == {"seat": fault.seat, "action": action, "reason": fault.reason}
+        assert record.result is None
+        assert TINY.current_player(Record.from_dict(record.to_dict()).verify()).tolist() == [fault.seat]
+        assert match.win_share[fault.game].tolist() == [0 if seat == fault.seat else 0.5 for seat in range(3)]
+        assert not match.final[fault.game].any()
+    assert [row["faults"] for row in summary(match)["agents"]] == [0, 6, 0]
+    assert share_with_interval(match, "wrong").mean == 0
+
+
+def test_only_the_games_of_bad_answers_are_lost():
+    """`Picky` raises for a whole batch when it sees the one game; asked alone it fails in that one only."""
+    deal = run_fixed_seats(TINY, [First()] * 3, 4).deal[2]
+    demand = TINY.new_states([deal])["demand"]
+
+    class Picky(First):
+        def act(self, game, states, rng):
+            if (states["demand"] == demand).all(axis=(1, 2))[states["turn"] > 0].any():
+                raise RuntimeError
+            return super().act(game, states, rng)
+
+    class Illegal(First):
+        def act(self, game, states, rng):
+            hit = (states["demand"] == demand).all(axis=(1, 2)) & (states["turn"] > 0)
+            return np.where(hit, 99, super().act(game, states, rng))
+
+    plain = run_blocks(TINY, [First(), First("x"), First()], 4)
+    for agent in (Picky("x"), Illegal("x")):
+        records = []
+        match = run_blocks(TINY, [First(), agent, First()], 4, records=records)
+        spoilt = {fault.game for fault in match.faults}
+        assert {6, 7, 8} <= spoilt < set(range(12))
+        kept = [game for game in range(12) if game not in spoilt]
+        assert (match.final[kept] == plain.final[kept]).all()
+        assert [record.seed for record in records] == match.deal.tolist()
 
 
 @pytest.mark.parametrize(
@@ -260,6 +312,122 @@ def test_bad_arguments_are_refused(change, message):
     arguments = {"lineup": [First()] * 3, "blocks": 1, "seed": 0} | change
     with pytest.raises(ValueError, match=message):
         run_blocks(TINY, **arguments)
+
+
+# --- formats ---
+
+
+def test_two_against_two_sits_in_all_six_ways():
+    game = Game(Rules(4, sets=1, turns_per_set=1))
+    match = two_vs_two(game, First("a"), First("b"), 2, seed=1)
+    assert sorted(map(tuple, match.seats[match.block == 0].tolist())) == sorted(
+        {tuple(row) for row in match.seats.tolist()}
+    )
+    assert len({tuple(row) for row in match.seats.tolist()}) == len(team_seatings()) == 6
+    assert (match.seats.sum(axis=1) == 2).all()
+    assert par(match) == 0.5
+    assert share_with_interval(match).mean == pytest.approx(0.5)  # equal play
+    assert (match.deal[::6] == run_blocks(game, [First()] * 4, 2, seed=1).deal[::4]).all()
+    with pytest.raises(ValueError, match="2v2 is for 4 players, not 3"):
+        two_vs_two(TINY, First(), First(), 1)
+
+
+def test_mixed_tables_seat_every_choice_of_the_agents():
+    assert mixed_lineups("abcd", 3) == [tuple(word) for word in ("abc", "abd", "acd", "bcd")]
+    assert mixed_lineups("ab", 5) == [tuple("ababa")]
+    matches = mixed(TINY, [First("a"), First("b"), First("c"), First("d")], 1)
+    assert [match.lineup for match in matches] == mixed_lineups("abcd", 3)
+    assert all((match.deal == matches[0].deal).all() for match in matches)
+
+
+# --- processes ---
+
+
+class Hangs(First):
+    """Never answers in the second turn of games in which city 0 wants a certain colour first; a spec of its own."""
+
+    def __init__(self):
+        super().__init__("hangs")
+
+    def act(self, game, states, rng):
+        while ((states["turn"] > 0) & (states["demand"][:, 0, 0] == 1)).any():
+            pass
+        return super().act(game, states, rng)
+
+
+class Dies(First):
+    def act(self, game, states, rng):
+        os._exit(7)
+
+
+class Raises(First):
+    def act(self, game, states, rng):
+        raise ValueError("never")
+
+
+def same_records(one, other):
+    return [record.to_dict() for record in one] == [record.to_dict() for record in other]
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    specs, kept = ["random", "greedy", "test_arena:Raises"], {}
+    for count in (0, 1, 2):
+        with Workers(count) if count else nullcontext() as pool:
+            records, moved = [], []
+            first = run_blocks(
+                TINY, ["random", "greedy", "random"], 4, 3, moved.append, chunk_games=5, records=records, workers=pool
+            )
+            second = run_blocks(TINY, specs, 2, seed=3, records=records, workers=pool)
+        kept[count] = (first, second, records)
+        assert sum(moved) == pytest.approx(12)
+    for count in (1, 2):
+        assert same(kept[0][0], kept[count][0])
+        assert same(kept[0][1], kept[count][1])
+        assert kept[0][1].faults == kept[count][1].faults
+        assert same_records(kept[0][2], kept[count][2])
+    assert len(kept[0][1].faults) == 6
+
+
+def test_an_agent_that_hangs_or_ends_its_process_loses_that_game_on_record(monkeypatch):
+    monkeypatch.setattr(worker_module, "FIRST_CALL_SECONDS", 20.0)
+    records = []
+    lineup = ["test_arena:Hangs", "greedy", "greedy"]
+    with Workers(1, turn_limit=1.0 if numba.config.DISABLE_JIT else 0.2) as pool:
+        match = run_fixed_seats(TINY, lineup, 4, seed=1, workers=pool, records=records)
+        dead = run_fixed_seats(TINY, ["greedy", "test_arena:Dies", "greedy"], 1, workers=pool)
+    spoilt = TINY.new_states(match.deal)["demand"][:, 0, 0] == 1
+    assert 0 < spoilt.sum() < 4
+    assert [fault.game for fault in match.faults] == np.flatnonzero(spoilt).tolist()
+    for fault in match.faults:
+        assert "it took longer than" in fault.reason
+        assert records[fault.game].fault == {"seat": 0, "action": "none", "reason": fault.reason}
+        assert records[fault.game].verify()["turn"].tolist() == [1]
+    assert [fault.reason for fault in dead.faults] == ["its process ended (exit code 7)"]
+    assert pool.running == []
+
+
+def test_objects_play_in_this_process_only():
+    with Workers(1) as pool, pytest.raises(ValueError, match="'first' is an object"):
+        run_blocks(TINY, [First()] * 3, 1, workers=pool)
+    for options, message in (({"processes": 0}, "processes is 0"), ({"turn_limit": 0.0}, "turn_limit is 0")):
+        with pytest.raises(ValueError, match=message):
+            Workers(**options)
+
+
+def test_agents_that_think_play_game_by_game():
+    class Thinker(First):
+        nodes = 10
+
+        def act(self, game, states, rng):
+            assert len(states) == 1
+            return super().act(game, states, rng)
+
+    assert not run_blocks(TINY, [Thinker(), First(), First()], 2).faults
+    assert make("test_arena:Thinks").name == "test_arena:Thinks"
+
+
+class Thinks:
+    def act(self, game, states, rng): ...
 
 
 # --- judging ---

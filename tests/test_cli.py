@@ -86,6 +86,47 @@ def test_arena_plays_every_pair_both_ways() -> None:
     assert share["low"] <= share["mean"] <= share["high"]
 
 
+OWN = """
+import numpy as np
+
+class Careless:
+    def act(self, game, states, rng):
+        print("a word")
+        return np.full(len(states), 0)
+
+class Seeing:
+    def act(self, game, states, rng):
+        legal = game.legal_actions(states)
+        return np.array([np.flatnonzero(row)[seed % 2] for row, seed in zip(legal, states["seed"].tolist())])
+"""
+
+
+def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    (tmp_path / "rules.json").write_text('{"sets": 2, "turns_per_set": 1}')
+    small = ("--rules", "rules.json", "--blocks", 1, "--processes", 1)
+    data = output("arena", "mine:Careless", "random", *small, "--records", "g.jsonl", cwd=tmp_path)
+    assert [match["format"] for match in data["matches"]] == ["1vrest"] * 2
+    assert data["matches"][0]["agents"][0]["faults"] == 4
+    assert data["matches"][0]["agents"][0]["win_share"]["mean"] == 0
+    assert len(output("replay", "g.jsonl", cwd=tmp_path)["records"]) == 8
+    done = bombay("audit", "mine:Seeing", "--players", 2, "--states", 8, "--rules", "rules.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "mine:Seeing: failed: 2 players, state" in done.stdout
+    assert output("audit", "random", "--players", 2, "--states", 8, "--rules", tmp_path / "rules.json")["states"] == 8
+
+
+def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
+    (tmp_path / "mine.py").write_text(OWN)
+    agents = ("greedy", "random", "mine:Careless")
+    done = bombay("arena", *agents, "--players", "3", "--blocks", 1, "--rules", "rules.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "one against the rest" in done.stdout
+    assert "all together" in done.stdout
+    assert "mine:Careless lost" in done.stderr
+
+
 def test_rules_file_changes_the_game(tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     output(
@@ -136,6 +177,11 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["replay", "."], ["."]),
         (["arena", "greedy"], ["two agents"]),
         (["arena", "greedy", "greedy"], ["twice"]),
+        (["arena", "greedy", "random", "--format", "2v2", "--players", "3-4"], ["2v2 is for 4 players", "3-4"]),
+        (["arena", "greedy", "random", "--turn-limit", "0"], ["--turn-limit"]),
+        (["arena", "greedy", "random", "--records", "nowhere/games.jsonl"], ["nowhere"]),
+        (["arena", "greedy", "nowhere:Agent"], ["nowhere:Agent", "cannot be imported"]),
+        (["audit", "nobody"], ["nobody", "greedy", "module:object"]),
         (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
         (["train", "--minutes", "0"], ["--minutes"]),
         (["train", "--players", "1"], ["--players"]),
@@ -172,7 +218,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_version_and_help() -> None:
     assert re.fullmatch(r"bombay \d+\.\d+\.\d+\n", bombay("--version").stdout)
-    for command in ("simulate", "replay", "arena", "train"):
+    for command in ("simulate", "replay", "arena", "audit", "train"):
         done = bombay(command, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout

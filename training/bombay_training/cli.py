@@ -4,6 +4,8 @@ Results go to standard output, as tables or with `--json` as one JSON object; pr
 is wrong with the arguments ends in one line and exit code 2, before anything is played or written.
 """
 
+import enum
+import itertools
 import json
 import os
 import sys
@@ -27,9 +29,11 @@ from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import arena as arenas
+from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report
+from bombay_training import bench_report, judging, workers
+from bombay_training.match import Match
 from bombay_training.tables import cell, new_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -37,6 +41,17 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
+
+OWN_AGENT = "module:object for one of your own, looked for in this folder too"
+
+
+class Form(enum.Enum):
+    """How agents meet."""
+
+    ONE_VS_REST = "1vrest"
+    TWO_VS_TWO = "2v2"
+    MIXED = "mixed"
+
 
 Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
 Seed = Annotated[int, typer.Option(help="Decides deals and chances.", min=0, max=MAX_SEED)]
@@ -51,6 +66,8 @@ RulesFile = Annotated[
 
 def main() -> None:
     """Run the command; errors of the user's end in one line and exit code 2."""
+    # For agents of one's own; last, so that no file there stands in for an installed module.
+    sys.path.append(os.getcwd())
     try:
         code = app(standalone_mode=False)
     except TyperException as error:
@@ -122,7 +139,7 @@ def simulate(
             match = _play(arenas.run_fixed_seats, game, lineup, games, seed, progress=advance, records=records)
             seconds = time.perf_counter() - start
             rows += [
-                {"players": game.num_players, "seconds": round(seconds, 3), **row} for row in arenas.seat_rows(match)
+                {"players": game.num_players, "seconds": round(seconds, 3), **row} for row in judging.seat_rows(match)
             ]
     if save and records is not None:
         with user_input():
@@ -176,15 +193,40 @@ def replay(
 
 @app.command()
 def arena(
-    agents: Annotated[list[str], typer.Argument(help="Agents; of several, every one plays each other's copies.")],
+    agents: Annotated[list[str], typer.Argument(help=f"Agents by name, or {OWN_AGENT}.")],
     players: Players = "4",
-    blocks: Annotated[int, typer.Option(help="Deals, each in all cyclic seatings.", min=1, max=MAX_COUNT)] = 100,
+    blocks: Annotated[int, typer.Option(help="Deals, each in all seatings of a line-up.", min=1, max=MAX_COUNT)] = 100,
+    form: Annotated[
+        Form | None,
+        typer.Option(
+            "--format",
+            help="1vrest: every pair both ways, one against copies of the other. 2v2: every pair, 4 players, all 6 seatings. "
+            "mixed: all agents at one table, every choice of them where they are too many, repeated where they are too "
+            "few. Unless given: 1vrest, and mixed where three agents or more are named, at three seats or more.",
+        ),
+    ] = None,
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes to play in; one a core unless given. Results are the same.", min=1)
+    ] = None,
+    turn_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds a call of an agent may take for each game it decides in; who overruns it loses that game. "
+            "The first call of a process has a minute more.",
+            min=0.001,
+        ),
+    ] = None,
+    save: Annotated[Path | None, typer.Option("--records", help="A new .jsonl file for the games' records.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Play agents against each other in blocks: one of the first against copies of the second, with intervals over blocks."""
+    """Play agents against each other in blocks of one deal in several seatings, with intervals over blocks.
+
+    An agent that raises, hangs (--turn-limit) or plays an illegal action loses that game: its win share there is 0, the others'
+    1/(n-1), and the game counts with no rupees for anyone.
+    """
     with user_input():
         tables = _games(players, rules, board)
         if len(agents) < 2:
@@ -193,15 +235,64 @@ def arena(
             )
         if len(set(agents)) < len(agents):
             raise ValueError(f"an agent is named twice among {', '.join(agents)}")
-        made = [bombay_agents.make(spec) for spec in agents]
-    pairs = [(one, rest) for one in made for rest in made if one is not rest]
+        if form is Form.TWO_VS_TWO and any(game.num_players != 4 for game in tables):
+            raise ValueError(f"--format 2v2 is for 4 players; --players is {players}")
+        for spec in agents:
+            bombay_agents.make(spec)
+        _check_new_file(save, "--records")
+    pairings = [(game, pairing) for game in tables for pairing in _pairings(agents, game.num_players, form)]
+    seatings = [6 if pairing[0] is Form.TWO_VS_TWO else game.num_players for game, pairing in pairings]
+    records: list[Record] | None = [] if save else None
     matches = []
-    with _progress("games", sum(game.num_players for game in tables) * blocks * len(pairs), as_json) as advance:
-        for game in tables:
-            for one, rest in pairs:
-                matches.append(_play(arenas.one_vs_rest, game, one, rest, blocks, seed, progress=advance))
-    data = {"command": "arena", "matches": [arenas.summary(match) for match in matches]}
-    _show(data, [arenas.results_table(matches, "one against the rest")], as_json)
+    with workers.Workers(processes, turn_limit) as pool, _progress("games", sum(seatings) * blocks, as_json) as advance:
+        for game, (kind, lineup) in pairings:
+            options = {"progress": advance, "records": records, "workers": pool}
+            if kind is Form.MIXED:
+                matches += _play(arenas.mixed, game, lineup, blocks, seed, **options)
+            else:
+                function = arenas.two_vs_two if kind is Form.TWO_VS_TWO else arenas.one_vs_rest
+                matches.append(_play(function, game, *lineup, blocks, seed, **options))
+    if save and records is not None:
+        with user_input():
+            write_records(save, records)
+    data = {
+        "command": "arena",
+        "matches": [judging.summary(match) for match in matches],
+        "records": str(save) if save else None,
+    }
+    title = {Form.ONE_VS_REST: "one against the rest", Form.TWO_VS_TWO: "two against two", Form.MIXED: "all together"}
+    tables_shown = [
+        judging.results_table([match for match in matches if match.format == kind.value], title[kind])
+        for kind in Form
+        if any(match.format == kind.value for match in matches)
+    ]
+    _show(data, tables_shown, as_json)
+    _tell_faults(matches)
+    if save and not as_json:
+        out.print(f"{sum(match.num_games for match in matches)} records are in {save}", markup=False)
+
+
+@app.command()
+def audit(
+    agent: Annotated[str, typer.Argument(help=f"An agent by name, or {OWN_AGENT}.")],
+    players: Players = "2-5",
+    states: Annotated[int, typer.Option(help="States to ask it in, in all.", min=1, max=MAX_COUNT)] = 400,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    as_json: Json = False,
+) -> None:
+    """Check that an agent decides by what it may see: exit code 0 if it does, 1 if not, 2 if that cannot be told."""
+    with user_input():
+        games = _games(players, rules, board)
+        bombay_agents.make(agent)
+    report = audits.audit(lambda: bombay_agents.make(agent), games, states, seed)
+    data = {"command": "audit", "agent": agent, **report.to_dict()}
+    if as_json:
+        print(json.dumps(data))
+    else:
+        out.print(cell(f"{agent}: {report}"), highlight=False, soft_wrap=True)
+    raise typer.Exit({"passed": 0, "failed": 1}.get(report.verdict, 2))
 
 
 @app.command()
@@ -239,9 +330,9 @@ def train(
     with progress:
         path = training.train(settings, folder, progress)
     matches = _judge(path, counts, board, blocks, seed, as_json)
-    data = {"command": "train", "agent": str(path), "matches": [arenas.summary(match) for match in matches]}
+    data = {"command": "train", "agent": str(path), "matches": [judging.summary(match) for match in matches]}
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    _show(data, [arenas.results_table(matches, f"the new agent after {progress.summary}")], as_json)
+    _show(data, [judging.results_table(matches, f"the new agent after {progress.summary}")], as_json)
     if not as_json:
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
@@ -397,11 +488,33 @@ def _games(players: str, rules: Path | None, board: Path | None) -> list[Game]:
     return [Game(Rules.from_dict({"num_players": count, **changes}), where) for count in _counts(players)]
 
 
-def _check_new_file(path: Path | None) -> None:
+def _pairings(agents: list[str], num_players: int, form: Form | None) -> list[tuple[Form, tuple[str, ...]]]:
+    """The line-ups of the agents at a table, with how each is played; one agent against the rest is given as a pair."""
+    pairings: list[tuple[Form, tuple[str, ...]]] = []
+    if form in (None, Form.ONE_VS_REST):
+        pairings += [(Form.ONE_VS_REST, pair) for pair in itertools.permutations(agents, 2)]
+    if form is Form.TWO_VS_TWO:
+        pairings += [(form, pair) for pair in itertools.combinations(agents, 2)]
+    if form is Form.MIXED or (form is None and min(len(agents), num_players) > 2):
+        pairings += [(Form.MIXED, lineup) for lineup in arenas.mixed_lineups(agents, num_players)]
+    return pairings
+
+
+def _tell_faults(matches: list[Match]) -> None:
+    """The first fault of each agent, on standard error."""
+    faults = [fault for match in matches for fault in match.faults]
+    for name in dict.fromkeys(fault.name for fault in faults):
+        mine = [fault for fault in faults if fault.name == name]
+        err.print(
+            cell(f"{name} lost {len(mine)} games by faults; the first: {mine[0]}"), soft_wrap=True, highlight=False
+        )
+
+
+def _check_new_file(path: Path | None, option: str = "--out") -> None:
     if path is None:
         return
     if path.exists():
-        raise ValueError(f"{path} exists already; name a new file with --out")
+        raise ValueError(f"{path} exists already; name a new file with {option}")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
     path.touch()  # found out now rather than when the games are played
@@ -417,11 +530,11 @@ def _check_new_folder(folder: Path | None) -> None:
     folder.rmdir()  # only to find out now whether it can be made
 
 
-def _play(function: Any, *arguments: Any, **options: Any) -> arenas.Match:
-    """A match; an agent that breaks it, or was made for another game, ends the command with one line."""
+def _play(function: Any, *arguments: Any, **options: Any) -> Any:
+    """Matches; what cannot be played ends the command with one line."""
     try:
-        return function(*arguments, **options)  # type: ignore[no-any-return]
-    except (arenas.AgentFault, ValueError) as error:
+        return function(*arguments, **options)
+    except (RuntimeError, ValueError) as error:
         raise typer.BadParameter(" ".join(str(error).split())) from None
 
 
@@ -506,9 +619,7 @@ def _analysis_module() -> Any:
     return balance_report
 
 
-def _judge(
-    path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool
-) -> list[arenas.Match]:
+def _judge(path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool) -> list[Match]:
     """The new agent against the reference agents at each number of players it learned."""
     new = bombay_agents.make(f"net:path={path}")
     new.name = "new agent"

@@ -1,0 +1,112 @@
+"""The audit: agents that are fair pass, and each way of not being so is caught."""
+
+import json
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents.random import RandomAgent
+from bombay_env import Game, Rules
+from bombay_env.agent_specs import agent_names, make
+from bombay_training.audit import audit, sample_states
+
+QUICK = bool(numba.config.DISABLE_JIT)
+GAMES = [Game(Rules(n, sets=2, turns_per_set=2)) for n in (2, 4)]
+STATES = 12 if QUICK else 60
+
+
+def without_options():
+    """The installed agents that can be made by name alone."""
+    names = []
+    for name in agent_names():
+        try:
+            make(name)
+        except ValueError:
+            continue
+        names.append(name)
+    return names
+
+
+@pytest.mark.parametrize("name", without_options())
+def test_installed_agents_decide_by_what_players_may_see(name):
+    report = audit(lambda: make(name), GAMES, STATES)
+    assert report.verdict in ("passed", "not auditable"), str(report)
+    assert (report.verdict == "not auditable") == (getattr(make(name), "ms", None) is not None)
+
+
+class Peeks(RandomAgent):
+    def act(self, game, states, rng):
+        keys = (states["seed"] % np.uint64(3)).astype(np.int64)
+        legal = game.legal_actions(states)
+        return np.array([np.flatnonzero(row)[key % row.sum()] for row, key in zip(legal, keys, strict=True)])
+
+
+class Drifts(RandomAgent):
+    def act(self, game, states, rng):
+        return super().act(game, states, np.random.default_rng())
+
+
+class Marks(RandomAgent):
+    def act(self, game, states, rng):
+        actions = super().act(game, states, rng)
+        game.step(states, actions)
+        return actions
+
+
+class Cheats(RandomAgent):
+    def act(self, game, states, rng):
+        return np.full(len(states), game.action_index("end_turn"))
+
+
+class Floats(RandomAgent):
+    def act(self, game, states, rng):
+        return super().act(game, states, rng).astype(float)
+
+
+class Raises(RandomAgent):
+    def act(self, game, states, rng):
+        raise OSError("no file")
+
+
+@pytest.mark.parametrize(
+    ("agent", "reason", "answers"),
+    [
+        (Peeks, "with another seed in the record, which no player may see", 2),
+        (Drifts, "asked again in the same way", 2),
+        (Marks, "it changed the state that it was given", 0),
+        (Cheats, "it chose end_turn, which is illegal", 1),
+        (Floats, "it answered with float64 of shape", 0),
+        (Raises, "it raised OSError: no file", 0),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_first_state(agent, reason, answers):
+    games = [Game(Rules(2))] if agent is Cheats else GAMES[:1]
+    report = audit(agent, games, 200 if agent is Cheats else STATES, seed=1)
+    assert report.verdict == "failed"
+    assert reason in report.reason
+    assert "\n" not in report.reason
+    assert len(report.answers) == answers
+    json.dumps(report.to_dict(), allow_nan=False)
+    if answers == 2:
+        assert f"it chose {report.answers[0]}, and {report.answers[1]} " in report.reason
+        assert report.state["current_player"] in (0, 1)
+
+
+def test_milliseconds_cannot_be_audited():
+    agent = RandomAgent()
+    agent.ms = 5
+    report = audit(lambda: agent, GAMES)
+    assert report.verdict == "not auditable"
+    assert "5 ms" in report.reason
+
+
+def test_samples_are_of_all_phases_and_repeat():
+    game = GAMES[1]
+    states = sample_states(game, 40, seed=2)
+    assert len(states) == 40
+    assert states["take_pending"].any()
+    assert set(states["set"]) == {0, 1}
+    assert (states["turn"] == 1).sum() >= 10
+    assert not game.is_terminal(states).any()
+    assert (states == sample_states(game, 40, seed=2)).all()

@@ -1,0 +1,185 @@
+"""What can honestly be said of a match: estimates with intervals over blocks, tables and JSON.
+
+Games of one block are not independent, so every interval is over blocks. A game that a fault ended counts in the win share as
+the match says, and with no rupees for anyone in margins and finals: where an agent has faults, its win share alone judges it.
+Knows a match's arrays (`match.py`), not how games are played.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from bombay_training.match import Match
+
+CONFIDENCE: Final = 0.95
+SAME: Final = 1e-9  # block means whose standard error is below this agree
+FAULTS_TOLD: Final = 20  # of a match, one line each
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean with a confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """As plain JSON types; None for a bound there is not."""
+        return {name: value if math.isfinite(value) else None for name, value in dataclasses.asdict(self).items()}
+
+
+# --- judging ---
+
+
+def share_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean win share of one agent, its seats pooled (added up in a match of teams), with an interval over blocks.
+
+    A mean give or take standard errors would be an interval of no width where all blocks agree, as when an agent wins every
+    game. So it is Wilson's interval for a proportion, taken at the effective sample size p(1−p)/SE²: the number of
+    independent games that would have told as much as these blocks did. Where the blocks agree it is their number.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927); with
+    effective sample sizes N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in
+    clustered surveys", Journal of Survey Statistics and Methodology 3 (2015).
+    """
+    means = match.of_agent(match.win_share, agent) * _weight(match, agent)
+    share, error = float(means.mean()), _standard_error(means)
+    size = float(len(means)) if len(means) == 1 or error < SAME else share * (1 - share) / error**2
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z / (1 + z**2 / size) * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
+    return Estimate(share, min(share, max(0.0, centre - half)), max(share, min(1.0, centre + half)))
+
+
+def margin_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean rupee margin of one agent, its seats pooled: z standard errors over blocks to either side."""
+    return _with_errors(match.of_agent(match.margin, agent), confidence)
+
+
+def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean final rupees of one agent, likewise."""
+    return _with_errors(match.of_agent(match.final, agent), confidence)
+
+
+def par(match: Match, agent: int | str = 0) -> float:
+    """The win share of an agent no better than the others."""
+    return _weight(match, agent) / match.game.num_players
+
+
+def _weight(match: Match, agent: int | str) -> int:
+    """How many seats a win share is the sum of."""
+    return match.seats_of(agent) if match.teams else 1
+
+
+def _with_errors(means: np.ndarray, confidence: float) -> Estimate:
+    mean, error = float(means.mean()), _standard_error(means)
+    half = statistics.NormalDist().inv_cdf((1 + confidence) / 2) * error
+    return Estimate(mean, mean - half, mean + half)
+
+
+def _standard_error(means: np.ndarray) -> float:
+    """Of the mean of block means; infinite for one block, which does not tell."""
+    return float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+
+
+# --- telling ---
+
+
+def describe_lineup(lineup: Sequence[str]) -> str:
+    """A line-up in words: `greedy, 3 × random`."""
+    counts: dict[str, int] = {}
+    for name in lineup:
+        counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in counts.items())
+
+
+def summary(match: Match) -> dict[str, Any]:
+    """A match as plain JSON types: what was played and, for each agent, its estimates and times."""
+    rows = []
+    for index, (name, timing) in enumerate(zip(match.agents, match.timings, strict=True)):
+        rows.append(
+            {
+                "agent": name,
+                "seats": match.seats_of(index),
+                "par": par(match, index),
+                "win_share": share_with_interval(match, index).to_dict(),
+                "margin": margin_with_interval(match, index).to_dict(),
+                "final": final_with_interval(match, index).to_dict(),
+                "faults": sum(fault.agent == index for fault in match.faults),
+                "ms_per_turn": timing.ms_per_turn,
+                **dataclasses.asdict(timing),
+            }
+        )
+    return {
+        "players": match.game.num_players,
+        "board": match.game.board.name,
+        "rules": match.game.rules.to_dict(),
+        "format": match.format,
+        "lineup": list(match.lineup),
+        "seed": match.seed,
+        "blocks": match.num_blocks,
+        "games": match.num_games,
+        "confidence": CONFIDENCE,
+        "agents": rows,
+        "faults": [str(fault) for fault in match.faults[:FAULTS_TOLD]],
+    }
+
+
+def seat_rows(match: Match) -> list[dict[str, Any]]:
+    """How each seat of a line-up with fixed seats fared, as plain JSON types."""
+    return [
+        {
+            "seat": seat,
+            "agent": match.lineup[seat],
+            "games": match.num_games,
+            "win_share": float(match.win_share[:, seat].mean()),
+            "final": float(match.final[:, seat].mean()),
+        }
+        for seat in range(match.game.num_players)
+    ]
+
+
+def results_table(matches: Sequence[Match], title: str | None = None, everyone: bool = False) -> Table:
+    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first, unless `everyone`."""
+    table = Table(title=title)
+    table.add_column("agent")
+    table.add_column("line-up")
+    for heading in (
+        "players",
+        "games",
+        "win share [95 %]",
+        "par",
+        "margin ± 95 %",
+        "final",
+        "ms/turn",
+        "p99",
+        "faults",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for match in matches:
+        for index in range(1 if match.format == "1vrest" and not everyone else len(match.agents)):
+            share, margin = share_with_interval(match, index), margin_with_interval(match, index)
+            timing = match.timings[index]
+            table.add_row(
+                Text(match.agents[index]),
+                Text(describe_lineup(match.lineup)),
+                str(match.game.num_players),
+                str(match.num_games),
+                f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]",
+                f"{par(match, index):.2f}",
+                f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}",
+                f"{final_with_interval(match, index).mean:.1f}",
+                *("–" if time is None else f"{time:.2g}" for time in (timing.ms_per_turn, timing.p99_ms)),
+                str(sum(fault.agent == index for fault in match.faults)),
+            )
+    return table
