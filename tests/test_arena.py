@@ -392,8 +392,8 @@ def test_an_agent_that_hangs_or_ends_its_process_loses_that_game_on_record(monke
     monkeypatch.setattr(worker_module, "FIRST_CALL_SECONDS", 20.0)
     records = []
     lineup = ["test_arena:Hangs", "greedy", "greedy"]
-    with Workers(1, turn_limit=1.0 if numba.config.DISABLE_JIT else 0.2) as pool:
-        match = run_fixed_seats(TINY, lineup, 4, seed=1, workers=pool, records=records)
+    with Workers(1, turn_limit=0.5 if numba.config.DISABLE_JIT else 0.2) as pool:
+        match = run_fixed_seats(TINY, lineup, 4, seed=1, workers=pool, records=records, chunk_games=2)
         dead = run_fixed_seats(TINY, ["greedy", "test_arena:Dies", "greedy"], 1, workers=pool)
     spoilt = TINY.new_states(match.deal)["demand"][:, 0, 0] == 1
     assert 0 < spoilt.sum() < 4

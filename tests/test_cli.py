@@ -113,7 +113,7 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     done = bombay("audit", "mine:Seeing", "--players", 2, "--states", 8, "--rules", "rules.json", cwd=tmp_path)
     assert done.returncode == 1
     assert "mine:Seeing: failed: 2 players, state" in done.stdout
-    assert output("audit", "random", "--players", 2, "--states", 8, "--rules", tmp_path / "rules.json")["states"] == 8
+    assert done.stdout.count("\n") == 1
 
 
 def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:

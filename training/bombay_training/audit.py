@@ -89,20 +89,17 @@ def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, s
 
 
 def sample_states(game: Game, count: int, seed: int = 0) -> np.ndarray:
-    """States of seeded games by random and by greedy play, (count,), no two of them at one moment of one game.
+    """States of seeded games by random and by greedy play, (count,), no two of them of the same moment.
 
     A tenth have a `take` pending, where play has come to so many; a quarter are of the last turn of a set, where a look at the
     restock to come would pay; the others of any moment.
     """
     rng = np.random.default_rng((seed, count))
     pools: list[np.ndarray] = []
-    for number in range(MAX_ROUNDS):
-        for agent in (RandomAgent(), GreedyAgent()):
-            pools.append(_moments(game, agent, GAMES_A_ROUND, rng))
+    pool = np.zeros(0, game.state_dtype)
+    while len(pool) < count or (len(pools) < 2 * MAX_ROUNDS and not pool["take_pending"].any()):
+        pools += [_moments(game, agent, GAMES_A_ROUND, rng) for agent in (RandomAgent(), GreedyAgent())]
         pool = np.concatenate(pools)
-        if len(pool) >= count and (pool["take_pending"].any() or number == MAX_ROUNDS - 1):
-            break
-    pool = pool[rng.permutation(len(pool))]
     last = pool["turn"] == game.rules.turns_per_set - 1
     chosen: list[int] = []
     for wanted, size in (
