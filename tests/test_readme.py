@@ -8,6 +8,9 @@ from pathlib import Path
 import numba
 import pytest
 
+from bombay_agents import make
+from bombay_env import Game, Rules
+from bombay_training.audit import audit
 from bombay_training.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +28,15 @@ def test_python_examples_run(tmp_path: Path) -> None:
             [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        assert done.stdout.strip()
+        assert done.stdout.strip() or example.startswith("# my_agent.py")
+
+
+def test_the_agent_of_ones_own_passes_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = re.findall(r"```python\n(# my_agent.py.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "my_agent.py").write_text(example, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    games = [Game(Rules(2, sets=1, turns_per_set=1))]
+    assert audit(lambda: make("my_agent:MyAgent"), games, states=4).verdict == "passed"
 
 
 def test_pettingzoo_example_fits_in_twenty_lines() -> None:
