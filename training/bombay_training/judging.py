@@ -152,8 +152,8 @@ def seat_rows(match: Match) -> list[dict[str, Any]]:
 def results_table(matches: Sequence[Match], title: str | None = None, everyone: bool = False) -> Table:
     """Matches as a table, a row for every agent of each line-up; of one against the rest for the first, unless `everyone`."""
     table = Table(title=title)
-    table.add_column("agent")
-    table.add_column("line-up")
+    table.add_column("agent", overflow="fold")  # a spec is told whole
+    table.add_column("line-up", overflow="fold")
     for heading in (
         "players",
         "games",
