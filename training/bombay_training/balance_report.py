@@ -21,8 +21,8 @@ from rich.table import Table as RichTable
 from scipy import stats
 
 from bombay_env import __version__
-from bombay_training.arena import CONFIDENCE, Estimate
 from bombay_training.balance import SOURCES, SPENDING, USES, Books, Table
+from bombay_training.judging import CONFIDENCE, Estimate
 from bombay_training.tables import cell, new_table
 
 FORMAT: Final = "bombay-balance/1"
