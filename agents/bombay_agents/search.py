@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_agents import endgame, evaluation, planner, tree, turns
+from bombay_agents import endgame, planner, playouts, tree, turns
 from bombay_agents.turn_agent import TurnAgent
 from bombay_env import Game
 
@@ -17,7 +17,8 @@ DEFAULT_MS: Final = 100.0
 MAX_MS: Final = 60_000.0
 MAX_NODES: Final = 1_000_000
 NODES_PER_MS: Final = 100  # more than any machine grows: how much room a search by the clock makes
-SLICE: Final = 32  # iterations between two looks at the clock
+MAX_ROUNDS: Final = 100
+SLICE: Final = 16  # iterations between two looks at the clock
 ENDGAME_SHARE: Final = 0.5  # of the budget that an attempt to solve the ending may take
 LAYOUTS_PER_MS: Final = 40  # turns laid out in a millisecond, cautiously
 LAYOUTS_PER_NODE: Final = 4  # turns laid out in the time of one node of the tree
@@ -29,9 +30,10 @@ class SearchAgent(TurnAgent):
     Args:
         ms: milliseconds a turn. Not with `nodes`; 100 if neither is given.
         nodes: iterations a turn instead; the same position, key and number give the same turn.
+        rounds: turns that each seat takes beyond the tree, as planners do, before the value is asked.
     """
 
-    def __init__(self, ms: float | None = None, nodes: int | None = None) -> None:
+    def __init__(self, ms: float | None = None, nodes: int | None = None, rounds: int = 1) -> None:
         super().__init__()
         if ms is not None and nodes is not None:
             raise ValueError("search takes ms or nodes, not both")
@@ -41,7 +43,9 @@ class SearchAgent(TurnAgent):
             raise ValueError(f"search: ms is {ms}; it must be above 0, up to {MAX_MS:.0f}")
         if nodes is not None and not 1 <= nodes <= MAX_NODES:
             raise ValueError(f"search: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
-        self.ms, self.nodes = ms, nodes
+        if not 0 <= rounds <= MAX_ROUNDS:
+            raise ValueError(f"search: rounds is {rounds}; it must be from 0 to {MAX_ROUNDS}")
+        self.ms, self.nodes, self.rounds = ms, nodes, rounds
         self.name = f"search:nodes={nodes}" if nodes is not None else f"search:ms={ms:g}"
         self.judgement = tree.Judgement()
 
@@ -50,8 +54,8 @@ class SearchAgent(TurnAgent):
         size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS + SLICE))
         self.planner = planner.new_space(game)
         self.endgame = endgame.new_space(game, self.planner.turn)
-        evaluator = evaluation.new_evaluator(game, planner.WEIGHTS_V1)
-        self.search = tree.Search(tree.new_tree(game, size + 1), self.planner, evaluator, self.judgement)
+        playout = playouts.new_playout(game, self.planner, self.rounds)
+        self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.judgement)
         return self.planner.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:

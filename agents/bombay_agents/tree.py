@@ -6,7 +6,8 @@
 One iteration walks down from the root, at each node to the edge that looks best for that node's mover (PUCT: the average so far
 for the mover, and a bonus for edges ranked high and visited little), until it meets a position that is new. That is valued, and
 the shares are added to all nodes and edges on the way. A node's turn is laid out on its second visit; the more visits, the more
-of its edges are considered. Positions reached by several ways are one node. Where a set ends, a restock is drawn by the search's
+of its edges are considered. A new position is played on from by planners for some turns before the value is asked
+(`playouts.py`). Positions reached by several ways are one node. Where a set ends, a restock is drawn by the search's
 own key: a few in turn for each edge, the same for edges that differ little.
 
 All memory is made beforehand; a tree that fills it stops growing. Nothing here knows of clocks: `search.py` does.
@@ -16,9 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import evaluation, planner, turns
-from bombay_agents.evaluation import Evaluator
-from bombay_agents.planner import PlannerSpace
+from bombay_agents import planner, playouts, turns
+from bombay_agents.playouts import Playout
 from bombay_agents.turns import padded_records
 from bombay_env import Game, batch, chance
 from bombay_env.compile import kernel
@@ -28,16 +28,17 @@ from bombay_env.state import NOBODY
 MAX_EDGES: Final = 12  # of one node
 MAX_DEPTH: Final = 64  # turns below the root; deeper nodes are not looked into
 RESTOCKS: Final = np.int64(8)  # that are drawn for one edge
-RESTOCK_SEEDS: Final = np.uint64(2001)  # stream of keyed chance; those below 1000 are the game's
+RESTOCK_SEEDS: Final = np.uint64(2001)  # streams of keyed chance; those below 1000 are the game's
+LEAVES: Final = np.uint64(2004)
 NEW: Final = -1  # an edge without a node, a node whose turn is not laid out
 
 
 class Judgement(NamedTuple):
     """The few numbers of the search that are judgement."""
 
-    exploration: float = 0.3  # how much the bonus of edges visited little counts
-    prior_rupees: float = 1.0  # an edge worth so much less to the mover gets 1/e of the bonus
-    widening: float = 1.0  # edges considered: 2 and this for each square root of a visit
+    exploration: float = 0.2  # how much the bonus of edges visited little counts
+    prior_rupees: float = 0.5  # an edge worth so much less to the mover gets 1/e of the bonus
+    widening: float = 0.5  # edges considered: 2 and this for each square root of a visit
 
 
 class Tree(NamedTuple):
@@ -58,7 +59,6 @@ class Tree(NamedTuple):
     edge_visits: np.ndarray  # (E,) int32
     edge_total: np.ndarray  # (E,) float64, the mover's shares added up
     way: np.ndarray  # (MAX_DEPTH, 2) int64: nodes from the root, and the edges taken
-    shares: np.ndarray  # (P,) float64, of the last leaf
     drawn: np.ndarray  # (4,) int64
     count: np.ndarray  # (3,) int64: nodes, edges, rounds
 
@@ -67,8 +67,7 @@ class Search(NamedTuple):
     """All that an iteration needs besides the tables."""
 
     tree: Tree
-    planner: PlannerSpace
-    evaluator: Evaluator
+    playout: Playout
     judgement: Judgement
 
 
@@ -92,7 +91,6 @@ def new_tree(game: Game, max_nodes: int) -> Tree:
         np.zeros(num_edges, np.int32),
         np.zeros(num_edges, np.float64),
         np.zeros((MAX_DEPTH, 2), np.int64),
-        np.zeros(MAX_PLAYERS, np.float64),
         np.zeros(NUM_COLOURS, np.int64),
         np.zeros(3, np.int64),
     )
@@ -120,13 +118,13 @@ def grow(tables, search, key, iterations):
         if tree.count[0] >= len(tree.visits) or tree.count[1] + MAX_EDGES > len(tree.edge_visits):
             return iteration
         depth = walk(tables, search, key)
-        back_up(tables, tree, depth)
+        back_up(tables, tree, depth, search.playout.shares)
     return iterations
 
 
 @kernel
 def walk(tables, search, key):
-    """Go from the root to a position that is valued, its shares being left in `tree.shares`. Returns the depth reached."""
+    """Go from the root to a position that is valued, its shares being left in `playout.shares`. Returns the depth reached."""
     tree = search.tree
     node = 0
     depth = 0
@@ -137,7 +135,8 @@ def walk(tables, search, key):
         if tree.first_edge[node] == NEW and tree.visits[node] > 0 and not at_end:
             expand(tables, search, node)
         if tree.visits[node] == 0 or at_end or tree.first_edge[node] == NEW or depth + 1 == MAX_DEPTH:
-            evaluation.evaluate(tree.states[node], tables, search.evaluator, tree.shares)
+            search.playout.state[0] = tree.states[node]
+            playouts.play_on(tables, search.playout, chance.random_word(key, LEAVES, np.uint64(tree.visits[0])))
             return depth
         edge = choose_edge(tree, search.judgement, node)
         tree.way[depth, 1] = edge
@@ -188,8 +187,8 @@ def find_or_add(tree):
 @kernel
 def expand(tables, search, node):
     """Lay out the turn of `node` and give it its edges, best first. Returns the nodes of the turn or `turns.TOO_MANY`."""
-    tree, space = search.tree, search.planner
-    count = planner.value_turn(tree.states[node], tables, search.evaluator.weights, space)
+    tree, space = search.tree, search.playout.planner
+    count = planner.value_turn(tree.states[node], tables, search.playout.evaluator.weights, space)
     if count == turns.TOO_MANY:
         return count
     first = tree.count[1]
@@ -250,16 +249,16 @@ def choose_edge(tree, judgement, node):
 
 
 @kernel
-def back_up(tables, tree, depth):
-    """Add the shares of the leaf to the nodes and edges on the way to it."""
+def back_up(tables, tree, depth, shares):
+    """Add the `shares` of the leaf to the nodes and edges on the way to it."""
     for step in range(depth + 1):
         node, edge = tree.way[step, 0], tree.way[step, 1]
         tree.visits[node] += 1
         for seat in range(tables.num_players):
-            tree.total[node, seat] += tree.shares[seat]
+            tree.total[node, seat] += shares[seat]
         if edge != NEW:
             tree.edge_visits[edge] += 1
-            tree.edge_total[edge] += tree.shares[tree.mover[node]]
+            tree.edge_total[edge] += shares[tree.mover[node]]
 
 
 @kernel

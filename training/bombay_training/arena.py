@@ -96,6 +96,7 @@ def run_blocks(
     chunk_games: int | None = None,
     records: list[Record] | None = None,
     workers: Workers | None = None,
+    first: int = 0,
 ) -> Match:
     """Play a line-up on `blocks` deals, each in every seating.
 
@@ -114,6 +115,7 @@ def run_blocks(
             the attributes `BUDGETS` that is not None.
         records: gets the record of every game, in their order.
         workers: plays the games in its processes, all agents being given by specs; in this process if None.
+        first: number of the first deal. A match played in parts, one after the other, is the same match if no chunk is cut.
 
     Raises:
         ValueError: the line-up does not fill the table, a number is out of range, or a spec is none.
@@ -134,9 +136,17 @@ def run_blocks(
     identities = [_identity(player) for player in players]
     places = np.array([identities.index(_identity(player)) for player in lineup])
     block, seating = (part.ravel() for part in np.indices((blocks, len(seatings))))
-    deals = np.array([random_word(np.uint64(seed), DEALS, np.uint64(number)) for number in range(blocks)], np.uint64)
-    plan = Plan(game, tuple(names), seed, deals[block], places[seatings[seating]], records is not None)
-    chunks = _chunks(len(block), chunk_games or (1 if any(map(thinks, agents)) else CHUNK_GAMES))
+    block += first
+    deals = [random_word(np.uint64(seed), DEALS, np.uint64(first + number)) for number in range(blocks)]
+    plan = Plan(
+        game,
+        tuple(names),
+        seed,
+        np.array(deals, np.uint64)[block - first],
+        places[seatings[seating]],
+        records is not None,
+    )
+    chunks = _chunks(len(block), chunk_games or (1 if any(map(thinks, agents)) else CHUNK_GAMES), first * len(seatings))
     tell = progress or (lambda games: None)
     if workers is None:
         warm: set[int] = set()
@@ -178,9 +188,10 @@ def _identity(player: Player) -> Any:
     return player if isinstance(player, str) else id(player)
 
 
-def _chunks(games: int, size: int) -> list[Chunk]:
+def _chunks(games: int, size: int, before: int) -> list[Chunk]:
+    """The games in chunks, keyed by their numbers in the match; `before`: games of it that are not played now."""
     starts = range(0, games, size)
-    return [Chunk(tuple(range(start, min(start + size, games))), (number,)) for number, start in enumerate(starts)]
+    return [Chunk(tuple(range(start, min(start + size, games))), ((before + start) // size,)) for start in starts]
 
 
 def _match(

@@ -22,11 +22,10 @@ from scipy import stats
 
 from bombay_env import __version__
 from bombay_training.balance import SOURCES, SPENDING, USES, Books, Table
-from bombay_training.judging import CONFIDENCE, Estimate
+from bombay_training.judging import CONFIDENCE, Estimate, wilson
 from bombay_training.tables import cell, new_table
 
 FORMAT: Final = "bombay-balance/1"
-SAME: Final = 1e-12  # a variance below this is none
 P_COLUMNS: Final = ("p, shares", "p, margins")  # of the tests that all seats are equal
 SUMS: Final = {"rupees": "final", "spent": "given"}  # what a table's means add up to
 METHOD: Final = (
@@ -54,14 +53,9 @@ def share_intervals(shares: np.ndarray, confidence: float = CONFIDENCE) -> list[
     games. Where all games agree it is that number.
     """
     games, seats = shares.shape
-    z = float(stats.norm.isf((1 - confidence) / 2 / comparisons(seats)))
-    found = []
-    for mean, variance in zip(shares.mean(axis=0).tolist(), _variances(shares), strict=True):
-        size = games if variance < SAME or math.isinf(variance) else games * mean * (1 - mean) / variance
-        centre = (mean + z**2 / (2 * size)) / (1 + z**2 / size)
-        half = z / (1 + z**2 / size) * math.sqrt(mean * (1 - mean) / size + (z / (2 * size)) ** 2)
-        found.append(Estimate(mean, min(mean, max(0.0, centre - half)), max(mean, min(1.0, centre + half))))
-    return found
+    means, variances = shares.mean(axis=0).tolist(), _variances(shares)
+    each = 1 - (1 - confidence) / comparisons(seats)
+    return [wilson(mean, math.sqrt(v / games), games, each) for mean, v in zip(means, variances, strict=True)]
 
 
 def mean_intervals(values: np.ndarray, family: int, confidence: float = CONFIDENCE) -> list[Estimate]:

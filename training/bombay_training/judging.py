@@ -52,9 +52,13 @@ def share_with_interval(match: Match, agent: int | str = 0, confidence: float = 
     effective sample sizes N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in
     clustered surveys", Journal of Survey Statistics and Methodology 3 (2015).
     """
-    means = match.of_agent(match.win_share, agent) * _weight(match, agent)
-    share, error = float(means.mean()), _standard_error(means)
-    size = float(len(means)) if len(means) == 1 or error < SAME else share * (1 - share) / error**2
+    means = match.of_agent(match.win_share, agent) * weight(match, agent)
+    return wilson(float(means.mean()), _standard_error(means), len(means), confidence)
+
+
+def wilson(share: float, error: float, blocks: int, confidence: float = CONFIDENCE) -> Estimate:
+    """Wilson's interval for a share with this standard error over blocks."""
+    size = float(blocks) if blocks == 1 or error < SAME else share * (1 - share) / error**2
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z / (1 + z**2 / size) * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
@@ -73,10 +77,10 @@ def final_with_interval(match: Match, agent: int | str = 0, confidence: float = 
 
 def par(match: Match, agent: int | str = 0) -> float:
     """The win share of an agent no better than the others."""
-    return _weight(match, agent) / match.game.num_players
+    return weight(match, agent) / match.game.num_players
 
 
-def _weight(match: Match, agent: int | str) -> int:
+def weight(match: Match, agent: int | str = 0) -> int:
     """How many seats a win share is the sum of."""
     return match.seats_of(agent) if match.teams else 1
 

@@ -1,0 +1,86 @@
+"""Games played on from a position by planners, for some turns, until a value is asked.
+
+Seats take the outcomes of their turns the more likely the better they are for themselves, by a temperature; all chance is keyed,
+so that candidates can be tried against the same luck.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bombay_agents import evaluation, planner, turns
+from bombay_agents.evaluation import Evaluator
+from bombay_agents.planner import PlannerSpace
+from bombay_env import Game, batch, chance
+from bombay_env.compile import kernel
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
+from bombay_env.state import NOBODY
+
+CHOICES: Final = np.uint64(2002)  # stream of keyed chance: what seats do; those below 1000 are the game's
+TEMPERATURE: Final = 0.1  # rupees
+TO_UNIT: Final = 2.0**-64
+HALF_UNIT: Final = 2.0**-65
+
+
+class Playout(NamedTuple):
+    """What playing on takes, with its memory; for one thread at a time. P is MAX_PLAYERS."""
+
+    planner: PlannerSpace
+    evaluator: Evaluator
+    rounds: int  # turns of each seat before the value is asked
+    temperature: float  # rupees: how far seats stray from the planner's choice
+    state: np.ndarray  # (1,) record, where it is played
+    shares: np.ndarray  # (P,) float64: what every seat may expect at the end
+    drawn: np.ndarray  # (4,) int64
+
+
+def new_playout(game: Game, space: PlannerSpace, rounds: int, temperature: float = TEMPERATURE) -> Playout:
+    """Memory for playing on in `game`; `space` is overwritten by it."""
+    return Playout(
+        space,
+        evaluation.new_evaluator(game, planner.WEIGHTS_V1),
+        rounds,
+        temperature,
+        np.zeros(1, game.state_dtype),
+        np.zeros(MAX_PLAYERS, np.float64),
+        np.zeros(NUM_COLOURS, np.int64),
+    )
+
+
+@kernel
+def play_on(tables, playout, luck):
+    """Play on from `playout.state` by the key `luck`; what every seat may expect then is left in `playout.shares`."""
+    state = playout.state[0]
+    state.seed = luck
+    space = playout.planner
+    for turn in range(playout.rounds * tables.num_players):
+        if state.current_player == NOBODY:
+            break
+        count = planner.value_turn(state, tables, playout.evaluator.weights, space)
+        chosen = draw_outcome(space, count, playout.temperature, luck, turn)
+        playout.state[0] = space.turn.states[chosen]
+        if space.turn.due[chosen] == turns.RESTOCK_DUE:
+            batch.restock(state, tables, playout.drawn)
+    evaluation.evaluate(state, tables, playout.evaluator, playout.shares)
+
+
+@kernel
+def draw_outcome(space, count, temperature, luck, turn):
+    """An outcome of the turn laid out, with probability proportional to exp(value / temperature)."""
+    best = -np.inf
+    for node in range(count):
+        if space.turn.due[node] != turns.TURN_GOES_ON:
+            best = max(best, space.values[node])
+    total = 0.0
+    for node in range(count):
+        if space.turn.due[node] != turns.TURN_GOES_ON:
+            total += np.exp((space.values[node] - best) / temperature)
+    rest = (np.float64(chance.random_word(luck, CHOICES, np.uint64(turn))) * TO_UNIT + HALF_UNIT) * total
+    chosen = -1
+    for node in range(count):
+        if space.turn.due[node] != turns.TURN_GOES_ON:
+            chosen = node
+            rest -= np.exp((space.values[node] - best) / temperature)
+            if rest <= 0.0:
+                break
+    return chosen

@@ -1,0 +1,244 @@
+"""The table of the ladder: each rung against the one below, at every number of players; `make ladder`.
+
+    python -m bombay_training.ladder --help
+
+A row is a match of the arena on deals of its own seed. It is played in parts, and what a part came to is a line of a file, so
+that a run that was stopped goes on where it was. Budgets are in rollouts and nodes, never in time: the rows repeat on any
+machine; the milliseconds beside them are those of the machine that played. A line counts only while the agents still decide as
+they did when it was written: each line has a digest of what both choose in a few positions.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bombay_agents import make
+from bombay_env import Board, Game, Rules
+from bombay_training import arena, judging
+from bombay_training.judging import CONFIDENCE, Estimate, wilson
+from bombay_training.match import Match
+from bombay_training.tables import new_table
+from bombay_training.workers import Workers
+
+SEED: Final = 2026  # of the deals: held out, nothing was tuned on them
+CHEAP_BLOCKS: Final = 1000
+FEW_GAMES: Final = 400  # of agents that think; as many blocks as make at least that
+POSITIONS: Final = 24  # in a digest
+DEPTH: Final = 6  # decisions between two of them
+
+FLAT_20, FLAT_100 = "flat-mc:rollouts=150,rounds=2", "flat-mc:rollouts=750,rounds=2"
+SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=400", "search:nodes=4000", "search:nodes=40000"
+STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One match: `agent` against copies of `rest`, or two of each where `format` is 2v2."""
+
+    players: int
+    agent: str
+    rest: str
+    blocks: int
+    part: int  # blocks that are played at a time
+    format: str = "1vrest"
+
+
+def rows(counts: Sequence[int]) -> Iterator[Row]:
+    """The table, cheap rows first."""
+    cheap = [
+        ("random-turn", "random"),
+        ("greedy", "random"),
+        *((style, "greedy") for style in STYLES),
+        ("planner-v1", "greedy"),
+    ]
+    for agent, rest in cheap:
+        for players in counts:
+            yield Row(players, agent, rest, CHEAP_BLOCKS, CHEAP_BLOCKS)
+    for agent, rest in ((FLAT_20, "planner-v1"), (FLAT_100, "planner-v1"), (SEARCH_100, FLAT_100)):
+        for players in counts:
+            blocks = -(-FEW_GAMES // players)
+            yield Row(players, agent, rest, blocks, 10)
+    if 4 in counts:
+        for agent, rest in ((SEARCH_100, SEARCH_10), (SEARCH_1000, SEARCH_100)):
+            yield Row(4, agent, rest, -(-FEW_GAMES // 6), 2, "2v2")
+
+
+# --- playing, part by part ---
+
+
+def digest(game: Game, specs: Sequence[str]) -> str:
+    """What agents choose in a few positions of games among planners: another digest, other agents."""
+    states = game.new_states(range(POSITIONS))
+    planner, rng = make("planner-v1"), np.random.default_rng(0)
+    for number in range(POSITIONS):
+        for _ in range(number * DEPTH):
+            lane = states[number : number + 1]
+            if not game.is_terminal(lane)[0]:
+                game.step(lane, planner.act(game, lane, rng))
+    running = states[~game.is_terminal(states)]
+    made = hashlib.sha256()
+    for spec in specs:
+        for lane in range(len(running)):
+            made.update(make(spec).act(game, running[lane : lane + 1], np.random.default_rng(lane)).tobytes())
+    return made.hexdigest()[:16]
+
+
+def play_part(row: Row, game: Game, first: int, blocks: int, **options: Any) -> Match:
+    """The blocks of a row from number `first` on."""
+    function = arena.two_vs_two if row.format == "2v2" else arena.one_vs_rest
+    return function(game, row.agent, row.rest, blocks, SEED, first=first, **options)
+
+
+def sums(match: Match) -> dict[str, Any]:
+    """What is kept of a part: of block means, their number, sums and sums of squares; and the times."""
+    kept: dict[str, Any] = {"blocks": match.num_blocks, "games": match.num_games}
+    means = {
+        "share": match.of_agent(match.win_share) * judging.weight(match),
+        "margin": match.of_agent(match.margin),
+        "final": match.of_agent(match.final),
+    }
+    for name, values in means.items():
+        kept[name] = [float(values.sum()), float((values**2).sum())]
+    kept["faults"] = len(match.faults)
+    kept["clocks"] = [[timing.turns, timing.seconds, timing.p99_ms] for timing in match.timings]
+    return kept
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The parts already played; the last line may have been cut off."""
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            continue
+    return lines
+
+
+def parts_of(row: Row, made: str, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts of a row among the lines of a file, each once, in order."""
+    wanted = {**dataclasses.asdict(row), "seed": SEED, "digest": made}
+    for name in ("blocks", "part"):
+        del wanted[name]
+    found = {line["first"]: line for line in lines if all(line["row"].get(key) == wanted[key] for key in wanted)}
+    return [found[first] for first in sorted(found)]
+
+
+# --- telling ---
+
+
+def estimate(parts: Sequence[dict[str, Any]], name: str) -> Estimate:
+    """A mean over blocks with its interval: Wilson's for the share, normal ones else."""
+    count = sum(part["kept"]["blocks"] for part in parts)
+    total, squares = (sum(part["kept"][name][place] for part in parts) for place in (0, 1))
+    mean = total / count
+    error = math.sqrt(max(0.0, squares - count * mean**2) / (count - 1) / count) if count > 1 else math.inf
+    if name == "share":
+        return wilson(mean, error, count)
+    half = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * error
+    return Estimate(mean, mean - half, mean + half)
+
+
+def milliseconds(parts: Sequence[dict[str, Any]], agent: int) -> float:
+    """Milliseconds a turn of one of the two agents."""
+    turns, seconds = (sum(part["kept"]["clocks"][agent][place] for part in parts) for place in (0, 1))
+    return float(1000 * seconds / turns) if turns else math.nan
+
+
+def table_of(done: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Any:
+    """The rows played so far."""
+    table = new_table(
+        f"deals of seed {SEED}, 95 % intervals over blocks",
+        [
+            "players",
+            "agent",
+            "against",
+            "games",
+            "win share [95 %]",
+            "par",
+            "margin",
+            "final",
+            "ms/turn",
+            "theirs",
+            "faults",
+        ],
+    )
+    for row, parts in done:
+        share, margin, final = (estimate(parts, name) for name in ("share", "margin", "final"))
+        par = 0.5 if row.format == "2v2" else 1 / row.players
+        table.add_row(
+            str(row.players),
+            row.agent,
+            f"2 × {row.rest}" if row.format == "2v2" else f"{row.players - 1} × {row.rest}",
+            f"{sum(part['kept']['games'] for part in parts):,}",
+            str(share),
+            f"{par:.2f}",
+            f"{margin.mean:+.1f}",
+            f"{final.mean:.1f}",
+            *(f"{milliseconds(parts, agent):.2g}" for agent in (0, 1)),
+            str(sum(part["kept"]["faults"] for part in parts)),
+        )
+    return table
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="The file of parts played; gone on with if it exists.")] = Path(
+        "runs/ladder.jsonl"
+    ),
+    players: Annotated[
+        list[int] | None, typer.Option(help="Numbers of players; 2 to 5 unless given.", min=2, max=5)
+    ] = None,
+    only: Annotated[str, typer.Option(help="Only rows whose agent begins so.")] = "",
+    processes: Annotated[int | None, typer.Option(help="Processes; one a core unless given.", min=1)] = None,
+    show: Annotated[bool, typer.Option("--show", help="Play nothing; print what there is.")] = False,
+) -> None:
+    """Play what is missing of the table, and print it."""
+    counts = sorted(set(players or (2, 3, 4, 5)))
+    wanted = [row for row in rows(counts) if row.agent.startswith(only)]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lines = read_lines(out)
+    done: list[tuple[Row, list[dict[str, Any]]]] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Workers(processes) as workers, Progress(*columns, console=Console(stderr=True), disable=show) as bar:
+        for row in wanted:
+            game = Game(Rules.official(row.players), Board.load())
+            made = digest(game, [row.agent, row.rest])
+            parts = parts_of(row, made, lines)
+            task = bar.add_task(f"{row.players} players, {row.agent} against {row.rest}", total=row.blocks)
+            first = sum(part["kept"]["blocks"] for part in parts)
+            bar.update(task, completed=first)
+            while first < row.blocks and not show:
+                count = min(row.part, row.blocks - first)
+                per_game = count * (6 if row.format == "2v2" else row.players)
+                match = play_part(
+                    row, game, first, count, workers=workers,
+                    progress=lambda games, task=task, per_game=per_game, count=count: bar.advance(task, games * count / per_game),
+                )  # fmt: skip
+                part = {
+                    "row": {**dataclasses.asdict(row), "seed": SEED, "digest": made},
+                    "first": first,
+                    "kept": sums(match),
+                }
+                with out.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(part) + "\n")
+                parts.append(part)
+                first += count
+            if parts:
+                done.append((row, parts))
+    Console().print(table_of(done))
+
+
+if __name__ == "__main__":
+    typer.run(main)
