@@ -92,7 +92,7 @@ def legal_words(states, tables, words):
 def observe_all(states, tables, lookups, seats, screened, raw, features):
     """Overwrite `features` (batch,), records, with what `seats` (batch,) see; without seats, (0,), with what each mover sees.
 
-    `raw` is what `make_scratch` made, kept for one `screened`.
+    `states` are of `reading_dtype`. `raw` is what `make_scratch` made, kept for one `screened`.
     """
     for chunk in prange(num_chunks(states)):
         lanes = chunk_lanes(states, chunk)
@@ -315,11 +315,11 @@ def endless_uniform(states, tables, count, keys, index, seeds, episodes):
 
 @batch_kernel
 def collect_uniform(
-    states, tables, keys, index, seeds, episodes, lookups, screened, raw, features, masks, actions, ended
+    states, readings, tables, keys, index, seeds, episodes, lookups, screened, raw, features, masks, actions, ended
 ):
     """`endless_uniform`, writing down each decision: what the mover saw and might do, what was chosen, where a game ended.
 
-    `features` and `masks` are (count · batch,) records, decision by decision; `actions` and `ended` are (count, batch).
+    `readings` are the states once more, as `reading_dtype`. `features` and `masks` are (count · batch,) records, decision by decision; `actions` and `ended` are (count, batch).
     """
     batch = len(states)
     for chunk in prange(num_chunks(states)):
@@ -331,7 +331,7 @@ def collect_uniform(
                 if lane < lanes.stop:
                     state = states[lane]
                     seen = raw[PAIR * chunk + lane % PAIR]
-                    observe.encode(state, tables[0], lookups[0], observe.mover_of(state), screened, seen)
+                    observe.encode(readings[lane], tables[0], lookups[0], observe.mover_of(state), screened, seen)
                     moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
                     engine.write_flags(moves, others, tables[0], masks[row])
                     random = chance.random_word(keys[lane], chance.POLICY, np.uint64(index + taken))

@@ -29,7 +29,7 @@ from bombay_env.rules import (
     TOKEN_NAMES,
     Rules,
 )
-from bombay_env.state import NOBODY, bag, new_records, result_dtype, rows, state_dtype
+from bombay_env.state import NOBODY, bag, new_records, reading_dtype, result_dtype, rows, state_dtype
 from bombay_env.tables import make_tables
 
 MAX_SEED: Final = 2**64 - 1
@@ -71,6 +71,7 @@ class Game:
         self.board = board if board is not None else Board.load()
         self.tables = make_tables(self.rules, self.board)
         self.state_dtype = state_dtype(self.board.num_sites)
+        self._reading_dtype = reading_dtype(self.board.num_sites)
         self.feature_layout = FeatureLayout(self.board.num_sites)
         self.lookups = observe.make_lookups(self.feature_layout, self.rules, self.tables)
         self.mask_dtype = mask_dtype(self.board.num_sites)
@@ -388,7 +389,7 @@ class Game:
         features = _out(out, (len(records), self.num_features), np.float32)
         scratch = self.scratch(bool(screened))
         rows = self.as_feature_records(features)
-        batch.observe_all(records, self.tables, self.lookups, viewers, bool(screened), scratch, rows)
+        batch.observe_all(self.as_readings(records), self.tables, self.lookups, viewers, bool(screened), scratch, rows)
         return features
 
     def scrub(self, states: States, seeds: Any, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
@@ -422,6 +423,10 @@ class Game:
         return np.array(draws, np.int64), np.array(chances)
 
     # --- arrays as the kernels see them ---
+
+    def as_readings(self, states: np.ndarray) -> np.ndarray:
+        """A plain array of states as `observe.py` reads them, over the same memory."""
+        return states.view(self._reading_dtype)
 
     def as_mask_records(self, masks: np.ndarray) -> np.ndarray:
         """(…, num_actions) bool, C-contiguous, as a flat array of records over the same memory."""

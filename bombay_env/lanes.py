@@ -103,8 +103,10 @@ class Lanes:
         check_out(observations, (count, len(self), game.num_features), np.float32, "observations")
         check_out(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
         actions, ended = np.empty((count, len(self)), np.int64), np.empty((count, len(self)), np.bool_)
+        states = np.asarray(self.states)
         batch.collect_uniform(
-            np.asarray(self.states),
+            states,
+            game.as_readings(states),
             game.tables,
             lane_seeds(keys, len(self)),
             check_natural(index, "index"),

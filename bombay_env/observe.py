@@ -1,9 +1,9 @@
 """What a seat sees: the named layout of an observation and the kernel that writes it.
 
-The layout is declared once, as pieces with a name, a shape and a range; it becomes a NumPy dtype of small whole numbers, so that
-the kernel writes `raw.rupees[place]` and nobody counts offsets, and a second kernel scales them all to float32. The viewer comes
-first and the other seats follow clockwise; seats that do not play are zero. What `screened` hides (RULES 6) is zero, in the same
-layout. Reads states, changes none.
+The layout is declared once, as pieces with a name, a shape and a range; it becomes a NumPy dtype of bytes, so that the kernel
+writes `raw.rupees[place]` and nobody counts offsets, and a second kernel scales them all to float32. The viewer comes first and
+the other seats follow clockwise; seats that do not play are zero. What `screened` hides (RULES 6) is zero, in the same layout.
+Reads states, as `state.reading_dtype` has them, and changes none.
 """
 
 import dataclasses
@@ -42,13 +42,20 @@ AWARD_SCALE: Final = 8
 BASKET_SCALE: Final = 2
 
 LOWEST: Final = np.float32(-1)  # no feature is below
-MOST: Final = int(np.iinfo(np.int16).max)  # what a larger number counts as before it is divided
+# What a larger number counts as before it is divided, a byte's highest: divided, it is still more than any piece shows.
+MOST: Final = int(np.iinfo(np.int8).max)
 
-# Behind the features of `raw_dtype` the kernel keeps what it needs again.
-NOTES: Final = (
-    ("colour_market", np.int32, (1 + NUM_COLOURS,)),  # [1 + colour]: the row of `post_market` of its posts; [0]: zeros
-    ("final", np.int32, (MAX_PLAYERS,)),  # rupees by place, as if the game ended now
-)
+MARKET_CODES: Final = (1 + NUM_MARKETS) ** NUM_COLOURS
+
+# Four bytes side by side, one a colour or a city, are handled as one word.
+ONE_EACH: Final = np.uint64(0x01010101)
+HIGHEST_EACH: Final = np.uint64(0x7F7F7F7F)
+HIGH_BIT: Final = np.uint64(7)
+TOP_BYTE: Final = np.uint64(24)
+BYTE: Final = np.uint64(0xFF)
+TWO, THREE = np.uint64(2), np.uint64(3)
+# The product's top byte is the lowest two bits of each of four bytes.
+GATHER: Final = np.uint64(1 << 24 | 1 << 18 | 1 << 12 | 1 << 6)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,26 +176,43 @@ class FeatureLayout:
 
     @cached_property
     def raw_dtype(self) -> np.dtype[Any]:
-        """The record that the kernel fills before it scales: numbers as int16, flags as int8, and its notes behind them.
+        """The record that the kernel fills before it scales: a byte a feature, and its notes behind them.
 
-        The same memory once more is `all_numbers` and `all_flags`, all of them in order, and `…_words`, the rows of some
-        pieces, four entries each, as one word.
+        The same memory once more is `all_numbers` and `all_flags`, all of them in order; `…_words`, the rows of some pieces,
+        four entries each, as one word; `distance_words`, eight sites a word; and `palace_marks`, from `palace` into `nowhere`.
         """
-        numbers, flags = _numbers(self.num_sites), _flags(self.num_sites)
-        fields: list[Any] = [(piece.name, np.int16, piece.shape) for piece in numbers]
-        fields += [(piece.name, np.int8, piece.shape) for piece in flags]
+        numbers, flags, seats = _numbers(self.num_sites), _flags(self.num_sites), MAX_PLAYERS
+        marks = self.num_features - self.slices["palace"].start + seats * self.num_sites
+        notes = [
+            ("nowhere", np.int8, (seats * self.num_sites,)),  # overwritten for sites without a palace
+            ("all_left", np.int32, (1,)),  # game turns: `game_left`, which may be more than a byte holds
+            ("empires", np.int32, (seats,)),  # by place, in full
+            ("final", np.int32, (seats,)),  # rupees by place, as if the game ended now
+        ]
+        words = (
+            ("market", NUM_MARKETS),
+            ("bag", 1),
+            ("price", 1),
+            ("buy_actions", 1),
+            ("sale_rupees", NUM_CITIES),
+            ("sale_clients", NUM_CITIES),
+            ("sale_here", 1),
+            ("city_pile", 1),
+            ("city_distance", 1),
+            ("basket", seats),
+            ("demand", NUM_CITIES * COLUMN_HEIGHT),
+            ("post_colour", NUM_POSTS),
+            ("post_market", NUM_POSTS),
+            ("palace_token", NUM_PALACE_TOKENS),
+            ("city_tokens", seats),
+        )
         return _overlaid(
-            [*fields, *NOTES],
-            ("all_numbers", numbers[0].name, np.int16, (self.num_numbers,)),
+            [*((piece.name, np.int8, piece.shape) for piece in self.pieces), *notes],
+            ("all_numbers", numbers[0].name, np.int8, (self.num_numbers,)),
             ("all_flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
-            ("sale_rupees_words", "sale_rupees", np.int64, (NUM_CITIES,)),
-            ("sale_clients_words", "sale_clients", np.int64, (NUM_CITIES,)),
-            ("demand_words", "demand", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),
-            ("sale_here_word", "sale_here", np.int64, (1,)),
-            ("distance_words", "distance", np.int64, (_distance_words(self.num_sites),)),
-            ("post_colour_words", "post_colour", np.int32, (NUM_POSTS,)),
-            ("post_market_words", "post_market", np.int32, (NUM_POSTS,)),
-            ("palace_token_words", "palace_token", np.int32, (NUM_PALACE_TOKENS,)),
+            ("distance_words", "distance", np.uint64, (_distance_words(self.num_sites),)),
+            ("palace_marks", "palace", np.int8, (marks,)),
+            *((f"{name}_words", name, np.uint32, (count,)) for name, count in words),
         )
 
     @cached_property
@@ -271,30 +295,66 @@ def _overlaid(fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...
 
 
 def _distance_words(num_sites: int) -> int:
-    """Words that hold a row of distances, four a word; the last may reach into the piece that follows, which is written after."""
-    return -(-num_sites // 4)
+    """Words that hold a row of distances, eight a word; the last may reach into the pieces that follow, written after."""
+    return -(-num_sites // 8)
 
 
 def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.ndarray:
     """What the kernel looks up instead of working it out: a read-only array of one record.
 
-    `factor` and `most` are what numbers are multiplied by and where they are cut off. `sale_rupees`, `sale_clients` and `demand`
-    hold, for a column of demand (see `column_code`), what its city's raw features are: rows of four colours, to be copied as
-    one word each. `one_of_four[k]` is such a row with flag k − 1 set, none for 0; `order[seat, 1 + player]` the player's place
-    clockwise from a viewer; `distance` the row of a site in words of four entries.
+    `factor` and `most` are what numbers are multiplied by and where they are cut off. Words hold four raw features, one a
+    colour or a city: `sale_rupees`, `sale_clients` and `demand` those of a city by its column (see `column_code`); `price`,
+    `buy_actions` and `post_market` by where the colours lie (see `market_code`), the latter for a post of each colour, [0]
+    being none; `one_of_four[k]` has flag k − 1 set, none for 0; `city_distance` and, eight a word, `distance` are those from
+    a site. `seats[seat]` are the players clockwise from a viewer, `order[seat, 1 + player]` is a player's place among them,
+    and `palace_mark` where in `palace_marks` his palace on the first site is marked, [seat, 0] being in `nowhere`.
     """
-    size, columns = layout.num_numbers, NUM_COLOURS**COLUMN_HEIGHT
+    size, columns, num_sites = layout.num_numbers, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
     described = [
         ("factor", np.float32, (size,)),
         ("most", np.float32, (size,)),
-        ("sale_rupees", np.int64, (columns,)),
-        ("sale_clients", np.int64, (columns,)),
-        ("demand", np.int32, (columns, COLUMN_HEIGHT)),
-        ("one_of_four", np.int32, (5,)),
-        ("order", np.int8, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
-        ("distance", np.int64, (layout.num_sites, _distance_words(layout.num_sites))),
+        ("sale_rupees", np.uint32, (columns,)),
+        ("sale_clients", np.uint32, (columns,)),
+        ("demand", np.uint32, (columns, COLUMN_HEIGHT)),
+        ("bales", np.uint32),
+        ("price", np.uint32, (MARKET_CODES,)),
+        ("buy_actions", np.uint32, (MARKET_CODES,)),
+        ("post_market", np.uint32, (MARKET_CODES, 1 + NUM_COLOURS)),
+        ("one_of_four", np.uint32, (5,)),
+        ("distance", np.uint64, (num_sites, _distance_words(num_sites))),
+        ("city_distance", np.uint32, (num_sites,)),
+        ("seats", np.uint8, (MAX_PLAYERS, MAX_PLAYERS)),
+        ("order", np.uint8, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
+        ("palace_mark", np.uint16, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
+        ("post_sites", np.uint8, (NUM_POSTS,)),
+        ("palace_sites", np.uint8, (NUM_PALACE_TOKENS,)),
     ]
-    lookups = np.zeros(1, np.dtype((np.record, described)))
+    array = np.zeros(1, np.dtype((np.record, described)))
+    lookups, facts = array[0], tables[0]
+    _fill_scales(lookups, layout, rules)
+    _fill_columns(lookups, facts)
+    _fill_markets(lookups, facts)
+    lookups.one_of_four[1:] = _words(np.eye(4))
+    lookups.distance.view(np.int8)[:, :num_sites] = np.minimum(facts.distance, MOST)
+    lookups.city_distance[:] = _words(facts.distance[:, facts.city_sites])
+    places = np.arange(rules.num_players)
+    seats, players = slice(len(places)), slice(1, 1 + len(places))
+    lookups.seats[seats, seats] = (places[None, :] + places[:, None]) % rules.num_players
+    lookups.order[seats, players] = (places[None, :] - places[:, None]) % rules.num_players
+    lookups.palace_mark[:] = layout.num_features - layout["palace"].start
+    lookups.palace_mark[seats, players] = lookups.order[seats, players]
+    lookups.post_sites[:] = facts.post_sites
+    lookups.palace_sites[:] = facts.palace_sites
+    array.setflags(write=False)
+    return array
+
+
+def _words(rows: np.ndarray) -> np.ndarray:
+    """Rows of four numbers (…, 4) as words (…); a larger number counts as `MOST`."""
+    return np.ascontiguousarray(np.minimum(rows, MOST), np.int8).view(np.uint32)[..., 0]
+
+
+def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
     divisors = {
         "game_left": rules.sets * rules.turns_per_set,
         "set_left": rules.turns_per_set,
@@ -303,24 +363,28 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
         "margin": RUPEES_SCALE * rules.num_players,
     }
     for piece in _numbers(layout.num_sites):
-        lookups[0].factor[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
-        lookups[0].most[layout[piece.name]] = piece.high
+        lookups.factor[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
+        lookups.most[layout[piece.name]] = piece.high
+
+
+def _fill_columns(lookups: Any, tables: Any) -> None:
     for code, column in enumerate(itertools.product(range(NUM_COLOURS), repeat=COLUMN_HEIGHT)):
-        rupees, clients = np.zeros((2, NUM_COLOURS), np.int16)
-        demand = np.zeros((COLUMN_HEIGHT, NUM_COLOURS), np.int8)
+        rupees, clients = np.zeros((2, NUM_COLOURS))
         for place, colour in enumerate(column):
-            rupees[colour] = tables[0].sale_rupees[place, colour]
-            clients[colour] = tables[0].sale_clients[place, colour]
-            demand[place, colour] = 1
-        lookups[0].sale_rupees[code] = rupees.view(np.int64)[0]
-        lookups[0].sale_clients[code] = clients.view(np.int64)[0]
-        lookups[0].demand[code] = demand.view(np.int32)[:, 0]
-    lookups[0].one_of_four[1:] = np.eye(4, dtype=np.int8).view(np.int32)[:, 0]
-    places = np.arange(rules.num_players)
-    lookups[0].order[: len(places), 1 : 1 + len(places)] = (places[None, :] - places[:, None]) % rules.num_players
-    lookups[0].distance.view(np.int16)[:, : layout.num_sites] = np.minimum(tables[0].distance, MOST)
-    lookups.setflags(write=False)
-    return lookups
+            rupees[colour] = tables.sale_rupees[place, colour]
+            clients[colour] = tables.sale_clients[place, colour]
+        lookups.sale_rupees[code], lookups.sale_clients[code] = _words(rupees), _words(clients)
+        lookups.demand[code] = _words(np.eye(NUM_COLOURS)[list(column)])
+
+
+def _fill_markets(lookups: Any, tables: Any) -> None:
+    lookups.bales = _words(tables.bales)
+    closed = NUM_MARKETS
+    for code in range(MARKET_CODES):
+        markets = [(code >> 2 * colour) % 4 - 1 for colour in range(NUM_COLOURS)]  # -1: in none
+        lookups.price[code] = _words(np.append(tables.market_rupees, 0)[markets])
+        lookups.buy_actions[code] = _words(np.append(tables.market_actions, 0)[markets])
+        lookups.post_market[code, 1:] = _words(np.eye(NUM_MARKETS + 1)[[m if m >= 0 else closed for m in markets]])
 
 
 @kernel
@@ -330,17 +394,18 @@ def encode(state, tables, lookups, seat, screened, raw):
     Hardly anything here branches on what the state holds, since no processor could guess it.
 
     Args:
+        state: a record of `reading_dtype`.
         lookups: a record of what `make_lookups` made.
         raw: a record of the layout's `raw_dtype`, overwritten; zeroed before its first use, kept for one `screened`.
     """
     raw.all_flags[:] = 0
     _encode_course(state, tables, lookups, seat, raw)
-    _encode_silk(state, tables, lookups, raw)
+    _encode_silk(state, lookups, raw)
     _encode_cities(state, tables, lookups, raw)
     _encode_board(state, tables, lookups, seat, raw)
-    _encode_players(state, tables, seat, screened, raw)
+    _encode_players(state, tables, lookups, seat, screened, raw)
     if not screened:
-        _encode_standing(state, tables, seat, raw)
+        _encode_standing(tables, raw)
 
 
 @kernel
@@ -349,7 +414,7 @@ def _encode_course(state, tables, lookups, seat, raw):
     set_left = 0 if over else tables.turns_per_set - state.turn
     sets_after = 0 if over else tables.sets - 1 - state.set
     raw.set_left[0] = set_left
-    raw.game_left[0] = sets_after * tables.turns_per_set + set_left
+    raw.all_left[0] = sets_after * tables.turns_per_set + set_left
     raw.actions_left[0] = state.actions_left
     raw.num_players[tables.num_players - MIN_PLAYERS] = 1
     raw.first_player[lookups.order[seat, 1 + state.first_player]] = 1
@@ -362,25 +427,35 @@ def _encode_course(state, tables, lookups, seat, raw):
 
 
 @kernel
-def _encode_silk(state, tables, lookups, raw):
-    for colour in range(NUM_COLOURS):
-        place = 0
-        out = 0
-        for market in range(NUM_MARKETS):
-            bales = state.market[market, colour]
-            raw.market[market, colour] = bales
-            place += (1 + market) * (bales > 0)
-            out += bales
-        for seat in range(MAX_PLAYERS):  # all seats: those that do not play hold nothing, and the loop is of one length
-            out += state.basket[seat, colour]
-        raw.colour_market[1 + colour] = lookups.one_of_four[place if place > 0 else 1 + NUM_MARKETS]
-        raw.bag[colour] = tables.bales[colour] - out
-        raw.price[colour] = (place > 0) * tables.market_rupees[max(place - 1, 0)]
-        raw.buy_actions[colour] = (place > 0) * tables.market_actions[max(place - 1, 0)]
+def market_code(state):
+    """Where the colours lie as one number below `MARKET_CODES`: two bits each, 1 + market, 0 in none."""
+    words = state.market_words
+    places = _any_each(words[0]) + TWO * _any_each(words[1]) + THREE * _any_each(words[2])
+    return ((places * GATHER) >> TOP_BYTE) & BYTE
+
+
+@kernel
+def _any_each(word):
+    """A word of four small numbers, with 1 for each that is not 0."""
+    return ((np.uint64(word) + HIGHEST_EACH) >> HIGH_BIT) & ONE_EACH
+
+
+@kernel
+def _encode_silk(state, lookups, raw):
+    bag = np.uint64(lookups.bales)
+    for market in range(NUM_MARKETS):
+        raw.market_words[market] = state.market_words[market]
+        bag -= np.uint64(state.market_words[market])
+    for seat in range(MAX_PLAYERS):  # all seats: those that do not play hold nothing, and the loop is of one length
+        bag -= np.uint64(state.basket_words[seat])
+    raw.bag_words[0] = bag
+    code = market_code(state)
+    raw.price_words[0] = lookups.price[code]
+    raw.buy_actions_words[0] = lookups.buy_actions[code]
     for place in range(NUM_POSTS):
-        post = state.post[tables.post_sites[place]]
+        post = state.post[lookups.post_sites[place]]
         raw.post_colour_words[place] = lookups.one_of_four[post]
-        raw.post_market_words[place] = raw.colour_market[post]
+        raw.post_market_words[place] = lookups.post_market[code, post]
 
 
 @kernel
@@ -388,7 +463,7 @@ def column_code(state, city):
     """The city's column as one number: its colours from the top are the digits."""
     code = 0
     for place in range(COLUMN_HEIGHT):
-        code = NUM_COLOURS * code + state.demand[city, place]
+        code = NUM_COLOURS * code + np.int64(state.demand[city, place])
     return code
 
 
@@ -399,66 +474,70 @@ def _encode_cities(state, tables, lookups, raw):
         raw.sale_rupees_words[city] = lookups.sale_rupees[code]
         raw.sale_clients_words[city] = lookups.sale_clients[code]
         for place in range(COLUMN_HEIGHT):
-            raw.demand_words[city, place] = lookups.demand[code, place]
-        raw.city_pile[city] = state.city_piles[city]
+            raw.demand_words[COLUMN_HEIGHT * city + place] = lookups.demand[code, place]
+    raw.city_pile_words[0] = state.city_piles_words[0]
     raw.client_supply[0] = min(state.client_supply, MOST) if tables.client_supply >= 0 else MOST
 
 
 @kernel
 def _encode_board(state, tables, lookups, seat, raw):
     for site in range(len(state.palace)):
-        owner = state.palace[site]
-        if owner > 0:  # seldom enough
-            raw.palace[site, lookups.order[seat, owner]] = 1
+        raw.palace_marks[MAX_PLAYERS * site + np.int64(lookups.palace_mark[seat, state.palace[site]])] = 1
     for place in range(NUM_PALACE_TOKENS):
-        token = state.palace_token[tables.palace_sites[place]]
+        token = state.palace_token[lookups.palace_sites[place]]
         raw.palace_token_words[place] = lookups.one_of_four[token]
     here = state.position[seat]
     for word in range(len(raw.distance_words)):
         raw.distance_words[word] = lookups.distance[here, word]
-    for city in range(NUM_CITIES):
-        raw.city_distance[city] = tables.distance[here, tables.city_sites[city]]
+    raw.city_distance_words[0] = lookups.city_distance[here]
     city = tables.city_of_site[here]
-    raw.sale_here_word[0] = raw.sale_rupees_words[city] if city >= 0 else 0
+    raw.sale_here_words[0] = raw.sale_rupees_words[city] if city >= 0 else 0
 
 
 @kernel
-def _encode_players(state, tables, seat, screened, raw):
-    player = seat
+def _encode_players(state, tables, lookups, seat, screened, raw):
     for place in range(tables.num_players):
+        player = lookups.seats[seat, place]
         raw.position[place, state.position[player]] = 1
-        for colour in range(NUM_COLOURS):
-            raw.basket[place, colour] = state.basket[player, colour]
+        raw.basket_words[place] = state.basket_words[player]
         raw.palaces_left[place] = state.palaces_left[player]
         if place == 0 or not screened:  # what a seat keeps behind its screen
-            for city in range(NUM_CITIES):
-                raw.city_tokens[place, city] = state.city_tokens[player, city]
+            tokens = state.city_tokens_words[player]
+            kept = state.city_palace_tokens[player]
+            empire = engine.empire_total(state, tables, player)
+            fame = tables.fame[_sum_each(tokens) + np.uint64(kept)]
+            raw.city_tokens_words[place] = tokens
+            raw.city_palace_tokens[place] = kept
             raw.rupees[place] = min(state.rupees[player], MOST)
             raw.clients[place] = min(engine.client_total(state, player), MOST)
-            raw.city_palace_tokens[place] = state.city_palace_tokens[player]
-            raw.empire[place] = min(engine.empire_total(state, tables, player), MOST)
-            raw.fame[place] = engine.fame_award(state, tables, player)
-        player = player + 1 if player + 1 < tables.num_players else 0
+            raw.empire[place] = min(empire, MOST)
+            raw.fame[place] = min(fame, MOST)
+            raw.empires[place] = empire
+            raw.final[place] = state.rupees[player] + fame
 
 
 @kernel
-def _encode_standing(state, tables, seat, raw):
+def _sum_each(word):
+    """The sum of a word's four small numbers."""
+    return ((np.uint64(word) * ONE_EACH) >> TOP_BYTE) & BYTE
+
+
+@kernel
+def _encode_standing(tables, raw):
     """What compares a seat with the others, all holdings known."""
     n = tables.num_players
     total = 0
-    player = seat
     for place in range(n):
         ahead = 0
         level = 0  # with the player himself
         for other in range(n):
-            ahead += raw.empire[other] > raw.empire[place]
-            level += raw.empire[other] == raw.empire[place]
+            ahead += raw.empires[other] > raw.empires[place]
+            level += raw.empires[other] == raw.empires[place]
         award = tables.majority_share[ahead, level - 1]
-        raw.majority[place] = award
+        raw.majority[place] = min(award, MOST)
         raw.empire_rank[place] = 2 * (n - ahead) - level - 1  # 2 for each player behind, 1 for each that is level
-        raw.final[place] = state.rupees[player] + award + raw.fame[place]
+        raw.final[place] += award
         total += raw.final[place]
-        player = player + 1 if player + 1 < n else 0
     for place in range(n):
         raw.margin[place] = max(min(n * raw.final[place] - total, MOST), -MOST)
 
@@ -475,6 +554,7 @@ def scale(raw, lookups, features):
         features.row[number] = max(min(value, lookups.most[number]), LOWEST)
     for flag in range(len(raw.all_flags)):
         features.row[count + flag] = np.float32(raw.all_flags[flag])
+    features.row[0] = np.float32(raw.all_left[0]) * lookups.factor[0]
 
 
 @kernel

@@ -30,6 +30,7 @@ class OneGame:
         self.states: np.recarray[Any, Any] = states.copy().view(np.recarray)
         self.mover = int(states[0]["current_player"])
         self._records = np.asarray(self.states)
+        self._readings = game.as_readings(self._records)
         self._masks = np.zeros(1, game.mask_dtype)
         self._features = np.zeros(1, game.feature_layout.row_dtype)
         self._flat_mask, self._flat_features = self._masks.view(np.int8), self._features.view(np.float32)
@@ -67,7 +68,7 @@ class OneGame:
     def observe(self, seat: int, screened: bool) -> np.ndarray:
         """What `seat` sees, (F,) float32, a fresh array."""
         game, raw = self.game, self.game.scratch(screened)
-        batch.observe_all(self._records, game.tables, game.lookups, self._seats[seat], screened, raw, self._features)
+        batch.observe_all(self._readings, game.tables, game.lookups, self._seats[seat], screened, raw, self._features)
         return self._flat_features.copy()
 
 

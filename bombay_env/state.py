@@ -61,6 +61,26 @@ def state_dtype(num_sites: int) -> np.dtype[Any]:
     return np.dtype((np.record, dtype))
 
 
+def reading_dtype(num_sites: int) -> np.dtype[Any]:
+    """The same record for kernels that only read, the same bytes under the same names.
+
+    What serves as an index has no sign there, and `…_words` are rows of four bytes, one a colour or a city, as one word each.
+    """
+    dtype = state_dtype(num_sites)
+    held: Any = dtype.fields
+    described: dict[str, tuple[Any, int]] = {name: held[name][:2] for name in dtype.names or ()}
+    for name in ("demand", "post", "palace_token", "palace", "position"):
+        kind, offset = described[name]
+        described[name] = (np.dtype((np.uint8, kind.shape)), offset)
+    for name in ("city_piles", "market", "basket", "city_tokens"):
+        kind, offset = described[name]
+        described[f"{name}_words"] = (np.dtype((np.uint32, (kind.itemsize // 4,))), offset)
+    formats, offsets = zip(*described.values(), strict=True)
+    names = list(described)
+    fields: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize}
+    return np.dtype((np.record, np.dtype(fields)))
+
+
 def result_dtype(num_players: int, flag: Any = np.bool_) -> np.dtype[Any]:
     """The record of one game's result, lists by seat under RULES 8's names; `winners` marks the winning seats.
 
