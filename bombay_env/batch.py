@@ -105,8 +105,10 @@ def observe_all(states, tables, lookups, seats, screened, raw, features):
 
 
 def make_scratch(layout: observe.FeatureLayout) -> np.ndarray:
-    """`raw` for a batch of any size: zeroed records, two for each chunk."""
-    return np.zeros(MAX_CHUNKS * PAIR, layout.raw_dtype)
+    """`raw` for a batch of any size: zeroed records, two for each chunk, that begin on cache lines."""
+    memory = np.zeros(MAX_CHUNKS * PAIR * layout.raw_dtype.itemsize + observe.ALIGNMENT, np.int8)
+    start = -memory.ctypes.data % observe.ALIGNMENT
+    return memory[start : len(memory) - observe.ALIGNMENT + start].view(layout.raw_dtype)
 
 
 @batch_kernel
@@ -232,10 +234,10 @@ def place_of_bit(word, number):
 def uniform(state, tables, moves, others, random):
     """A policy, as `Game.rollout` takes them: each legal action as likely as any other."""
     num_moves = num_bits(moves)
-    chosen = ((random >> np.uint64(32)) * (num_moves + num_bits(others))) >> np.uint64(32)
-    if chosen < num_moves:
-        return place_of_bit(moves, np.int64(chosen))
-    return np.int64(tables.num_sites) + place_of_bit(others, np.int64(chosen - num_moves))
+    chosen = np.int64(((random >> np.uint64(32)) * (num_moves + num_bits(others))) >> np.uint64(32))
+    other = chosen >= np.int64(num_moves)  # no branch: nothing could guess it
+    word = others if other else moves
+    return other * np.int64(tables.num_sites) + place_of_bit(word, chosen - other * np.int64(num_moves))
 
 
 @kernel

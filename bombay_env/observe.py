@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env import engine
-from bombay_env.compile import kernel
+from bombay_env.compile import inlined, kernel
 from bombay_env.rules import (
     COLUMN_HEIGHT,
     MAX_PLAYERS,
@@ -45,6 +45,7 @@ LOWEST: Final = np.float32(-1)  # no feature is below
 # What a larger number counts as before it is divided, a byte's highest: divided, it is still more than any piece shows.
 MOST: Final = int(np.iinfo(np.int8).max)
 
+ALIGNMENT: Final = 64  # bytes of a cache line: a vector across two of them takes twice as long to write
 MARKET_CODES: Final = (1 + NUM_MARKETS) ** NUM_COLOURS
 
 # Four bytes side by side, one a colour or a city, are handled as one word.
@@ -176,17 +177,17 @@ class FeatureLayout:
 
     @cached_property
     def raw_dtype(self) -> np.dtype[Any]:
-        """The record that the kernel fills before it scales: a byte a feature, and its notes behind them.
+        """The record that the kernel fills before it scales: a byte a feature, and before them its notes.
 
-        The same memory once more is `all_numbers` and `all_flags`, all of them in order; `…_words`, the rows of some pieces,
-        four entries each, as one word; `distance_words`, eight sites a word; and `palace_marks`, from `palace` into `nowhere`.
+        The same memory once more is `all_flags`; `to_scale` and `to_copy`, all features in order; `…_words`, the rows of some
+        pieces, four entries each, as one word; `distance_words`, eight sites a word; and `palace_marks`, from `palace` into
+        `nowhere`.
         """
         numbers, flags, seats = _numbers(self.num_sites), _flags(self.num_sites), MAX_PLAYERS
         marks = self.num_features - self.slices["palace"].start + seats * self.num_sites
-        notes = [
-            ("nowhere", np.int8, (seats * self.num_sites,)),  # overwritten for sites without a palace
+        notes: list[Any] = [
             ("all_left", np.int32, (1,)),  # game turns: `game_left`, which may be more than a byte holds
-            ("empires", np.int32, (seats,)),  # by place, in full
+            ("empires", np.uint32, (seats,)),  # by place, in full and one more; 0 where nobody plays
             ("final", np.int32, (seats,)),  # rupees by place, as if the game ended now
         ]
         words = (
@@ -206,19 +207,32 @@ class FeatureLayout:
             ("palace_token", NUM_PALACE_TOKENS),
             ("city_tokens", seats),
         )
+        ahead = self.num_numbers + sum(np.dtype((kind, shape)).itemsize for _, kind, shape in notes)
+        lead = ("lead", np.int8, (-ahead % ALIGNMENT,))  # so that flags begin a cache line
+        nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # overwritten for sites without a palace
         return _overlaid(
-            [*((piece.name, np.int8, piece.shape) for piece in self.pieces), *notes],
-            ("all_numbers", numbers[0].name, np.int8, (self.num_numbers,)),
+            [*notes, lead, *((piece.name, np.int8, piece.shape) for piece in self.pieces), nowhere],
             ("all_flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
+            ("to_scale", numbers[0].name, np.int8, (self.num_scaled,)),
+            ("to_copy", numbers[0].name, np.int8, (self.num_features,)),
             ("distance_words", "distance", np.uint64, (_distance_words(self.num_sites),)),
             ("palace_marks", "palace", np.int8, (marks,)),
             *((f"{name}_words", name, np.uint32, (count,)) for name, count in words),
+            alignment=ALIGNMENT,
         )
 
     @cached_property
     def num_numbers(self) -> int:
         """Features that count something: the first ones of an observation."""
         return sum(math.prod(piece.shape) for piece in _numbers(self.num_sites))
+
+    @cached_property
+    def num_scaled(self) -> int:
+        """Features that the kernel multiplies: the numbers and as many flags as fill up a vector of eight.
+
+        The other flags then begin where a vector may be written without crossing a cache line.
+        """
+        return -(-self.num_numbers // 8) * 8
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -276,8 +290,12 @@ class FeatureLayout:
         return "\n".join(rows)
 
 
-def _overlaid(fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...]]) -> np.dtype[Any]:
+def _overlaid(
+    fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...]], alignment: int = 1
+) -> np.dtype[Any]:
     """A packed record of `fields`, (name, entry, shape), with more names for the same memory.
+
+    Its size is a multiple of `alignment`.
 
     Each of `again` is a name, the field where it begins, entry and shape. Kernels are handed records since, unlike arrays,
     they are not reference-counted: a count in memory waits for all writes before it, and costs more than an observation.
@@ -289,7 +307,7 @@ def _overlaid(fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...
         "names": [*starts, *(name for name, *_ in again)],
         "formats": [*kinds, *((entry, shape) for *_, entry, shape in again)],
         "offsets": [*starts.values(), *(starts[where] for _, where, *_ in again)],
-        "itemsize": ends[-1],
+        "itemsize": -(-ends[-1] // alignment) * alignment,
     }
     return np.dtype((np.record, np.dtype(described)))
 
@@ -306,10 +324,10 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
     colour or a city: `sale_rupees`, `sale_clients` and `demand` those of a city by its column (see `column_code`); `price`,
     `buy_actions` and `post_market` by where the colours lie (see `market_code`), the latter for a post of each colour, [0]
     being none; `one_of_four[k]` has flag k − 1 set, none for 0; `city_distance` and, eight a word, `distance` are those from
-    a site. `seats[seat]` are the players clockwise from a viewer, `order[seat, 1 + player]` is a player's place among them,
+    a site; a site is in `city` where `in_city` is all ones, not 0. `seats[seat]` are the players clockwise from a viewer, `order[seat, 1 + player]` is a player's place among them,
     and `palace_mark` where in `palace_marks` his palace on the first site is marked, [seat, 0] being in `nowhere`.
     """
-    size, columns, num_sites = layout.num_numbers, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
+    size, columns, num_sites = layout.num_scaled, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
     described = [
         ("factor", np.float32, (size,)),
         ("most", np.float32, (size,)),
@@ -325,6 +343,8 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
         ("city_distance", np.uint32, (num_sites,)),
         ("seats", np.uint8, (MAX_PLAYERS, MAX_PLAYERS)),
         ("order", np.uint8, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
+        ("city", np.uint8, (num_sites,)),
+        ("in_city", np.uint32, (num_sites,)),
         ("palace_mark", np.uint16, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
         ("post_sites", np.uint8, (NUM_POSTS,)),
         ("palace_sites", np.uint8, (NUM_PALACE_TOKENS,)),
@@ -343,6 +363,8 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
     lookups.order[seats, players] = (places[None, :] - places[:, None]) % rules.num_players
     lookups.palace_mark[:] = layout.num_features - layout["palace"].start
     lookups.palace_mark[seats, players] = lookups.order[seats, players]
+    lookups.city[:] = np.maximum(facts.city_of_site, 0)
+    lookups.in_city[facts.city_sites] = np.iinfo(np.uint32).max
     lookups.post_sites[:] = facts.post_sites
     lookups.palace_sites[:] = facts.palace_sites
     array.setflags(write=False)
@@ -355,6 +377,7 @@ def _words(rows: np.ndarray) -> np.ndarray:
 
 
 def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
+    lookups.factor[:] = lookups.most[:] = 1
     divisors = {
         "game_left": rules.sets * rules.turns_per_set,
         "set_left": rules.turns_per_set,
@@ -402,13 +425,13 @@ def encode(state, tables, lookups, seat, screened, raw):
     _encode_course(state, tables, lookups, seat, raw)
     _encode_silk(state, lookups, raw)
     _encode_cities(state, tables, lookups, raw)
-    _encode_board(state, tables, lookups, seat, raw)
+    _encode_board(state, lookups, seat, raw)
     _encode_players(state, tables, lookups, seat, screened, raw)
     if not screened:
         _encode_standing(tables, raw)
 
 
-@kernel
+@inlined
 def _encode_course(state, tables, lookups, seat, raw):
     over = state.current_player == NOBODY
     set_left = 0 if over else tables.turns_per_set - state.turn
@@ -440,7 +463,7 @@ def _any_each(word):
     return ((np.uint64(word) + HIGHEST_EACH) >> HIGH_BIT) & ONE_EACH
 
 
-@kernel
+@inlined
 def _encode_silk(state, lookups, raw):
     bag = np.uint64(lookups.bales)
     for market in range(NUM_MARKETS):
@@ -467,7 +490,7 @@ def column_code(state, city):
     return code
 
 
-@kernel
+@inlined
 def _encode_cities(state, tables, lookups, raw):
     for city in range(NUM_CITIES):
         code = column_code(state, city)
@@ -479,8 +502,8 @@ def _encode_cities(state, tables, lookups, raw):
     raw.client_supply[0] = min(state.client_supply, MOST) if tables.client_supply >= 0 else MOST
 
 
-@kernel
-def _encode_board(state, tables, lookups, seat, raw):
+@inlined
+def _encode_board(state, lookups, seat, raw):
     for site in range(len(state.palace)):
         raw.palace_marks[MAX_PLAYERS * site + np.int64(lookups.palace_mark[seat, state.palace[site]])] = 1
     for place in range(NUM_PALACE_TOKENS):
@@ -490,11 +513,10 @@ def _encode_board(state, tables, lookups, seat, raw):
     for word in range(len(raw.distance_words)):
         raw.distance_words[word] = lookups.distance[here, word]
     raw.city_distance_words[0] = lookups.city_distance[here]
-    city = tables.city_of_site[here]
-    raw.sale_here_words[0] = raw.sale_rupees_words[city] if city >= 0 else 0
+    raw.sale_here_words[0] = raw.sale_rupees_words[lookups.city[here]] & lookups.in_city[here]
 
 
-@kernel
+@inlined
 def _encode_players(state, tables, lookups, seat, screened, raw):
     for place in range(tables.num_players):
         player = lookups.seats[seat, place]
@@ -504,15 +526,16 @@ def _encode_players(state, tables, lookups, seat, screened, raw):
         if place == 0 or not screened:  # what a seat keeps behind its screen
             tokens = state.city_tokens_words[player]
             kept = state.city_palace_tokens[player]
-            empire = engine.empire_total(state, tables, player)
+            clients = engine.client_total(state, player)
+            empire = tables.palaces - state.palaces_left[player] + clients
             fame = tables.fame[_sum_each(tokens) + np.uint64(kept)]
             raw.city_tokens_words[place] = tokens
             raw.city_palace_tokens[place] = kept
             raw.rupees[place] = min(state.rupees[player], MOST)
-            raw.clients[place] = min(engine.client_total(state, player), MOST)
+            raw.clients[place] = min(clients, MOST)
             raw.empire[place] = min(empire, MOST)
             raw.fame[place] = min(fame, MOST)
-            raw.empires[place] = empire
+            raw.empires[place] = 1 + empire
             raw.final[place] = state.rupees[player] + fame
 
 
@@ -522,20 +545,21 @@ def _sum_each(word):
     return ((np.uint64(word) * ONE_EACH) >> TOP_BYTE) & BYTE
 
 
-@kernel
+@inlined
 def _encode_standing(tables, raw):
     """What compares a seat with the others, all holdings known."""
     n = tables.num_players
     total = 0
     for place in range(n):
         ahead = 0
-        level = 0  # with the player himself
-        for other in range(n):
-            ahead += raw.empires[other] > raw.empires[place]
-            level += raw.empires[other] == raw.empires[place]
-        award = tables.majority_share[ahead, level - 1]
+        not_behind = 0  # with the player himself
+        mine = raw.empires[place]
+        for other in range(MAX_PLAYERS):  # all seats, so that the loop is of one length
+            ahead += raw.empires[other] > mine
+            not_behind += raw.empires[other] >= mine
+        award = tables.majority_share[np.uint64(ahead), np.uint64(not_behind - ahead - 1)]
         raw.majority[place] = min(award, MOST)
-        raw.empire_rank[place] = 2 * (n - ahead) - level - 1  # 2 for each player behind, 1 for each that is level
+        raw.empire_rank[place] = 2 * n - ahead - not_behind - 1  # 2 for each player behind, 1 for each that is level
         raw.final[place] += award
         total += raw.final[place]
     for place in range(n):
@@ -548,12 +572,12 @@ def scale(raw, lookups, features):
 
     Best called some time after it: a processor cannot read at one go what was written piece by piece just before.
     """
-    count = len(raw.all_numbers)
+    count = len(raw.to_scale)
     for number in range(count):
-        value = np.float32(raw.all_numbers[number]) * lookups.factor[number]
+        value = np.float32(raw.to_scale[number]) * lookups.factor[number]
         features.row[number] = max(min(value, lookups.most[number]), LOWEST)
-    for flag in range(len(raw.all_flags)):
-        features.row[count + flag] = np.float32(raw.all_flags[flag])
+    for flag in range(count, len(raw.to_copy)):
+        features.row[flag] = np.float32(raw.to_copy[flag])
     features.row[0] = np.float32(raw.all_left[0]) * lookups.factor[0]
 
 
