@@ -18,7 +18,6 @@ from bombay_env.state import NOBODY
 ILLEGAL = -2  # no seat, and not NOBODY either
 CHUNK = 64  # lanes that a thread takes at a time, or more in large batches
 MAX_CHUNKS = 64
-PAIR = 2  # records of scratch memory: a lane is scaled only after the next is encoded, since `scale` should come some time later
 
 
 @kernel
@@ -95,18 +94,15 @@ def observe_all(states, tables, lookups, seats, screened, raw, features):
     `states` are of `reading_dtype`. `raw` is what `make_scratch` made, kept for one `screened`.
     """
     for chunk in prange(num_chunks(states)):
-        lanes = chunk_lanes(states, chunk)
-        for lane in range(lanes.start, lanes.stop + 1):
-            if lane < lanes.stop:
-                seat = seats[lane] if len(seats) else observe.mover_of(states[lane])
-                observe.encode(states[lane], tables[0], lookups[0], seat, screened, raw[PAIR * chunk + lane % PAIR])
-            if lane > lanes.start:
-                observe.scale(raw[PAIR * chunk + (lane - 1) % PAIR], lookups[0], features[lane - 1])
+        for lane in chunk_lanes(states, chunk):
+            seat = seats[lane] if len(seats) else observe.mover_of(states[lane])
+            observe.encode(states[lane], tables[0], lookups[0], seat, screened, raw[chunk])
+            observe.scale(raw[chunk], lookups[0], features[lane])
 
 
 def make_scratch(layout: observe.FeatureLayout) -> np.ndarray:
-    """`raw` for a batch of any size: zeroed records, two for each chunk, that begin on cache lines."""
-    memory = np.zeros(MAX_CHUNKS * PAIR * layout.raw_dtype.itemsize + observe.ALIGNMENT, np.int8)
+    """`raw` for a batch of any size: zeroed records, one a chunk, that begin on cache lines."""
+    memory = np.zeros(MAX_CHUNKS * layout.raw_dtype.itemsize + observe.ALIGNMENT, np.int8)
     start = -memory.ctypes.data % observe.ALIGNMENT
     return memory[start : len(memory) - observe.ALIGNMENT + start].view(layout.raw_dtype)
 
@@ -326,21 +322,16 @@ def collect_uniform(
     batch = len(states)
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        lanes = chunk_lanes(states, chunk)
         for taken in range(len(actions)):
-            for lane in range(lanes.start, lanes.stop + 1):
-                row = taken * batch + lane
-                if lane < lanes.stop:
-                    state = states[lane]
-                    seen = raw[PAIR * chunk + lane % PAIR]
-                    observe.encode(readings[lane], tables[0], lookups[0], observe.mover_of(state), screened, seen)
-                    moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
-                    engine.write_flags(moves, others, tables[0], masks[row])
-                    random = chance.random_word(keys[lane], chance.POLICY, np.uint64(index + taken))
-                    actions[taken, lane] = uniform(state, tables[0], moves, others, random)
-                    play(state, tables[0], actions[taken, lane], drawn)
-                    ended[taken, lane] = state.current_player == NOBODY
-                    if ended[taken, lane]:
-                        start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
-                if lane > lanes.start:
-                    observe.scale(raw[PAIR * chunk + (lane - 1) % PAIR], lookups[0], features[row - 1])
+            for lane in chunk_lanes(states, chunk):
+                row, state = taken * batch + lane, states[lane]
+                observe.encode(readings[lane], tables[0], lookups[0], observe.mover_of(state), screened, raw[chunk])
+                moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
+                engine.write_flags(moves, others, tables[0], masks[row])
+                random = chance.random_word(keys[lane], chance.POLICY, np.uint64(index + taken))
+                actions[taken, lane] = uniform(state, tables[0], moves, others, random)
+                observe.scale(raw[chunk], lookups[0], features[row])
+                play(state, tables[0], actions[taken, lane], drawn)
+                ended[taken, lane] = state.current_player == NOBODY
+                if ended[taken, lane]:
+                    start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
