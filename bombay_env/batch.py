@@ -209,13 +209,11 @@ def advance_all(states, tables, actions, seeds, episodes, ended, finals):
 @kernel
 def num_bits(word):
     """Bits set in a uint64."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    word += word >> np.uint64(8)
-    word += word >> np.uint64(16)
-    word += word >> np.uint64(32)
-    return word & np.uint64(0x7F)
+    count = 0
+    while word != engine.NO_BITS:  # the compiler knows this loop: it becomes one instruction
+        word &= word - engine.ONE
+        count += 1
+    return count
 
 
 @kernel
@@ -223,17 +221,18 @@ def place_of_bit(word, number):
     """Where the bit number `number`, from 0 upwards, of a uint64 stands; that many more must be set."""
     for _ in range(number):
         word &= word - engine.ONE
-    return np.int64(num_bits((word & (~word + engine.ONE)) - engine.ONE))
+    return num_bits((word & (~word + engine.ONE)) - engine.ONE)
 
 
 @kernel
 def uniform(state, tables, moves, others, random):
     """A policy, as `Game.rollout` takes them: each legal action as likely as any other."""
     num_moves = num_bits(moves)
-    chosen = np.int64(((random >> np.uint64(32)) * (num_moves + num_bits(others))) >> np.uint64(32))
-    other = chosen >= np.int64(num_moves)  # no branch: nothing could guess it
+    count = num_moves + num_bits(others)
+    chosen = np.int64(((random >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
+    other = chosen >= num_moves  # no branch on it: no processor could guess it
     word = others if other else moves
-    return other * np.int64(tables.num_sites) + place_of_bit(word, chosen - other * np.int64(num_moves))
+    return other * np.int64(tables.num_sites) + place_of_bit(word, chosen - other * num_moves)
 
 
 @kernel

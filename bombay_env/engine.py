@@ -174,10 +174,10 @@ def stock_markets(state, drawn):
 @kernel
 def market_of_others(state, colour, limit):
     """The market before `limit` in which `colour` lies, or NO_MARKET."""
-    for market in range(limit):
-        if state.market[market, colour] > 0:
-            return market
-    return NO_MARKET
+    found = NO_MARKET
+    for market in range(limit - 1, -1, -1):  # to the end, without a branch
+        found = market if state.market[market, colour] > 0 else found
+    return found
 
 
 @kernel
@@ -214,20 +214,18 @@ def legal_others(state, tables):
         return NO_BITS
     if state.take_pending != 0:
         return takeable_colours(state) << TAKE_BIT
-    word = END_TURN_FLAG
-    if state.actions_left == tables.actions_per_turn:  # nothing is spent yet this turn
-        word |= CONSOLIDATE_FLAG
-    if can_buy(state, tables):
-        word |= BUY_FLAG
+    # No branches from here on: no processor could guess them.
+    site = np.uint8(state.position[player])
+    city = tables.city_of_site[site]
     held = held_colours(state, player)
-    if held != NO_BITS:
-        site = state.position[player]
-        city = tables.city_of_site[site]
-        if city != NOT_A_CITY:
-            if tables.sell_cost <= state.actions_left:
-                word |= (held & demanded_colours(state, city)) << SELL_BIT
-        elif can_build(state, tables, site):
-            word |= held << BUILD_BIT
+    wanted = demanded_colours(state, max(city, 0))
+    unspent = state.actions_left == tables.actions_per_turn
+    sells = (city != NOT_A_CITY) & (tables.sell_cost <= state.actions_left)
+    word = END_TURN_FLAG
+    word |= CONSOLIDATE_FLAG * np.uint64(unspent)
+    word |= BUY_FLAG * np.uint64(can_buy(state, tables))
+    word |= ((held & wanted) << SELL_BIT) * np.uint64(sells)
+    word |= (held << BUILD_BIT) * np.uint64(can_build(state, tables, site))
     return word
 
 
@@ -235,14 +233,16 @@ def legal_others(state, tables):
 def can_buy(state, tables):
     """On an open post, with room in the basket, the price and the actions in hand, and a purchase left this turn."""
     player = state.current_player
-    post = state.post[state.position[player]]
-    if post == 0 or state.buys >= tables.buys_per_turn or basket_load(state, player) >= tables.basket:
-        return False
-    market = market_of(state, post - 1)
+    post = np.int64(state.post[np.uint8(state.position[player])])
+    market = market_of(state, max(post - 1, 0))
+    offer = max(market, 0)
     return (
-        market != NO_MARKET
-        and tables.market_rupees[market] <= state.rupees[player]
-        and tables.market_actions[market] <= state.actions_left
+        (post != 0)
+        & (market != NO_MARKET)
+        & (state.buys < tables.buys_per_turn)
+        & (basket_load(state, player) < tables.basket)
+        & (tables.market_rupees[offer] <= state.rupees[player])
+        & (tables.market_actions[offer] <= state.actions_left)
     )
 
 
@@ -250,11 +250,11 @@ def can_buy(state, tables):
 def can_build(state, tables, site):
     """On a site with no post, city or palace, with a palace and the actions in hand; a bale is another question."""
     return (
-        state.post[site] == 0
-        and state.palace[site] == 0
-        and tables.city_of_site[site] == NOT_A_CITY
-        and state.palaces_left[state.current_player] > 0
-        and tables.build_cost <= state.actions_left
+        (state.post[site] == 0)
+        & (state.palace[site] == 0)
+        & (tables.city_of_site[site] == NOT_A_CITY)
+        & (state.palaces_left[state.current_player] > 0)
+        & (tables.build_cost <= state.actions_left)
     )
 
 
