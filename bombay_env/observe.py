@@ -55,6 +55,8 @@ HIGH_BIT: Final = np.uint64(7)
 TOP_BYTE: Final = np.uint64(24)
 BYTE: Final = np.uint64(0xFF)
 TWO, THREE = np.uint64(2), np.uint64(3)
+MARK_BITS: Final = np.uint64(10)
+MARK: Final = np.uint64((1 << 10) - 1)
 # The product's top byte is the lowest two bits of each of four bytes.
 GATHER: Final = np.uint64(1 << 24 | 1 << 18 | 1 << 12 | 1 << 6)
 
@@ -324,8 +326,9 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
     colour or a city: `sale_rupees`, `sale_clients` and `demand` those of a city by its column (see `column_code`); `price`,
     `buy_actions` and `post_market` by where the colours lie (see `market_code`), the latter for a post of each colour, [0]
     being none; `one_of_four[k]` has flag k − 1 set, none for 0; `city_distance` and, eight a word, `distance` are those from
-    a site; a site is in `city` where `in_city` is all ones, not 0. `seats[seat]` are the players clockwise from a viewer, `order[seat, 1 + player]` is a player's place among them,
-    and `palace_mark` where in `palace_marks` his palace on the first site is marked, [seat, 0] being in `nowhere`.
+    a site, which is in `city` where `in_city` is all ones, not 0. `seats[seat]` are the players clockwise from a viewer,
+    `order[seat, 1 + player]` is a player's place among them; `palace_mark[seat]` has `MARK_BITS` bits for each `palace` of a
+    state: where in `palace_marks` it is marked if it stands on the first site, without one in `nowhere`.
     """
     size, columns, num_sites = layout.num_scaled, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
     described = [
@@ -345,7 +348,7 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
         ("order", np.uint8, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
         ("city", np.uint8, (num_sites,)),
         ("in_city", np.uint32, (num_sites,)),
-        ("palace_mark", np.uint16, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
+        ("palace_mark", np.uint64, (MAX_PLAYERS,)),
         ("post_sites", np.uint8, (NUM_POSTS,)),
         ("palace_sites", np.uint8, (NUM_PALACE_TOKENS,)),
     ]
@@ -361,8 +364,9 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
     seats, players = slice(len(places)), slice(1, 1 + len(places))
     lookups.seats[seats, seats] = (places[None, :] + places[:, None]) % rules.num_players
     lookups.order[seats, players] = (places[None, :] - places[:, None]) % rules.num_players
-    lookups.palace_mark[:] = layout.num_features - layout["palace"].start
-    lookups.palace_mark[seats, players] = lookups.order[seats, players]
+    for seat in places:
+        marks = [layout.num_features - layout["palace"].start, *lookups.order[seat, players].tolist()]
+        lookups.palace_mark[seat] = sum(mark << (int(MARK_BITS) * owner) for owner, mark in enumerate(marks))
     lookups.city[:] = np.maximum(facts.city_of_site, 0)
     lookups.in_city[facts.city_sites] = np.iinfo(np.uint32).max
     lookups.post_sites[:] = facts.post_sites
@@ -478,6 +482,8 @@ def _encode_silk(state, lookups, raw):
     for place in range(NUM_POSTS):
         post = state.post[lookups.post_sites[place]]
         raw.post_colour_words[place] = lookups.one_of_four[post]
+    for place in range(NUM_POSTS):  # a loop of its own: a look-up may wait for what was written just before
+        post = state.post[lookups.post_sites[place]]
         raw.post_market_words[place] = lookups.post_market[code, post]
 
 
@@ -504,8 +510,10 @@ def _encode_cities(state, tables, lookups, raw):
 
 @inlined
 def _encode_board(state, lookups, seat, raw):
+    marks = lookups.palace_mark[seat]  # in a register: a look-up in the loop would wait for each mark's address
     for site in range(len(state.palace)):
-        raw.palace_marks[MAX_PLAYERS * site + np.int64(lookups.palace_mark[seat, state.palace[site]])] = 1
+        mark = (marks >> (MARK_BITS * np.uint64(state.palace[site]))) & MARK
+        raw.palace_marks[np.uint64(MAX_PLAYERS * site) + mark] = 1
     for place in range(NUM_PALACE_TOKENS):
         token = state.palace_token[lookups.palace_sites[place]]
         raw.palace_token_words[place] = lookups.one_of_four[token]
