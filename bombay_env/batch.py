@@ -316,7 +316,8 @@ def collect_uniform(
 ):
     """`endless_uniform`, writing down each decision: what the mover saw and might do, what was chosen, where a game ended.
 
-    `readings` are the states once more, as `reading_dtype`. `features` and `masks` are (count · batch,) records, decision by decision; `actions` and `ended` are (count, batch).
+    `readings` are the states once more, of `reading_dtype`. `features` and `masks` are (count · batch,) records, decision by
+    decision; `actions` and `ended` are (count, batch).
     """
     batch = len(states)
     for chunk in prange(num_chunks(states)):

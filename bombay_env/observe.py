@@ -490,7 +490,7 @@ def _encode_silk(state, lookups, raw):
 @kernel
 def column_code(state, city):
     """The city's column as one number: its colours from the top are the digits."""
-    code = 0
+    code = np.int64(0)
     for place in range(COLUMN_HEIGHT):
         code = NUM_COLOURS * code + np.int64(state.demand[city, place])
     return code

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from bombay_env import Board, Game, Rules
+from bombay_env.batch import make_scratch
 from bombay_env.observe import FeatureLayout
-from bombay_env.state import state_to_dict
+from bombay_env.state import reading_dtype, state_dtype, state_to_dict
 from position import CITIES, COLOURS, official, play, position, variant
 from variants import random_game
 
@@ -181,6 +182,39 @@ def test_the_largest_numbers_of_all_stay_within_the_bounds():
             obs = game.observe(states, seats=seat, screened=screened)
             assert (obs >= game.feature_layout.low).all()
             assert (obs <= game.feature_layout.high).all()
+
+
+def test_numbers_beyond_a_byte_are_told_apart():
+    game = variant(3, sets=20, turns_per_set=20, palaces=60, starting_rupees=(1000, 0, 0), majority=(1000, 600, 0))
+    states = position(game, set=2, turn=3, rupees=(300, 20, 0), clients=(300, 200, 300), check=False)
+    view = seen(game, states, seat=0)
+    assert close(view["game_left"], [(17 * 20 + 17) / 400])
+    assert close(view["set_left"], [17 / 20])
+    assert close(view["rupees"], [2, 1, 0, 0, 0])
+    assert view["clients"][:3] == view["empire"][:3] == [2, 2, 2]
+    assert close(view["empire_rank"], [0.75, 0, 0.75, 0, 0])
+    assert view["majority"] == [2, 0, 2, 0, 0]
+    assert view["margin"] == [1, -1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("num_sites", [21, 24, 64])
+def test_a_state_is_read_where_it_is_written(num_sites):
+    written, read = state_dtype(num_sites), reading_dtype(num_sites)
+    assert written.itemsize == read.itemsize
+    for name in written.names:
+        (kind, offset), (other, place) = written.fields[name][:2], read.fields[name][:2]
+        assert (kind.shape, kind.itemsize, offset) == (other.shape, other.itemsize, place), name
+    for name in set(read.names) - set(written.names):
+        kind, offset = read.fields[name][:2]
+        whole, start = written.fields[name.removesuffix("_words")][:2]
+        assert (kind.itemsize, offset) == (whole.itemsize, start), name
+
+
+@pytest.mark.parametrize("num_sites", [21, 24, 64])
+def test_flags_begin_a_cache_line(num_sites):
+    raw = FeatureLayout(num_sites).raw_dtype
+    assert raw.fields["all_flags"][1] % 64 == raw.itemsize % 64 == 0
+    assert make_scratch(FeatureLayout(num_sites)).ctypes.data % 64 == 0
 
 
 # --- each piece against the facts ---
