@@ -185,8 +185,8 @@ def test_the_largest_numbers_of_all_stay_within_the_bounds():
 
 
 def test_numbers_beyond_a_byte_are_told_apart():
-    game = variant(3, sets=20, turns_per_set=20, palaces=60, starting_rupees=(1000, 0, 0), majority=(1000, 600, 0))
-    states = position(game, set=2, turn=3, rupees=(300, 20, 0), clients=(300, 200, 300), check=False)
+    game = variant(3, sets=20, turns_per_set=20, client_supply=None, majority=(1000, 600, 0))
+    states = position(game, set=2, turn=3, rupees=(300, 20, 0), clients=(300, 200, 300))
     view = seen(game, states, seat=0)
     assert close(view["game_left"], [(17 * 20 + 17) / 400])
     assert close(view["set_left"], [17 / 20])
