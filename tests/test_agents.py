@@ -1,5 +1,6 @@
-"""Agents: the protocol, specs, and that `random` and `greedy` play any variant well and without a look into the bag."""
+"""Agents: the protocol, specs, that they play any variant legally and without a look into the bag; and `greedy`."""
 
+import itertools
 import random
 from importlib.metadata import EntryPoint
 
@@ -9,7 +10,8 @@ import pytest
 
 from bombay_agents import Agent, make
 from bombay_agents.greedy import GreedyAgent, draw_best
-from bombay_agents.random import RandomAgent
+from bombay_agents.planner import PlannerAgent
+from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.value import clock_of, survey
 from bombay_env import agent_specs
 from bombay_env.agent_specs import agent_names
@@ -23,8 +25,9 @@ from variants import random_game
 SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 40  # random variants and boards
 LANES = 1 if SLOW else 8
-AGENTS = [RandomAgent(), GreedyAgent()]
-both = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+EVERY = 6 if SLOW else 1  # of so many decisions one is the agent's, the others are random
+AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), PlannerAgent()]
+every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
 
 def chosen(agent, game, states, seed=0):
@@ -45,24 +48,26 @@ def middle_states(game, lanes, steps, seed=0):
 # --- the protocol ---
 
 
-@both
+@every
 def test_agents_fit_the_protocol(agent):
     assert isinstance(agent, Agent)
     assert not isinstance(object(), Agent)
 
 
-@both
+@every
 def test_actions_are_legal_under_any_rules_on_any_board(agent):
     rng = random.Random(1)
     for number in range(GAMES):
         game = random_game(rng, 2 + number % 4)
         states = game.new_states(range(number, number + LANES))
-        chance = np.random.default_rng(number)
-        while not game.is_terminal(states).all():
+        chance, others = np.random.default_rng(number), [RandomAgent()] * (EVERY - 1)
+        for player in itertools.cycle([agent, *others]):
             states = states[~game.is_terminal(states)]
+            if len(states) == 0:
+                break
             seen = game.scrub(states, [0] * len(states))
             seen.setflags(write=False)
-            actions = agent.act(game, seen, chance)
+            actions = player.act(game, seen, chance)
             assert actions.dtype == np.int64
             assert actions.shape == (len(states),)
             assert game.legal_actions(seen)[np.arange(len(states)), actions].all()
@@ -70,11 +75,11 @@ def test_actions_are_legal_under_any_rules_on_any_board(agent):
             check_invariants(states[0], game.rules, game.board)
 
 
-@both
+@every
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_decisions_follow_from_states_and_generator_and_not_from_seeds(agent, n):
     game = official(n)
-    states = middle_states(game, 10 * LANES, 30, seed=n)
+    states = middle_states(game, 3 if SLOW else 80, 30, seed=n)
     before = states.copy()
     actions = agent.act(game, states, np.random.default_rng(3))
     assert (states == before).all()
@@ -82,7 +87,7 @@ def test_decisions_follow_from_states_and_generator_and_not_from_seeds(agent, n)
     assert (agent.act(game, np.asarray(states), np.random.default_rng(3)) == actions).all()
 
 
-@both
+@every
 def test_no_states_give_no_actions(agent):
     assert agent.act(official(4), official(4).new_states([]), np.random.default_rng(0)).shape == (0,)
 
@@ -243,7 +248,7 @@ def registry(monkeypatch):
 
 
 def test_installed_agents_are_made_by_name():
-    assert {"random", "greedy", "net"} <= set(agent_names())
+    assert {"random", "random-turn", "greedy", "planner", "net"} <= set(agent_names())
     assert isinstance(make("random"), RandomAgent)
     assert isinstance(make(" greedy "), GreedyAgent)
 

@@ -1,0 +1,93 @@
+"""`planner`: it lays out its turn, takes the outcome it values best, and looks at nothing it must not see."""
+
+import random
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import planner, planner_value
+from bombay_agents.planner import PlannerAgent
+from bombay_agents.planner_value import Weights
+from bombay_agents.random import RandomAgent
+from bombay_env import Game, Rules, engine
+from position import official, position
+from variants import random_board
+
+SLOW = numba.config.DISABLE_JIT
+LANES = 1 if SLOW else 40
+
+
+def midgame(game, lanes, seed):
+    """States of random games, each as far on as its lane says, so that all phases of a turn and of the game are there."""
+    rng = np.random.default_rng(seed)
+    states = game.new_states(range(seed, seed + lanes))
+    for step in range(100):
+        on = np.flatnonzero(np.arange(lanes) * 100 > step * lanes)
+        states[on] = stepped(game, states[on], rng)
+    return states[~game.is_terminal(states)]
+
+
+def stepped(game, states, rng):
+    running = ~game.is_terminal(states)
+    actions = np.zeros(len(states), np.int64)
+    actions[running] = RandomAgent().act(game, states[running], rng)
+    game.step(states, actions)
+    return states
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_it_depends_on_neither_seed_nor_generator_nor_what_the_box_held(n):
+    game = official(n)
+    states = midgame(game, 5 * LANES, n)
+    actions = PlannerAgent().act(game, states, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    seeds = rng.integers(2**64, size=len(states), dtype=np.uint64)
+    assert (PlannerAgent().act(game, game.scrub(states, seeds), rng) == actions).all()
+    fuller = Game(Rules(n, bales=(9, 9, 9, 9)), game.board)  # the same table over a fuller bag
+    assert (PlannerAgent().act(fuller, states, rng) == actions).all()
+
+
+@pytest.mark.parametrize("board", [None, 3, 11])
+def test_decision_by_decision_it_reaches_the_outcome_it_values_best(board):
+    for n in (2, 3, 4, 5):
+        game = official(n) if board is None else Game(Rules.official(n), random_board(board))
+        space, agent = planner.new_space(game), PlannerAgent()
+        for state in midgame(game, LANES, n):
+            best = planner.plan_turn(state, game.tables[0], Weights(), space)
+            count = planner.value_turn(state, game.tables[0], Weights(), space)
+            outcomes = np.flatnonzero(space.turn.due[:count])
+            assert space.values[best] == space.values[outcomes].max()
+            goal = space.turn.states[best].copy()
+            after = np.array([state]).view(np.recarray)
+            while (after.current_player[0], after.set[0]) == (state["current_player"], state["set"]):
+                action = agent.act(game, after, None)[0]
+                assert game.legal_actions(after)[0, action]
+                engine.apply(after[0], game.tables[0], action)
+            assert after[0].tobytes() == goal.tobytes()
+
+
+def test_values_of_a_turn_are_those_of_its_outcomes_alone():
+    """Outcomes that share a survey get the value that each would have by itself."""
+    rng = random.Random(2)
+    for n in (2, 4):
+        game = Game(Rules.official(n), random_board(rng.randrange(40)))
+        space = planner.new_space(game)
+        for state in midgame(game, 3 if SLOW else 30, n):
+            count = planner.value_turn(state, game.tables[0], Weights(), space)
+            player = int(state["current_player"])
+            for node in np.flatnonzero(space.turn.due[:count]):
+                after = space.turn.states[node]
+                planner_value.survey_seat(after, game.tables[0], player, Weights(), space.traffic, space.survey[0])
+                alone = planner_value.value(after, game.tables[0], player, space.survey[0], Weights())
+                assert alone == pytest.approx(space.values[node], abs=1e-9)
+
+
+def test_its_first_decisions_make_sense():
+    game = official(4)
+    states = position(game, at="Bombay", basket=["blue"], actions_left=1)
+    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "sell:blue"
+    # The last action of the game: a palace is all that a bale is still good for.
+    last = {"set": 3, "turn": 3, "player": 2}
+    states = position(game, at="G4", basket=["blue"], actions_left=1, **last)
+    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "build:blue"

@@ -1,0 +1,216 @@
+"""Whole turns: the enumeration against a plain recursion over the twin of `naive.py`, its limit, and `random-turn`."""
+
+import json
+import random
+from collections import Counter
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import turns
+from bombay_agents.planner import PlannerAgent
+from bombay_agents.random import RandomAgent, RandomTurnAgent
+from bombay_env import Game, Rules, engine
+from naive import NaiveGame
+from position import assert_fits, official, position, random_play, variant
+from test_twin import drawn, engine_facts, twin_facts
+from variants import random_board, random_game
+
+SLOW = numba.config.DISABLE_JIT
+STATES = 40 if SLOW else 1_000
+CHUNKS = 2 if SLOW else 10
+FIXED = {"rules", "sites", "kind", "trails", "cities", "names", "posts"}  # what no action changes in a twin
+WIDE = {"actions_per_turn": 4, "basket": 3, "buys_per_turn": 2}
+
+
+# --- The naive enumeration ---
+
+
+def fresh(value):
+    """A copy of nested dicts, lists and sets; several times as fast as `copy.deepcopy`."""
+    if isinstance(value, dict):
+        return {key: fresh(part) for key, part in value.items()}
+    return type(value)(fresh(part) for part in value) if isinstance(value, list | set) else value
+
+
+class BeforeRestock(NaiveGame):
+    """A twin whose sets end without the restock that would follow."""
+
+    def __init__(self, twin: NaiveGame) -> None:
+        vars(self).update({name: value if name in FIXED else fresh(value) for name, value in vars(twin).items()})
+
+    def _restock(self, drawn):
+        """Nothing is drawn: the markets stay empty."""
+
+
+def outcome_of(facts) -> str:
+    return json.dumps(facts, sort_keys=True)
+
+
+def naive_turns(twin: NaiveGame) -> dict[tuple[str, ...], str]:
+    """Every legal way to spend the rest of the turn, by the names of its actions: the state that it ends in."""
+    found: dict[tuple[str, ...], str] = {}
+
+    def extend(before: NaiveGame, way: tuple[str, ...]) -> None:
+        for name in before.legal_actions():
+            after = BeforeRestock(before)
+            after._play(name, None)  # `step` would check once more what is legal
+            if whose_turn(after) == whose_turn(before):
+                extend(after, (*way, name))
+            else:
+                found[*way, name] = outcome_of(twin_facts(after))
+
+    extend(twin, ())
+    return found
+
+
+def whose_turn(twin: NaiveGame) -> tuple[int, ...]:
+    """Names a turn of the game: with two players the last turn of a set and the next are the same player's."""
+    return twin.set_number, twin.turn, twin.turns_taken
+
+
+def assert_same_turns(game: Game, states: np.ndarray, twin: NaiveGame, space: turns.TurnSpace) -> None:
+    naive = naive_turns(twin)
+    fewest: dict[str, int] = {}
+    for way, outcome in naive.items():
+        fewest[outcome] = min(len(way), fewest.get(outcome, len(way)))
+    before = states.copy()
+    found = turns.turns(game, states, space)
+    assert (states == before).all()
+    outcomes = [outcome_of(engine_facts(game, turn.state)) for turn in found]
+    assert len(set(outcomes)) == len(outcomes)
+    assert set(outcomes) == set(naive.values())
+    for turn, outcome in zip(found, outcomes, strict=True):
+        assert naive[tuple(game.action_name(action) for action in turn.actions)] == outcome
+        assert len(turn.actions) == fewest[outcome]
+        assert turn.restock_due == (twin._is_last_turn_of_set() and not json.loads(outcome)["over"])
+
+
+# --- On sampled states ---
+
+
+def sampled_game(rng: random.Random, number: int) -> Game:
+    """The printed game, one with wider turns, or any variant on any board."""
+    n = 2 + number % 4
+    if number % 3 == 0:
+        return Game(Rules(n, **WIDE), random_board(rng.randrange(40))) if rng.random() < 0.5 else official(n)
+    return random_game(rng, n)
+
+
+def phase_of(twin: NaiveGame) -> str:
+    if twin.take_pending:
+        return "take pending"
+    if twin._is_last_turn_of_set():
+        return "end of game" if twin.set_number + 1 == twin.rules["sets"] else "end of set"
+    return "begun" if twin.actions_left < twin.rules["actions_per_turn"] else "fresh"
+
+
+LIKELY = {"take pending": 1, "end of game": 0.3, "end of set": 0.15, "begun": 0.06, "fresh": 0.06}
+
+
+def sampled_states(rng: random.Random, number: int):
+    """Some positions of one game, on the engine and on the twin, and the phase they are in."""
+    game = sampled_game(rng, number)
+    states = game.new_states([rng.randrange(2**64)])
+    facts = engine_facts(game, states)
+    setup = {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
+    twin = NaiveGame(game.rules.to_dict(), game.board.to_dict(), setup, drawn(states))
+    chance = np.random.default_rng(rng.randrange(2**64))
+    planner, folly = PlannerAgent(), rng.choice([1.0, 1.0, 0.2])  # how often a decision is random
+    while not twin.over:
+        if rng.random() < LIKELY[phase_of(twin)]:
+            yield game, states, twin
+        agent = RandomAgent() if SLOW or rng.random() < folly else planner
+        action = int(agent.act(game, states, chance)[0])
+        game.step(states, [action])
+        twin.step(game.action_name(action), drawn(states))
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_enumeration_is_that_of_a_plain_recursion(chunk):
+    rng, seen, number = random.Random(chunk), Counter(), 0
+    while seen.total() < STATES // CHUNKS:
+        spaces: dict[Game, turns.TurnSpace] = {}
+        for game, states, twin in sampled_states(rng, number + chunk):
+            if game not in spaces:
+                spaces[game] = turns.new_space(game)
+            assert_same_turns(game, states, twin, spaces[game])
+            seen[phase_of(twin), game.num_players] += 1
+        number += 1
+    assert {phase for phase, _ in seen} == {*LIKELY} or SLOW
+    assert {n for _, n in seen} == {2, 3, 4, 5} or SLOW
+
+
+def test_a_game_that_is_over_has_no_turns():
+    game = official(2)
+    *_, states = random_play(game, lanes=1)
+    assert game.is_terminal(states).all()
+    assert turns.turns(game, states) == []
+
+
+# --- Too much for one turn ---
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        turns.turns,
+        lambda game, states: RandomTurnAgent().act(game, states, np.random.default_rng(0)),
+        lambda game, states: PlannerAgent().act(game, states, np.random.default_rng(0)),
+    ],
+    ids=["turns", "random-turn", "planner"],
+)
+def test_a_turn_too_long_to_lay_out_is_refused_in_one_line(plan, monkeypatch):
+    if SLOW:
+        monkeypatch.setattr(turns, "MAX_NODES", 100)
+    game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
+    states = position(game, at="E3")
+    with pytest.raises(OverflowError, match=f"more than {turns.MAX_NODES} states.*; allow fewer actions_per") as caught:
+        plan(game, states)
+    assert "\n" not in str(caught.value)
+
+
+# --- random-turn ---
+
+
+class Counted(RandomTurnAgent):
+    """Counts the turns that it thinks about."""
+
+    thought = 0
+
+    def choose(self, game, state, key):
+        self.thought += 1
+        return super().choose(game, state, key)
+
+
+def turn_played_out(agent, game, states, rng):
+    """The state after the agent's turn, before any restock."""
+    after = states.copy()
+    while (after["current_player"], after["set"]) == (states["current_player"], states["set"]):
+        engine.apply(after[0], game.tables[0], agent.act(game, after, rng)[0])
+    return after
+
+
+def test_random_turn_takes_each_outcome_equally_often_and_keeps_its_plan():
+    #  G4 ── a bale token; two actions are left, one is enough to build and take
+    game = official(4)
+    states = position(game, at="G4", basket=["blue", "yellow"], actions_left=2)
+    outcomes = [turn.state.tobytes() for turn in turns.turns(game, states)]
+    assert len(outcomes) > 10
+    agent, rng, count = Counted(), np.random.default_rng(0), 200 if SLOW else 5_000
+    played = [turn_played_out(agent, game, states, rng).tobytes() for _ in range(count)]
+    assert agent.thought == count
+    assert_fits(played, dict.fromkeys(outcomes, 1 / len(outcomes)))
+
+
+def test_random_turn_answers_for_a_batch_and_repeats_itself():
+    game = official(3)
+    games = []
+    for _ in range(2):
+        agent, rng, states = RandomTurnAgent(), np.random.default_rng(5), game.new_states(range(2 if SLOW else 20))
+        for _ in range(20):
+            game.step(states, agent.act(game, game.scrub(states, rng.integers(2**63, size=len(states))), rng))
+        games.append(states)
+    assert (games[0] == games[1]).all()
+    assert len(np.unique(games[0]["position"], axis=0)) > 1
