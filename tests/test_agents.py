@@ -12,6 +12,7 @@ from bombay_agents import Agent, make
 from bombay_agents.greedy import GreedyAgent, draw_best
 from bombay_agents.planner import PlannerAgent
 from bombay_agents.random import RandomAgent, RandomTurnAgent
+from bombay_agents.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
 from bombay_agents.value import clock_of, survey
 from bombay_env import agent_specs
 from bombay_env.agent_specs import agent_names
@@ -25,8 +26,9 @@ from variants import random_game
 SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 40  # random variants and boards
 LANES = 1 if SLOW else 8
-EVERY = 6 if SLOW else 1  # of so many decisions one is the agent's, the others are random
+EVERY = 12 if SLOW else 1  # of so many decisions one is the agent's, the others are random
 AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), PlannerAgent()]
+AGENTS += [SellerAgent(), BuilderAgent(), TollKeeperAgent(), HoarderAgent()]
 every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
 
@@ -248,9 +250,11 @@ def registry(monkeypatch):
 
 
 def test_installed_agents_are_made_by_name():
-    assert {"random", "random-turn", "greedy", "planner", "net"} <= set(agent_names())
+    styles = {"seller", "builder", "toll-keeper", "hoarder"}
+    assert {"random", "random-turn", "greedy", "planner", "net"} | styles <= set(agent_names())
     assert isinstance(make("random"), RandomAgent)
     assert isinstance(make(" greedy "), GreedyAgent)
+    assert isinstance(make("toll-keeper"), TollKeeperAgent)
 
 
 @pytest.mark.usefixtures("registry")

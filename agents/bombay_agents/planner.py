@@ -118,8 +118,12 @@ def choose_all(states, tables, weights, space, actions):
 def plan_turn(state, tables, weights, space):
     """The node of `space.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
     count = value_turn(state, tables, weights, space)
-    if count == turns.TOO_MANY:
-        return count
+    return count if count == turns.TOO_MANY else best_outcome(space, count)
+
+
+@kernel
+def best_outcome(space, count):
+    """Of the first `count` nodes the outcome of most value; of equals, the first."""
     best = -1
     for node in range(count):
         if space.turn.due[node] != turns.TURN_GOES_ON and (best < 0 or space.values[node] > space.values[best]):
@@ -133,10 +137,7 @@ def value_turn(state, tables, weights, space):
     turn = space.turn
     count = turns.enumerate_turn(state, tables, turn)
     player = np.int64(state.current_player)
-    for node in range(count):
-        parent, other = turn.parent[node], turn.action[node] - tables.num_sites
-        same = parent != turns.NO_NODE and (other < 0 or other > CONSOLIDATE)  # a move or the end of the turn
-        space.group[node] = space.group[parent] if same else node
+    group_by_site(tables, space, count)
     for first in range(count):
         if space.group[first] == first:
             surveyed = False
@@ -148,3 +149,13 @@ def value_turn(state, tables, weights, space):
                         surveyed = True
                     space.values[node] = planner_value.value(after, tables, player, space.survey[0], weights)
     return count
+
+
+@kernel
+def group_by_site(tables, space, count):
+    """Overwrite `group` of the first `count` nodes; those of one group can share a survey."""
+    turn = space.turn
+    for node in range(count):
+        parent, other = turn.parent[node], turn.action[node] - tables.num_sites
+        same = parent != turns.NO_NODE and (other < 0 or other > CONSOLIDATE)  # a move or the end of the turn
+        space.group[node] = space.group[parent] if same else node

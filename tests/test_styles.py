@@ -1,0 +1,131 @@
+"""The four styles: each shows its character in what it does at a table of the four, and plays well enough to be met."""
+
+import random
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import turns
+from bombay_agents.greedy import GreedyAgent
+from bombay_agents.random import RandomAgent
+from bombay_agents.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite
+from bombay_env.actions import BUILD, BUY, SELL, TAKE
+from bombay_env.rules import NUM_COLOURS
+from bombay_training.arena import cyclic_seatings, one_vs_rest, share_with_interval
+from position import official, position, random_play, variant
+from variants import random_game
+
+SLOW = numba.config.DISABLE_JIT
+STYLES = (SellerAgent, BuilderAgent, TollKeeperAgent, HoarderAgent)
+DEALS = 15
+many_games = pytest.mark.skipif(SLOW, reason="characters and strength take dozens of games")
+
+
+class Deeds(NamedTuple):
+    """What each agent of a line-up did, a game."""
+
+    sales: np.ndarray
+    palaces: np.ndarray
+    early: np.ndarray  # the share of its palaces that it built in the first half of the game
+    tolls: np.ndarray  # rupees
+    main: np.ndarray  # the share of the most frequent colour in what it bought
+
+
+def deeds(game, lineup, deals):
+    """`Deeds` of the line-up over `deals` deals in every cyclic seating."""
+    n = game.num_players
+    seatings = cyclic_seatings(n)
+    agent_of = np.repeat(seatings, deals, axis=0)  # (games, seats)
+    states = game.new_states(np.tile(np.arange(deals), n))
+    sales, palaces, early, tolls = (np.zeros((len(states), n)) for _ in range(4))
+    bought = np.zeros((len(states), n, NUM_COLOURS))
+    rng = np.random.default_rng(0)
+    while not game.is_terminal(states).all():
+        games = np.flatnonzero(~game.is_terminal(states))
+        movers = game.current_player(states)
+        actions = np.zeros(len(states), np.int64)
+        for number, agent in enumerate(lineup):
+            lanes = games[agent_of[games, movers[games]] == number]
+            actions[lanes] = agent.act(game, states[lanes], rng)
+        before = states.copy()
+        game.step(states, actions)
+        movers, others = movers[games], actions[games] - game.board.num_sites
+        agents = agent_of[games, movers]
+        sales[games, agents] += (others >= SELL) & (others < BUILD)
+        built = (others >= BUILD) & (others < TAKE)
+        palaces[games, agents] += built
+        early[games, agents] += built & (before.set[games] < game.rules.sets // 2)
+        colour = before.post[games, before.position[games, movers]] - 1
+        bought[games, agents, colour] += others == BUY
+        gains = (states.rupees - before.rupees)[games, :n]
+        gains[np.arange(len(games)), movers] = 0
+        np.add.at(tolls, (games[:, None], agent_of[games]), gains)
+    return Deeds(
+        sales.mean(0),
+        palaces.mean(0),
+        early.sum(0) / np.maximum(1, palaces.sum(0)),
+        tolls.mean(0),
+        (bought.max(2) / np.maximum(1, bought.sum(2))).mean(0),
+    )
+
+
+@many_games
+def test_characters_show_in_play():
+    done = deeds(official(4), [style() for style in STYLES], DEALS)
+    seller, builder, keeper, hoarder = range(4)
+    others = {style: [other for other in range(4) if other != style] for style in range(4)}
+    assert done.sales[seller] > 1.3 * done.sales[others[seller]].max()
+    assert done.palaces[seller] < 0.2
+    assert done.palaces[builder] > 4.6 > done.palaces[others[builder]].max()
+    assert done.early[builder] > 0.68
+    assert (done.early * done.palaces).argmax() == builder
+    assert done.tolls[keeper] > 1.3 * done.tolls[others[keeper]].max()
+    assert done.tolls[keeper] / done.palaces[keeper] > 1.3 * done.tolls[builder] / done.palaces[builder]
+    assert done.main[hoarder] > 0.7 > 0.6 > done.main[others[hoarder]].max()
+
+
+@many_games
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+def test_styles_beat_random_players_and_are_no_walkover_for_greedy(style):
+    game = official(4)
+    assert share_with_interval(one_vs_rest(game, style(), RandomAgent(), 40, seed=2)).low >= 0.9
+    assert 0.12 < share_with_interval(one_vs_rest(game, style(), GreedyAgent(), 40, seed=2)).mean < 0.7
+
+
+# --- The hoarder's colour ---
+
+
+def test_the_hoarders_colour_never_changes_in_a_game():
+    for number in range(2 if SLOW else 40):
+        game = random_game(random.Random(number), 2 + number % 4)
+        colours = {favourite(states[0], game.tables[0]) for states in random_play(game, lanes=1, seed=number)}
+        assert len(colours) == 1
+        assert 0 <= colours.pop() < NUM_COLOURS
+
+
+def test_the_hoarders_colour_is_one_that_deals_differ_in():
+    game = official(4)
+    states = game.new_states(range(10 if SLOW else 200))
+    colours = {favourite(state, game.tables[0]) for state in states}
+    assert len(colours) > 1
+
+
+# --- Small positions ---
+
+
+def test_the_seller_keeps_its_bale_where_the_builder_builds():
+    game = official(4)
+    states = position(game, at="G4", basket=["blue"], actions_left=1)
+    assert not game.action_name(SellerAgent().act(game, states, None)[0]).startswith("build")
+    assert game.action_name(BuilderAgent().act(game, states, None)[0]) == "build:blue"
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+def test_a_style_refuses_a_turn_too_long_to_lay_out(style, monkeypatch):
+    if SLOW:
+        monkeypatch.setattr(turns, "MAX_NODES", 100)
+    game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
+    with pytest.raises(OverflowError, match="allow fewer actions_per_turn"):
+        style().act(game, position(game, at="E3"), None)
