@@ -26,11 +26,25 @@ from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 
 EVERY_COLOUR: Final = -1  # the favourite of a player who has none
 
+JUDGEMENT: Final = Weights(  # of the panel: made by hand, and not to move when a planner's is tuned
+    action=0.45,
+    idle=5.0,
+    doubt=0.3,
+    doubt_per_turn=0.25,
+    fame=0.6,
+    traffic=0.7,
+    rivals=0.3,
+    crowd=0.3,
+    second=1.0,
+    unknown=0.5,
+    scarce=0.3,
+)
+
 
 class Taste(NamedTuple):
     """What a player likes, in rupees on top of what it is worth, and how it values the rest."""
 
-    weights: Weights = Weights()
+    weights: Weights = JUDGEMENT
     sale: float = 0.0
     palace: float = 0.0
     haste: float = 0.0  # on a palace for every turn that is still to come
@@ -76,14 +90,14 @@ class BuilderAgent(StyleAgent):
     """Builds its palaces first, off the road."""
 
     name = "builder"
-    taste = Taste(weights=Weights(action=0.8, traffic=-1.5), palace=3.0, haste=0.8)
+    taste = Taste(weights=JUDGEMENT._replace(action=0.8, traffic=-1.5), palace=3.0, haste=0.8)
 
 
 class TollKeeperAgent(StyleAgent):
     """Builds where the others pass."""
 
     name = "toll-keeper"
-    taste = Taste(weights=Weights(traffic=6.0), palace=1.0)
+    taste = Taste(weights=JUDGEMENT._replace(traffic=6.0), palace=1.0)
 
 
 class HoarderAgent(StyleAgent):
