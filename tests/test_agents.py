@@ -10,7 +10,7 @@ import pytest
 
 from bombay_agents import Agent, make
 from bombay_agents.greedy import GreedyAgent, draw_best
-from bombay_agents.planner import PlannerAgent
+from bombay_agents.planner import make_planner_v1
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
 from bombay_agents.value import clock_of, survey
@@ -27,7 +27,7 @@ SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 40  # random variants and boards
 LANES = 1 if SLOW else 8
 EVERY = 12 if SLOW else 1  # of so many decisions one is the agent's, the others are random
-AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), PlannerAgent()]
+AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), make_planner_v1()]
 AGENTS += [SellerAgent(), BuilderAgent(), TollKeeperAgent(), HoarderAgent()]
 every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
@@ -251,7 +251,7 @@ def registry(monkeypatch):
 
 def test_installed_agents_are_made_by_name():
     styles = {"seller", "builder", "toll-keeper", "hoarder"}
-    assert {"random", "random-turn", "greedy", "planner", "net"} | styles <= set(agent_names())
+    assert {"random", "random-turn", "greedy", "planner", "planner-v1", "net"} | styles <= set(agent_names())
     assert isinstance(make("random"), RandomAgent)
     assert isinstance(make(" greedy "), GreedyAgent)
     assert isinstance(make("toll-keeper"), TollKeeperAgent)

@@ -1,4 +1,4 @@
-"""`planner`: it lays out its turn, takes the outcome it values best, and looks at nothing it must not see."""
+"""`planner-v1`: it lays out its turn, takes the outcome it values best, and looks at nothing it must not see."""
 
 import random
 
@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_agents import planner, planner_value
-from bombay_agents.planner import PlannerAgent
-from bombay_agents.planner_value import Weights
+from bombay_agents.planner import WEIGHTS_V1, make_planner_v1
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules, engine
 from position import official, position
@@ -40,22 +39,22 @@ def stepped(game, states, rng):
 def test_it_depends_on_neither_seed_nor_generator_nor_what_the_box_held(n):
     game = official(n)
     states = midgame(game, 5 * LANES, n)
-    actions = PlannerAgent().act(game, states, np.random.default_rng(0))
+    actions = make_planner_v1().act(game, states, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     seeds = rng.integers(2**64, size=len(states), dtype=np.uint64)
-    assert (PlannerAgent().act(game, game.scrub(states, seeds), rng) == actions).all()
+    assert (make_planner_v1().act(game, game.scrub(states, seeds), rng) == actions).all()
     fuller = Game(Rules(n, bales=(9, 9, 9, 9)), game.board)  # the same table over a fuller bag
-    assert (PlannerAgent().act(fuller, states, rng) == actions).all()
+    assert (make_planner_v1().act(fuller, states, rng) == actions).all()
 
 
 @pytest.mark.parametrize("board", [None, 3, 11])
 def test_decision_by_decision_it_reaches_the_outcome_it_values_best(board):
     for n in (2, 3, 4, 5):
         game = official(n) if board is None else Game(Rules.official(n), random_board(board))
-        space, agent = planner.new_space(game), PlannerAgent()
+        space, agent = planner.new_space(game), make_planner_v1()
         for state in midgame(game, LANES, n):
-            best = planner.plan_turn(state, game.tables[0], Weights(), space)
-            count = planner.value_turn(state, game.tables[0], Weights(), space)
+            best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1, space)
+            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1, space)
             outcomes = np.flatnonzero(space.turn.due[:count])
             assert space.values[best] == space.values[outcomes].max()
             goal = space.turn.states[best].copy()
@@ -74,20 +73,20 @@ def test_values_of_a_turn_are_those_of_its_outcomes_alone():
         game = Game(Rules.official(n), random_board(rng.randrange(40)))
         space = planner.new_space(game)
         for state in midgame(game, 3 if SLOW else 30, n):
-            count = planner.value_turn(state, game.tables[0], Weights(), space)
+            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1, space)
             player = int(state["current_player"])
             for node in np.flatnonzero(space.turn.due[:count]):
                 after = space.turn.states[node]
-                planner_value.survey_seat(after, game.tables[0], player, Weights(), space.traffic, space.survey[0])
-                alone = planner_value.value(after, game.tables[0], player, space.survey[0], Weights())
+                planner_value.survey_seat(after, game.tables[0], player, WEIGHTS_V1, space.traffic, space.survey[0])
+                alone = planner_value.value(after, game.tables[0], player, space.survey[0], WEIGHTS_V1)
                 assert alone == pytest.approx(space.values[node], abs=1e-9)
 
 
 def test_its_first_decisions_make_sense():
     game = official(4)
     states = position(game, at="Bombay", basket=["blue"], actions_left=1)
-    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "sell:blue"
+    assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "sell:blue"
     # The last action of the game: a palace is all that a bale is still good for.
     last = {"set": 3, "turn": 3, "player": 2}
     states = position(game, at="G4", basket=["blue"], actions_left=1, **last)
-    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "build:blue"
+    assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "build:blue"

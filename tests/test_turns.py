@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bombay_agents import turns
-from bombay_agents.planner import PlannerAgent
+from bombay_agents.planner import make_planner_v1
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_env import Game, Rules, engine
 from naive import NaiveGame
@@ -117,7 +117,7 @@ def sampled_states(rng: random.Random, number: int):
     setup = {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
     twin = NaiveGame(game.rules.to_dict(), game.board.to_dict(), setup, drawn(states))
     chance = np.random.default_rng(rng.randrange(2**64))
-    planner, folly = PlannerAgent(), rng.choice([1.0, 1.0, 0.2])  # how often a decision is random
+    planner, folly = make_planner_v1(), rng.choice([1.0, 1.0, 0.2])  # how often a decision is random
     while not twin.over:
         if rng.random() < LIKELY[phase_of(twin)]:
             yield game, states, twin
@@ -157,7 +157,7 @@ def test_a_game_that_is_over_has_no_turns():
     [
         turns.turns,
         lambda game, states: RandomTurnAgent().act(game, states, np.random.default_rng(0)),
-        lambda game, states: PlannerAgent().act(game, states, np.random.default_rng(0)),
+        lambda game, states: make_planner_v1().act(game, states, np.random.default_rng(0)),
     ],
     ids=["turns", "random-turn", "planner"],
 )
