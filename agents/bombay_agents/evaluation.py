@@ -7,7 +7,7 @@ temperature grows with the turns to come; its two numbers were fitted to games a
 is over the shares are those of its result. Searches back these shares up, one a seat.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,6 +20,17 @@ from bombay_env.state import NOBODY, result_dtype
 
 TEMPERATURE: Final = 1.25  # rupees, at the end of the game
 TEMPERATURE_PER_TURN: Final = 0.2  # more for each turn that a seat has still to come
+
+
+@runtime_checkable
+class Values(Protocol):
+    """Something that positions can be valued by, such as a planner with its weights: what searches take as `value`."""
+
+    name: str
+
+    def evaluator(self, game: Game) -> "Evaluator":
+        """The way it values positions of `game`."""
+        ...
 
 
 class Evaluator(NamedTuple):

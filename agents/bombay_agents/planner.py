@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import planner_value, turns
+from bombay_agents.evaluation import Evaluator, new_evaluator
 from bombay_agents.planner_value import Weights
 from bombay_env import Game
 from bombay_env.actions import CONSOLIDATE
@@ -75,6 +76,10 @@ class PlannerAgent:
         actions = np.empty(len(records), np.int64)
         turns.check_count(choose_all(records, game.tables, self.weights, self._space, actions))
         return actions
+
+    def evaluator(self, game: Game) -> Evaluator:
+        """Its value, for searches (`evaluation.Values`)."""
+        return new_evaluator(game, self.weights)
 
 
 def make_planner_v1() -> PlannerAgent:

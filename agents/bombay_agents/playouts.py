@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bombay_agents import evaluation, planner, turns
-from bombay_agents.evaluation import Evaluator
+from bombay_agents.evaluation import Evaluator, Values
 from bombay_agents.planner import PlannerSpace
 from bombay_env import Game, batch, chance
+from bombay_env.agent import Agent
 from bombay_env.compile import kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
@@ -34,17 +35,31 @@ class Playout(NamedTuple):
     drawn: np.ndarray  # (4,) int64
 
 
-def new_playout(game: Game, space: PlannerSpace, rounds: int, temperature: float = TEMPERATURE) -> Playout:
+def new_playout(
+    game: Game, space: PlannerSpace, evaluator: Evaluator, rounds: int, temperature: float = TEMPERATURE
+) -> Playout:
     """Memory for playing on in `game`; `space` is overwritten by it."""
     return Playout(
         space,
-        evaluation.new_evaluator(game, planner.WEIGHTS_V1),
+        evaluator,
         rounds,
         temperature,
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_PLAYERS, np.float64),
         np.zeros(NUM_COLOURS, np.int64),
     )
+
+
+def values_of(value: Agent | None, who: str) -> Values:
+    """What positions are valued by: `value`, or the planner's own if it is None.
+
+    Raises:
+        ValueError: `value` is an agent that values no positions.
+    """
+    chosen = planner.make_planner_v1() if value is None else value
+    if not isinstance(chosen, Values):
+        raise ValueError(f"{who}: {chosen.name!r} values no positions; take one that does, such as value=[planner]")
+    return chosen
 
 
 @kernel

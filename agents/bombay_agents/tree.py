@@ -3,9 +3,10 @@
     node    a position between turns, with what its visits found for each seat on average
     edge    a turn from there: one of the outcomes that the mover's own value ranks highest, by that rank
 
-One iteration walks down from the root, at each node to the edge that looks best for that node's mover (PUCT: the average so far
-for the mover, and a bonus for edges ranked high and visited little), until it meets a position that is new. That is valued, and
-the shares are added to all nodes and edges on the way. A node's turn is laid out on its second visit; the more visits, the more
+One iteration goes along an edge of the root that it is told, then at each node along the one that looks best for that node's
+mover (PUCT: the average so far for the mover, and a bonus for edges ranked high and visited little), until it meets a position
+that is new. That is valued, and the shares are added to all nodes and edges on the way. The edges of the root are tried against
+the same luck. A node's turn is laid out on its second visit; the more visits, the more
 of its edges are considered. A new position is played on from by planners for some turns before the value is asked
 (`playouts.py`). Positions reached by several ways are one node. Where a set ends, a restock is drawn by the search's
 own key: a few in turn for each edge, the same for edges that differ little.
@@ -13,7 +14,7 @@ own key: a few in turn for each edge, the same for edges that differ little.
 All memory is made beforehand; a tree that fills it stops growing. Nothing here knows of clocks: `search.py` does.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,7 @@ MAX_EDGES: Final = 12  # of one node
 MAX_DEPTH: Final = 64  # turns below the root; deeper nodes are not looked into
 RESTOCKS: Final = np.int64(8)  # that are drawn for one edge
 RESTOCK_SEEDS: Final = np.uint64(2001)  # streams of keyed chance; those below 1000 are the game's
-LEAVES: Final = np.uint64(2004)
+LUCK: Final = np.uint64(2004)
 NEW: Final = -1  # an edge without a node, a node whose turn is not laid out
 
 
@@ -111,37 +112,38 @@ def plant(state, tables, search):
 
 
 @kernel
-def grow(tables, search, key, iterations):
-    """Add `iterations` walks to the tree, fewer if it is full. Returns how many."""
+def grow(tables, search, key, edges, each):
+    """Walk `each` times along each of the root's `edges`, (k,) int64 counted from its first; nowhere once the tree is full."""
     tree = search.tree
-    for iteration in range(iterations):
-        if tree.count[0] >= len(tree.visits) or tree.count[1] + MAX_EDGES > len(tree.edge_visits):
-            return iteration
-        depth = walk(tables, search, key)
-        back_up(tables, tree, depth, search.playout.shares)
-    return iterations
+    for place in range(len(edges)):
+        for _ in range(each):
+            if tree.count[0] < len(tree.visits) and tree.count[1] + MAX_EDGES <= len(tree.edge_visits):
+                depth = walk(tables, search, key, tree.first_edge[0] + edges[place])
+                back_up(tables, tree, depth, search.playout.shares)
 
 
 @kernel
-def walk(tables, search, key):
-    """Go from the root to a position that is valued, its shares being left in `playout.shares`. Returns the depth reached."""
+def walk(tables, search, key, edge):
+    """Go from the root along `edge` to a position that is valued; its shares are left in `playout.shares`. Returns the depth."""
     tree = search.tree
-    node = 0
+    luck = chance.random_word(key, LUCK, np.uint64(tree.edge_visits[edge]))
+    tree.way[0, 0] = 0
+    tree.way[0, 1] = edge
     depth = 0
     while True:
+        node = follow(tables, tree, edge, key)
+        depth += 1
         tree.way[depth, 0] = node
         tree.way[depth, 1] = NEW
         at_end = tree.mover[node] == NOBODY
         if tree.first_edge[node] == NEW and tree.visits[node] > 0 and not at_end:
             expand(tables, search, node)
-        if tree.visits[node] == 0 or at_end or tree.first_edge[node] == NEW or depth + 1 == MAX_DEPTH:
+        if tree.first_edge[node] == NEW or depth + 1 == MAX_DEPTH:
             search.playout.state[0] = tree.states[node]
-            playouts.play_on(tables, search.playout, chance.random_word(key, LEAVES, np.uint64(tree.visits[0])))
+            playouts.play_on(tables, search.playout, luck)
             return depth
         edge = choose_edge(tree, search.judgement, node)
         tree.way[depth, 1] = edge
-        node = follow(tables, tree, edge, key)
-        depth += 1
 
 
 @kernel
@@ -261,17 +263,7 @@ def back_up(tables, tree, depth, shares):
             tree.edge_total[edge] += shares[tree.mover[node]]
 
 
-@kernel
-def best_edge(tree):
-    """The root's edge with most visits; of equals the one with the best average for the mover, then the one ranked higher."""
-    chosen = tree.first_edge[0]
-    for edge in range(chosen, chosen + tree.num_edges[0]):
-        more = tree.edge_visits[edge] - tree.edge_visits[chosen]
-        if more > 0 or (more == 0 and tree.edge_total[edge] > tree.edge_total[chosen]):
-            chosen = edge
-    return chosen
-
-
-def averages(tree: Tree, num_players: int) -> Any:
-    """What the root's visits found for each seat, (n,) float64."""
-    return tree.total[0, :num_players] / max(1, tree.visits[0] - 1)
+def root_averages(tree: Tree, edges: np.ndarray) -> np.ndarray:
+    """What walks along `edges` of the root, counted from its first, found for the mover, (k,) float64."""
+    places = tree.first_edge[0] + edges
+    return np.asarray(tree.edge_total[places] / np.maximum(1, tree.edge_visits[places]))

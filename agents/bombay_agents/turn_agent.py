@@ -4,15 +4,26 @@ A plan is kept under the bytes of the states it leads through, the seed aside, a
 another. A state that no plan leads through is thought about anew.
 """
 
+import inspect
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from bombay_agents import turns
 from bombay_env import Game
+from bombay_env.agent import Agent
 
 MAX_KEPT: Final = 65_536  # states with a decision kept, the latest
+
+
+def name_of(agent: Any, kind: str, options: Sequence[str], value: Agent | None) -> str:
+    """The spec that makes an agent of its `kind`: its options as they are, but for those at their defaults."""
+    defaults = inspect.signature(type(agent)).parameters
+    told = {name: getattr(agent, name) for name in options}
+    parts = [f"{name}={told[name]}" for name in options if told[name] != defaults[name].default]
+    return f"{kind}:{','.join(parts + ([f'value=[{value.name}]'] if value else []))}"
 
 
 class TurnAgent:

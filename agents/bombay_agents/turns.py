@@ -105,6 +105,16 @@ def check_count(count: int) -> int:
     return int(count)
 
 
+def find_state(space: TurnSpace, count: int, state: Any) -> int:
+    """The node, among the first `count`, with this state, a record.
+
+    Raises:
+        StopIteration: there is none.
+    """
+    wanted = state.tobytes()
+    return next(node for node in range(count) if space.states[node].tobytes() == wanted)
+
+
 @kernel
 def enumerate_turn(state, tables, space):
     """Lay out the mover's turn from `state` in `space`, node 0 being `state` itself. Returns the number of nodes or TOO_MANY."""
