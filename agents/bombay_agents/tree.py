@@ -37,9 +37,9 @@ NEW: Final = -1  # an edge without a node, a node whose turn is not laid out
 class Judgement(NamedTuple):
     """The few numbers of the search that are judgement."""
 
-    exploration: float = 0.2  # how much the bonus of edges visited little counts
+    exploration: float = 0.1  # how much the bonus of edges visited little counts
     prior_rupees: float = 0.5  # an edge worth so much less to the mover gets 1/e of the bonus
-    widening: float = 0.5  # edges considered: 2 and this for each square root of a visit
+    widening: float = 0.25  # edges considered: 2 and this for each square root of a visit
 
 
 class Tree(NamedTuple):
