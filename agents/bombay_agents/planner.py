@@ -8,6 +8,7 @@ and its decisions never change again; a test holds them against a digest. Anothe
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,18 +21,21 @@ from bombay_env import Game
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.compile import kernel
 
-WEIGHTS_V1: Final = Weights(
-    action=0.588,
-    idle=2.373,
-    doubt=0.674,
-    doubt_per_turn=0.292,
-    fame=0.635,
-    traffic=0.546,
-    rivals=0.159,
-    crowd=0.312,
-    second=0.897,
-    unknown=0.396,
-    scarce=0.351,
+WEIGHTS_V1: Final[Mapping[int, Weights]] = dict.fromkeys(
+    range(2, 6),
+    Weights(
+        action=0.588,
+        idle=2.373,
+        doubt=0.674,
+        doubt_per_turn=0.292,
+        fame=0.635,
+        traffic=0.546,
+        rivals=0.159,
+        crowd=0.312,
+        second=0.897,
+        unknown=0.396,
+        scarce=0.351,
+    ),
 )
 
 
@@ -63,7 +67,7 @@ def new_space(game: Game) -> PlannerSpace:
 class PlannerAgent:
     """The turn whose outcome the scripted value likes best; of equals, the one that is found first, so with few decisions."""
 
-    def __init__(self, weights: Weights, name: str = "planner") -> None:
+    def __init__(self, weights: Mapping[int, Weights], name: str = "planner") -> None:
         self.weights, self.name = weights, name
         self._game: Game | None = None  # that `_space` is for
         self._space: Any = None
@@ -74,12 +78,12 @@ class PlannerAgent:
             self._game, self._space = game, new_space(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.weights, self._space, actions))
+        turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._space, actions))
         return actions
 
     def evaluator(self, game: Game) -> Evaluator:
         """Its value, for searches (`evaluation.Values`)."""
-        return new_evaluator(game, self.weights)
+        return new_evaluator(game, self.weights[game.num_players])
 
 
 def make_planner_v1() -> PlannerAgent:
@@ -91,20 +95,34 @@ def make_planner(weights: str | None = None) -> PlannerAgent:
     """A planner with the weights in a file, as `python -m bombay_training.tune` writes them; those of version 1 without one.
 
     Raises:
-        ValueError: the file cannot be read, or does not hold exactly the weights there are, each a finite number.
+        ValueError: the file holds something else; see `read_weights`.
     """
     if weights is None:
         return PlannerAgent(WEIGHTS_V1)
+    return PlannerAgent(read_weights(Path(weights)), f"planner:weights={weights}")
+
+
+def read_weights(path: Path) -> dict[int, Weights]:
+    """The weights in a file, by number of players.
+
+    Raises:
+        ValueError: the file cannot be read, or does not hold exactly the weights there are, each a finite number.
+    """
     try:
-        found = json.loads(Path(weights).read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"planner: {weights} cannot be read as JSON: {error}") from None
-    if not isinstance(found, dict) or set(found) != set(Weights._fields):
-        raise ValueError(f"planner: {weights} must be an object with exactly the keys {', '.join(Weights._fields)}")
-    for key, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise ValueError(f"planner: {key} in {weights} is {value!r}; it must be a finite number")
-    return PlannerAgent(Weights(**{key: float(value) for key, value in found.items()}), f"planner:weights={weights}")
+        raise ValueError(f"planner: {path} cannot be read as JSON: {error}") from None
+    if not isinstance(found, dict) or set(found) != set(map(str, WEIGHTS_V1)):
+        raise ValueError(f"planner: {path} must be an object with the keys {', '.join(map(str, WEIGHTS_V1))}: players")
+    for count, weights in found.items():
+        if not isinstance(weights, dict) or set(weights) != set(Weights._fields):
+            raise ValueError(f"planner: {count} in {path} must be an object with the keys {', '.join(Weights._fields)}")
+        for key, value in weights.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+                raise ValueError(f"planner: {key} for {count} in {path} is {value!r}; it must be a finite number")
+    return {
+        int(count): Weights(**{key: float(weights[key]) for key in Weights._fields}) for count, weights in found.items()
+    }
 
 
 @kernel

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -35,6 +36,7 @@ CHEAP_BLOCKS: Final = 1000
 FEW_GAMES: Final = 400  # of agents that think; as many blocks as make at least that
 POSITIONS: Final = 24  # in a digest
 DEPTH: Final = 6  # decisions between two of them
+WIDTH: Final = 200  # of the table
 
 FLAT_20, FLAT_100 = "flat-mc:rollouts=150,rounds=2", "flat-mc:rollouts=750,rounds=2"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=400", "search:nodes=4000", "search:nodes=40000"
@@ -237,7 +239,9 @@ def main(
                 first += count
             if parts:
                 done.append((row, parts))
-    Console().print(table_of(done))
+    table = table_of(done)
+    table.box = box.MARKDOWN  # as it stands in the README
+    Console(width=WIDTH).print(table)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """How the weights of `planner` were found: CMA-ES by self-play, `python -m bombay_training.tune --help`.
 
-A candidate sits once in each seat against copies of the incumbent, at every number of players, and is judged by its mean margin
-in rupees: less noisy than wins, and the same thing in the end. All candidates of a generation play the same deals, and the next
-generation others. Now and then the mean of the search plays the incumbent on deals held out for that; it takes its place when
-it is better by more than twice the standard error. `planner-v1` has the weights of one such run and keeps them.
+Each number of players has weights of its own: what time is worth, above all, is another thing with four trading posts than with
+eight. A candidate sits once in each seat against copies of the incumbent and is judged by its mean margin in rupees: less noisy
+than wins, and nearly the same in the end. All candidates of a generation play the same deals, and the next generation others.
+Now and then the mean of the search plays the incumbent on deals held out for that; it takes its place when it is better by more
+than twice the standard error. `planner-v1` has the weights of such runs and keeps them.
 """
 
 import json
@@ -14,7 +15,7 @@ import numpy as np
 import typer
 
 from bombay_agents import planner, turns
-from bombay_agents.planner import WEIGHTS_V1
+from bombay_agents.planner import WEIGHTS_V1, read_weights
 from bombay_agents.planner_value import Weights
 from bombay_env import Board, Game, Rules, batch, chance, engine
 from bombay_env.compile import kernel
@@ -22,7 +23,6 @@ from bombay_env.state import NOBODY, result_dtype
 
 TUNING: Final = np.uint64(1101)  # streams of keyed chance for the deals: those candidates are chosen on,
 GATE: Final = np.uint64(1102)  # and those the incumbent is challenged on
-PLAYERS: Final = (2, 3, 4, 5)
 # How far one weight is moved at first, in its own unit.
 SCALES: Final = Weights(
     action=0.15, idle=1.0, doubt=0.2, doubt_per_turn=0.15, fame=0.15, traffic=0.2, rivals=0.1, crowd=0.2, second=0.15,
@@ -79,45 +79,48 @@ def deals(seed: int, stream: np.uint64, first: int, count: int) -> np.ndarray:
     return words
 
 
-def mean_margin(tables: list[Table], candidate: Weights, incumbent: Weights, seeds: np.ndarray) -> tuple[float, float]:
-    """The mean margin over all tables and its standard error over deals."""
-    margins = np.mean([table.margins(candidate, incumbent, seeds) for table in tables], axis=0)
+def mean_margin(table: Table, candidate: Weights, incumbent: Weights, seeds: np.ndarray) -> tuple[float, float]:
+    """The mean margin and its standard error over deals."""
+    margins = table.margins(candidate, incumbent, seeds)
     return float(margins.mean()), float(margins.std(ddof=1) / np.sqrt(len(margins)))
 
 
 def tune(
-    out: Annotated[Path, typer.Argument(help="Where the weights are kept (.json); read again if it exists.")],
-    generations: Annotated[int, typer.Option(help="Generations of CMA-ES.", min=1)] = 120,
-    population: Annotated[int, typer.Option(help="Candidates a generation.", min=4)] = 14,
-    games: Annotated[int, typer.Option(help="Deals a candidate and number of players.", min=2)] = 60,
+    out: Annotated[Path, typer.Argument(help="Where the weights are kept (.json); gone on from if it exists.")],
+    players: Annotated[int, typer.Option(help="Number of players.", min=2, max=5)] = 4,
+    generations: Annotated[int, typer.Option(help="Generations of CMA-ES.", min=1)] = 48,
+    population: Annotated[int, typer.Option(help="Candidates a generation.", min=4)] = 12,
+    games: Annotated[int, typer.Option(help="Deals a candidate.", min=2)] = 120,
     challenge: Annotated[int, typer.Option(help="Generations between challenges of the incumbent.", min=1)] = 8,
     seed: Annotated[int, typer.Option(help="Of the deals and the search.", min=1)] = 1,
 ) -> None:
-    """Tune the planner's weights by self-play and write them down whenever the incumbent is beaten."""
+    """Tune the planner's weights for one number of players by self-play; write them down whenever the incumbent is beaten."""
     import cma
 
-    incumbent = Weights(**json.loads(out.read_text(encoding="utf-8"))) if out.exists() else WEIGHTS_V1
-    tables = [Table(num_players) for num_players in PLAYERS]
+    incumbent = (read_weights(out) if out.exists() else WEIGHTS_V1)[players]
+    table = Table(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
     for generation in range(generations):
         points = search.ask()
         seeds = deals(seed, TUNING, generation * games, games)
         candidates = [Weights(*(origin + scales * point).tolist()) for point in points]
-        search.tell(points, [-mean_margin(tables, candidate, incumbent, seeds)[0] for candidate in candidates])
+        search.tell(points, [-mean_margin(table, candidate, incumbent, seeds)[0] for candidate in candidates])
         if (generation + 1) % challenge == 0:
             challenger = Weights(*(origin + scales * search.result.xfavorite).tolist())
-            margin, error = mean_margin(tables, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games))
+            margin, error = mean_margin(table, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games))
             better = margin > 2 * error
-            print(
-                f"generation {generation + 1}: {margin:+.3f} ± {error:.3f} rupees",
-                "taken" if better else "",
-                challenger,
-                flush=True,
-            )
+            print(f"generation {generation + 1}: {margin:+.3f} ± {error:.3f} rupees{', taken' * better}", flush=True)
             if better:
                 incumbent = challenger
-                out.write_text(json.dumps(incumbent._asdict(), indent=1) + "\n", encoding="utf-8")
+                write_weights(out, players, incumbent)
+
+
+def write_weights(path: Path, players: int, weights: Weights) -> None:
+    """Put the weights for one number of players into a file, beside those it has for others."""
+    every = {**WEIGHTS_V1, **(read_weights(path) if path.exists() else {}), players: weights}
+    data = {str(count): every[count]._asdict() for count in sorted(every)}
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
