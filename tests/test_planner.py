@@ -1,5 +1,6 @@
 """`planner-v1`: it lays out its turn, takes the outcome it values best, and looks at nothing it must not see."""
 
+import hashlib
 import random
 
 import numba
@@ -15,6 +16,10 @@ from variants import random_board
 
 SLOW = numba.config.DISABLE_JIT
 LANES = 1 if SLOW else 40
+
+# Of the decisions of planner-v1: they never change, so neither does this.
+DIGEST = "0bdb73c1c332ee9ef416a4db00a3cc753273a1412ecac80016025268334c0104"
+DIGEST_OF_FEW = "aa693a2fea63564066f898556aced6f81a90f359da6c18f32ba8d8a889427255"
 
 
 def midgame(game, lanes, seed):
@@ -33,6 +38,41 @@ def stepped(game, states, rng):
     actions[running] = RandomAgent().act(game, states[running], rng)
     game.step(states, actions)
     return states
+
+
+def decide(n, lanes, digest, every=1):
+    """Add to `digest` what planner-v1 does in seeded games, at `every` so-manieth decision; returns how many it decided.
+
+    The games are played by it and by a random player, from seat to seat in turn; by the latter alone if it is not always asked.
+    """
+    game, agent, rng, count = official(n), make_planner_v1(), random.Random(n), 0
+    states = game.new_states(range(lanes))
+    step = 0
+    while len(states) > 0:
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in game.legal_actions(states)])
+        if step % every == 0:
+            decided = agent.act(game, states, None)
+            digest.update(decided.astype("<i8").tobytes())
+            count += len(decided)
+            played = (np.arange(len(states)) + states.current_player) % 2 == 0
+            actions = np.where(played & (every == 1), decided, actions)
+        game.step(states, actions)
+        states = states[~game.is_terminal(states)]
+        step += 1
+    return count
+
+
+@pytest.mark.skipif(SLOW, reason="ten thousand decisions")
+def test_no_decision_of_version_1_has_changed():
+    digest = hashlib.sha256()
+    assert sum(decide(n, 24, digest) for n in (2, 3, 4, 5)) > 10_000
+    assert digest.hexdigest() == DIGEST
+
+
+def test_no_decision_of_version_1_has_changed_in_a_few_states():
+    digest = hashlib.sha256()
+    assert sum(decide(n, 1, digest, every=20) for n in (2, 3, 4, 5)) > 20
+    assert digest.hexdigest() == DIGEST_OF_FEW
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
