@@ -24,6 +24,8 @@ from bombay_env.tables import NO_LIMIT, NOT_A_CITY
 
 IMPOSSIBLE: Final = -1000.0  # worth of what cannot be done
 NEVER: Final = 1_000_000  # actions that it takes
+UNKNOWN: Final = -1  # actions that have yet to be found out
+NO_LOT: Final = -1
 UNKNOWN_MARKET: Final = 1  # the centre market's terms stand for those of silk that no restock has brought yet
 MOST_TOKENS: Final = 4  # more of them at once are worth as much
 TOKEN_CLIENT, TOKEN_CITY = int(PalaceToken.CLIENT), int(PalaceToken.CITY)
@@ -58,6 +60,8 @@ def survey_dtype(num_sites: int) -> np.dtype[Any]:
                     ("rate", np.float64),  # rupees that an action is worth
                     ("assets", np.float64),  # the value without the plan
                     ("rank", np.float64, (MOST_TOKENS + 1,)),  # expected award with so many palaces or Clients more
+                    ("fame", np.float64),  # expected award for City tokens
+                    ("fame_more", np.float64),  # what one more adds to it
                     ("load", np.int64),  # bales on the elephant
                     ("one", np.int64),  # colour of one of them
                     ("other", np.int64),  # and of the other
@@ -66,17 +70,31 @@ def survey_dtype(num_sites: int) -> np.dtype[Any]:
                     ("place", np.int64, (NUM_CITIES, NUM_COLOURS)),  # in the city's column, or engine.NO_PLACE
                     ("rival", np.int64, (NUM_CITIES, NUM_COLOURS)),  # actions in which a rival could sell that there
                     ("num_lots", np.int64),  # where a palace could stand
-                    ("lot", np.int64, (num_sites,)),
+                    ("lot", np.uint32, (num_sites,)),  # an index, so without a sign
                     ("lot_gain", np.float64, (num_sites,)),
                     ("num_posts", np.int64),
-                    ("post", np.int64, (NUM_POSTS,)),  # sites
-                    ("post_colour", np.int64, (NUM_POSTS,)),
+                    ("post", np.uint32, (NUM_POSTS,)),  # sites
+                    ("post_colour", np.uint32, (NUM_POSTS,)),
                     ("price", np.int64, (NUM_POSTS,)),
                     ("doubt", np.float64, (NUM_POSTS,)),  # rupees off what the purchase is worth
                     ("buy_time", np.int64, (NUM_POSTS,)),  # actions at the post
                     ("wait", np.int64, (NUM_POSTS,)),  # actions before which it cannot be done
                     ("bought", np.float64, (NUM_POSTS,)),  # what a bale bought there brings, with the one in the basket
                     ("spend_time", np.int64, (NUM_POSTS,)),  # actions to spend it, or both
+                    # Of plans, what many have in common. Worths are of what can be done in `time`; who has less time looks
+                    # whether the actions that go with them are not too many.
+                    ("gain", np.float64, (NUM_COLOURS, NUM_CITIES)),  # what a sale brings, City token included
+                    ("gain_late", np.float64, (NUM_COLOURS, NUM_CITIES)),  # and after a rival
+                    ("city_lot", np.float64, (NUM_CITIES,)),  # worth of the best lot from a city
+                    ("city_lot_time", np.int64, (NUM_CITIES,)),
+                    ("next_lot", np.float64, (num_sites,)),  # worth of the best lot after a lot
+                    ("next_lot_time", np.int64, (num_sites,)),  # UNKNOWN until it is asked for
+                    (
+                        "then",
+                        np.float64,
+                        (NUM_COLOURS, NUM_COLOURS, NUM_CITIES),
+                    ),  # of the second, the first sold in a city
+                    ("then_time", np.int64, (NUM_COLOURS, NUM_COLOURS, NUM_CITIES)),
                 ]
             ),
         )
@@ -156,7 +174,7 @@ def fame_hope(state, tables, player, more, turns, weights):
 def assets(state, tables, player, survey, weights, traffic):
     """All of the value but the plan and the others' rupees."""
     tolls = toll_rate(tables, survey, weights)
-    worth = survey.rank[0] + fame_hope(state, tables, player, 0, survey.turns, weights) + survey.rate * survey.time
+    worth = survey.rank[0] + survey.fame + survey.rate * survey.time
     for site in range(tables.num_sites):
         if state.palace[site] == player + 1:
             worth += tolls * traffic[site]
@@ -175,6 +193,13 @@ def toll_rate(tables, survey, weights):
 @kernel
 def survey_seat(state, tables, player, weights, traffic, survey):
     """Overwrite `survey`, a record of `survey_dtype`, with what the seat's plans from here have in common."""
+    survey_table(state, tables, player, weights, traffic, survey)
+    survey_plans(state, tables, player, survey, weights)
+
+
+@kernel
+def survey_table(state, tables, player, weights, traffic, survey):
+    """Enter what things bring; what plans make of them is left to `survey_plans`."""
     in_set, later = turns_to_come(state, tables, player)
     survey.turns = in_set + later
     survey.time = survey.turns * tables.actions_per_turn
@@ -182,12 +207,58 @@ def survey_seat(state, tables, player, weights, traffic, survey):
     doubt = max(0.01, weights.doubt + weights.doubt_per_turn * survey.turns)
     for more in range(MOST_TOKENS + 1):
         survey.rank[more] = rank_award(state, tables, player, more, doubt)
+    survey.fame = fame_hope(state, tables, player, 0, survey.turns, weights)
+    survey.fame_more = fame_hope(state, tables, player, 1, survey.turns, weights) - survey.fame
     survey.assets = assets(state, tables, player, survey, weights, traffic)
     survey_basket(state, player, survey)
-    survey_cities(state, tables, player, survey, weights)
+    survey_cities(state, tables, player, survey)
     survey_lots(state, tables, player, survey, weights, traffic)
     survey_posts(state, tables, player, in_set * tables.actions_per_turn, survey, weights)
+
+
+@kernel
+def survey_plans(state, tables, player, survey, weights):
+    """Enter what plans have in common, and what a purchase at each post brings."""
+    survey_gains(survey, weights)
+    for city in range(NUM_CITIES):
+        survey.city_lot[city], survey.city_lot_time[city], _ = best_lot(
+            tables, survey, tables.city_sites[city], survey.time
+        )
+    survey.next_lot_time[:] = UNKNOWN
+    if survey.load == 1 and tables.basket > 1:
+        done = 0  # bits of colours
+        for post in range(survey.num_posts):
+            colour = np.int64(survey.post_colour[post])
+            if done >> colour & 1 == 0:
+                done |= 1 << colour
+                survey_second_sales(tables, survey, weights, survey.one, colour)
+    elif survey.load > 1:
+        survey_second_sales(tables, survey, weights, survey.one, survey.other)
     price_posts(state, tables, player, survey, weights)
+
+
+@kernel
+def survey_gains(survey, weights):
+    """Enter what a sale of each colour in each city brings, on time and late."""
+    for colour in range(NUM_COLOURS):
+        for city in range(NUM_CITIES):
+            place = survey.place[city, colour]
+            survey.gain[colour, city] = survey.gain_late[colour, city] = -np.inf
+            if place != engine.NO_PLACE:
+                survey.gain[colour, city] = sale_gain(survey, weights, city, place, colour, False)
+                survey.gain_late[colour, city] = sale_gain(survey, weights, city, place, colour, True)
+
+
+@kernel
+def survey_second_sales(tables, survey, weights, one, other):
+    """Enter what each of two bales brings once the other has been sold."""
+    for swap in range(1 if one == other else 2):
+        first, second = (other, one) if swap else (one, other)
+        for city in range(NUM_CITIES):
+            if survey.place[city, first] != engine.NO_PLACE:
+                survey.then[first, second, city], survey.then_time[first, second, city] = deliver_second(
+                    tables, survey, weights, city, first, second, survey.time
+                )
 
 
 @kernel
@@ -203,7 +274,7 @@ def survey_basket(state, player, survey):
 
 
 @kernel
-def survey_cities(state, tables, player, survey, weights):
+def survey_cities(state, tables, player, survey):
     """Enter what sales bring: rupees, what the Clients add to the expected rank, and the City token."""
     for place in range(COLUMN_HEIGHT):
         for colour in range(NUM_COLOURS):
@@ -212,12 +283,9 @@ def survey_cities(state, tables, player, survey, weights):
                 clients = min(clients, np.int64(state.client_supply))
             clients = min(clients, MOST_TOKENS)
             survey.sale[place, colour] = tables.sale_rupees[place, colour] + survey.rank[clients] - survey.rank[0]
-    worth = fame_hope(state, tables, player, 1, survey.turns, weights) - fame_hope(
-        state, tables, player, 0, survey.turns, weights
-    )
     for city in range(NUM_CITIES):
         first = state.city_tokens[player, city] == 0 and state.city_piles[city] > 0
-        survey.token[city] = worth if first else 0.0
+        survey.token[city] = survey.fame_more if first else 0.0
         for colour in range(NUM_COLOURS):
             survey.place[city, colour] = engine.NO_PLACE
             survey.rival[city, colour] = NEVER
@@ -239,16 +307,13 @@ def survey_lots(state, tables, player, survey, weights, traffic):
         return
     palace = survey.rank[1] - survey.rank[0]
     palace_and_client = survey.rank[2] - survey.rank[0]
-    token_worth = fame_hope(state, tables, player, 1, survey.turns, weights) - fame_hope(
-        state, tables, player, 0, survey.turns, weights
-    )
     tolls = toll_rate(tables, survey, weights)
     for site in range(tables.num_sites):
         if state.post[site] == 0 and state.palace[site] == 0 and tables.city_of_site[site] == NOT_A_CITY:
             token = state.palace_token[site] - 1
             gain = (palace_and_client if token == TOKEN_CLIENT else palace) + tolls * traffic[site]
             if token == TOKEN_CITY:
-                gain += token_worth
+                gain += survey.fame_more
             elif token == TOKEN_RUPEES:
                 gain += tables.palace_token_rupees
             elif token == TOKEN_BALE:
@@ -312,7 +377,7 @@ def price_posts(state, tables, player, survey, weights):
     for post in range(survey.num_posts):
         site, colour = survey.post[post], survey.post_colour[post]
         if survey.load == 0:
-            survey.bought[post], survey.spend_time[post] = deliver(tables, survey, weights, site, colour, survey.time)
+            survey.bought[post], survey.spend_time[post] = deliver(tables, survey, site, colour, survey.time)
         elif survey.load == 1 and tables.basket > 1:
             survey.bought[post], survey.spend_time[post] = deliver_two(
                 state, tables, player, survey, weights, site, colour, survey.one, survey.time
@@ -323,89 +388,91 @@ def price_posts(state, tables, player, survey, weights):
 
 
 @kernel
-def sale_gain(survey, weights, city, place, colour, needed):
-    """What a sale brings that is `needed` actions away: a rival who can be there first may have sunk the cube."""
+def sale_gain(survey, weights, city, place, colour, late):
+    """What a sale brings; if it is `late`, a rival can be there first and may have sunk the cube."""
     gain = survey.sale[place, colour]
-    if survey.rival[city, colour] <= needed:
+    if late:
         gain += weights.crowd * (survey.sale[COLUMN_HEIGHT - 1, colour] - gain)
     return gain + survey.token[city]
 
 
 @kernel
-def deliver(tables, survey, weights, start, colour, time):
-    """From `start` with one bale: the worth of the best way to spend it, and its actions. IMPOSSIBLE if none is in time."""
+def best_sale(tables, survey, start, colour, time):
+    """From `start` with one bale: the worth of its best sale, and its actions. IMPOSSIBLE if none is in time."""
     best = IMPOSSIBLE
     best_time = 0
     for city in range(NUM_CITIES):
-        place = survey.place[city, colour]
-        if place != engine.NO_PLACE:
-            site = tables.city_sites[city]
-            needed = tables.distance[start, site] + tables.sell_cost
-            if needed <= time:
-                worth = sale_gain(survey, weights, city, place, colour, needed) - survey.rate * needed
-                if worth > best:
-                    best = worth
-                    best_time = needed
-    for lot in range(survey.num_lots):
-        site = survey.lot[lot]
-        needed = tables.distance[start, site] + tables.build_cost
-        if needed <= time:
-            worth = survey.lot_gain[lot] - survey.rate * needed
-            if worth > best:
-                best = worth
-                best_time = needed
+        needed = tables.distance[start, tables.city_sites[city]] + tables.sell_cost
+        late = survey.rival[city, colour] <= needed
+        gain = survey.gain_late[colour, city] if late else survey.gain[colour, city]
+        worth = gain - survey.rate * needed
+        if needed <= time and worth > best:
+            best = worth
+            best_time = needed
     return best, best_time
 
 
 @kernel
 def best_lot(tables, survey, start, time):
-    """The place in `lot` of the most promising site to build on from `start`; −1 if there is none in time."""
+    """From `start` with one bale: the worth of its best palace, its actions, and the place in `lot`, or NO_LOT."""
     best = IMPOSSIBLE
-    chosen = -1
+    best_time = 0
+    chosen = NO_LOT
     for lot in range(survey.num_lots):
         needed = tables.distance[start, survey.lot[lot]] + tables.build_cost
-        if needed <= time:
-            worth = survey.lot_gain[lot] - survey.rate * needed
-            if worth > best:
-                best = worth
-                chosen = lot
-    return chosen
+        worth = survey.lot_gain[lot] - survey.rate * needed
+        if needed <= time and worth > best:
+            best = worth
+            best_time = needed
+            chosen = lot
+    return best, best_time, chosen
+
+
+@kernel
+def better(sale, sale_time, lot, lot_time):
+    """The better of two ways with its actions; of equals, the sale."""
+    return (lot, lot_time) if lot > sale else (sale, sale_time)
+
+
+@kernel
+def deliver(tables, survey, start, colour, time):
+    """From `start` with one bale: the worth of the best way to spend it, and its actions. IMPOSSIBLE if none is in time."""
+    sale, sale_time = best_sale(tables, survey, start, colour, time)
+    lot, lot_time, _ = best_lot(tables, survey, start, time)
+    return better(sale, sale_time, lot, lot_time)
 
 
 @kernel
 def deliver_two(state, tables, player, survey, weights, start, one, other, time):
     """The same with two bales, spent in the better order; one alone where that brings more."""
-    best, best_time = deliver(tables, survey, weights, start, one, time)
-    alone, alone_time = deliver(tables, survey, weights, start, other, time)
-    if alone > best:
-        best, best_time = alone, alone_time
+    lot_worth, lot_time, lot = best_lot(tables, survey, start, time)
+    best, best_time = best_sale(tables, survey, start, one, time)
+    best, best_time = better(best, best_time, lot_worth, lot_time)
+    alone, alone_time = best_sale(tables, survey, start, other, time)
+    best, best_time = better(best, best_time, alone, alone_time)
+    if lot != NO_LOT and lot_time >= time:  # too far to do something after it
+        lot_worth, lot_time, lot = best_lot(tables, survey, start, time - 1)
     for swap in range(1 if one == other else 2):
         first, second = (other, one) if swap else (one, other)
         for city in range(NUM_CITIES):
-            place = survey.place[city, first]
-            if place == engine.NO_PLACE:
+            needed = tables.distance[start, tables.city_sites[city]] + tables.sell_cost
+            if survey.place[city, first] == engine.NO_PLACE or needed >= time:
                 continue
-            site = tables.city_sites[city]
-            needed = tables.distance[start, site] + tables.sell_cost
-            if needed >= time:
-                continue
-            gain = sale_gain(survey, weights, city, place, first, needed)
-            then, then_time = deliver_second(tables, survey, weights, city, first, second, time - needed)
+            late = survey.rival[city, first] <= needed
+            gain = survey.gain_late[first, city] if late else survey.gain[first, city]
+            then, then_time = survey.then[first, second, city], survey.then_time[first, second, city]
+            if then_time > time - needed:
+                then, then_time = deliver_second(tables, survey, weights, city, first, second, time - needed)
             worth = gain - survey.rate * needed + weights.second * then
             if worth > best:
                 best = worth
                 best_time = needed + then_time
-        lot = best_lot(tables, survey, start, time - 1)
-        if lot >= 0:
-            needed = tables.distance[start, survey.lot[lot]] + tables.build_cost
-            gain = survey.lot_gain[lot]
-            then, then_time = deliver_second_after_lot(
-                state, tables, player, survey, weights, lot, second, time - needed
-            )
-            worth = gain - survey.rate * needed + weights.second * then
+        if lot != NO_LOT:
+            then, then_time = deliver_second_after_lot(state, tables, player, survey, lot, second, time - lot_time)
+            worth = lot_worth + weights.second * then
             if worth > best:
                 best = worth
-                best_time = needed + then_time
+                best_time = lot_time + then_time
     return best, best_time
 
 
@@ -413,26 +480,48 @@ def deliver_two(state, tables, player, survey, weights, start, one, other, time)
 def deliver_second(tables, survey, weights, city, first, second, time):
     """`deliver` from a city where a cube has just sunk and the City token is taken."""
     place, token = survey.place[city, second], survey.token[city]
-    survey.token[city] = 0.0
     if first == second:
-        survey.place[city, second] = COLUMN_HEIGHT - 1
+        place = COLUMN_HEIGHT - 1
     elif place > survey.place[city, first]:
-        survey.place[city, second] = place - 1
-    then, then_time = deliver(tables, survey, weights, tables.city_sites[city], second, time)
-    survey.place[city, second], survey.token[city] = place, token
-    return then, then_time
+        place -= 1
+    gain, gain_late = survey.gain[second, city], survey.gain_late[second, city]
+    if place != engine.NO_PLACE:
+        survey.token[city] = 0.0
+        survey.gain[second, city] = sale_gain(survey, weights, city, place, second, False)
+        survey.gain_late[second, city] = sale_gain(survey, weights, city, place, second, True)
+        survey.token[city] = token
+    sale, sale_time = best_sale(tables, survey, tables.city_sites[city], second, time)
+    survey.gain[second, city], survey.gain_late[second, city] = gain, gain_late
+    lot, lot_time = survey.city_lot[city], survey.city_lot_time[city]
+    if lot_time > time:
+        lot, lot_time, _ = best_lot(tables, survey, tables.city_sites[city], time)
+    return better(sale, sale_time, lot, lot_time)
 
 
 @kernel
-def deliver_second_after_lot(state, tables, player, survey, weights, lot, second, time):
+def deliver_second_after_lot(state, tables, player, survey, lot, second, time):
     """`deliver` from a site that has just been built on."""
-    gain, lots = survey.lot_gain[lot], survey.num_lots
-    survey.lot_gain[lot] = IMPOSSIBLE
+    sale, sale_time = best_sale(tables, survey, survey.lot[lot], second, time)
+    if survey.next_lot_time[lot] == UNKNOWN:
+        survey.next_lot[lot], survey.next_lot_time[lot] = best_lot_after(
+            state, tables, player, survey, lot, survey.time
+        )
+    next_lot, next_time = survey.next_lot[lot], survey.next_lot_time[lot]
+    if next_time > time:
+        next_lot, next_time = best_lot_after(state, tables, player, survey, lot, time)
+    return better(sale, sale_time, next_lot, next_time)
+
+
+@kernel
+def best_lot_after(state, tables, player, survey, lot, time):
+    """The worth and the actions of the best palace from a site that has just been built on."""
     if state.palaces_left[player] < 2:
-        survey.num_lots = 0
-    then, then_time = deliver(tables, survey, weights, survey.lot[lot], second, time)
-    survey.lot_gain[lot], survey.num_lots = gain, lots
-    return then, then_time
+        return IMPOSSIBLE, 0
+    gain = survey.lot_gain[lot]
+    survey.lot_gain[lot] = IMPOSSIBLE
+    best, best_time, _ = best_lot(tables, survey, survey.lot[lot], time)
+    survey.lot_gain[lot] = gain
+    return best, best_time
 
 
 @kernel
@@ -459,7 +548,7 @@ def plan_worth(state, tables, player, survey, weights):
     start = np.int64(state.position[player])
     best = 0.0
     if survey.load == 1:
-        best = max(best, deliver(tables, survey, weights, start, survey.one, survey.time)[0])
+        best = max(best, deliver(tables, survey, start, survey.one, survey.time)[0])
     elif survey.load > 1:
         both = deliver_two(state, tables, player, survey, weights, start, survey.one, survey.other, survey.time)[0]
         return max(best, both)

@@ -185,15 +185,15 @@ def estrangement(bale, taste, colour):
 @kernel
 def survey_by_taste(state, tables, player, taste, colour, traffic, survey):
     """`planner_value.survey_seat`, with the taste in what plans bring."""
-    planner_value.survey_seat(state, tables, player, taste.weights, traffic, survey)
+    planner_value.survey_table(state, tables, player, taste.weights, traffic, survey)
     for place in range(COLUMN_HEIGHT):
         for sold in range(NUM_COLOURS):
             survey.sale[place, sold] += taste.sale
     for lot in range(survey.num_lots):
         survey.lot_gain[lot] += taste.palace + taste.haste * survey.turns
     for post in range(survey.num_posts):
-        survey.doubt[post] += estrangement(survey.post_colour[post], taste, colour)
-    planner_value.price_posts(state, tables, player, survey, taste.weights)
+        survey.doubt[post] += estrangement(np.int64(survey.post_colour[post]), taste, colour)
+    planner_value.survey_plans(state, tables, player, survey, taste.weights)
 
 
 @kernel
