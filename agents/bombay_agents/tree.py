@@ -170,9 +170,9 @@ def find_or_add(tree):
     spare = len(tree.visits)
     mark = tree.count[2] << 32
     last = len(tree.slots) - 1
-    slot = np.int64(turns.hash_words(tree.words, spare) & np.uint64(last))
+    slot = np.int64(turns.hash_words(tree.words[spare]) & np.uint64(last))
     while tree.slots[slot] >= mark:
-        if turns.same_words(tree.words, spare, tree.slots[slot] - mark):
+        if turns.same_words(tree.words[spare], tree.words[tree.slots[slot] - mark]):
             return tree.slots[slot] - mark
         slot = (slot + 1) & last
     node = tree.count[0]

@@ -32,20 +32,18 @@ SLOTS: Final = 4 * MAX_NODES  # of the hash table, a power of two
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _MULTIPLY: Final = np.uint64(0x9E3779B1)
-_START: Final = np.uint64(0x243F6A8885A308D3)
+_KEYS: Final = np.random.default_rng(0).integers(1 << 64, size=128, dtype=np.uint64)  # arbitrary, one for each word
 _SLOT_BITS: Final = np.uint64(SLOTS - 1)
 
 
 class TurnSpace(NamedTuple):
     """Memory for the nodes of one turn; made by `new_space`, overwritten by `enumerate_turn`."""
 
-    states: np.ndarray  # (MAX_NODES,) records
-    words: np.ndarray  # (MAX_NODES, W) uint64: the same memory, with zeros behind each record
+    memory: np.ndarray  # (1,) of `memory_dtype`, all there is
+    states: np.ndarray  # (MAX_NODES,) records: a view of it, as are those that follow
     parent: np.ndarray  # (MAX_NODES,) int32, the node before; NO_NODE for the first
     action: np.ndarray  # (MAX_NODES,) int32, what led here from there
     due: np.ndarray  # (MAX_NODES,) int8, TURN_GOES_ON, TURN_OVER or RESTOCK_DUE
-    slots: np.ndarray  # (SLOTS,) int64, hash table: the round, and the node in its low half
-    rounds: np.ndarray  # (1,) int64, turns laid out so far: entries of earlier ones are void
 
 
 class Turn(NamedTuple):
@@ -62,18 +60,37 @@ def padded_records(count: int, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.nda
     return np.ndarray((count,), dtype, words, strides=(words.strides[0],)), words
 
 
+def memory_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What a turn is laid out in: one record, as kernels count references to arrays whenever they pass one on.
+
+    That took them longer than all the rest.
+    """
+    num_words = -(-dtype.itemsize // WORD)
+    assert num_words <= len(_KEYS)
+    fields: list[tuple[str, Any, int]] = [
+        ("state", dtype, 0),
+        ("words", (np.uint64, (num_words,)), 0),  # the same bytes, with zeros behind
+        ("parent", np.int32, num_words * WORD),
+        ("action", np.int32, num_words * WORD + 4),
+        ("due", np.int8, num_words * WORD + 8),
+    ]
+    names, formats, offsets = zip(*fields, strict=True)
+    itemsize = (num_words + 2) * WORD
+    layout: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
+    node = np.dtype((np.record, np.dtype(layout)))
+    whole = [
+        ("node", node, (MAX_NODES,)),
+        ("slots", np.int64, (SLOTS,)),  # hash table: the round, and the node in its low half
+        ("rounds", np.int64),  # turns laid out so far: entries of earlier ones are void
+    ]
+    return np.dtype((np.record, np.dtype(whole)))
+
+
 def new_space(game: Game) -> TurnSpace:
     """Memory for the turns of `game`, about a megabyte; for one thread at a time."""
-    states, words = padded_records(MAX_NODES, game.state_dtype)
-    return TurnSpace(
-        states,
-        words,
-        np.zeros(MAX_NODES, np.int32),
-        np.zeros(MAX_NODES, np.int32),
-        np.zeros(MAX_NODES, np.int8),
-        np.zeros(SLOTS, np.int64),
-        np.zeros(1, np.int64),
-    )
+    memory = np.zeros(1, memory_dtype(game.state_dtype))
+    node = memory["node"][0]
+    return TurnSpace(memory, node["state"], node["parent"], node["action"], node["due"])
 
 
 def turns(game: Game, state: np.ndarray, space: TurnSpace | None = None) -> list[Turn]:
@@ -118,19 +135,26 @@ def find_state(space: TurnSpace, count: int, state: Any) -> int:
 @kernel
 def enumerate_turn(state, tables, space):
     """Lay out the mover's turn from `state` in `space`, node 0 being `state` itself. Returns the number of nodes or TOO_MANY."""
-    space.rounds[0] += 1
     space.states[0] = state
-    space.parent[0] = NO_NODE
-    space.due[0] = TURN_OVER if state.current_player < 0 else TURN_GOES_ON
-    enter(space, 0)
+    return lay_out(tables, space.memory[0])
+
+
+@kernel
+def lay_out(tables, memory):
+    """Lay out the turn of the state at node 0 of `memory`."""
+    memory.rounds += 1
+    first = memory.node[0]
+    first.parent = NO_NODE
+    first.due = TURN_OVER if first.state.current_player < 0 else TURN_GOES_ON
+    enter(memory, 0)
     count = 1
     node = 0
     while node < count:
-        if space.due[node] == TURN_GOES_ON:
-            before = space.states[node]
+        if memory.node[node].due == TURN_GOES_ON:
+            before = memory.node[node].state
             moves, others = engine.legal_moves(before, tables), engine.legal_others(before, tables)
-            count = add_all(space, tables, node, moves, 0, count)
-            count = add_all(space, tables, node, others, tables.num_sites, count)
+            count = add_all(memory, tables, node, moves, 0, count)
+            count = add_all(memory, tables, node, others, tables.num_sites, count)
             if count >= MAX_NODES:
                 return TOO_MANY
         node += 1
@@ -138,22 +162,24 @@ def enumerate_turn(state, tables, space):
 
 
 @kernel
-def add_all(space, tables, node, actions, first, count):
+def add_all(memory, tables, node, actions, first, count):
     """Add what the `actions`, bits counted from action `first`, make of `node`. Returns the number of nodes then."""
     action = np.int64(first)
+    before = memory.node[node]
     while actions != engine.NO_BITS:
         if actions & engine.ONE != engine.NO_BITS:
             if count >= MAX_NODES:
                 return count
-            before, after = space.states[node], space.states[count]
-            space.states[count] = before
-            restock_due = engine.apply(after, tables, action)
+            after = memory.node[count]
+            for place in range(len(before.words)):
+                after.words[place] = before.words[place]
+            restock_due = engine.apply(after.state, tables, action)
             # With two players a set may end and the next begin with the same player.
-            over = after.current_player != before.current_player or after.set != before.set
-            if enter(space, count):
-                space.parent[count] = node
-                space.action[count] = action
-                space.due[count] = RESTOCK_DUE if restock_due else TURN_OVER if over else TURN_GOES_ON
+            over = after.state.current_player != before.state.current_player or after.state.set != before.state.set
+            if enter(memory, count):
+                after.parent = node
+                after.action = action
+                after.due = RESTOCK_DUE if restock_due else TURN_OVER if over else TURN_GOES_ON
                 count += 1
         actions >>= engine.ONE
         action += 1
@@ -161,34 +187,35 @@ def add_all(space, tables, node, actions, first, count):
 
 
 @kernel
-def enter(space, node):
+def enter(memory, node):
     """Enter `node`, the last, in the hash table. Returns False if a node with the same state is there already."""
-    mark = space.rounds[0] << 32
-    slot = np.int64(hash_words(space.words, node) & _SLOT_BITS)
-    while space.slots[slot] >= mark:
-        if same_words(space.words, node, space.slots[slot] - mark):
+    mark = memory.rounds << 32
+    slot = np.int64(hash_words(memory.node[node].words) & _SLOT_BITS)
+    while memory.slots[slot] >= mark:
+        if same_words(memory.node[node].words, memory.node[memory.slots[slot] - mark].words):
             return False
         slot = (slot + 1) % SLOTS
-    space.slots[slot] = mark + node
+    memory.slots[slot] = mark + node
     return True
 
 
 @kernel
-def hash_words(words, row):
-    """A 64-bit hash of one row of `words`."""
-    value = _START
-    for place in range(words.shape[1]):
-        value = (value >> _HALF) ^ ((value & _LOW) * _MULTIPLY) ^ words[row, place]
+def hash_words(words):
+    """A 64-bit hash of an array of words. None waits for the one before, so that processors take several at once."""
+    value = engine.NO_BITS
+    for place in range(len(words)):
+        word = words[place] ^ _KEYS[place]
+        value ^= (word & _LOW) * (word >> _HALF)
     value = (value >> _HALF) ^ ((value & _LOW) * _MULTIPLY)
     return (value >> _HALF) ^ ((value & _LOW) * _MULTIPLY)
 
 
 @kernel
-def same_words(words, row, other):
-    """Whether two rows of `words` are equal."""
-    differ = np.uint64(0)
-    for place in range(words.shape[1]):
-        differ |= words[row, place] ^ words[other, place]
+def same_words(words, others):
+    """Whether two arrays of as many words are equal."""
+    differ = engine.NO_BITS
+    for place in range(len(words)):
+        differ |= words[place] ^ others[place]
     return differ == engine.NO_BITS
 
 
