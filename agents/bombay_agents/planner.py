@@ -43,7 +43,7 @@ class PlannerSpace(NamedTuple):
     """What planning a turn needs besides the position; for one thread at a time."""
 
     turn: turns.TurnSpace
-    group: np.ndarray  # (MAX_NODES,) int32: the first node that differs from this one in the elephant's site alone
+    group: np.ndarray  # (MAX_NODES,) int32: the first node that differs from this one in site and rupees alone
     values: np.ndarray  # (MAX_NODES,) float64, of the nodes at which the turn is over
     ranked: np.ndarray  # (MAX_NODES,) int32, for those who rank outcomes
     survey: np.ndarray  # (1,) of `survey_dtype`
@@ -180,5 +180,5 @@ def group_by_site(tables, space, count):
     turn = space.turn
     for node in range(count):
         parent, other = turn.parent[node], turn.action[node] - tables.num_sites
-        same = parent != turns.NO_NODE and (other < 0 or other > CONSOLIDATE)  # a move or the end of the turn
+        same = parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)  # a move, a rupee or the end of the turn
         space.group[node] = space.group[parent] if same else node

@@ -7,9 +7,9 @@ worth what it brings less the actions it takes, each at what time is worth, so t
 late is worth nothing. Awards are expectations: ranks are in doubt the more the longer the game still lasts, and City tokens
 short of an award count in part.
 
-All but the way from the elephant's site is the same for outcomes of a turn that differ only in the site; `survey` gathers it
-once in a record, and `value` adds the way. All numbers of the game come from the tables; the few that are judgement are the
-fields of `Weights`. Nothing here reads the seed or the bag.
+All but the way from the elephant's site is the same for outcomes of a turn that differ only in the site and in rupees;
+`survey` gathers it once in a record, and `value` adds the way. All numbers of the game come from the tables; the few that are
+judgement are the fields of `Weights`. Nothing here reads the seed or the bag.
 """
 
 from typing import Any, Final, NamedTuple
@@ -63,14 +63,14 @@ def survey_dtype(num_sites: int) -> np.dtype[Any]:
                     ("fame", np.float64),  # expected award for City tokens
                     ("fame_more", np.float64),  # what one more adds to it
                     ("load", np.int64),  # bales on the elephant
-                    ("one", np.int64),  # colour of one of them
-                    ("other", np.int64),  # and of the other
+                    ("one", np.uint32),  # colour of one of them; an index, so without a sign
+                    ("other", np.uint32),  # and of the other
                     ("sale", np.float64, (COLUMN_HEIGHT, NUM_COLOURS)),  # what a sale brings, a City token aside
                     ("token", np.float64, (NUM_CITIES,)),  # what the City token of the first sale is worth
                     ("place", np.int64, (NUM_CITIES, NUM_COLOURS)),  # in the city's column, or engine.NO_PLACE
                     ("rival", np.int64, (NUM_CITIES, NUM_COLOURS)),  # actions in which a rival could sell that there
                     ("num_lots", np.int64),  # where a palace could stand
-                    ("lot", np.uint32, (num_sites,)),  # an index, so without a sign
+                    ("lot", np.uint32, (num_sites,)),
                     ("lot_gain", np.float64, (num_sites,)),
                     ("num_posts", np.int64),
                     ("post", np.uint32, (NUM_POSTS,)),  # sites
@@ -95,6 +95,8 @@ def survey_dtype(num_sites: int) -> np.dtype[Any]:
                         (NUM_COLOURS, NUM_COLOURS, NUM_CITIES),
                     ),  # of the second, the first sold in a city
                     ("then_time", np.int64, (NUM_COLOURS, NUM_COLOURS, NUM_CITIES)),
+                    ("way", np.int64, (NUM_CITIES,)),  # of the place looked at: actions until a bale is sold in a city
+                    ("sold", np.float64, (2, NUM_CITIES)),  # worths of the sales of two bales from there
                 ]
             ),
         )
@@ -220,17 +222,19 @@ def survey_table(state, tables, player, weights, traffic, survey):
 def survey_plans(state, tables, player, survey, weights):
     """Enter what plans have in common, and what a purchase at each post brings."""
     survey_gains(survey, weights)
-    for city in range(NUM_CITIES):
-        survey.city_lot[city], survey.city_lot_time[city], _ = best_lot(
-            tables, survey, tables.city_sites[city], survey.time
-        )
-    survey.next_lot_time[:] = UNKNOWN
+    if survey.load > 0:
+        for city in range(NUM_CITIES):
+            survey.city_lot[city], survey.city_lot_time[city], _ = best_lot(
+                tables, survey, tables.city_sites[city], survey.time
+            )
+        survey.next_lot_time[:] = UNKNOWN
     if survey.load == 1 and tables.basket > 1:
         done = 0  # bits of colours
         for post in range(survey.num_posts):
-            colour = np.int64(survey.post_colour[post])
-            if done >> colour & 1 == 0:
-                done |= 1 << colour
+            colour = survey.post_colour[post]
+            bit = 1 << np.int64(colour)
+            if done & bit == 0:
+                done |= bit
                 survey_second_sales(tables, survey, weights, survey.one, colour)
     elif survey.load > 1:
         survey_second_sales(tables, survey, weights, survey.one, survey.other)
@@ -255,6 +259,8 @@ def survey_second_sales(tables, survey, weights, one, other):
     for swap in range(1 if one == other else 2):
         first, second = (other, one) if swap else (one, other)
         for city in range(NUM_CITIES):
+            survey.then[first, second, city] = 0.0  # where the first cannot be sold, too
+            survey.then_time[first, second, city] = 0
             if survey.place[city, first] != engine.NO_PLACE:
                 survey.then[first, second, city], survey.then_time[first, second, city] = deliver_second(
                     tables, survey, weights, city, first, second, survey.time
@@ -403,13 +409,18 @@ def best_sale(tables, survey, start, colour, time):
     best_time = 0
     for city in range(NUM_CITIES):
         needed = tables.distance[start, tables.city_sites[city]] + tables.sell_cost
-        late = survey.rival[city, colour] <= needed
-        gain = survey.gain_late[colour, city] if late else survey.gain[colour, city]
-        worth = gain - survey.rate * needed
+        worth = sale_worth(survey, city, colour, needed)
         if needed <= time and worth > best:
             best = worth
             best_time = needed
     return best, best_time
+
+
+@kernel
+def sale_worth(survey, city, colour, needed):
+    """What a sale `needed` actions away is worth; −∞ if the city does not demand the colour."""
+    late = survey.rival[city, colour] <= needed
+    return (survey.gain_late[colour, city] if late else survey.gain[colour, city]) - survey.rate * needed
 
 
 @kernel
@@ -445,25 +456,28 @@ def deliver(tables, survey, start, colour, time):
 @kernel
 def deliver_two(state, tables, player, survey, weights, start, one, other, time):
     """The same with two bales, spent in the better order; one alone where that brings more."""
+    for city in range(NUM_CITIES):
+        needed = tables.distance[start, tables.city_sites[city]] + tables.sell_cost
+        survey.way[city] = needed
+        survey.sold[0, city] = sale_worth(survey, city, one, needed)
+        survey.sold[1, city] = sale_worth(survey, city, other, needed)
     lot_worth, lot_time, lot = best_lot(tables, survey, start, time)
-    best, best_time = best_sale(tables, survey, start, one, time)
+    best, best_time = best_sold(survey, 0, time)
     best, best_time = better(best, best_time, lot_worth, lot_time)
-    alone, alone_time = best_sale(tables, survey, start, other, time)
+    alone, alone_time = best_sold(survey, 1, time)
     best, best_time = better(best, best_time, alone, alone_time)
     if lot != NO_LOT and lot_time >= time:  # too far to do something after it
         lot_worth, lot_time, lot = best_lot(tables, survey, start, time - 1)
     for swap in range(1 if one == other else 2):
         first, second = (other, one) if swap else (one, other)
         for city in range(NUM_CITIES):
-            needed = tables.distance[start, tables.city_sites[city]] + tables.sell_cost
-            if survey.place[city, first] == engine.NO_PLACE or needed >= time:
+            needed = survey.way[city]
+            if needed >= time:
                 continue
-            late = survey.rival[city, first] <= needed
-            gain = survey.gain_late[first, city] if late else survey.gain[first, city]
             then, then_time = survey.then[first, second, city], survey.then_time[first, second, city]
             if then_time > time - needed:
                 then, then_time = deliver_second(tables, survey, weights, city, first, second, time - needed)
-            worth = gain - survey.rate * needed + weights.second * then
+            worth = survey.sold[swap, city] + weights.second * then
             if worth > best:
                 best = worth
                 best_time = needed + then_time
@@ -473,6 +487,18 @@ def deliver_two(state, tables, player, survey, weights, start, one, other, time)
             if worth > best:
                 best = worth
                 best_time = lot_time + then_time
+    return best, best_time
+
+
+@kernel
+def best_sold(survey, bale, time):
+    """`best_sale` of one of the two bales in `sold`."""
+    best = IMPOSSIBLE
+    best_time = 0
+    for city in range(NUM_CITIES):
+        if survey.way[city] <= time and survey.sold[bale, city] > best:
+            best = survey.sold[bale, city]
+            best_time = survey.way[city]
     return best, best_time
 
 
@@ -570,7 +596,7 @@ def plan_worth(state, tables, player, survey, weights):
 def value(state, tables, player, survey, weights):
     """What `state`, between turns or over, is worth to `player`, in rupees.
 
-    `survey` is of it or of a state that differs in the elephant's site and the others' rupees alone.
+    `survey` is of it or of a state that differs in the elephant's site and in rupees alone.
     """
     rivals = 0
     for seat in range(tables.num_players):
