@@ -93,8 +93,8 @@ def test_decision_by_decision_it_reaches_the_outcome_it_values_best(board):
         game = official(n) if board is None else Game(Rules.official(n), random_board(board))
         space, agent = planner.new_space(game), make_planner_v1()
         for state in midgame(game, LANES, n):
-            best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1, space)
-            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1, space)
+            best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
+            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
             outcomes = np.flatnonzero(space.turn.due[:count])
             assert space.values[best] == space.values[outcomes].max()
             goal = space.turn.states[best].copy()
@@ -113,12 +113,16 @@ def test_values_of_a_turn_are_those_of_its_outcomes_alone():
         game = Game(Rules.official(n), random_board(rng.randrange(40)))
         space = planner.new_space(game)
         for state in midgame(game, 3 if SLOW else 30, n):
-            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1, space)
+            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
             player = int(state["current_player"])
             for node in np.flatnonzero(space.turn.due[:count]):
                 after = space.turn.states[node]
-                planner_value.survey_seat(after, game.tables[0], player, WEIGHTS_V1, space.traffic, space.survey[0])
-                alone = planner_value.value(after, game.tables[0], player, space.survey[0], WEIGHTS_V1)
+                planner_value.survey_seat(
+                    after, game.tables[0], player, WEIGHTS_V1[game.num_players], space.traffic, space.survey[0]
+                )
+                alone = planner_value.value(
+                    after, game.tables[0], player, space.survey[0], WEIGHTS_V1[game.num_players]
+                )
                 assert alone == pytest.approx(space.values[node], abs=1e-9)
 
 
