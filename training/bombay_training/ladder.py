@@ -38,8 +38,9 @@ POSITIONS: Final = 24  # in a digest
 DEPTH: Final = 6  # decisions between two of them
 WIDTH: Final = 200  # of the table
 
-FLAT_20, FLAT_100 = "flat-mc:rollouts=150,rounds=2", "flat-mc:rollouts=750,rounds=2"
-SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=400", "search:nodes=4000", "search:nodes=40000"
+# What takes about so many milliseconds a turn on the machine of the README's table.
+FLAT_20, FLAT_100 = "flat-mc:rollouts=200", "flat-mc:rollouts=1000"
+SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
 
 
