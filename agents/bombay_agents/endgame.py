@@ -77,7 +77,10 @@ def solve(game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, space: Endg
         raise ValueError("only positions in the last game turn of the last set can be solved")
     node = solve_turn(record, game.tables[0], limit, space)
     if node == TOO_LARGE:
-        raise ValueError(f"this ending takes more than limit={limit} turns to lay out; allow more")
+        raise ValueError(
+            f"this ending takes more than limit={limit} turns to lay out, or a turn with more than {MAX_OUTCOMES} outcomes; "
+            "allow more of the first, or fewer actions_per_turn"
+        )
     actions = np.empty(turns.MAX_DECISIONS, np.int64)
     turns.enumerate_turn(record, game.tables[0], space.turn)
     length = turns.way_to(space.turn, node, actions)
@@ -181,7 +184,9 @@ def turns_mover(tables, space, depth):
 @kernel
 def utility(tables, space, row, seat):
     """What a seat makes of an end of the game: its share of the win, then its margin."""
-    total = 0
+    margin = (
+        tables.num_players * space.final[row, seat]
+    )  # n times as large, so whole: equal margins must be exactly equal
     for other in range(tables.num_players):
-        total += space.final[row, other]
-    return space.share[row, seat] + MARGIN_WEIGHT * (space.final[row, seat] - total / tables.num_players)
+        margin -= space.final[row, other]
+    return space.share[row, seat] + MARGIN_WEIGHT * (margin / tables.num_players)

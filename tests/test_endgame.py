@@ -1,0 +1,249 @@
+"""`solve` against brute force on hand-made endings, and where a person sees the answer too.
+
+The brute force is max^n written down from RULES 5: every sequence of actions by `Game.step`, scored by the functions of
+`naive.py`; a mover wants its share of the win first, then its margin, then what is found first.
+"""
+
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+
+import naive
+from bombay_agents import endgame, turns
+from position import last_turn, official, play, position, variant
+
+SLOW = numba.config.DISABLE_JIT
+
+
+# --- Brute force ---
+
+
+def outcomes(game, states):
+    """The (1,) states in which the mover's turn can end, each once, in the order of breadth-first search."""
+    level, seen, ended = states, set(), []
+    while len(level):
+        lanes, actions = np.nonzero(game.legal_actions(level))
+        after = level[lanes]
+        game.step(after, actions)
+        going = []
+        for lane in range(len(after)):
+            record = after[lane : lane + 1]
+            if record.tobytes() not in seen:
+                seen.add(record.tobytes())
+                (going if record["current_player"] == states["current_player"] else ended).append(record)
+        level = np.concatenate(going) if going else level[:0]
+    return ended
+
+
+def score(game, state):
+    """Shares of the win and final rupees of a game that is over (RULES 5)."""
+    seats = range(game.num_players)
+    clients = [int(state["clients"][seat] + state["client_palace_tokens"][seat]) for seat in seats]
+    empire = [clients[seat] + int((state["palace"] == 1 + seat).sum()) for seat in seats]
+    city_tokens = [int(state["city_tokens"][seat].sum() + state["city_palace_tokens"][seat]) for seat in seats]
+    majority = naive.majority_awards(empire, game.rules.majority)
+    fame = [naive.fame_award(number, game.rules.fame) for number in city_tokens]
+    final = [int(state["rupees"][seat]) + majority[seat] + fame[seat] for seat in seats]
+    winners = naive.winning_seats(final, clients)
+    return [Fraction(int(seat in winners), len(winners)) for seat in seats], final
+
+
+def brute_force(game, states, known):
+    """Shares and finals under best play, and the state after the mover's turn; `known` is filled on the way."""
+    key = states.tobytes()
+    if key not in known:
+        mover, best = int(states["current_player"][0]), None
+        for after in outcomes(game, states):
+            over = after["current_player"][0] < 0
+            shares, final = score(game, after[0]) if over else brute_force(game, after, known)[:2]
+            wish = shares[mover], Fraction(game.num_players * final[mover] - sum(final), game.num_players)
+            if best is None or wish > best[0]:
+                best = wish, shares, final, after
+        known[key] = best[1:]
+    return known[key]
+
+
+def assert_as_brute_force(game, states):
+    states = np.asarray(states).view(game.state_dtype, np.ndarray)
+    before = states.copy()
+    found = endgame.solve(game, states)
+    assert (states == before).all()
+    shares, final, after = brute_force(game, states, {})
+    assert found.final.tolist() == final
+    assert found.win_share.tolist() == pytest.approx([float(share) for share in shares])
+    assert play(game, states, *map(game.action_name, found.actions)).tobytes() == after.tobytes()
+
+
+# --- Endings ---
+
+
+def ending(game, left, **facts):
+    """A position with `left` turns to come."""
+    last = game.rules.sets - 1
+    first = last % game.num_players if game.rules.rotate_first_player else 0
+    player = (first + game.num_players - left) % game.num_players
+    return position(game, set=last, turn=game.rules.turns_per_set - 1, player=player, **facts)
+
+
+BAZAAR = {  # all in reach of something to sell, to build, or to enter for a toll
+    "elephants": {0: "Bombay", 1: "G5"},
+    "baskets": {0: ["blue", "orange"], 1: ["purple"]},
+    "rupees": [6, 8],
+    "palaces": {"G7": 1, "H1": 0},
+}
+CROWD = {
+    "elephants": {0: "Indore", 1: "G2", 2: "Nagpur"},
+    "baskets": {0: ["purple"], 1: ["orange", "yellow"], 2: ["blue"]},
+    "rupees": [7, 8, 7],
+    "clients": [1, 0, 1],
+    "palaces": {"G1": 0, "H2": 2},
+}
+RACE = {  # for third City tokens
+    "elephants": {0: "Hyderabad", 1: "Hyderabad", 2: "G8", 3: "B"},
+    "baskets": {0: ["yellow"], 1: ["blue", "purple"], 2: ["yellow"], 3: ["orange"]},
+    "rupees": [5, 6, 9, 7],
+    "clients": [2, 2, 0, 1],
+    "city_tokens": {0: ["Bombay", "Indore"], 1: ["Bombay", "Nagpur"], 3: ["Indore"]},
+}
+QUIET = {"rupees": [3, 3, 3, 3, 4], "clients": [1, 1, 0, 1, 1]}  # with five: tied but for a purchase or a rupee
+SHORT = {"actions_per_turn": 1, "buys_per_turn": 1}
+ENDINGS = {
+    "2 players, last turn": (official(2), 1, BAZAAR),
+    "2 players, two turns": (official(2), 2, BAZAAR | {"actions_left": 1}),
+    "2 players, nothing to do but tolls": (
+        official(2),
+        2,
+        {"palaces": {"E1": 0, "G3": 1}, "check": False, "actions_left": 2},
+    ),
+    "3 players, last turn": (official(3), 1, CROWD),
+    "3 players, three short turns": (variant(3, **SHORT), 3, CROWD),
+    "4 players, a bale token": (official(4), 1, RACE | {"at": "G4", "basket": ["blue"]}),
+    "4 players, no rotation": (variant(4, rotate_first_player=False, **SHORT), 3, RACE),
+    "5 players, two short turns": (variant(5, **SHORT), 2, QUIET | {"elephants": {0: "E1", 2: "G8", 4: "Bombay"}}),
+}
+LONG_ENDINGS = {
+    "4 players, four short turns": (variant(4, **SHORT), 4, RACE),
+    "5 players, five short turns": (variant(5, **SHORT), 5, QUIET | {"elephants": {0: "E1", 2: "G8", 4: "Bombay"}}),
+    "2 players, two whole turns": (official(2), 2, BAZAAR),
+    "3 players, two whole turns": (official(3), 2, CROWD),
+    "3 players, three turns": (official(3), 3, CROWD | {"actions_left": 1}),
+    "4 players, two whole turns": (official(4), 2, RACE),
+    "4 players, three turns": (official(4), 3, RACE | {"actions_left": 1}),
+    "5 players, four turns of two actions": (variant(5, actions_per_turn=2), 4, QUIET),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_solve_agrees_with_brute_force(name):
+    game, left, facts = ENDINGS[name]
+    assert_as_brute_force(game, ending(game, left, **facts))
+
+
+@pytest.mark.skipif(SLOW, reason="thousands of turns, tens of milliseconds each with the compiler off")
+@pytest.mark.parametrize("name", LONG_ENDINGS)
+def test_solve_agrees_with_brute_force_over_whole_turns(name):
+    game, left, facts = LONG_ENDINGS[name]
+    assert_as_brute_force(game, ending(game, left, **facts))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_turns_left_count_down_to_the_end(n):
+    game = variant(n, sets=2, turns_per_set=1, actions_per_turn=1)
+    states, left = game.new_states([1]), []
+    while not game.is_terminal(states)[0]:
+        left.append(endgame.turns_left(states[0], game.tables[0]))
+        states = play(game, states, "end_turn")
+    assert left == list(range(2 * n, 0, -1))
+    assert endgame.turns_left(states[0], game.tables[0]) == 0
+
+
+# --- Endings that a person can see through ---
+
+
+def solved(game, states):
+    """The turn by names, shares and finals."""
+    found = endgame.solve(game, states)
+    return [game.action_name(action) for action in found.actions], found.win_share.tolist(), found.final.tolist()
+
+
+def test_four_rupees_now_would_lose_to_the_majority():
+    #  Bombay buys blue for 4, orange for 1 and a Client token. The opponent leads the empire by one Client, worth 4 rupees.
+    #  blue:  10 + 4 = 14,      10 + 4 = 14, and the tie goes to the Client token
+    #  orange: 10 + 1 + 2 = 13, 10 + 2 = 12
+    states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])
+    assert solved(official(2), states) == (["sell:orange"], [1, 0], [13, 12])
+
+
+def test_four_rupees_now_would_make_the_opponents_sale_better():
+    #  Bombay: blue, purple, orange. Seat 1 has one action and both; then seat 0 sells its purple there.
+    #  blue:   5 + 4 = 9,   2 + 4 + 4 = 10: purple is on top by then, and its Client token leads the empire
+    #  purple: 5 + 3 = 8,   2 + 1 + 4 = 7: purple is at the bottom
+    game = official(2)
+    elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
+    states = ending(game, 2, elephants=elephants, baskets=baskets, actions_left=1, rupees=[2, 5])
+    assert solved(game, states) == (["sell:purple"], [0, 1], [7, 8])
+
+
+@pytest.mark.parametrize(
+    ("facts", "shares"),
+    [
+        ({}, [0.5, 0.5]),
+        ({"clients": [1, 0], "palaces": {"G7": 1}}, [1, 0]),  # one each in the empire; Client tokens break the tie
+        ({"clients": [0, 1], "palaces": {"G7": 0}}, [0, 1]),
+    ],
+)
+def test_a_rupee_from_consolidating_draws_level(facts, shares):
+    states = last_turn(at="A", rupees=[4, 5], **facts)
+    assert solved(official(2), states) == (["consolidate"], shares, [7, 7])
+
+
+def test_a_bale_that_is_taken_is_the_one_that_sells():
+    #  G4 ── Nagpur, which buys orange, yellow, blue from the top; the left market holds blue and orange
+    game = official(4)
+    states = play(game, last_turn(game, at="G4", basket=["yellow"]), "build:yellow")
+    assert solved(game, states)[0] == ["take:orange", "move:Nagpur", "sell:orange"]
+    # With no action left the choice means nothing, and the first is taken; one's own palace has been counted.
+    states = play(game, last_turn(game, at="G4", basket=["yellow"], actions_left=1), "build:yellow")
+    assert solved(game, states) == (["take:blue"], [0, 0, 1, 0], [4, 4, 10, 4])
+
+
+def test_of_equal_outcomes_the_first_is_taken():
+    #  One action, nothing to gain: all that A leads to is worth the same, for the mover and for those after it.
+    for n in (2, 3, 4, 5):
+        game = official(n)
+        states = last_turn(game, at="A", actions_left=1, rupees=[3] * n)
+        assert endgame.solve(game, states).actions == turns.turns(game, states)[0].actions
+
+
+def test_equal_margins_are_equal_whatever_the_totals():
+    game = official(3)
+    space = endgame.new_space(game)
+    worth = []
+    for more in range(40):
+        space.final[0, :3] = [10 + more, 5 + more, 5 + more]
+        worth.append(endgame.utility(game.tables[0], space, 0, 0))
+    assert len(set(worth)) == 1
+
+
+# --- What cannot be solved ---
+
+
+def test_only_the_last_round_is_solved():
+    game = official(3)
+    over = play(game, last_turn(game), "end_turn")
+    early = position(game, set=2, turn=3)
+    for states in (over, early, position(game)):
+        with pytest.raises(ValueError, match=r"^only positions in the last game turn of the last set can be solved$"):
+            endgame.solve(game, states)
+
+
+def test_the_limit_is_of_turns_laid_out():
+    game = variant(2, **SHORT)
+    states = ending(game, 2, **BAZAAR)
+    needed = 1 + len(turns.turns(game, states))  # the first turn, and the second after each of its outcomes
+    endgame.solve(game, states, limit=needed)
+    with pytest.raises(ValueError, match=f"limit={needed - 1} turns") as caught:
+        endgame.solve(game, states, limit=needed - 1)
+    assert "\n" not in str(caught.value)
