@@ -67,7 +67,7 @@ class FlatMonteCarloAgent(TurnAgent):
             ("rounds", rounds, 1, MAX_ROUNDS),
         ):
             if number is not None and not low <= number <= high:
-                raise ValueError(f"flat-mc: {name} is {number}; it must be from {low} to {high:g}")
+                raise ValueError(f"flat-mc: {name} is {number}; it must be from {low} to {high:.0f}")
         self.ms, self.rollouts, self.k, self.rounds = ms, rollouts, k, rounds
         self.values = playouts.values_of(value, "flat-mc")
         self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds"), value)
