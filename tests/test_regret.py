@@ -1,0 +1,69 @@
+"""Regret in last rounds: none for best play, more for random turns than for planned ones."""
+
+import json
+
+import numba
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bombay_agents import endgame, make
+from bombay_training import regret
+from position import official
+
+SLOW = numba.config.DISABLE_JIT
+
+
+class Solver:
+    """Plays for what `solve` finds, decision by decision."""
+
+    name = "solver"
+
+    def act(self, game, states, rng):
+        return np.array([endgame.solve(game, states[lane : lane + 1]).actions[0] for lane in range(len(states))])
+
+
+def test_best_play_has_no_regret_and_random_turns_have_more_than_planned_ones():
+    game = official(2)
+    sample = list(regret.endings(game, 3 if SLOW else 40, 1 if SLOW else 2, 1000, seed=1))
+    assert {ending.turns for ending in sample} == ({1} if SLOW else {1, 2})
+    assert [endgame.turns_left(ending.state[0], game.tables[0]) for ending in sample] == [end.turns for end in sample]
+    given = regret.regrets(game, [Solver(), make("random"), make("planner-v1")], sample, seed=1)
+    assert np.abs(given[0]).max() < regret.SAME
+    if not SLOW:
+        assert (given[1].mean(axis=0) > given[2].mean(axis=0)).all()
+        assert given[..., 0].min() >= -regret.SAME
+    best, rest = regret.summary("solver", given[0]), regret.summary("random", given[1])
+    assert best["best"] == 1
+    assert rest["best"] < 1
+    assert rest["rupees"]["low"] < rest["rupees"]["mean"] < rest["rupees"]["high"]
+
+
+def test_a_turn_better_than_the_best_is_noticed():
+    game = official(2)
+    ending = next(regret.endings(game, 1, 1, 1000, seed=1))
+    worse = ending.solution._replace(win_share=ending.solution.win_share - 1)
+    judge = regret.Judge(game, endgame.new_space(game))
+    after = regret.take_turn(Solver(), game, ending.state, [0, 0])
+    with pytest.raises(AssertionError, match="better than the best"):
+        judge.regret(regret.Ending(ending.state, 1, worse), after)
+
+
+def test_the_command_prints_a_table_or_json():
+    run = CliRunner().invoke
+    app = regret.typer.Typer()
+    app.command()(regret.main)
+    options = ["random", "--players", "2", "--positions", "2", "--turns", "1"]
+    table = run(app, options)
+    assert table.exit_code == 0
+    assert "mean regret in 2 last rounds" in table.stdout
+    told = run(app, [*options, "--json"])
+    rows = json.loads(told.stdout)
+    assert rows["positions"] == 2
+    assert [row["agent"] for row in rows["agents"]] == ["random"]
+    assert set(rows["agents"][0]) == {"agent", "win_share", "rupees", "best"}
+    if not SLOW:
+        tight = run(app, ["random", "--players", "2", "--positions", "2", "--turns", "2", "--limit", "1"])
+        assert tight.exit_code == 2
+        assert "limit=1" in tight.stderr
+    assert run(app, ["nobody"]).exit_code == 2
