@@ -57,7 +57,7 @@ def new_space(game: Game, turn: turns.TurnSpace | None = None) -> EndgameSpace:
         np.zeros(MAX_TURNS, np.int64),
         np.zeros((MAX_TURNS + 1, MAX_PLAYERS), np.int64),
         np.zeros((MAX_TURNS + 1, MAX_PLAYERS), np.float64),
-        np.zeros(1, result_dtype(game.num_players, np.int8)),
+        np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),  # for any number of players: compiled once
     )
 
 

@@ -53,7 +53,7 @@ def new_evaluator(game: Game, weights: Weights) -> Evaluator:
         TEMPERATURE_PER_TURN,
         planner_value.site_traffic(game),
         np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
-        np.zeros(1, result_dtype(game.num_players, np.int8)),
+        np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),  # for any number of players: compiled once
         np.zeros(MAX_PLAYERS, np.float64),
     )
 
