@@ -131,7 +131,7 @@ LONG_ENDINGS = {
     "3 players, three turns": (official(3), 3, CROWD | {"actions_left": 1}),
     "4 players, two whole turns": (official(4), 2, RACE),
     "4 players, three turns": (official(4), 3, RACE | {"actions_left": 1}),
-    "5 players, four turns of two actions": (variant(5, actions_per_turn=2), 4, QUIET),
+    "5 players, three turns of two actions": (variant(5, actions_per_turn=2), 3, QUIET),
 }
 
 

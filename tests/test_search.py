@@ -1,0 +1,480 @@
+"""`flat-mc` and `search`: options, plans and budgets, what their trees add up to, and that they see no seed."""
+
+import itertools
+import types
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import endgame, evaluation, flat_mc, make, planner, playouts, search, tree, turns
+from bombay_agents.flat_mc import FlatMonteCarloAgent
+from bombay_agents.planner import WEIGHTS_V1
+from bombay_agents.search import SearchAgent
+from bombay_agents.turn_agent import TurnAgent
+from bombay_env import Game, Rules, engine
+from bombay_training.audit import audit
+from position import last_turn, official, play, position, variant
+from variants import random_board
+
+SLOW = numba.config.DISABLE_JIT  # a turn takes some 50 ms to value then
+SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
+NODES = 6 if SLOW else 40
+SPECS = [f"flat-mc:rollouts={NODES},k=3,rounds=1", f"search:nodes={NODES}"]
+both = pytest.mark.parametrize("spec", SPECS, ids=["flat-mc", "search"])
+
+
+def table(n=2):
+    """A game to think about: the printed one, with the compiler off one of short turns."""
+    return variant(n, **SHORT) if SLOW else official(n)
+
+
+def middle(game, turns_played=5):
+    """A position after some planned turns, (1,)."""
+    states, agent = game.new_states([7]), planner.make_planner_v1()
+    for _ in range(turns_played):
+        states = after_turn(game, states, agent)
+    return states
+
+
+def after_turn(game, states, agent, rng=None):
+    """The state after the agent's turn, decision by decision."""
+    after = states.copy()
+    left = endgame.turns_left(states[0], game.tables[0])
+    while endgame.turns_left(after[0], game.tables[0]) == left:
+        actions = agent.act(game, after, np.random.default_rng(0) if rng is None else rng)
+        assert game.legal_actions(after)[0, actions[0]]
+        game.step(after, actions)
+    return after
+
+
+# --- Options ---
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("search:nodes=0", r"search: nodes is 0; it must be from 1 to \d+"),
+        ("search:nodes=1000000001", r"search: nodes is 1000000001; it must be from 1 to \d+"),
+        ("search:ms=0", r"search: ms is 0\.0; it must be above 0, up to \d+"),
+        ("search:rounds=-1", r"search: rounds is -1; it must be from 0 to \d+"),
+        ("search:ms=5,nodes=5", r"search takes ms or nodes, not both"),
+        ("search:nodes=many", r".*'nodes'.*whole number.*"),
+        ("search:rollouts=5", r".*no option 'rollouts'; its options are ms, nodes.*"),
+        ("flat-mc:rollouts=0", r"flat-mc: rollouts is 0; it must be from 1 to \d+"),
+        ("flat-mc:ms=-1", r"flat-mc: ms is -1\.0; it must be from [\d.]+ to \d+"),
+        ("flat-mc:k=1", r"flat-mc: k is 1; it must be from 2 to \d+"),
+        ("flat-mc:k=1000", r"flat-mc: k is 1000; it must be from 2 to \d+"),
+        ("flat-mc:rounds=0", r"flat-mc: rounds is 0; it must be from 1 to \d+"),
+        ("flat-mc:ms=5,rollouts=5", r"flat-mc takes ms or rollouts, not both"),
+    ],
+)
+def test_options_out_of_range_are_refused_in_one_line(spec, reason):
+    with pytest.raises(ValueError, match=f"^{reason}$") as caught:
+        make(spec)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec", ["search", "search:ms=5", "search:nodes=7", "flat-mc", "flat-mc:ms=5", "flat-mc:rollouts=7"]
+)
+def test_a_budget_is_either_of_time_or_of_work(spec):
+    agent = make(spec)
+    work = getattr(agent, "nodes", None) or getattr(agent, "rollouts", None)
+    assert (work is None) == (agent.ms is not None)
+    assert agent.name.startswith(spec)
+
+
+# --- Any game, no look at the seed ---
+
+
+def audited_games():
+    board = random_board(3)
+    variants = [Game(Rules(3, sets=2, turns_per_set=2, basket=3, toll=2, fame=(0, 2, 5)), board)]
+    return [official(n) for n in (2, 3, 4, 5)] + variants
+
+
+@both
+def test_with_a_count_budget_only_the_public_state_and_the_generator_matter(spec):
+    games = [table()] if SLOW else audited_games()
+    report = audit(lambda: make(spec), games, 2 if SLOW else 12 * len(games))
+    assert str(report) == f"passed, asked in {report.states} states"
+
+
+@both
+def test_a_batch_is_answered_state_by_state(spec):
+    game = table(3)
+    states = np.concatenate([middle(game, number) for number in ((1, 2) if SLOW else range(1, 9))])
+    actions = make(spec).act(game, states, np.random.default_rng(4))
+    keys = np.random.default_rng(4).integers(1 << 64, size=len(states), dtype=np.uint64)
+    agent = make(spec)
+    for lane, key in enumerate(keys):
+        same = types.SimpleNamespace(integers=lambda *bounds, key=key, **shape: np.array([key]))
+        assert agent.act(game, states[lane : lane + 1], same)[0] == actions[lane]
+    assert make(spec).act(game, states[:0], np.random.default_rng(4)).shape == (0,)
+
+
+# --- Plans ---
+
+
+class Counted(TurnAgent):
+    """Plays for the last outcome of a turn, the longest way, and counts how often it thinks."""
+
+    name = "counted"
+    thought = 0
+
+    def prepare(self, game):
+        self.turn = turns.new_space(game)
+        return self.turn
+
+    def choose(self, game, state, key):
+        assert state["seed"] == 0
+        self.thought += 1
+        count = turns.enumerate_turn(state, game.tables[0], self.turn)
+        over = np.flatnonzero(self.turn.due[:count])
+        return int(over[-1])
+
+
+def test_a_plan_is_thought_out_once_and_carried_out():
+    game = official(2)
+    states = position(game, at="G4", basket=["blue", "yellow"])
+    agent, rng = Counted(), np.random.default_rng(0)
+    goal = turns.turns(game, states)[-1]
+    assert len(goal.actions) > 2
+    for number, action in enumerate(goal.actions):
+        scrubbed = game.scrub(states, [number + 100])
+        assert agent.act(game, scrubbed, rng)[0] == action
+        assert agent.thought == 1
+        states = play(game, states, game.action_name(action))
+    agent.act(game, states, rng)  # a state to which no plan leads
+    assert agent.thought == 2
+    again = official(3)
+    agent.act(again, position(again), rng)  # another game: the memory is made anew
+    agent.act(game, position(game, at="G4", basket=["blue", "yellow"]), rng)
+    assert agent.thought == 4
+
+
+def test_only_the_latest_plans_are_kept(monkeypatch):
+    monkeypatch.setattr("bombay_agents.turn_agent.MAX_KEPT", 3)
+    game, agent = official(2), Counted()
+    for site in ("A", "E1", "Bombay", "G2"):
+        agent.act(game, position(game, at=site), np.random.default_rng(0))
+        assert len(agent._kept) <= 3
+
+
+@both
+def test_agents_play_whole_turns_as_planned(spec):
+    game = table(2)
+    states, agent = middle(game, 4 if SLOW else 6), make(spec)
+    chosen, inner = [], agent.choose
+
+    def choose(game, state, key):
+        node = inner(game, state, key)
+        chosen.append(agent._turn.states[node].copy())
+        return node
+
+    agent.choose = choose
+    after = after_turn(game, states, agent)
+    assert len(chosen) == 1
+    goal, reached = np.array([chosen[0]]), np.array(after).view(game.state_dtype, np.ndarray)
+    goal["seed"] = reached["seed"] = 0
+    assert goal.tobytes() == reached.tobytes()
+
+
+# --- Budgets ---
+
+
+@both
+def test_milliseconds_are_kept(spec, monkeypatch):
+    """A clock that goes on by one millisecond a look: the number of looks is that of the budget."""
+    looks = itertools.count()
+    clock = types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
+    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(flat_mc, "time", clock)
+    monkeypatch.setattr(search, "SLICE", 1)
+    monkeypatch.setattr(flat_mc, "SLICE", 1)
+    game = table()
+    agent = FlatMonteCarloAgent(ms=6, k=2, rounds=1) if spec.startswith("flat") else SearchAgent(ms=6, rounds=0)
+    agent.act(game, middle(game, 3), np.random.default_rng(0))
+    assert 6 <= next(looks) <= 9
+
+
+def trials_of(spec_options, states, game, monkeypatch):
+    """A flat-mc agent after one decision, and the rollouts it played: candidate and number of each."""
+    agent = FlatMonteCarloAgent(**spec_options)
+    tried, inner = [], flat_mc.try_all
+
+    def try_all(tables, trials, candidates, mover, key, each):
+        for candidate in candidates:
+            done = int(trials.tried[candidate])
+            tried.extend((int(candidate), number) for number in range(done, done + each))
+        inner(tables, trials, candidates, mover, key, each)
+
+    monkeypatch.setattr(flat_mc, "try_all", try_all)
+    agent.act(game, states, np.random.default_rng(0))
+    return agent, tried
+
+
+@pytest.mark.parametrize(("rollouts", "k"), [(12, 3)] if SLOW else [(12, 3), (150, 8), (96, 5), (300, 12)])
+def test_sequential_halving_spends_what_it_has(rollouts, k, monkeypatch):
+    game = table()
+    agent, tried = trials_of({"rollouts": rollouts, "k": k, "rounds": 1}, middle(game), game, monkeypatch)
+    assert 0.8 * rollouts <= len(tried) <= rollouts
+    counts = np.bincount([candidate for candidate, _ in tried], minlength=k)
+    assert len(counts) == k
+    assert agent.trials.tried[:k].tolist() == counts.tolist()
+    stages = int(np.ceil(np.log2(k)))
+    assert len(set(counts)) == stages  # those that drop out together have had as many
+    assert (np.sort(counts)[::-1][:2] == counts.max()).all()  # the last two had the same
+
+
+def test_candidates_are_tried_against_the_same_luck():
+    """Twice the same candidate: the same shares, rollout by rollout; with another key, others."""
+    game = table()
+    states = np.array(middle(game)).view(game.state_dtype, np.ndarray)
+    states["seed"] = 0
+    agent = FlatMonteCarloAgent(rollouts=10, k=2, rounds=1)
+    agent.prepare(game)
+    trials = agent.trials
+    assert flat_mc.propose(states[0], game.tables[0], trials, 2) == 2
+    trials.outcomes[1], trials.due[1] = trials.outcomes[0], trials.due[0]
+    mover, each = int(states["current_player"][0]), 1 if SLOW else 5
+    flat_mc.try_all(game.tables[0], trials, np.arange(2), mover, np.uint64(5), each)
+    assert trials.total[0] == trials.total[1] > 0
+    before = trials.total[0]
+    trials.total[:2], trials.tried[:2] = 0, 0
+    flat_mc.try_all(game.tables[0], trials, np.arange(2), mover, np.uint64(6), each)
+    assert trials.total[0] == trials.total[1]
+    assert trials.total[0] != before or SLOW
+
+
+# --- What positions are worth ---
+
+
+@pytest.mark.parametrize("n", [2, 5] if SLOW else [2, 3, 4, 5])
+def test_shares_of_a_position_are_a_distribution_and_at_the_end_those_of_the_result(n):
+    game = variant(n, **SHORT)
+    agent = planner.make_planner_v1()
+    evaluator = evaluation.new_evaluator(game, WEIGHTS_V1)
+    shares = np.full(5, 7.0)
+    states = game.new_states([n])
+    while not game.is_terminal(states)[0]:
+        evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
+        assert shares[:n].sum() == pytest.approx(1)
+        assert shares[:n].min() > 0
+        assert shares[n:].tolist() == [7.0] * (5 - n)
+        states = after_turn(game, states, agent)
+    evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
+    assert shares[:n].tolist() == game.results(states)["win_share"][0].tolist()
+
+
+def test_more_rupees_are_worth_more_and_the_more_so_the_later():
+    game = official(3)
+    evaluator, worth = evaluation.new_evaluator(game, WEIGHTS_V1), []
+    for set, rupees in ((0, [2, 2, 2]), (0, [2, 9, 2]), (2, [2, 9, 2])):
+        shares = np.zeros(5)
+        evaluation.evaluate(
+            position(game, set=set, player=set, turn=4, rupees=rupees)[0], game.tables[0], evaluator, shares
+        )
+        worth.append(shares[1])
+    assert worth == sorted(worth)
+    assert worth[2] > worth[0] + 0.1
+
+
+def test_playing_on_ends_with_the_game_and_is_keyed():
+    game = variant(2, **SHORT)
+    playout = playouts.new_playout(game, planner.new_space(game), 100)
+    start = game.new_states([3])
+    found = []
+    for luck in (11, 11, *range(12, 14 if SLOW else 30)):
+        playout.state[0] = start[0]
+        playouts.play_on(game.tables[0], playout, np.uint64(luck))
+        assert playout.state["current_player"][0] == -1
+        assert playout.shares[:2].sum() == pytest.approx(1)
+        found.append(playout.state[0].tobytes())
+    assert found[0] == found[1]
+    assert len(set(found)) > 1
+
+
+def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
+    game = official(2)
+    space = planner.new_space(game)
+    count = planner.value_turn(middle(game, 2)[0], game.tables[0], WEIGHTS_V1, space)
+    over = np.flatnonzero(space.turn.due[:count])
+    drawn = {}
+    for temperature in (1e-9, 1e9):
+        drawn[temperature] = [
+            playouts.draw_outcome(space, count, temperature, np.uint64(3), turn) for turn in range(2_000)
+        ]
+    best = space.values[over].max()
+    assert (space.values[drawn[1e-9]] == best).all()
+    assert set(drawn[1e9]) == set(over)
+
+
+# --- The tree ---
+
+
+def planted(game, states, size, rounds=0, judgement=None):
+    """A tree of `size` nodes at most, begun at a state."""
+    playout = playouts.new_playout(game, planner.new_space(game), rounds)
+    made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement())
+    record = np.array(states).view(game.state_dtype, np.ndarray)[0]
+    record["seed"] = 0
+    tree.plant(record, game.tables[0], made)
+    return made
+
+
+def edges_of(grown, node):
+    return range(grown.first_edge[node], grown.first_edge[node] + grown.num_edges[node])
+
+
+def laid_out(grown):
+    return [node for node in range(grown.count[0]) if grown.first_edge[node] != tree.NEW]
+
+
+def assert_sound(game, grown):
+    n = game.num_players
+    count = grown.count[0]
+    visits = grown.visits[:count]
+    assert (visits[1:] > 0).all()
+    seen = visits - (np.arange(count) == 0)  # nothing was found on the root's own visit
+    assert grown.total[:count, :n].sum(axis=1) == pytest.approx(seen)
+    assert (grown.total[:count] >= 0).all()
+    for node in laid_out(grown):
+        edges = edges_of(grown, node)
+        assert 0 < len(edges) <= tree.MAX_EDGES
+        assert visits[node] - 1 == sum(grown.edge_visits[edge] for edge in edges)
+        assert sum(grown.edge_prior[edge] for edge in edges) == pytest.approx(1, rel=1e-5)
+        assert all(0 <= grown.edge_total[edge] <= grown.edge_visits[edge] + 1e-9 for edge in edges)
+    records = grown.states[:count]
+    assert len({record.tobytes() for record in records}) == count
+    assert (records["seed"] == 0).all()
+    assert (records["current_player"] == grown.mover[:count]).all()
+
+
+@pytest.mark.parametrize("n", [3] if SLOW else [2, 3, 4, 5])
+def test_a_trees_visits_and_shares_add_up(n):
+    game = table(n)
+    made = planted(game, middle(game), 400, rounds=0)
+    iterations = 8 if SLOW else 300
+    assert tree.grow(game.tables[0], made, np.uint64(1), iterations) == iterations
+    assert made.tree.visits[0] == 1 + iterations
+    assert tree.averages(made.tree, n).sum() == pytest.approx(1)
+    assert_sound(game, made.tree)
+    best = tree.best_edge(made.tree)
+    assert made.tree.edge_visits[best] == max(made.tree.edge_visits[edge] for edge in edges_of(made.tree, 0))
+
+
+def test_a_full_tree_stops_growing():
+    game = table()
+    made = planted(game, middle(game), 4)
+    grown = tree.grow(game.tables[0], made, np.uint64(1), 50)
+    assert 3 <= grown < 50
+    assert made.tree.count[0] == 4
+    assert made.tree.count[1] <= len(made.tree.edge_visits)
+    assert_sound(game, made.tree)
+    assert tree.grow(game.tables[0], made, np.uint64(1), 50) == 0
+
+
+def test_a_tree_is_planted_anew_in_the_same_memory():
+    game = table()
+    states = middle(game), middle(game, 2)
+    made, fresh = planted(game, states[0], 30), planted(game, states[1], 30)
+    steps = 3 if SLOW else 20
+    tree.grow(game.tables[0], made, np.uint64(1), steps)
+    record = np.array(states[1]).view(game.state_dtype, np.ndarray)[0]
+    record["seed"] = 0
+    tree.plant(record, game.tables[0], made)
+    for grown in (made, fresh):
+        tree.grow(game.tables[0], grown, np.uint64(2), steps)
+    count = made.tree.count[0]
+    assert count == fresh.tree.count[0]
+    assert made.tree.visits[:count].tolist() == fresh.tree.visits[:count].tolist()
+
+
+def test_positions_reached_in_several_ways_are_one_node():
+    #  A ── E1 ── G1 ── …: with one action a turn each seat goes its own way; seat 0 by H1 or E1 to where both lead,
+    #  seat 1 likewise, so that after two rounds there are fewer positions than ways.
+    game = variant(2, actions_per_turn=1)
+    wide = tree.Judgement()._replace(widening=1e9, exploration=100.0, prior_rupees=1e9)
+    made = planted(game, position(game), 3000, judgement=wide)
+    tree.grow(game.tables[0], made, np.uint64(1), 12 if SLOW else 1500)
+    grown = made.tree
+    parents = [
+        int(grown.edge_child[edge])
+        for node in laid_out(grown)
+        for edge in edges_of(grown, node)
+        if grown.edge_visits[edge]
+    ]
+    assert_sound(game, grown)
+    assert set(parents) == set(range(1, grown.count[0]))
+    if not SLOW:
+        assert len(parents) > grown.count[0] - 1
+
+
+def test_a_restock_in_the_tree_comes_from_the_searchs_key_alone():
+    """Where a set ends an edge leads to some children, drawn by the key; the state's own seed draws another."""
+    game = official(2) if not SLOW else table()
+    states = last_turn(game, set=0, at="Bombay", actions_left=1)
+    found = []
+    for key, seed in ((1, 5), (1, 6), (2, 5)):
+        made = planted(game, game.scrub(states, [seed]), 100)
+        edge, children = 0, []
+        assert made.tree.edge_due[edge] == turns.RESTOCK_DUE
+        for visit in range(3 * int(tree.RESTOCKS)):
+            made.tree.edge_visits[edge] = visit
+            node = tree.follow(game.tables[0], made.tree, edge, np.uint64(key))
+            children.append(made.tree.states[node].tobytes())
+        assert 2 < len(set(children)) <= tree.RESTOCKS
+        assert children[: int(tree.RESTOCKS)] == children[int(tree.RESTOCKS) : 2 * int(tree.RESTOCKS)]
+        found.append(children)
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    assert {made.tree.states[node]["market"].sum() for node in range(1, made.tree.count[0])} == {9}
+
+
+@pytest.mark.parametrize("left", [1] if SLOW else [1, 2])
+def test_every_node_of_a_tree_chooses_for_its_own_mover(left):
+    """Best play is found without being told: the two endings of `test_endgame.py` that greed loses."""
+    game = official(2)
+    if left == 1:
+        states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])
+    else:
+        elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
+        facts = {"elephants": elephants, "baskets": baskets, "actions_left": 1, "rupees": [2, 5]}
+        states = position(game, set=3, turn=3, player=1, **facts)
+    made = planted(game, states, 2000)
+    tree.grow(game.tables[0], made, np.uint64(1), 200 if SLOW else 1500)
+    best = made.tree.edge_states[tree.best_edge(made.tree)]
+    solution = endgame.solve(game, states)
+    goal = np.array(states).view(game.state_dtype, np.ndarray)
+    goal["seed"] = 0
+    for action in solution.actions:
+        engine.apply(goal[0], game.tables[0], action)
+    assert best.tobytes() == goal[0].tobytes()
+    assert tree.averages(made.tree, 2) == pytest.approx(solution.win_share, abs=0.3)
+
+
+# --- The end of the game ---
+
+
+@pytest.mark.parametrize(("n", "left"), [(2, 1)] if SLOW else [(2, 1), (2, 2), (4, 1), (4, 2)])
+def test_search_plays_the_last_turns_exactly(n, left):
+    game = official(n)
+    last, agent = game.rules.sets - 1, SearchAgent(nodes=200)
+    player = (last % n + n - left) % n
+    facts = {"elephants": {0: "Bombay", 1: "G5"}, "baskets": {0: ["blue", "orange"], 1: ["purple"]}, "rupees": [6, 8]}
+    states = position(game, set=last, turn=game.rules.turns_per_set - 1, player=player, **facts)
+    best = play(game, states, *map(game.action_name, endgame.solve(game, states).actions))
+    assert (after_turn(game, states, agent) == best).all()
+    assert agent.search.tree.count[0] == 0  # no tree was needed
+
+
+def test_search_grows_a_tree_where_the_ending_is_too_large():
+    game = table()
+    states = last_turn(game, at="Bombay", basket=["blue"])
+    states = position(game, set=game.rules.sets - 1, turn=game.rules.turns_per_set - 1, player=1)
+    agent = SearchAgent(nodes=1)
+    action = agent.act(game, states, np.random.default_rng(0))[0]
+    assert game.legal_actions(states)[0, action]
+    assert agent.search.tree.visits[0] == 2
