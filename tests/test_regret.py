@@ -8,10 +8,18 @@ import pytest
 from typer.testing import CliRunner
 
 from bombay_agents import endgame, make
+from bombay_agents.random import RandomAgent
 from bombay_training import regret
 from position import official
 
 SLOW = numba.config.DISABLE_JIT
+
+
+@pytest.fixture(autouse=True)
+def quick_sampling(monkeypatch):
+    """With the compiler off a game among planners takes seconds."""
+    if SLOW:
+        monkeypatch.setattr(regret, "make_planner_v1", RandomAgent)
 
 
 class Solver:

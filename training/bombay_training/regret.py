@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from bombay_agents import Agent, endgame, make
 from bombay_agents.planner import make_planner_v1
 from bombay_env import Board, Game, Rules, chance
-from bombay_training.judging import CONFIDENCE, Estimate
+from bombay_training.judging import CONFIDENCE, Estimate, wilson
 from bombay_training.tables import cell, new_table
 
 DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
@@ -129,21 +129,24 @@ def regrets(
     return given
 
 
-def estimate(values: np.ndarray) -> Estimate:
-    """The mean over positions, give or take standard errors."""
-    mean = float(values.mean())
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
-    half = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * error
-    return Estimate(mean, mean - half, mean + half)
+def estimates(given: np.ndarray) -> tuple[Estimate, Estimate]:
+    """Mean regret in shares of the win and in rupees, (positions, 2): Wilson's interval, as for shares, and a normal one."""
+    count = len(given)
+    (share, rupees), errors = given.mean(axis=0).tolist(), [float("inf")] * 2
+    if count > 1:
+        errors = (given.std(axis=0, ddof=1) / np.sqrt(count)).tolist()
+    half = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * errors[1]
+    return wilson(max(0.0, share), errors[0], count), Estimate(rupees, rupees - half, rupees + half)
 
 
 def summary(spec: str, given: np.ndarray) -> dict[str, Any]:
     """One agent's regret, (positions, 2), as plain JSON types."""
+    share, rupees = estimates(given)
     lost = (given > SAME).any(axis=1)
     return {
         "agent": spec,
-        "win_share": estimate(given[:, 0]).to_dict(),
-        "rupees": estimate(given[:, 1]).to_dict(),
+        "win_share": share.to_dict(),
+        "rupees": rupees.to_dict(),
         "best": float(1 - lost.mean()),
     }
 
@@ -153,7 +156,7 @@ def table_of(game: Game, specs: Sequence[str], given: np.ndarray) -> Any:
     title = f"{game.num_players} players: mean regret in {given.shape[1]:,} last rounds, 95 % intervals over positions"
     table = new_table(title, ["agent", "win share", "rupees", "best turns"])
     for spec, values in zip(specs, given, strict=True):
-        share, rupees = (estimate(values[:, place]) for place in (0, 1))
+        share, rupees = estimates(values)
         table.add_row(cell(spec), str(share), str(rupees), f"{summary(spec, values)['best']:.0%}")
     return table
 
