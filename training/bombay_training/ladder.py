@@ -131,12 +131,24 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def parts_of(row: Row, made: str, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The parts of a row among the lines of a file, each once, in order."""
+    """The parts of a row among the lines of a file, from the first block on without a gap."""
     wanted = {**dataclasses.asdict(row), "seed": SEED, "digest": made}
     for name in ("blocks", "part"):
         del wanted[name]
     found = {line["first"]: line for line in lines if all(line["row"].get(key) == wanted[key] for key in wanted)}
-    return [found[first] for first in sorted(found)]
+    parts: list[dict[str, Any]] = []
+    first = 0
+    while first in found:
+        parts.append(found[first])
+        first += found[first]["kept"]["blocks"]
+    return parts
+
+
+def add_line(path: Path, part: dict[str, Any]) -> None:
+    """Write a part down, on a line of its own even where the line before was cut off."""
+    cut_off = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(("\n" if cut_off else "") + json.dumps(part) + "\n")
 
 
 # --- telling ---
@@ -234,8 +246,7 @@ def main(
                     "first": first,
                     "kept": sums(match),
                 }
-                with out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(part) + "\n")
+                add_line(out, part)
                 parts.append(part)
                 first += count
             if parts:
