@@ -8,12 +8,13 @@ MINUTES ?= 3
 PLAYERS ?= 2-5
 SEED ?= 0
 WORKERS ?= 2
+LADDER ?= runs/ladder.jsonl
 PIP_ARGS ?=
 
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train test slow lint compiled interpreted package bench clean
+.PHONY: train test slow lint compiled interpreted package bench ladder clean
 
 train: .venv/.train
 	$(BIN)/bombay train --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
@@ -45,6 +46,10 @@ slow: .venv/.test
 bench: .venv/.bench
 	$(BIN)/bombay bench
 
+# The table of players against players, each against the one below: hours on two cores. Stopped, it goes on where it was.
+ladder: .venv/.ladder
+	$(BIN)/python -m bombay_training.ladder --out $(LADDER)
+
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
@@ -61,10 +66,14 @@ clean:
 
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
-	$(INSTALL) --editable '.[ppo,dev,analysis]'
+	$(INSTALL) --editable '.[ppo,dev,analysis,tune]'
 	@touch $@
 
 .venv/.bench: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the benchmark compares with, PyTorch and JAX among it; the first time takes minutes."
 	$(INSTALL) --editable '.[ppo,peers]'
+	@touch $@
+
+.venv/.ladder: .venv/.made pyproject.toml constraints.txt
+	$(INSTALL) --editable .
 	@touch $@

@@ -95,8 +95,10 @@ def tune(
     seed: Annotated[int, typer.Option(help="Of the deals and the search.", min=1)] = 1,
 ) -> None:
     """Tune the planner's weights for one number of players by self-play; write them down whenever the incumbent is beaten."""
-    import cma
-
+    try:
+        import cma
+    except ImportError as error:
+        raise SystemExit(f"tuning needs the extra `tune`: pip install 'bombay-env[tune]' ({error})") from None
     incumbent = (read_weights(out) if out.exists() else WEIGHTS_V1)[players]
     table = Table(players)
     origin, scales = np.array(incumbent), np.array(SCALES)

@@ -1,0 +1,206 @@
+"""The ladder's table: played in parts, cut off and gone on with, it is the table of a run that was not; and `tune.py`."""
+
+import contextlib
+import itertools
+import json
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import make, planner
+from bombay_agents.random import RandomAgent
+from bombay_training import judging, ladder, tune
+from bombay_training.arena import one_vs_rest, run_blocks
+from bombay_training.ladder import Row
+from position import official
+
+SLOW = numba.config.DISABLE_JIT
+WHIM = "test_ladder:Whim"
+
+
+class Whim:
+    """Takes the first legal action, or the last, as it is told for all of its kind."""
+
+    name = "whim"
+    last = False
+
+    def act(self, game, states, rng):
+        mask = game.legal_actions(states)
+        return game.num_actions - 1 - mask[:, ::-1].argmax(axis=1) if self.last else mask.argmax(axis=1)
+
+
+class Thinks(RandomAgent):
+    """An agent of work: the arena plays its games one by one."""
+
+    name = "thinks"
+    nodes = 1
+
+
+# --- a run ---
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    """As by a person."""
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    """Plays a small ladder in this process into a file, at most so many parts; gives back the table and the parts played."""
+    monkeypatch.setattr(ladder, "Workers", lambda processes: contextlib.nullcontext())
+    monkeypatch.setattr(ladder, "rows", lambda counts: [Row(2, WHIM, "random", 5, 2), Row(2, "random", WHIM, 2, 1)])
+    monkeypatch.setattr(ladder, "milliseconds", lambda parts, agent: 1.0)
+    monkeypatch.setattr(ladder, "POSITIONS", 3)
+    monkeypatch.setattr(ladder, "DEPTH", 1)
+    monkeypatch.setenv("COLUMNS", "160")
+    play_part = ladder.play_part
+
+    def run(name, most=99, show=False):
+        played = []
+
+        def play(row, game, first, blocks, **options):
+            if len(played) == most:
+                raise Stopped
+            played.append((row.agent, first, blocks))
+            return play_part(row, game, first, blocks, **options)
+
+        monkeypatch.setattr(ladder, "play_part", play)
+        with contextlib.suppress(Stopped):
+            ladder.main(out=tmp_path / name, players=[2], show=show)
+        return capsys.readouterr().out, played
+
+    return run
+
+
+ALL = [(WHIM, 0, 2), (WHIM, 2, 2), (WHIM, 4, 1), ("random", 0, 1), ("random", 1, 1)]
+
+
+def test_a_run_that_was_cut_off_ends_with_the_same_table(run, tmp_path):
+    whole, played = run("whole")
+    assert played == ALL
+    assert WHIM in whole
+    assert run("cut", most=2)[1] == ALL[:2]
+    file = tmp_path / "cut"
+    file.write_bytes(file.read_bytes()[:-30])  # the second part's line was not all written
+    assert run("cut", most=2)[1] == ALL[1:3]
+    table, played = run("cut")
+    assert (table, played) == (whole, ALL[3:])
+    assert run("cut") == (whole, [])
+    assert run("cut", show=True) == (whole, [])
+    broken = [line for line in file.read_text().splitlines() if not line.endswith("}")]
+    assert len(broken) == 1
+    assert len(ladder.read_lines(file)) == len(ALL)
+
+
+def test_a_gap_is_played_again(run, tmp_path):
+    run("gap")
+    file = tmp_path / "gap"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:1] + lines[2:]))
+    assert run("gap")[1] == ALL[1:3]
+
+
+def test_parts_of_an_agent_that_decides_otherwise_now_do_not_count(run, monkeypatch):
+    before = run("file")[0]
+    monkeypatch.setattr(Whim, "last", True)
+    after, played = run("file")
+    assert played == ALL
+    assert after != before
+    monkeypatch.setattr(Whim, "last", False)
+    assert run("file") == (before, [])
+
+
+def test_only_what_was_played_is_shown(run):
+    assert run("file", show=True)[1] == []
+    run("file", most=1)
+    table, played = run("file", show=True)
+    assert played == []
+    assert WHIM in table
+    assert f"1 × {WHIM}" not in table
+
+
+# --- its rows and figures ---
+
+
+def test_rows_are_of_enough_games_among_agents_that_there_are():
+    rows = list(ladder.rows([2, 3, 4, 5]))
+    assert len(set(rows)) == len(rows)
+    for row in rows:
+        cheap = not {"rollouts", "nodes"} & {*vars(make(row.agent)), *vars(make(row.rest))}
+        games = row.blocks * (6 if row.format == "2v2" else row.players)
+        assert games >= (2_000 if cheap else 400)
+        assert getattr(make(row.agent), "ms", None) is getattr(make(row.rest), "ms", None) is None
+        assert row.format == "1vrest" or row.players == 4
+    assert {row.players for row in ladder.rows([3])} == {3}
+
+
+def test_figures_of_parts_are_those_of_the_match():
+    game = official(2)
+    match = one_vs_rest(game, Whim(), Thinks(), 4, ladder.SEED)
+    parts = []
+    for first, blocks in ((0, 1), (1, 3)):
+        part = one_vs_rest(game, Whim(), Thinks(), blocks, ladder.SEED, first=first)
+        parts.append(json.loads(json.dumps({"kept": ladder.sums(part)})))
+    for name, whole in (
+        ("share", judging.share_with_interval(match)),
+        ("margin", judging.margin_with_interval(match)),
+        ("final", judging.final_with_interval(match)),
+    ):
+        found = ladder.estimate(parts, name)
+        assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
+    assert sum(part["kept"]["games"] for part in parts) == match.num_games
+
+
+# --- matches in parts ---
+
+
+@pytest.mark.parametrize(
+    ("agents", "chunk", "cuts"),
+    [((RandomAgent, Whim), 4, (0, 2, 6)), ((Thinks, Whim), None, (0, 1, 3))],
+    ids=["chunks that no cut divides", "game by game"],
+)
+def test_a_match_in_parts_is_the_whole_match(agents, chunk, cuts):
+    game, lineup = official(2), [agent() for agent in agents]
+    whole = run_blocks(game, lineup, cuts[-1], 5, chunk_games=chunk)
+    parts = [
+        run_blocks(game, lineup, end - first, 5, chunk_games=chunk, first=first)
+        for first, end in itertools.pairwise(cuts)
+    ]
+    for name in ("deal", "block", "seating", "seats", "final", "win_share"):
+        assert (np.concatenate([getattr(part, name) for part in parts]) == getattr(whole, name)).all()
+    assert len(np.unique(whole.final, axis=0)) > 1
+
+
+# --- tuning ---
+
+
+@pytest.mark.skipif(SLOW, reason="a game among planners takes seconds with the compiler off")
+def test_two_generations_of_tuning_leave_weights_to_play_with(tmp_path, monkeypatch):
+    pytest.importorskip("cma")
+    judged, mean_margin = [], tune.mean_margin
+
+    def encouraging(*match):
+        """Where all candidates get the same more they keep their order, and a challenger wins."""
+        judged.append(mean_margin(*match))
+        return judged[-1][0] + 100, 1.0
+
+    monkeypatch.setattr(tune, "mean_margin", encouraging)
+    monkeypatch.setattr(tune, "PLAYERS", (2, 3))
+    out = tmp_path / "weights.json"
+    tune.tune(out, generations=2, population=4, games=2, challenge=2)
+    assert len(judged) == 2 * 4 + 1
+    assert all(error > 0 for _, error in judged)
+    agent = make(f"planner:weights={out}")
+    assert agent.weights != planner.WEIGHTS_V1
+    assert json.loads(out.read_text()) == agent.weights._asdict()
+    tune.tune(out, generations=1, population=4, games=2, challenge=1)  # goes on from the file
+    assert make(f"planner:weights={out}").weights != agent.weights
+
+
+def test_a_candidate_like_the_incumbent_has_no_margin():
+    table = tune.Table(2)
+    seeds = tune.deals(1, tune.TUNING, 0, 1 if SLOW else 5)
+    if not SLOW:
+        assert table.margins(planner.WEIGHTS_V1, planner.WEIGHTS_V1, seeds).tolist() == [0] * 5
+    assert tune.deals(1, tune.TUNING, 1, 4).tolist() == tune.deals(1, tune.TUNING, 0, 5)[1:].tolist()
+    assert set(tune.deals(1, tune.TUNING, 0, 5)) & set(tune.deals(1, tune.GATE, 0, 5)) == set()
