@@ -12,7 +12,7 @@ from bombay_agents.flat_mc import FlatMonteCarloAgent
 from bombay_agents.planner import WEIGHTS_V1
 from bombay_agents.search import SearchAgent
 from bombay_agents.turn_agent import TurnAgent
-from bombay_env import Game, Rules, engine
+from bombay_env import Game, Rules, chance, engine
 from bombay_training.audit import audit
 from position import last_turn, official, play, position, variant
 from variants import random_board
@@ -35,6 +35,13 @@ def middle(game, turns_played=5):
     for _ in range(turns_played):
         states = after_turn(game, states, agent)
     return states
+
+
+def zeroed(states):
+    """A copy as agents think about it, (1,) plain records without seeds."""
+    records = np.array(states).view(states.dtype, np.ndarray)
+    records["seed"] = 0
+    return records
 
 
 def after_turn(game, states, agent, rng=None):
@@ -148,10 +155,15 @@ def test_a_plan_is_thought_out_once_and_carried_out():
         states = play(game, states, game.action_name(action))
     agent.act(game, states, rng)  # a state to which no plan leads
     assert agent.thought == 2
-    again = official(3)
-    agent.act(again, position(again), rng)  # another game: the memory is made anew
-    agent.act(game, position(game, at="G4", basket=["blue", "yellow"]), rng)
-    assert agent.thought == 4
+
+
+def test_a_plan_for_one_game_is_none_for_another():
+    games, agent, rng = (official(2), variant(2, toll=2)), Counted(), np.random.default_rng(0)
+    states = position(games[0], at="G4", basket=["blue", "yellow"])
+    first = agent.act(games[0], states, rng)[0]
+    after = play(games[0], states, games[0].action_name(first))
+    agent.act(games[1], after, rng)
+    assert agent.thought == 2
 
 
 def test_only_the_latest_plans_are_kept(monkeypatch):
@@ -176,9 +188,7 @@ def test_agents_play_whole_turns_as_planned(spec):
     agent.choose = choose
     after = after_turn(game, states, agent)
     assert len(chosen) == 1
-    goal, reached = np.array([chosen[0]]), np.array(after).view(game.state_dtype, np.ndarray)
-    goal["seed"] = reached["seed"] = 0
-    assert goal.tobytes() == reached.tobytes()
+    assert zeroed(after).tobytes() == chosen[0].tobytes()
 
 
 # --- Budgets ---
@@ -197,6 +207,16 @@ def test_milliseconds_are_kept(spec, monkeypatch):
     agent = FlatMonteCarloAgent(ms=6, k=2, rounds=1) if spec.startswith("flat") else SearchAgent(ms=6, rounds=0)
     agent.act(game, middle(game, 3), np.random.default_rng(0))
     assert 6 <= next(looks) <= 9
+
+
+def test_a_search_by_the_clock_ends_when_its_memory_is_full(monkeypatch):
+    looks = itertools.count()
+    monkeypatch.setattr(search, "time", types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000))
+    monkeypatch.setattr(search, "NODES_PER_MS", 0)
+    monkeypatch.setattr(search, "SLICE", 2)
+    game = table()
+    SearchAgent(ms=1000, rounds=0).act(game, middle(game, 3), np.random.default_rng(0))
+    assert next(looks) < 30
 
 
 def trials_of(spec_options, states, game, monkeypatch):
@@ -226,26 +246,35 @@ def test_sequential_halving_spends_what_it_has(rollouts, k, monkeypatch):
     stages = int(np.ceil(np.log2(k)))
     assert len(set(counts)) == stages  # those that drop out together have had as many
     assert (np.sort(counts)[::-1][:2] == counts.max()).all()  # the last two had the same
+    # Of the two that are left to the end, the better one is played for.
+    chosen = agent.choose(game, zeroed(middle(game))[0], np.uint64(9))
+    means, tried = agent.trials.total[:k] / agent.trials.tried[:k], agent.trials.tried[:k]
+    goal = agent.turn.states[chosen].tobytes()
+    (place,) = [place for place in range(k) if agent.trials.outcomes[place].tobytes() == goal]
+    assert means[place] == means[tried == tried.max()].max()
 
 
 def test_candidates_are_tried_against_the_same_luck():
-    """Twice the same candidate: the same shares, rollout by rollout; with another key, others."""
+    """Twice the same candidate: the mover's shares of the same games, rollout by rollout."""
     game = table()
-    states = np.array(middle(game)).view(game.state_dtype, np.ndarray)
-    states["seed"] = 0
+    state = zeroed(middle(game, 1))[0]
     agent = FlatMonteCarloAgent(rollouts=10, k=2, rounds=1)
     agent.prepare(game)
-    trials = agent.trials
-    assert flat_mc.propose(states[0], game.tables[0], trials, 2) == 2
+    trials, mover = agent.trials, int(state["current_player"])
+    assert mover == 1
+    assert flat_mc.propose(state, game.tables[0], trials, 2) == 2
     trials.outcomes[1], trials.due[1] = trials.outcomes[0], trials.due[0]
-    mover, each = int(states["current_player"][0]), 1 if SLOW else 5
-    flat_mc.try_all(game.tables[0], trials, np.arange(2), mover, np.uint64(5), each)
-    assert trials.total[0] == trials.total[1] > 0
-    before = trials.total[0]
-    trials.total[:2], trials.tried[:2] = 0, 0
-    flat_mc.try_all(game.tables[0], trials, np.arange(2), mover, np.uint64(6), each)
-    assert trials.total[0] == trials.total[1]
-    assert trials.total[0] != before or SLOW
+    rounds = 2 if SLOW else 5
+    for _ in range(rounds):
+        flat_mc.try_all(game.tables[0], trials, np.arange(2), mover, np.uint64(5), 1)
+    expected = 0.0
+    for number in range(rounds):
+        trials.playout.state[0] = trials.outcomes[0]
+        luck = chance.random_word(np.uint64(5), flat_mc.LUCK, np.uint64(number))
+        playouts.play_on(game.tables[0], trials.playout, np.uint64(luck))
+        expected += trials.playout.shares[mover]
+    assert trials.total[:2].tolist() == pytest.approx([expected, expected])
+    assert trials.tried[:2].tolist() == [rounds, rounds]
 
 
 # --- What positions are worth ---
@@ -306,6 +335,7 @@ def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
         drawn[temperature] = [
             playouts.draw_outcome(space, count, temperature, np.uint64(3), turn) for turn in range(2_000)
         ]
+    assert len({playouts.draw_outcome(space, count, 1e9, np.uint64(luck), 0) for luck in range(20)}) > 5
     best = space.values[over].max()
     assert (space.values[drawn[1e-9]] == best).all()
     assert set(drawn[1e9]) == set(over)
@@ -318,9 +348,7 @@ def planted(game, states, size, rounds=0, judgement=None):
     """A tree of `size` nodes at most, begun at a state."""
     playout = playouts.new_playout(game, planner.new_space(game), rounds)
     made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement())
-    record = np.array(states).view(game.state_dtype, np.ndarray)[0]
-    record["seed"] = 0
-    tree.plant(record, game.tables[0], made)
+    tree.plant(zeroed(states)[0], game.tables[0], made)
     return made
 
 
@@ -382,9 +410,7 @@ def test_a_tree_is_planted_anew_in_the_same_memory():
     made, fresh = planted(game, states[0], 30), planted(game, states[1], 30)
     steps = 3 if SLOW else 20
     tree.grow(game.tables[0], made, np.uint64(1), steps)
-    record = np.array(states[1]).view(game.state_dtype, np.ndarray)[0]
-    record["seed"] = 0
-    tree.plant(record, game.tables[0], made)
+    tree.plant(zeroed(states[1])[0], game.tables[0], made)
     for grown in (made, fresh):
         tree.grow(game.tables[0], grown, np.uint64(2), steps)
     count = made.tree.count[0]
@@ -447,8 +473,7 @@ def test_every_node_of_a_tree_chooses_for_its_own_mover(left):
     tree.grow(game.tables[0], made, np.uint64(1), 200 if SLOW else 1500)
     best = made.tree.edge_states[tree.best_edge(made.tree)]
     solution = endgame.solve(game, states)
-    goal = np.array(states).view(game.state_dtype, np.ndarray)
-    goal["seed"] = 0
+    goal = zeroed(states)
     for action in solution.actions:
         engine.apply(goal[0], game.tables[0], action)
     assert best.tobytes() == goal[0].tobytes()
@@ -472,7 +497,6 @@ def test_search_plays_the_last_turns_exactly(n, left):
 
 def test_search_grows_a_tree_where_the_ending_is_too_large():
     game = table()
-    states = last_turn(game, at="Bombay", basket=["blue"])
     states = position(game, set=game.rules.sets - 1, turn=game.rules.turns_per_set - 1, player=1)
     agent = SearchAgent(nodes=1)
     action = agent.act(game, states, np.random.default_rng(0))[0]
