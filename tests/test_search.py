@@ -480,6 +480,27 @@ def test_every_node_of_a_tree_chooses_for_its_own_mover(left):
     assert tree.averages(made.tree, 2) == pytest.approx(solution.win_share, abs=0.3)
 
 
+@pytest.mark.skipif(SLOW, reason="hundreds of turns, tens of milliseconds each with the compiler off")
+def test_a_reply_is_chosen_for_the_one_who_replies():
+    """Seat 0 wins whatever seat 1 does, though not with any reply: a tree that takes those which seat 1 likes finds no win."""
+    game = official(2)
+    elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
+    facts = {"elephants": elephants, "baskets": baskets, "actions_left": 1, "rupees": [4, 5]}
+    states = position(game, set=3, turn=3, player=1, **facts)
+    assert endgame.solve(game, states).win_share.tolist() == [1, 0]
+    made = planted(game, states, 2000)
+    tree.grow(game.tables[0], made, np.uint64(1), 1500)
+    replies = [node for node in laid_out(made.tree) if node > 0 and made.tree.visits[node] > 50]
+    worst = []
+    for node in replies:
+        edges = edges_of(made.tree, node)
+        own = [game.results(made.tree.edge_states[edge : edge + 1])["win_share"][0, 0] for edge in edges]
+        assert own[np.argmax(made.tree.edge_visits[edges])] == 1
+        worst.append(min(own))
+    assert min(worst) < 1  # it mattered somewhere
+    assert tree.averages(made.tree, 2)[0] > 0.7
+
+
 # --- The end of the game ---
 
 
