@@ -29,7 +29,11 @@ from bombay_env.game import MAX_SEED
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
 from bombay_training.arena import DEALS
 
-TIERS: Final = ("greedy", "planner-v1", "flat-mc:rollouts=200@400")  # three levels of skill, the dear one with fewer games
+TIERS: Final = (
+    "greedy",
+    "planner-v1",
+    "flat-mc:rollouts=200@400",
+)  # three levels of skill, the dear one with fewer games
 CHUNK_GAMES: Final = 1024  # games that run together, at most
 CHUNKS: Final = 16  # of one table, at least where it has as many games: what processes share out
 
