@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.board import Board
+from bombay_env.compile import record_dtype
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 
 # Offsets after the S moves.
@@ -26,7 +27,7 @@ def mask_dtype(num_sites: int) -> np.dtype[Any]:
     many as there are whole, `rest` are those that remain.
     """
     eights, rest = divmod(num_sites + NUM_OTHER_ACTIONS, 8)
-    return np.dtype((np.record, [("eights", np.int64, (eights,)), ("rest", np.int8, (rest,))]))
+    return record_dtype([("eights", np.int64, (eights,)), ("rest", np.int8, (rest,))])
 
 
 def eight_flags() -> np.ndarray:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 
 from bombay_env.kernel_cache import CONFIG, PACKAGES, KernelCache
 
@@ -33,6 +34,19 @@ def note_fork() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=note_fork)
+
+
+_RECORD_DTYPES: dict[np.dtype[Any], np.dtype[Any]] = {}
+
+
+def record_dtype(fields: Any) -> np.dtype[Any]:
+    """The dtype of records with these fields, anything that NumPy takes for a structured dtype; always the same object.
+
+    A kernel recognises an array by the dtype it has: one that it met before within a microsecond, another with equal fields only
+    after comparing them all.
+    """
+    made = np.dtype((np.record, np.dtype(fields)))
+    return _RECORD_DTYPES.setdefault(made, made)
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:

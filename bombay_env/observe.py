@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env import engine
-from bombay_env.compile import inlined, kernel
+from bombay_env.compile import inlined, kernel, record_dtype
 from bombay_env.rules import (
     COLUMN_HEIGHT,
     MAX_PLAYERS,
@@ -311,7 +311,7 @@ def _overlaid(
         "offsets": [*starts.values(), *(starts[where] for _, where, *_ in again)],
         "itemsize": -(-ends[-1] // alignment) * alignment,
     }
-    return np.dtype((np.record, np.dtype(described)))
+    return record_dtype(described)
 
 
 def _distance_words(num_sites: int) -> int:
@@ -352,7 +352,7 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
         ("post_sites", np.uint8, (NUM_POSTS,)),
         ("palace_sites", np.uint8, (NUM_PALACE_TOKENS,)),
     ]
-    array = np.zeros(1, np.dtype((np.record, described)))
+    array = np.zeros(1, record_dtype(described))
     lookups, facts = array[0], tables[0]
     _fill_scales(lookups, layout, rules)
     _fill_columns(lookups, facts)

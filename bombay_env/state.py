@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.board import Board, SiteKind
+from bombay_env.compile import record_dtype
 from bombay_env.rules import (
     COLOUR_NAMES,
     COLUMN_HEIGHT,
@@ -58,7 +59,7 @@ def state_dtype(num_sites: int) -> np.dtype[Any]:
         ]
     )
     assert dtype.itemsize == sum(dtype[name].itemsize for name in dtype.names or ())
-    return np.dtype((np.record, dtype))
+    return record_dtype(dtype)
 
 
 def reading_dtype(num_sites: int) -> np.dtype[Any]:
@@ -78,7 +79,7 @@ def reading_dtype(num_sites: int) -> np.dtype[Any]:
     formats, offsets = zip(*described.values(), strict=True)
     names = list(described)
     fields: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize}
-    return np.dtype((np.record, np.dtype(fields)))
+    return record_dtype(fields)
 
 
 def result_dtype(num_players: int, flag: Any = np.bool_) -> np.dtype[Any]:
@@ -89,7 +90,7 @@ def result_dtype(num_players: int, flag: Any = np.bool_) -> np.dtype[Any]:
     whole = ("rupees", "clients", "empire", "majority", "city_tokens", "fame", "final")
     fields: list[Any] = [(name, np.int32, (num_players,)) for name in whole]
     fields += [("winners", flag, (num_players,)), ("win_share", np.float64, (num_players,))]
-    return np.dtype((np.record, np.dtype(fields)))
+    return record_dtype(fields)
 
 
 def new_records(count: int, dtype: np.dtype[Any]) -> np.recarray[Any, Any]:

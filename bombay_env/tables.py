@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.board import Board, SiteKind
+from bombay_env.compile import record_dtype
 from bombay_env.rules import (
     COLOUR_NAMES,
     COLUMN_HEIGHT,
@@ -58,7 +59,7 @@ PLAIN_FIELDS: Final = (
 
 def tables_dtype(num_sites: int) -> np.dtype[Any]:
     """The dtype of the tables of a board with `num_sites` sites."""
-    return np.dtype(
+    return record_dtype(
         [
             ("num_players", np.int32),
             ("num_sites", np.int32),
@@ -111,7 +112,7 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
 
 def make_tables(rules: Rules, board: Board) -> np.ndarray:
     """The tables of `rules` on `board`, a read-only array of one record."""
-    array = np.zeros(1, np.dtype((np.record, tables_dtype(board.num_sites))))
+    array = np.zeros(1, tables_dtype(board.num_sites))
     _fill_rules(array[0], rules)
     _fill_board(array[0], rules, board)
     array.setflags(write=False)

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_env import Game, engine
-from bombay_env.compile import kernel
+from bombay_env.compile import kernel, record_dtype
 from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS, PalaceToken
 from bombay_env.state import NOBODY
 from bombay_env.tables import NO_LIMIT, NOT_A_CITY
@@ -50,56 +50,51 @@ class Weights(NamedTuple):
 
 def survey_dtype(num_sites: int) -> np.dtype[Any]:
     """What a seat's plans have in common, wherever its elephant stands, on a board with `num_sites` sites."""
-    return np.dtype(
-        (
-            np.record,
-            np.dtype(
-                [
-                    ("turns", np.int64),  # of the seat, to come
-                    ("time", np.int64),  # actions in them
-                    ("rate", np.float64),  # rupees that an action is worth
-                    ("assets", np.float64),  # the value without the plan
-                    ("rank", np.float64, (MOST_TOKENS + 1,)),  # expected award with so many palaces or Clients more
-                    ("fame", np.float64),  # expected award for City tokens
-                    ("fame_more", np.float64),  # what one more adds to it
-                    ("load", np.int64),  # bales on the elephant
-                    ("one", np.uint32),  # colour of one of them; an index, so without a sign
-                    ("other", np.uint32),  # and of the other
-                    ("sale", np.float64, (COLUMN_HEIGHT, NUM_COLOURS)),  # what a sale brings, a City token aside
-                    ("token", np.float64, (NUM_CITIES,)),  # what the City token of the first sale is worth
-                    ("place", np.int64, (NUM_CITIES, NUM_COLOURS)),  # in the city's column, or engine.NO_PLACE
-                    ("rival", np.int64, (NUM_CITIES, NUM_COLOURS)),  # actions in which a rival could sell that there
-                    ("num_lots", np.int64),  # where a palace could stand
-                    ("lot", np.uint32, (num_sites,)),
-                    ("lot_gain", np.float64, (num_sites,)),
-                    ("num_posts", np.int64),
-                    ("post", np.uint32, (NUM_POSTS,)),  # sites
-                    ("post_colour", np.uint32, (NUM_POSTS,)),
-                    ("price", np.int64, (NUM_POSTS,)),
-                    ("doubt", np.float64, (NUM_POSTS,)),  # rupees off what the purchase is worth
-                    ("buy_time", np.int64, (NUM_POSTS,)),  # actions at the post
-                    ("wait", np.int64, (NUM_POSTS,)),  # actions before which it cannot be done
-                    ("bought", np.float64, (NUM_POSTS,)),  # what a bale bought there brings, with the one in the basket
-                    ("spend_time", np.int64, (NUM_POSTS,)),  # actions to spend it, or both
-                    # Of plans, what many have in common. Worths are of what can be done in `time`; who has less time looks
-                    # whether the actions that go with them are not too many.
-                    ("gain", np.float64, (NUM_COLOURS, NUM_CITIES)),  # what a sale brings, City token included
-                    ("gain_late", np.float64, (NUM_COLOURS, NUM_CITIES)),  # and after a rival
-                    ("city_lot", np.float64, (NUM_CITIES,)),  # worth of the best lot from a city
-                    ("city_lot_time", np.int64, (NUM_CITIES,)),
-                    ("next_lot", np.float64, (num_sites,)),  # worth of the best lot after a lot
-                    ("next_lot_time", np.int64, (num_sites,)),  # UNKNOWN until it is asked for
-                    (
-                        "then",
-                        np.float64,
-                        (NUM_COLOURS, NUM_COLOURS, NUM_CITIES),
-                    ),  # of the second, the first sold in a city
-                    ("then_time", np.int64, (NUM_COLOURS, NUM_COLOURS, NUM_CITIES)),
-                    ("way", np.int64, (NUM_CITIES,)),  # of the place looked at: actions until a bale is sold in a city
-                    ("sold", np.float64, (2, NUM_CITIES)),  # worths of the sales of two bales from there
-                ]
-            ),
-        )
+    return record_dtype(
+        [
+            ("turns", np.int64),  # of the seat, to come
+            ("time", np.int64),  # actions in them
+            ("rate", np.float64),  # rupees that an action is worth
+            ("assets", np.float64),  # the value without the plan
+            ("rank", np.float64, (MOST_TOKENS + 1,)),  # expected award with so many palaces or Clients more
+            ("fame", np.float64),  # expected award for City tokens
+            ("fame_more", np.float64),  # what one more adds to it
+            ("load", np.int64),  # bales on the elephant
+            ("one", np.uint32),  # colour of one of them; an index, so without a sign
+            ("other", np.uint32),  # and of the other
+            ("sale", np.float64, (COLUMN_HEIGHT, NUM_COLOURS)),  # what a sale brings, a City token aside
+            ("token", np.float64, (NUM_CITIES,)),  # what the City token of the first sale is worth
+            ("place", np.int64, (NUM_CITIES, NUM_COLOURS)),  # in the city's column, or engine.NO_PLACE
+            ("rival", np.int64, (NUM_CITIES, NUM_COLOURS)),  # actions in which a rival could sell that there
+            ("num_lots", np.int64),  # where a palace could stand
+            ("lot", np.uint32, (num_sites,)),
+            ("lot_gain", np.float64, (num_sites,)),
+            ("num_posts", np.int64),
+            ("post", np.uint32, (NUM_POSTS,)),  # sites
+            ("post_colour", np.uint32, (NUM_POSTS,)),
+            ("price", np.int64, (NUM_POSTS,)),
+            ("doubt", np.float64, (NUM_POSTS,)),  # rupees off what the purchase is worth
+            ("buy_time", np.int64, (NUM_POSTS,)),  # actions at the post
+            ("wait", np.int64, (NUM_POSTS,)),  # actions before which it cannot be done
+            ("bought", np.float64, (NUM_POSTS,)),  # what a bale bought there brings, with the one in the basket
+            ("spend_time", np.int64, (NUM_POSTS,)),  # actions to spend it, or both
+            # Of plans, what many have in common. Worths are of what can be done in `time`; who has less time looks
+            # whether the actions that go with them are not too many.
+            ("gain", np.float64, (NUM_COLOURS, NUM_CITIES)),  # what a sale brings, City token included
+            ("gain_late", np.float64, (NUM_COLOURS, NUM_CITIES)),  # and after a rival
+            ("city_lot", np.float64, (NUM_CITIES,)),  # worth of the best lot from a city
+            ("city_lot_time", np.int64, (NUM_CITIES,)),
+            ("next_lot", np.float64, (num_sites,)),  # worth of the best lot after a lot
+            ("next_lot_time", np.int64, (num_sites,)),  # UNKNOWN until it is asked for
+            (
+                "then",
+                np.float64,
+                (NUM_COLOURS, NUM_COLOURS, NUM_CITIES),
+            ),  # of the second, the first sold in a city
+            ("then_time", np.int64, (NUM_COLOURS, NUM_COLOURS, NUM_CITIES)),
+            ("way", np.int64, (NUM_CITIES,)),  # of the place looked at: actions until a bale is sold in a city
+            ("sold", np.float64, (2, NUM_CITIES)),  # worths of the sales of two bales from there
+        ]
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_env import Game, engine
-from bombay_env.compile import kernel
+from bombay_env.compile import kernel, record_dtype
 
 MAX_NODES: Final = 4096  # of one turn; under the official rules a few hundred at most
 MAX_DECISIONS: Final = 256  # of one way through a turn: an action each, and a `take` after a palace
@@ -77,13 +77,13 @@ def memory_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     names, formats, offsets = zip(*fields, strict=True)
     itemsize = (num_words + 2) * WORD
     layout: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
-    node = np.dtype((np.record, np.dtype(layout)))
+    node = record_dtype(layout)
     whole = [
         ("node", node, (MAX_NODES,)),
         ("slots", np.int64, (SLOTS,)),  # hash table: the round, and the node in its low half
         ("rounds", np.int64),  # turns laid out so far: entries of earlier ones are void
     ]
-    return np.dtype((np.record, np.dtype(whole)))
+    return record_dtype(whole)
 
 
 def new_space(game: Game) -> TurnSpace:
