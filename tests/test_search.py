@@ -7,9 +7,8 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import endgame, evaluation, flat_mc, make, planner, playouts, search, tree, turns
+from bombay_agents import endgame, evaluation, flat_mc, halving, make, planner, playouts, search, tree, turns
 from bombay_agents.flat_mc import FlatMonteCarloAgent
-from bombay_agents.planner import WEIGHTS_V1
 from bombay_agents.search import SearchAgent
 from bombay_agents.turn_agent import TurnAgent
 from bombay_env import Game, Rules, chance, engine
@@ -200,9 +199,8 @@ def test_milliseconds_are_kept(spec, monkeypatch):
     looks = itertools.count()
     clock = types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
     monkeypatch.setattr(search, "time", clock)
-    monkeypatch.setattr(flat_mc, "time", clock)
-    monkeypatch.setattr(search, "SLICE", 1)
-    monkeypatch.setattr(flat_mc, "SLICE", 1)
+    monkeypatch.setattr(halving, "time", clock)
+    monkeypatch.setattr(halving, "SLICE", 1)
     game = table()
     agent = FlatMonteCarloAgent(ms=6, k=2, rounds=1) if spec.startswith("flat") else SearchAgent(ms=6, rounds=0)
     agent.act(game, middle(game, 3), np.random.default_rng(0))
@@ -211,9 +209,10 @@ def test_milliseconds_are_kept(spec, monkeypatch):
 
 def test_a_search_by_the_clock_ends_when_its_memory_is_full(monkeypatch):
     looks = itertools.count()
-    monkeypatch.setattr(search, "time", types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000))
+    clock = types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
+    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(halving, "time", clock)
     monkeypatch.setattr(search, "NODES_PER_MS", 0)
-    monkeypatch.setattr(search, "SLICE", 2)
     game = table()
     SearchAgent(ms=1000, rounds=0).act(game, middle(game, 3), np.random.default_rng(0))
     assert next(looks) < 30
@@ -228,7 +227,7 @@ def trials_of(spec_options, states, game, monkeypatch):
         for candidate in candidates:
             done = int(trials.tried[candidate])
             tried.extend((int(candidate), number) for number in range(done, done + each))
-        inner(tables, trials, candidates, mover, key, each)
+        return inner(tables, trials, candidates, mover, key, each)
 
     monkeypatch.setattr(flat_mc, "try_all", try_all)
     agent.act(game, states, np.random.default_rng(0))
@@ -284,7 +283,7 @@ def test_candidates_are_tried_against_the_same_luck():
 def test_shares_of_a_position_are_a_distribution_and_at_the_end_those_of_the_result(n):
     game = variant(n, **SHORT)
     agent = planner.make_planner_v1()
-    evaluator = evaluation.new_evaluator(game, WEIGHTS_V1)
+    evaluator = planner.make_planner_v1().evaluator(game)
     shares = np.full(5, 7.0)
     states = game.new_states([n])
     while not game.is_terminal(states)[0]:
@@ -299,7 +298,7 @@ def test_shares_of_a_position_are_a_distribution_and_at_the_end_those_of_the_res
 
 def test_more_rupees_are_worth_more_and_the_more_so_the_later():
     game = official(3)
-    evaluator, worth = evaluation.new_evaluator(game, WEIGHTS_V1), []
+    evaluator, worth = planner.make_planner_v1().evaluator(game), []
     for set, rupees in ((0, [2, 2, 2]), (0, [2, 9, 2]), (2, [2, 9, 2])):
         shares = np.zeros(5)
         evaluation.evaluate(
@@ -312,7 +311,7 @@ def test_more_rupees_are_worth_more_and_the_more_so_the_later():
 
 def test_playing_on_ends_with_the_game_and_is_keyed():
     game = variant(2, **SHORT)
-    playout = playouts.new_playout(game, planner.new_space(game), 100)
+    playout = playouts.new_playout(game, planner.new_space(game), planner.make_planner_v1().evaluator(game), 100)
     start = game.new_states([3])
     found = []
     for luck in (11, 11, *range(12, 14 if SLOW else 30)):
@@ -328,7 +327,7 @@ def test_playing_on_ends_with_the_game_and_is_keyed():
 def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
     game = official(2)
     space = planner.new_space(game)
-    count = planner.value_turn(middle(game, 2)[0], game.tables[0], WEIGHTS_V1, space)
+    count = planner.value_turn(middle(game, 2)[0], game.tables[0], planner.WEIGHTS_V1[2], space)
     over = np.flatnonzero(space.turn.due[:count])
     drawn = {}
     for temperature in (1e-9, 1e9):
@@ -346,10 +345,25 @@ def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
 
 def planted(game, states, size, rounds=0, judgement=None):
     """A tree of `size` nodes at most, begun at a state."""
-    playout = playouts.new_playout(game, planner.new_space(game), rounds)
+    playout = playouts.new_playout(game, planner.new_space(game), planner.make_planner_v1().evaluator(game), rounds)
     made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement())
     tree.plant(zeroed(states)[0], game.tables[0], made)
     return made
+
+
+def grow(game, made, key, each):
+    """Walk `each` times along every edge of the root; how many walks that were."""
+    edges = np.arange(made.tree.num_edges[0])
+    return tree.grow(game.tables[0], made, np.uint64(key), edges, each)
+
+
+def averages(grown, n):
+    return grown.total[0, :n] / (grown.visits[0] - 1)
+
+
+def best_edge(grown):
+    edges = np.arange(grown.num_edges[0])
+    return grown.first_edge[0] + int(np.argmax(tree.root_averages(grown, edges)))
 
 
 def edges_of(grown, node):
@@ -384,35 +398,34 @@ def assert_sound(game, grown):
 def test_a_trees_visits_and_shares_add_up(n):
     game = table(n)
     made = planted(game, middle(game), 400, rounds=0)
-    iterations = 8 if SLOW else 300
-    assert tree.grow(game.tables[0], made, np.uint64(1), iterations) == iterations
-    assert made.tree.visits[0] == 1 + iterations
-    assert tree.averages(made.tree, n).sum() == pytest.approx(1)
+    each = 1 if SLOW else 25
+    walks = each * int(made.tree.num_edges[0])
+    assert grow(game, made, 1, each) == walks
+    assert made.tree.visits[0] == 1 + walks
+    assert averages(made.tree, n).sum() == pytest.approx(1)
     assert_sound(game, made.tree)
-    best = tree.best_edge(made.tree)
-    assert made.tree.edge_visits[best] == max(made.tree.edge_visits[edge] for edge in edges_of(made.tree, 0))
+    assert {int(made.tree.edge_visits[edge]) for edge in edges_of(made.tree, 0)} == {each}
 
 
 def test_a_full_tree_stops_growing():
     game = table()
     made = planted(game, middle(game), 4)
-    grown = tree.grow(game.tables[0], made, np.uint64(1), 50)
-    assert 3 <= grown < 50
+    assert 3 <= grow(game, made, 1, 50) < 50 * made.tree.num_edges[0]
     assert made.tree.count[0] == 4
     assert made.tree.count[1] <= len(made.tree.edge_visits)
     assert_sound(game, made.tree)
-    assert tree.grow(game.tables[0], made, np.uint64(1), 50) == 0
+    assert grow(game, made, 1, 50) == 0
 
 
 def test_a_tree_is_planted_anew_in_the_same_memory():
     game = table()
     states = middle(game), middle(game, 2)
     made, fresh = planted(game, states[0], 30), planted(game, states[1], 30)
-    steps = 3 if SLOW else 20
-    tree.grow(game.tables[0], made, np.uint64(1), steps)
+    steps = 1 if SLOW else 2
+    grow(game, made, 1, steps)
     tree.plant(zeroed(states[1])[0], game.tables[0], made)
     for grown in (made, fresh):
-        tree.grow(game.tables[0], grown, np.uint64(2), steps)
+        grow(game, grown, 2, steps)
     count = made.tree.count[0]
     assert count == fresh.tree.count[0]
     assert made.tree.visits[:count].tolist() == fresh.tree.visits[:count].tolist()
@@ -424,7 +437,7 @@ def test_positions_reached_in_several_ways_are_one_node():
     game = variant(2, actions_per_turn=1)
     wide = tree.Judgement()._replace(widening=1e9, exploration=100.0, prior_rupees=1e9)
     made = planted(game, position(game), 3000, judgement=wide)
-    tree.grow(game.tables[0], made, np.uint64(1), 12 if SLOW else 1500)
+    grow(game, made, 1, 1 if SLOW else 125)
     grown = made.tree
     parents = [
         int(grown.edge_child[edge])
@@ -470,14 +483,16 @@ def test_every_node_of_a_tree_chooses_for_its_own_mover(left):
         facts = {"elephants": elephants, "baskets": baskets, "actions_left": 1, "rupees": [2, 5]}
         states = position(game, set=3, turn=3, player=1, **facts)
     made = planted(game, states, 2000)
-    tree.grow(game.tables[0], made, np.uint64(1), 200 if SLOW else 1500)
-    best = made.tree.edge_states[tree.best_edge(made.tree)]
+    grow(game, made, 1, 16 if SLOW else 150)
+    best = made.tree.edge_states[best_edge(made.tree)]
     solution = endgame.solve(game, states)
     goal = zeroed(states)
     for action in solution.actions:
         engine.apply(goal[0], game.tables[0], action)
     assert best.tobytes() == goal[0].tobytes()
-    assert tree.averages(made.tree, 2) == pytest.approx(solution.win_share, abs=0.3)
+    mover = int(states["current_player"][0])
+    share = tree.root_averages(made.tree, np.array([best_edge(made.tree) - made.tree.first_edge[0]]))[0]
+    assert share == pytest.approx(solution.win_share[mover], abs=0.3)
 
 
 @pytest.mark.skipif(SLOW, reason="hundreds of turns, tens of milliseconds each with the compiler off")
@@ -489,7 +504,7 @@ def test_a_reply_is_chosen_for_the_one_who_replies():
     states = position(game, set=3, turn=3, player=1, **facts)
     assert endgame.solve(game, states).win_share.tolist() == [1, 0]
     made = planted(game, states, 2000)
-    tree.grow(game.tables[0], made, np.uint64(1), 1500)
+    grow(game, made, 1, 150)
     replies = [node for node in laid_out(made.tree) if node > 0 and made.tree.visits[node] > 50]
     worst = []
     for node in replies:
@@ -498,7 +513,7 @@ def test_a_reply_is_chosen_for_the_one_who_replies():
         assert own[np.argmax(made.tree.edge_visits[edges])] == 1
         worst.append(min(own))
     assert min(worst) < 1  # it mattered somewhere
-    assert tree.averages(made.tree, 2)[0] > 0.7
+    assert averages(made.tree, 2)[0] > 0.7
 
 
 # --- The end of the game ---

@@ -122,7 +122,7 @@ def propose(state, tables, trials, most):
 
 @kernel
 def try_all(tables, trials, candidates, mover, key, each):
-    """Play `each` rollouts of every candidate, with the same luck for all that have had as many."""
+    """Play `each` rollouts of every candidate, with the same luck for all that have had as many. Returns their number."""
     playout = trials.playout
     for place in range(len(candidates)):
         candidate = candidates[place]
@@ -135,3 +135,4 @@ def try_all(tables, trials, candidates, mover, key, each):
             playouts.play_on(tables, playout, luck)
             trials.total[candidate] += playout.shares[mover]
             trials.tried[candidate] += 1
+    return len(candidates) * each

@@ -16,7 +16,7 @@ SLICE: Final = 4  # tries of each candidate between two looks at the clock
 
 def best_by_halving(
     count: int,
-    play: Callable[[np.ndarray, int], None],
+    play: Callable[[np.ndarray, int], int],
     means: Callable[[np.ndarray], np.ndarray],
     tries: int | None = None,
     seconds: float = 0.0,
@@ -24,7 +24,8 @@ def best_by_halving(
     """The best of the candidates 0 … count−1; of equals the first.
 
     Args:
-        play: tries each of the candidates named, (k,) int64, so many times.
+        play: tries each of the candidates named, (k,) int64, so many times; returns how many tries were made, 0 if no more
+            can be.
         means: how those named have done so far, (k,) float64.
         tries: all together; at least one a candidate and stage is made.
         seconds: from now, where `tries` is None.
@@ -36,9 +37,9 @@ def best_by_halving(
         if tries is not None:
             play(left, max(1, tries // (stages * len(left))))
         else:
-            play(left, SLICE)
-            while time.perf_counter() - start < seconds * (stage + 1) / stages:
-                play(left, SLICE)
+            end = start + seconds * (stage + 1) / stages
+            while play(left, SLICE) and time.perf_counter() < end:
+                pass
         order = np.argsort(-means(left), kind="stable")
         left = np.sort(left[order[: (len(left) + 1) // 2]])
     return int(left[np.argmax(means(left))]) if len(left) > 1 else int(left[0])

@@ -113,13 +113,19 @@ def plant(state, tables, search):
 
 @kernel
 def grow(tables, search, key, edges, each):
-    """Walk `each` times along each of the root's `edges`, (k,) int64 counted from its first; nowhere once the tree is full."""
+    """Walk `each` times along each of the root's `edges`, (k,) int64 counted from its first; nowhere once the tree is full.
+
+    Returns the number of walks.
+    """
     tree = search.tree
+    walks = 0
     for place in range(len(edges)):
         for _ in range(each):
             if tree.count[0] < len(tree.visits) and tree.count[1] + MAX_EDGES <= len(tree.edge_visits):
                 depth = walk(tables, search, key, tree.first_edge[0] + edges[place])
                 back_up(tables, tree, depth, search.playout.shares)
+                walks += 1
+    return walks
 
 
 @kernel
