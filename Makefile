@@ -10,6 +10,7 @@ SEED ?= 0
 WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
 PIP_ARGS ?=
+QUICK := not slow and not perf and not package
 
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
@@ -30,16 +31,18 @@ lint: .venv/.test
 compiled: .venv/.test
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
-# The same suite with the compiler off, in a shorter form: only so can coverage see into the kernels.
+# The suite with the compiler off, in a shorter form and without what holds no kernels: only so can coverage see into them.
 interpreted: .venv/.test
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m '$(QUICK) and not layer' \
+		--cov=bombay_env --cov=bombay_agents --cov-report=term
 
 # The distributions: built, installed into empty environments and played from there.
 package: .venv/.test
 	$(BIN)/pytest -q -m package
 
-# Long proofs, hours on two cores.
+# Long proofs, hours on two cores; first the whole suite with the compiler off.
 slow: .venv/.test
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 # How fast it is here, beside other environments; minutes, and the machine should have nothing else to do.

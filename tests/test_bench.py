@@ -12,6 +12,8 @@ import pytest
 from bombay_env import Game, Rules
 from bombay_training import bench, bench_report, peers
 
+pytestmark = pytest.mark.layer
+
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
 

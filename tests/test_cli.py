@@ -12,6 +12,8 @@ import pytest
 
 from bombay_env.kernel_cache import COMPILING
 
+pytestmark = pytest.mark.layer
+
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
 

@@ -9,6 +9,8 @@ import pytest
 
 import bombay_env
 
+pytestmark = pytest.mark.layer
+
 PACKAGE = Path(bombay_env.__file__).parent
 ROOT = PACKAGE.parent
 

@@ -15,6 +15,8 @@ from bombay_training.arena import one_vs_rest, run_blocks
 from bombay_training.ladder import Row
 from position import official
 
+pytestmark = pytest.mark.layer
+
 SLOW = numba.config.DISABLE_JIT
 WHIM = "test_ladder:Whim"
 
