@@ -5,6 +5,7 @@ another. A state that no plan leads through is thought about anew.
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
@@ -26,7 +27,7 @@ def name_of(agent: Any, kind: str, options: Sequence[str], value: Agent | None) 
     return f"{kind}:{','.join(parts + ([f'value=[{value.name}]'] if value else []))}"
 
 
-class TurnAgent:
+class TurnAgent(ABC):
     """An agent that chooses among the outcomes of a turn; `choose` says which.
 
     Attributes:
@@ -40,21 +41,21 @@ class TurnAgent:
         self._turn: Any = None  # the turn last thought about, a `turns.TurnSpace`
         self._kept: OrderedDict[bytes, int] = OrderedDict()
 
+    @abstractmethod
     def prepare(self, game: Game) -> turns.TurnSpace:
         """Make what thinking about `game` needs; called before the first state of a game that is not the one before.
 
         Returns:
             The memory in which `choose` lays turns out.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """Lay out the turn of `state`, a record, and return the node of the outcome to play for.
 
         Args:
             key: for all randomness of the decision.
         """
-        raise NotImplementedError
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64."""
