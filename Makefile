@@ -15,13 +15,16 @@ QUICK := not slow and not perf and not package
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train test slow lint compiled interpreted package bench ladder clean
+.PHONY: train test slow lint compiled interpreted package coverage bench ladder clean
 
 train: .venv/.train
 	$(BIN)/bombay train --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
 # Everything that must hold of a change, in under ten minutes on two cores, installation aside.
-test: .venv/.test lint compiled interpreted package
+test: .venv/.test
+	$(MAKE) --no-print-directory --jobs 2 lint package
+	$(MAKE) --no-print-directory compiled
+	$(MAKE) --no-print-directory interpreted
 
 lint: .venv/.test
 	$(BIN)/ruff check
@@ -31,18 +34,20 @@ lint: .venv/.test
 compiled: .venv/.test
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
-# The suite with the compiler off, in a shorter form and without what holds no kernels: only so can coverage see into them.
+# The suite with the compiler off, in a shorter form and without what holds no kernels.
 interpreted: .venv/.test
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m '$(QUICK) and not layer' \
-		--cov=bombay_env --cov=bombay_agents --cov-report=term
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m '$(QUICK) and not layer'
 
 # The distributions: built, installed into empty environments and played from there.
 package: .venv/.test
 	$(BIN)/pytest -q -m package
 
-# Long proofs, hours on two cores; first the whole suite with the compiler off.
-slow: .venv/.test
+# The whole suite with the compiler off, as only so the lines of kernels are seen; looking on doubles the time.
+coverage: .venv/.test
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
+
+# Long proofs, hours on two cores; first the whole suite with the compiler off.
+slow: coverage
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 # How fast it is here, beside other environments; minutes, and the machine should have nothing else to do.

@@ -395,23 +395,21 @@ def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
 
 
 def _fill_columns(lookups: Any, tables: Any) -> None:
-    for code, column in enumerate(itertools.product(range(NUM_COLOURS), repeat=COLUMN_HEIGHT)):
-        rupees, clients = np.zeros((2, NUM_COLOURS))
-        for place, colour in enumerate(column):
-            rupees[colour] = tables.sale_rupees[place, colour]
-            clients[colour] = tables.sale_clients[place, colour]
-        lookups.sale_rupees[code], lookups.sale_clients[code] = _words(rupees), _words(clients)
-        lookups.demand[code] = _words(np.eye(NUM_COLOURS)[list(column)])
+    columns = np.array(list(itertools.product(range(NUM_COLOURS), repeat=COLUMN_HEIGHT)))
+    wanted = np.eye(NUM_COLOURS)[columns]  # (columns, COLUMN_HEIGHT, NUM_COLOURS)
+    lookups.demand[:] = _words(wanted)
+    lookups.sale_rupees[:] = _words((wanted * tables.sale_rupees).sum(axis=1))
+    lookups.sale_clients[:] = _words((wanted * tables.sale_clients).sum(axis=1))
 
 
 def _fill_markets(lookups: Any, tables: Any) -> None:
+    nowhere = NUM_MARKETS
+    markets = np.arange(MARKET_CODES)[:, None] // 4 ** np.arange(NUM_COLOURS) % 4 - 1  # (codes, NUM_COLOURS)
+    markets[markets < 0] = nowhere
     lookups.bales = _words(tables.bales)
-    closed = NUM_MARKETS
-    for code in range(MARKET_CODES):
-        markets = [(code >> 2 * colour) % 4 - 1 for colour in range(NUM_COLOURS)]  # -1: in none
-        lookups.price[code] = _words(np.append(tables.market_rupees, 0)[markets])
-        lookups.buy_actions[code] = _words(np.append(tables.market_actions, 0)[markets])
-        lookups.post_market[code, 1:] = _words(np.eye(NUM_MARKETS + 1)[[m if m >= 0 else closed for m in markets]])
+    lookups.price[:] = _words(np.append(tables.market_rupees, 0)[markets])
+    lookups.buy_actions[:] = _words(np.append(tables.market_actions, 0)[markets])
+    lookups.post_market[:, 1:] = _words(np.eye(NUM_MARKETS + 1)[markets])
 
 
 @kernel

@@ -34,9 +34,9 @@ def game_for(n):
 def row_words(array):
     """A word a row that depends on every byte of it, (rows,) uint64."""
     data = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
-    data = (data.view(np.uint32) if data.shape[1] % 4 == 0 else data).astype(np.uint64)
+    data = data.view(np.uint32) if data.shape[1] % 4 == 0 else data
     weights = np.random.default_rng(data.shape[1]).integers(1, 2**63, data.shape[1], dtype=np.uint64) | np.uint64(1)
-    return (data * weights).sum(axis=1, dtype=np.uint64)
+    return np.einsum("ij,j->i", data, weights)
 
 
 def traced(game, seeds):
