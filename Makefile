@@ -6,6 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && command -v $$python && break; done)
 MINUTES ?= 3
 PLAYERS ?= 2-5
+LEARNER ?= td
 SEED ?= 0
 WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
@@ -17,8 +18,9 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 
 .PHONY: train test slow lint compiled interpreted package coverage bench ladder clean
 
-train: .venv/.train
-	$(BIN)/bombay train --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
+# LEARNER=ppo for PPO, which brings PyTorch.
+train: .venv/.$(LEARNER)
+	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
 # Everything that must hold of a change, in under ten minutes on two cores, installation aside.
 test: .venv/.test
@@ -55,7 +57,7 @@ bench: .venv/.bench
 	$(BIN)/bombay bench
 
 # The table of players against players, each against the one below: hours on two cores. Stopped, it goes on where it was.
-ladder: .venv/.ladder
+ladder: .venv/.td
 	$(BIN)/python -m bombay_training.ladder --out $(LADDER)
 
 clean:
@@ -67,7 +69,11 @@ clean:
 	"$(PYTHON)" -m venv .venv
 	@touch $@
 
-.venv/.train: .venv/.made pyproject.toml constraints.txt
+.venv/.td: .venv/.made pyproject.toml constraints.txt
+	$(INSTALL) --editable .
+	@touch $@
+
+.venv/.ppo: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what training needs, PyTorch among it; the first time takes minutes."
 	$(INSTALL) --editable '.[ppo]'
 	@touch $@
@@ -80,8 +86,4 @@ clean:
 .venv/.bench: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the benchmark compares with, PyTorch and JAX among it; the first time takes minutes."
 	$(INSTALL) --editable '.[ppo,peers]'
-	@touch $@
-
-.venv/.ladder: .venv/.made pyproject.toml constraints.txt
-	$(INSTALL) --editable .
 	@touch $@

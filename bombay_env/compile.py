@@ -71,15 +71,16 @@ def inlined(function: Callable[..., Any]) -> Any:
     return compiled(function, forceinline=True)
 
 
-def batch_kernel(function: Callable[..., Any]) -> Any:
+def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LANES) -> Any:
     """Compile `function` twice, for one thread and for several, and choose at each call.
 
-    Several threads are for `MIN_PARALLEL_LANES` lanes and more, if Numba may use several and the process is not a fork. One
+    Several threads are for `min_lanes` lanes and more, if Numba may use several and the process is not a fork. One
     Python thread at a time runs a kernel on several; other people's parallel Numba code is not held back.
 
     Args:
         function: takes arguments by position, first an array with one entry a lane, and runs over chunks of lanes with
             `numba.prange`; lanes are independent, so the choice shows in nothing but the time. Kernels cannot call the result.
+        min_lanes: from how many lanes on waking the threads takes less than they save.
 
     Returns:
         A function with the two in its attributes `sequential` and `parallel`; each is compiled when first called. With the
@@ -91,7 +92,7 @@ def batch_kernel(function: Callable[..., Any]) -> Any:
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:  # taken and passed on as one tuple: the shortest way, for calls with few lanes
-        if len(args[0]) < MIN_PARALLEL_LANES or FORKED or numba.get_num_threads() == 1:
+        if len(args[0]) < min_lanes or FORKED or numba.get_num_threads() == 1:
             return sequential(*args)
         with PARALLEL_LOCK:
             return parallel(*args)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -139,15 +140,29 @@ def test_rules_file_changes_the_game(tmp_path: Path) -> None:
     assert {event.split()[0] for event in record["events"][1:]} == {"0", "1", "2"}
 
 
-@pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learner has tests of its own without it")
-def test_train_ends_with_an_agent_that_plays(tmp_path: Path) -> None:
-    pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
-    data = output("train", "--updates", 1, "--players", "2", "--blocks", 2, "--out", "run", cwd=tmp_path)
-    assert [match["lineup"][1] for match in data["matches"]] == ["random", "greedy"]
-    kept = {path.name for path in (tmp_path / "run").iterdir()}
-    assert kept == {"agent.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
+def finals(data: dict[str, Any]) -> list[Any]:
+    """What the players of all matches ended with."""
+    return [[row["final"] for row in match["agents"]] for match in data["matches"]]
+
+
+@pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
+@pytest.mark.parametrize("learner", ["td", "ppo"])
+def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
+    options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
+    kept = {"agent.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
+    if learner == "ppo":
+        pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
+        data = output("train", "ppo", *options, cwd=tmp_path)
+    else:
+        data = output("train", "--hidden", 8, *options, cwd=tmp_path)
+        kept.add("checkpoint.safetensors")
+    assert [match["lineup"][1] for match in data["matches"]] == ["random", "greedy", "planner-v1"]
+    assert {path.name for path in (tmp_path / "run").iterdir()} == kept
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
+    if learner == "td":  # it is over: there is nothing to learn any more
+        again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)
+        assert finals(again) == finals(data)
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:
@@ -188,6 +203,11 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "--minutes", "0"], ["--minutes"]),
         (["train", "--players", "1"], ["--players"]),
         (["train", "--out", "."], ["exists"]),
+        (["train", "sarsa"], ["sarsa", "td", "ppo"]),
+        (["train", "ppo", "--hidden", "8"], ["--hidden", "td"]),
+        (["train", "--resume", "nowhere"], ["nowhere", "settings.json"]),
+        (["train", "--resume", "nowhere", "--out", "new"], ["--resume", "its folder"]),
+        (["train", "--resume", "nowhere", "--minutes", "9"], ["--resume", "its settings"]),
         (["dance"], ["dance"]),
     ],
 )

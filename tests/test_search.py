@@ -71,7 +71,7 @@ def after_turn(game, states, agent, rng=None):
         ("flat-mc:ms=-1", r"flat-mc: ms is -1\.0; it must be from [\d.]+ to \d+"),
         ("flat-mc:k=1", r"flat-mc: k is 1; it must be from 2 to \d+"),
         ("flat-mc:k=1000", r"flat-mc: k is 1000; it must be from 2 to \d+"),
-        ("flat-mc:rounds=0", r"flat-mc: rounds is 0; it must be from 1 to \d+"),
+        ("flat-mc:rounds=-1", r"flat-mc: rounds is -1; it must be from 0 to \d+"),
         ("flat-mc:ms=5,rollouts=5", r"flat-mc takes ms or rollouts, not both"),
     ],
 )

@@ -17,7 +17,10 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
-from bombay_agents.net import HEADER, Net, NetAgent
+from bombay_agents import net_files
+from bombay_agents.net import Net, NetAgent
+from bombay_agents.net_files import HEADER
+from bombay_agents.net_outcomes import NetOutcomeAgent
 from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
@@ -313,7 +316,7 @@ from bombay_env import Game, Rules
 
 rng = np.random.default_rng(0)
 for sample in (False, True):
-    agent = NetAgent.load(sys.argv[1], sample=sample)
+    agent = NetAgent.load(sys.argv[1], sample=sample, force=True)
     for players in (2, 5):
         game = Game(Rules(num_players=players, sets=2, turns_per_set=1))
         states = game.new_states([1, 2, 3])
@@ -332,6 +335,12 @@ def test_an_agent_refuses_other_games(run):
     game = Game()
     with pytest.raises(ValueError, match=f"0123456789abcdef; this game's are {game.feature_layout.digest}"):
         foreign.act(game, game.new_states([1]), np.random.default_rng(0))
+
+
+def test_a_net_says_what_it_was_trained_on(run):
+    agent = NetOutcomeAgent(run[0])
+    assert (agent.reward, agent.shaping_weight) == (TINY.reward, TINY.shaping_weight)
+    net_files.check_trained_on("net", agent.net.about, Game(Rules.official(TINY.players[0])))
 
 
 class Interrupt:

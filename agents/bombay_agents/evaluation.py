@@ -5,16 +5,19 @@
 The worths are those of `planner_value.py`. A lead of some rupees decides late in the game and says little early, so the
 temperature grows with the turns to come; its two numbers were fitted to games among planners by maximum likelihood. Once a game
 is over the shares are those of its result. Searches back these shares up, one a seat.
+
+An evaluator may hold a value net (`value_net.py`), which then says the shares instead; its scripted weights are for those who
+play games on.
 """
 
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from bombay_agents import planner_value
+from bombay_agents import planner_value, turn_features, value_net
 from bombay_agents.planner_value import Weights
 from bombay_env import Game, engine
-from bombay_env.compile import kernel
+from bombay_env.compile import inlined, kernel
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY, result_dtype
 
@@ -33,6 +36,30 @@ class Values(Protocol):
         ...
 
 
+class NetMemory(NamedTuple):
+    """A value net with the memory that asking it takes; for one thread at a time. Arrays of one record, but for `factors`."""
+
+    net: np.ndarray  # of `value_net.net_dtype`
+    factors: np.ndarray  # (F,) float32 of `turn_features.factors`
+    lookups: np.ndarray  # of `Game.lookups`
+    state: np.ndarray  # a position
+    reading: np.ndarray  # the same memory, as it is read
+    raw: np.ndarray  # what it is read with
+    reader: np.ndarray  # of `turn_features.reader_dtype`
+    work: np.ndarray  # of `value_net.work_dtype`
+
+
+def new_net_memory(game: Game, net: np.ndarray) -> NetMemory:
+    """Memory for asking `net`, (1,) of `value_net.net_dtype`, in `game`."""
+    layout = game.feature_layout
+    num_features, hidden = net.dtype["first"].shape
+    state = np.zeros(1, game.state_dtype)
+    raw, reader = turn_features.new_readers(game, 1)
+    work = np.zeros(1, value_net.work_dtype(num_features, hidden))
+    factors = turn_features.factors(layout)
+    return NetMemory(net, factors, game.lookups, state, game.as_readings(state), raw, reader, work)
+
+
 class Evaluator(NamedTuple):
     """A way to value positions, with the memory it takes; for one thread at a time."""
 
@@ -43,10 +70,11 @@ class Evaluator(NamedTuple):
     survey: np.ndarray  # (1,) of `planner_value.survey_dtype`
     result: np.ndarray  # (1,) of `result_dtype`
     worths: np.ndarray  # (MAX_PLAYERS,) float64, rupees
+    net: NetMemory | None  # asked instead, if there is one
 
 
-def new_evaluator(game: Game, weights: Weights) -> Evaluator:
-    """The scripted value as an evaluator."""
+def new_evaluator(game: Game, weights: Weights, net: NetMemory | None = None) -> Evaluator:
+    """The scripted value as an evaluator, or a net's."""
     return Evaluator(
         weights,
         TEMPERATURE,
@@ -55,6 +83,7 @@ def new_evaluator(game: Game, weights: Weights) -> Evaluator:
         np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
         np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),  # for any number of players: compiled once
         np.zeros(MAX_PLAYERS, np.float64),
+        net,
     )
 
 
@@ -66,7 +95,36 @@ def evaluate(state, tables, evaluator, shares):
         engine.settle(state, tables, result)
         for seat in range(tables.num_players):
             shares[seat] = result.win_share[seat]
-        return
+    else:
+        share_out(state, tables, evaluator, evaluator.net, shares)
+
+
+@inlined
+def share_out(state, tables, evaluator, net, shares):
+    """`evaluate` while the game runs."""
+    if net is None:  # decided when this is compiled, by the type of an argument
+        share_worths(state, tables, evaluator, shares)
+    else:
+        share_by_net(state, tables, net, shares)
+
+
+@inlined
+def share_by_net(state, tables, net, shares):
+    """Overwrite `shares` with what the net says from the eyes of the seat before the mover, which as a rule has just moved."""
+    n = np.int64(tables.num_players)
+    eyes = (np.int64(state.current_player) + n - 1) % n
+    work = net.work[0]
+    net.state[0] = state
+    value_net.ask(
+        net.reading[0], tables, net.lookups[0], eyes, net.net[0], net.factors, net.raw[0], net.reader[0], work
+    )
+    for place in range(n):
+        shares[(eyes + place) % n] = work.share[place]
+
+
+@inlined
+def share_worths(state, tables, evaluator, shares):
+    """Overwrite `shares` with those that the scripted worths come to."""
     turns = value_seats(state, tables, evaluator)
     temperature = evaluator.temperature + evaluator.temperature_per_turn * turns
     most = -np.inf

@@ -64,7 +64,7 @@ class FlatMonteCarloAgent(TurnAgent):
             ("ms", ms, 0.001, MAX_MS),
             ("rollouts", rollouts, 1, MAX_ROLLOUTS),
             ("k", k, 2, MAX_K),
-            ("rounds", rounds, 1, MAX_ROUNDS),
+            ("rounds", rounds, 0, MAX_ROUNDS),
         ):
             if number is not None and not low <= number <= high:
                 raise ValueError(f"flat-mc: {name} is {number}; it must be from {low} to {high:.0f}")

@@ -1,7 +1,6 @@
-"""Trained nets as players: the file they are kept in, and `NetAgent`, which plays one.
+"""Policy nets as players: what their files hold (`net_files.py`), and `NetAgent`, which plays one.
 
-A file holds plain weights (safetensors) and says in its header what they were trained on; loading it executes nothing, and
-playing it needs NumPy alone. How nets are trained is not known here: see `bombay_training.ppo`.
+Playing one needs NumPy alone. How nets are trained is not known here: see `bombay_training.ppo`.
 
     observation (F,) ── trunk ──┬── policy ── logits (A,)        every layer: x @ weight.T + bias, then the activation,
                                 └── value  ── value ()           except after the last of policy and of value
@@ -11,21 +10,27 @@ Tensors are named `<part>.<layer>.weight` (out, in) and `<part>.<layer>.bias` (o
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from bombay_agents import net_files
+from bombay_agents.net_files import check
 from bombay_env.game import Game
 
 FORMAT: Final = "bombay-net/1"
-HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
+KEYS: Final = {  # of the header
+    "activation": (str,),
+    "features": (str,),
+    "observation_mode": (str,),
+    "num_features": (int,),
+    "num_actions": (int,),
+    "layers": (dict,),
+    "about": (dict,),
+}
 PARTS: Final = ("trunk", "policy", "value")
 ACTIVATIONS: Final[Mapping[str, Callable[[np.ndarray], np.ndarray]]] = {
     "relu": lambda x: np.maximum(x, 0.0, out=x),
@@ -57,31 +62,29 @@ class Net:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check(tuple(self.parts) == PARTS, f"parts are {', '.join(self.parts)}; they must be {', '.join(PARTS)}")
+        check(tuple(self.parts) == PARTS, f"parts are {', '.join(self.parts)}; they must be {', '.join(PARTS)}")
         for name, choice, allowed in (
             ("activation", self.activation, tuple(ACTIVATIONS)),
             ("observation_mode", self.observation_mode, MODES),
         ):
-            _check(choice in allowed, f"{name} is {choice!r}; it must be one of {', '.join(allowed)}")
-        _check(bool(self.parts["policy"] and self.parts["value"]), "policy and value need a layer each")
+            check(choice in allowed, f"{name} is {choice!r}; it must be one of {', '.join(allowed)}")
+        check(bool(self.parts["policy"] and self.parts["value"]), "policy and value need a layer each")
         trunk_out = self._check_chain("trunk", None)
         for part in ("policy", "value"):
             self._check_chain(part, trunk_out)
         width = self.parts["value"][-1][0].shape[0]
-        _check(width == 1, f"the value's last layer has width {width}; it must be 1")
+        check(width == 1, f"the value's last layer has width {width}; it must be 1")
         if trunk_out is None:
             inputs = {part: self.parts[part][0][0].shape[1] for part in ("policy", "value")}
-            _check(len(set(inputs.values())) == 1, f"policy and value read {inputs} features; they must read the same")
+            check(len(set(inputs.values())) == 1, f"policy and value read {inputs} features; they must read the same")
 
     def _check_chain(self, part: str, width: int | None) -> int | None:
         """Check that the part's layers fit after one of `width` outputs (None: any); the width of its last."""
         for number, (weight, bias) in enumerate(self.parts[part]):
             name = f"{part}.{number}"
-            for what, tensor, dims in (("weight", weight, 2), ("bias", bias, 1)):
-                _check(tensor.dtype == np.float32, f"{name}.{what} is {tensor.dtype}; it must be float32")
-                _check(tensor.ndim == dims and tensor.size > 0, f"{name}.{what} has shape {tensor.shape}")
-                _check(bool(np.isfinite(tensor).all()), f"{name}.{what} holds numbers that are not finite")
-            _check(
+            net_files.check_tensor(f"{name}.weight", weight, 2)
+            net_files.check_tensor(f"{name}.bias", bias, 1)
+            check(
                 weight.shape[1] == (width or weight.shape[1]) and bias.shape == weight.shape[:1],
                 f"{name} has weight {weight.shape} and bias {bias.shape}; "
                 f"they must be (out, {width or 'in'}) and (out,)",
@@ -128,16 +131,12 @@ class Net:
             "about": dict(self.about),
         }
         tensors = {
-            f"{part}.{number}.{what}": np.ascontiguousarray(tensor)
+            f"{part}.{number}.{what}": tensor
             for part in PARTS
             for number, layer in enumerate(self.parts[part])
             for what, tensor in zip(("weight", "bias"), layer, strict=True)
         }
-        data = save(tensors, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
-        target = Path(path)
-        unfinished = target.with_name(target.name + ".tmp")
-        unfinished.write_bytes(data)
-        os.replace(unfinished, target)
+        net_files.write(path, header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Net:
@@ -147,26 +146,12 @@ class Net:
             OSError: the file cannot be read.
             ValueError: it is not such a file; one line that names the file and what is wrong.
         """
-        with open(path, "rb"):  # safetensors names no file in its errors
-            pass
-        try:
-            with safe_open(path, framework="numpy") as file:
-                header = _header(file.metadata())
-                names = list(file.keys())
-                for name in names:  # NumPy lacks some of the format's types
-                    kind = file.get_slice(name).get_dtype()
-                    _check(kind == "F32", f"{name} is {kind}; it must be F32")
-                tensors = {name: file.get_tensor(name) for name in names}
-            return cls._of(header, tensors)
-        except SafetensorError as error:
-            raise ValueError(f"{path}: not a safetensors file ({error})") from None
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        return net_files.read(path, FORMAT, KEYS, cls._of)
 
     @classmethod
     def _of(cls, header: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> Net:
         layers = header["layers"]
-        _check(
+        check(
             isinstance(layers, dict)
             and set(layers) == set(PARTS)
             and all(type(count) is int and 0 <= count <= len(tensors) for count in layers.values()),
@@ -175,10 +160,7 @@ class Net:
         names = {
             part: [(f"{part}.{i}.weight", f"{part}.{i}.bias") for i in range(count)] for part, count in layers.items()
         }
-        wanted = {name for pairs in names.values() for pair in pairs for name in pair}
-        missing, unknown = sorted(wanted - set(tensors)), sorted(set(tensors) - wanted)
-        _check(not missing, f"tensors are missing: {', '.join(missing)}")
-        _check(not unknown, f"unknown tensors: {', '.join(unknown)}")
+        net_files.check_names(tensors, {name for pairs in names.values() for pair in pairs for name in pair})
         net = cls(
             parts={part: tuple((tensors[weight], tensors[bias]) for weight, bias in names[part]) for part in PARTS},
             activation=header["activation"],
@@ -187,71 +169,54 @@ class Net:
             about=header["about"],
         )
         for what in ("num_features", "num_actions"):
-            _check(header[what] == getattr(net, what), f"{what} is {header[what]!r}; the tensors say otherwise")
+            check(header[what] == getattr(net, what), f"{what} is {header[what]!r}; the tensors say otherwise")
         return net
 
 
 class NetAgent:
-    """A trained net at the table.
+    """A policy net at the table.
 
     Args:
         path: the file to load (errors as `Net.load`), or a net at hand.
         sample: draw actions from the net's policy instead of playing the likeliest, ties to the lowest number.
+        force: play also under rules and on boards that it was not trained on.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | Net, sample: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str] | Net, sample: bool = False, force: bool = False) -> None:
         self.net = path if isinstance(path, Net) else Net.load(path)
-        self.sample = sample
-        self.name = "net" if isinstance(path, Net) else f"net:{os.fspath(path)}"
+        self.sample, self.force = sample, force
+        self.name = net_files.spec_of(None if isinstance(path, Net) else path, sample=sample, force=force)
+        self._game: Game | None = None  # that was checked last
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], sample: bool = False) -> NetAgent:
+    def load(cls, path: str | os.PathLike[str], sample: bool = False, force: bool = False) -> NetAgent:
         """The net in the file at `path`; errors as `Net.load`."""
-        return cls(path, sample)
+        return cls(path, sample, force)
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """An action for the player to move in each state, (batch,) int64.
 
         Raises:
-            ValueError: the net was made for other features or actions than this game's.
+            ValueError: the net was made for other features or actions than this game's, or was not trained on it (`check_game`).
         """
-        self._check_game(game)
+        if game is not self._game:
+            check_game(self.name, self.net, game, self.force)
+            self._game = game
         logits, _ = self.net.forward(game.observe(states, screened=self.net.observation_mode == "screened"))
         if self.sample:
             logits = logits + rng.gumbel(size=logits.shape)
         return np.where(game.legal_actions(states), logits, -np.inf).argmax(axis=1).astype(np.int64)
 
-    def _check_game(self, game: Game) -> None:
-        for what, mine, theirs in (
-            ("features", self.net.features, game.feature_layout.digest),
-            ("actions", self.net.num_actions, game.num_actions),
-            ("feature count", self.net.num_features, game.num_features),
-        ):
-            _check(mine == theirs, f"{self.name} was trained on {what} {mine}; this game's are {theirs}")
 
-
-def _header(metadata: Mapping[str, str] | None) -> dict[str, Any]:
-    """The header's values, each with the type it must have."""
-    try:
-        header = json.loads((metadata or {}).get(HEADER, "{}"))
-    except (json.JSONDecodeError, RecursionError):
-        raise ValueError("its header is not JSON") from None
-    _check(isinstance(header, dict), "its header is not a JSON object")
-    found = header.get("format")
-    _check(found == FORMAT, f"its format is {found!r}; this program reads {FORMAT!r}")
-    for key, kind in (
-        ("activation", str),
-        ("features", str),
-        ("observation_mode", str),
-        ("num_features", int),
-        ("num_actions", int),
-        ("layers", dict),
-        ("about", dict),
-    ):
-        _check(type(header.get(key)) is kind, f"{key} is {header.get(key)!r}; it must be of type {kind.__name__}")
-    return header  # type: ignore[no-any-return]
-
-
-def _check(holds: bool, message: str) -> None:
-    if not holds:
-        raise ValueError(message)
+def check_game(name: str, net: Net, game: Game, force: bool) -> None:
+    """Raise ValueError if the net cannot play `game`, or, without `force`, was not trained on its rules and board."""
+    net_files.check_fits(
+        name,
+        (
+            ("features", net.features, game.feature_layout.digest),
+            ("actions", net.num_actions, game.num_actions),
+            ("feature count", net.num_features, game.num_features),
+        ),
+    )
+    if not force:
+        net_files.check_trained_on(name, net.about, game)

@@ -10,71 +10,16 @@ and its decisions never change again; a test holds them against a digest. Anothe
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bombay_agents import planner_value, turns
 from bombay_agents.evaluation import Evaluator, new_evaluator
-from bombay_agents.planner_value import Weights
+from bombay_agents.planner_value import WEIGHTS_V1, Weights
 from bombay_env import Game
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.compile import kernel
-
-WEIGHTS_V1: Final[Mapping[int, Weights]] = {  # by number of players
-    2: Weights(
-        action=0.584,
-        idle=3.604,
-        doubt=0.585,
-        doubt_per_turn=0.16,
-        fame=0.627,
-        traffic=0.636,
-        rivals=0.324,
-        crowd=0.324,
-        second=0.838,
-        unknown=-0.37,
-        scarce=0.356,
-    ),
-    3: Weights(
-        action=0.566,
-        idle=2.199,
-        doubt=0.929,
-        doubt_per_turn=0.255,
-        fame=0.65,
-        traffic=0.391,
-        rivals=0.146,
-        crowd=0.351,
-        second=0.936,
-        unknown=0.321,
-        scarce=0.616,
-    ),
-    4: Weights(
-        action=0.658,
-        idle=2.813,
-        doubt=0.814,
-        doubt_per_turn=0.281,
-        fame=0.659,
-        traffic=0.568,
-        rivals=0.187,
-        crowd=0.597,
-        second=0.974,
-        unknown=0.015,
-        scarce=0.606,
-    ),
-    5: Weights(
-        action=0.711,
-        idle=3.618,
-        doubt=0.496,
-        doubt_per_turn=0.245,
-        fame=0.659,
-        traffic=0.476,
-        rivals=0.291,
-        crowd=0.191,
-        second=0.84,
-        unknown=0.143,
-        scarce=1.277,
-    ),
-}
 
 
 class PlannerSpace(NamedTuple):

@@ -12,6 +12,7 @@ All but the way from the elephant's site is the same for outcomes of a turn that
 judgement are the fields of `Weights`. Nothing here reads the seed or the bag.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -46,6 +47,62 @@ class Weights(NamedTuple):
     second: float  # the share that counts of what the second bale brings
     unknown: float  # rupees by which silk of later restocks is dearer than the centre market's
     scarce: float  # rupees by which the purchase of a last bale is in doubt; of one of two, half of it
+
+
+WEIGHTS_V1: Final[Mapping[int, Weights]] = {  # of `planner-v1`, by number of players; they never change
+    2: Weights(
+        action=0.584,
+        idle=3.604,
+        doubt=0.585,
+        doubt_per_turn=0.16,
+        fame=0.627,
+        traffic=0.636,
+        rivals=0.324,
+        crowd=0.324,
+        second=0.838,
+        unknown=-0.37,
+        scarce=0.356,
+    ),
+    3: Weights(
+        action=0.566,
+        idle=2.199,
+        doubt=0.929,
+        doubt_per_turn=0.255,
+        fame=0.65,
+        traffic=0.391,
+        rivals=0.146,
+        crowd=0.351,
+        second=0.936,
+        unknown=0.321,
+        scarce=0.616,
+    ),
+    4: Weights(
+        action=0.658,
+        idle=2.813,
+        doubt=0.814,
+        doubt_per_turn=0.281,
+        fame=0.659,
+        traffic=0.568,
+        rivals=0.187,
+        crowd=0.597,
+        second=0.974,
+        unknown=0.015,
+        scarce=0.606,
+    ),
+    5: Weights(
+        action=0.711,
+        idle=3.618,
+        doubt=0.496,
+        doubt_per_turn=0.245,
+        fame=0.659,
+        traffic=0.476,
+        rivals=0.291,
+        crowd=0.191,
+        second=0.84,
+        unknown=0.143,
+        scarce=1.277,
+    ),
+}
 
 
 def survey_dtype(num_sites: int) -> np.dtype[Any]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from bombay_env import Game, engine
 from bombay_env.compile import kernel, record_dtype
+from bombay_env.state import reading_dtype, state_dtype
 
 MAX_NODES: Final = 4096  # of one turn; under the official rules a few hundred at most
 MAX_DECISIONS: Final = 256  # of one way through a turn: an action each, and a `take` after a palace
@@ -60,16 +61,18 @@ def padded_records(count: int, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.nda
     return np.ndarray((count,), dtype, words, strides=(words.strides[0],)), words
 
 
-def memory_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def memory_dtype(num_sites: int) -> np.dtype[Any]:
     """What a turn is laid out in: one record, as kernels count references to arrays whenever they pass one on.
 
     That took them longer than all the rest.
     """
+    dtype = state_dtype(num_sites)
     num_words = -(-dtype.itemsize // WORD)
     assert num_words <= len(_KEYS)
     fields: list[tuple[str, Any, int]] = [
         ("state", dtype, 0),
-        ("words", (np.uint64, (num_words,)), 0),  # the same bytes, with zeros behind
+        ("reading", reading_dtype(num_sites), 0),  # the same bytes, for kernels that only read
+        ("words", (np.uint64, (num_words,)), 0),  # and once more, with zeros behind
         ("parent", np.int32, num_words * WORD),
         ("action", np.int32, num_words * WORD + 4),
         ("due", np.int8, num_words * WORD + 8),
@@ -88,7 +91,7 @@ def memory_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def new_space(game: Game) -> TurnSpace:
     """Memory for the turns of `game`, about a megabyte; for one thread at a time."""
-    memory = np.zeros(1, memory_dtype(game.state_dtype))
+    memory = np.zeros(1, memory_dtype(game.board.num_sites))
     node = memory["node"][0]
     return TurnSpace(memory, node["state"], node["parent"], node["action"], node["due"])
 

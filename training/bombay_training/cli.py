@@ -5,6 +5,7 @@ is wrong with the arguments ends in one line and exit code 2, before anything is
 """
 
 import enum
+import functools
 import itertools
 import json
 import os
@@ -32,7 +33,7 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, workers
+from bombay_training import bench_report, judging, td, workers
 from bombay_training.match import Match
 from bombay_training.tables import cell, new_table
 
@@ -295,8 +296,20 @@ def audit(
     raise typer.Exit({"passed": 0, "failed": 1}.get(report.verdict, 2))
 
 
+class Learner(enum.StrEnum):
+    """What `train` learns by."""
+
+    TD = "td"
+    PPO = "ppo"
+
+
 @app.command()
 def train(
+    context: typer.Context,
+    learner: Annotated[
+        Learner,
+        typer.Argument(help="td: values of turns' outcomes, without PyTorch. ppo: a policy, with the extra `ppo`."),
+    ] = Learner.TD,
     minutes: Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)] = 3.0,
     updates: Annotated[
         int | None, typer.Option(help="Learn for this many updates instead; repeats bit for bit.", min=1)
@@ -304,39 +317,71 @@ def train(
     players: Players = "2-5",
     seed: Seed = 0,
     board: BoardFile = None,
-    threads: Annotated[int, typer.Option(help="PyTorch's threads.", min=1)] = 1,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads: all for td, 1 for ppo unless given.", min=1, max=MAX_COUNT)
+    ] = None,
+    hidden: Annotated[int | None, typer.Option(help="Width of td's net; 64 unless given.", min=1, max=1024)] = None,
     save: Annotated[
         Path | None, typer.Option("--out", help="A new folder for the run; runs/<date> unless given.")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on with the td run in this folder, with its own settings, instead of a new one.", metavar="RUN"
+        ),
     ] = None,
     blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1, max=MAX_COUNT)] = 250,
     as_json: Json = False,
 ) -> None:
-    """Train an agent by self-play (PPO) and end with its table against the reference agents."""
+    """Train an agent by self-play and end with its table against the reference agents."""
     with user_input():
-        counts = _counts(players)
-        Board.load(board)
-        folder = save or Path("runs") / time.strftime("ppo-%Y%m%d-%H%M%S")
-        _check_new_folder(folder)
-        training = _training_modules()
-        settings = training.PPOSettings(
-            minutes=minutes,
-            updates=updates,
-            players=counts,
-            seed=seed,
-            board=str(board) if board else None,
-            threads=threads,
-        )
+        if resume is not None:
+            given = [name for name in context.params if _is_given(context, name)]
+            if set(given) - {"resume", "blocks", "as_json"}:
+                raise ValueError(
+                    "--resume goes on with a td run in its folder, with its settings; give only --blocks and --json"
+                )
+            folder, run = resume, td.open_run(resume)
+            settings: Any = run.settings
+            start = functools.partial(td.go_on, run, folder)
+        else:
+            folder = save or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
+            _check_new_folder(folder)
+            Board.load(board)
+            common: dict[str, Any] = {
+                "minutes": minutes,
+                "updates": updates,
+                "players": _counts(players),
+                "seed": seed,
+                "board": str(board) if board else None,
+            }
+            if learner is Learner.TD:
+                settings = td.TDSettings(**common, hidden=hidden or td.TDSettings.hidden, threads=threads or 0)
+                start = functools.partial(td.train, settings, folder)
+            else:
+                if hidden is not None:
+                    raise ValueError("--hidden is for td")
+                ppo = _ppo_module()
+                settings = ppo.PPOSettings(**common, threads=threads or 1)
+                start = functools.partial(ppo.train, settings, folder)
     progress = _TrainingProgress(as_json)
-    with progress:
-        path = training.train(settings, folder, progress)
-    matches = _judge(path, counts, board, blocks, seed, as_json)
+    try:
+        with progress:
+            path = start(progress)
+    except KeyboardInterrupt:
+        if learner is Learner.TD:
+            err.print(f"Saved. To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
+        raise
+    where = Path(settings.board) if settings.board else None
+    matches = _judge(path, settings.players, where, blocks, settings.seed, as_json)
     data = {"command": "train", "agent": str(path), "matches": [judging.summary(match) for match in matches]}
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     _show(data, [judging.results_table(matches, f"the new agent after {progress.summary}")], as_json)
     if not as_json:
+        counts = ",".join(map(str, settings.players))
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
-            f"Play it on: bombay arena 'net:path={path}' greedy --players {players}",
+            f"Play it on: bombay arena 'net:path={path}' greedy --players {counts}",
         )
         out.print(*lines, sep="\n", soft_wrap=True, markup=False)
 
@@ -594,17 +639,25 @@ class _TrainingProgress:
         """Called by the run."""
         figures = "first games"
         if metrics:
-            self.summary = f"{metrics['seconds'] / 60:.1f} min, {int(metrics['decisions']):,} decisions"
-            figures = f"{self.summary}, {metrics['decisions_per_second']:,.0f}/s, entropy {metrics['entropy']:.2f}"
+            learned = "decisions" if "decisions" in metrics else "positions"
+            count, minutes = metrics[learned], metrics["seconds"] / 60
+            self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
+            figures = f"{self.summary}, {count / metrics['seconds']:,.0f}/s"
         self.bar.update(self.task, completed=fraction, description=figures)
 
 
-def _training_modules() -> Any:
-    """`ppo`, imported only here: the other commands need no PyTorch."""
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option or argument stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _ppo_module() -> Any:
+    """`ppo`, imported only here: nothing else needs PyTorch."""
     try:
         from bombay_training import ppo
     except ImportError as error:
-        raise ValueError(f"training needs the extra `ppo`: pip install 'bombay-env[ppo]' ({error})") from None
+        raise ValueError(f"ppo needs the extra `ppo`: pip install 'bombay-env[ppo]' ({error})") from None
     return ppo
 
 
@@ -623,7 +676,7 @@ def _judge(path: Path, counts: tuple[int, ...], board: Path | None, blocks: int,
     """The new agent against the reference agents at each number of players it learned."""
     new = bombay_agents.make(f"net:path={path}")
     new.name = "new agent"
-    rivals = [bombay_agents.make(name) for name in ("random", "greedy")]
+    rivals = [bombay_agents.make(name) for name in ("random", "greedy", "planner-v1")]
     games = [Game(Rules.official(count), Board.load(board)) for count in counts]
     with _progress("judging", sum(counts) * blocks * len(rivals), quiet) as advance:
         # Deals of a stream of their own: the arena's are keyed apart from those the agent learned on.

@@ -13,21 +13,14 @@ No Stable-Baselines3 `save` or `load` and no pickle anywhere. It does not judge 
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
-import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final, Protocol
+from typing import Final
 
 import numpy as np
 import torch
@@ -39,22 +32,16 @@ from torch import nn
 
 import bombay_env
 from bombay_agents.net import ACTIVATIONS, MODES, PARTS, Layer, Net
+from bombay_agents.net_files import about_games
 from bombay_env import Board, Game, Rules
 from bombay_env.rewards import check_reward
+from bombay_training import runs
+from bombay_training.runs import Clock, Progress, Silence, Stop, stop_on_signal
 from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from bombay_training.vec_env import BombayVecEnv, ObservationMode
 
 SAVE_SECONDS: Final = 30.0  # between two writings of the weights
-DISTRIBUTIONS: Final = (
-    "bombay-env",
-    "numpy",
-    "numba",
-    "gymnasium",
-    "torch",
-    "stable-baselines3",
-    "sb3-contrib",
-    "safetensors",
-)
+DISTRIBUTIONS: Final = (*runs.DISTRIBUTIONS, "torch", "stable-baselines3", "sb3-contrib")
 TORCH_ACTIVATIONS: Final = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
@@ -75,7 +62,7 @@ class PPOSettings:
     reward: str = "margin"
     """What the end of a game pays each seat: win, rank or margin, zero-sum."""
     shaping_weight: float = 1.0
-    """Each step also pays every seat this much times the change of its prospects (see `vec_env`)."""
+    """Each step also pays every seat this much times the change of its `prospects`."""
     num_envs: int = 128
     """Games side by side."""
     num_steps: int = 64
@@ -138,21 +125,6 @@ class PPOSettings:
         check_reward(self.reward)
 
 
-class Progress(Protocol):
-    """Who wants to follow a run."""
-
-    def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
-        """Called often with the part of the run that is over, 0 … 1, and the figures of the last whole update."""
-        ...
-
-
-class Silence:
-    """A `Progress` that shows nothing."""
-
-    def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
-        """Do nothing."""
-
-
 def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Learn and leave agent, settings and metrics in the folder `out`, which is made if need be.
 
@@ -168,7 +140,7 @@ def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress
     torch.set_num_threads(settings.threads)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_json(folder / "settings.json", describe(settings))
+    runs.write_json(folder / runs.SETTINGS, runs.describe(settings, DISTRIBUTIONS))
 
     board = Board.load(settings.board)
     games = [Game(Rules.official(players), board) for players in settings.players]
@@ -181,7 +153,7 @@ def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress
         observation_mode=settings.observation_mode,
     )
     env.warm_up()
-    clock = Clock(settings)
+    clock = Clock(settings.minutes, settings.updates)
     model = make_model(settings, env, clock)
     agent = folder / "agent.safetensors"
 
@@ -201,18 +173,6 @@ def train(settings: PPOSettings, out: str | os.PathLike[str], progress: Progress
         model.learn(whole_run, follower, log_interval=None)
         save()
     return agent
-
-
-def describe(settings: PPOSettings) -> dict[str, Any]:
-    """What `settings.json` holds."""
-    return {
-        "settings": dataclasses.asdict(settings),
-        "seed": settings.seed,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in DISTRIBUTIONS}},
-        "revision": code_revision(),
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
 
 
 # --- the learner ---
@@ -286,12 +246,13 @@ def extract_net(model: MaskablePPO, settings: PPOSettings, games: list[Game], up
         features=games[0].feature_layout.digest,
         observation_mode=settings.observation_mode,
         about={
-            "rules": [json.loads(game.rules.to_json()) for game in games],
-            "board": games[0].board.name,
+            **about_games(games),
             "training": {
                 "algorithm": "self-play PPO, advantages per seat",
                 "seed": settings.seed,
                 "players": list(settings.players),
+                "reward": settings.reward,
+                "shaping_weight": settings.shaping_weight,
                 "updates": updates,
                 "decisions": updates * settings.num_envs * settings.num_steps,
                 "bombay_env": bombay_env.__version__,
@@ -301,38 +262,6 @@ def extract_net(model: MaskablePPO, settings: PPOSettings, games: list[Game], up
 
 
 # --- following a run ---
-
-
-class Clock:
-    """How much of a run is over, in wall time or, where the run must repeat, in updates."""
-
-    def __init__(self, settings: PPOSettings) -> None:
-        self.seconds = settings.minutes * 60
-        self.updates = settings.updates
-        self.updates_done = 0
-        self.start = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.start
-
-    @property
-    def fraction(self) -> float:
-        """0 at the start, 1 at the end."""
-        done = self.elapsed / self.seconds if self.updates is None else self.updates_done / self.updates
-        return min(done, 1.0)
-
-    @property
-    def remaining(self) -> float:
-        """1 at the start, 0 at the end."""
-        return 1.0 - self.fraction
-
-
-class Stop:
-    """Whether a signal asked the run to end."""
-
-    signal: int | None = None
 
 
 class Follower(BaseCallback):
@@ -419,60 +348,3 @@ class Follower(BaseCallback):
             "clip_fraction": float(learned["train/clip_fraction"]),
             "learning_rate": float(learned["train/learning_rate"]),
         }
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[Stop]:
-    """Note SIGINT and SIGTERM instead of dying of them; after the block the signal takes its usual course.
-
-    Outside the main thread, where Python allows no handlers, signals are left as they are.
-    """
-    stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if stop.signal is not None and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.signal = number
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if stop.signal == signal.SIGINT:
-        raise KeyboardInterrupt  # also where Ctrl-C is ignored by whoever started the process, as in the background
-    if stop.signal is not None:
-        signal.raise_signal(stop.signal)
-
-
-def code_revision() -> str | None:
-    """The commit of the working tree that holds this file, with `+changes` if it differs; None outside one."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-
-    try:
-        git(
-            "ls-files", "--error-unmatch", Path(__file__).name
-        )  # an installed copy inside someone else's tree is not ours
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _write_json(path: Path, value: Any) -> None:
-    unfinished = path.with_name(path.name + ".tmp")
-    unfinished.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-    os.replace(unfinished, path)

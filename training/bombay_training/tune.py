@@ -15,8 +15,8 @@ import numpy as np
 import typer
 
 from bombay_agents import planner, turns
-from bombay_agents.planner import WEIGHTS_V1, read_weights
-from bombay_agents.planner_value import Weights
+from bombay_agents.planner import read_weights
+from bombay_agents.planner_value import WEIGHTS_V1, Weights
 from bombay_env import Board, Game, Rules, batch, chance, engine
 from bombay_env.compile import kernel
 from bombay_env.state import NOBODY, result_dtype

@@ -18,27 +18,21 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from bombay_agents.prospects import prospects
 from bombay_env.game import Game
 from bombay_env.lanes import Lanes, lane_seeds
-from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
+from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.state import rows
 from bombay_training.seat_buffer import MAX_SEATS
 
 ObservationMode = Literal["perfect_recall", "screened"]
-
-# Rupees that shaping counts for what a seat holds while the game runs. Rough, and only a matter of how soon a decision is
-# paid: what has been counted is settled against the true result when the game ends.
-BALE_WORTH: Final = 3.0  # about a middling sale
-CITY_TOKEN_WORTH: Final = 2.0  # four earn 8
-CITY_TOKENS_COUNTED: Final = 4  # more earn no more
-EMPIRE_WORTH: Final = 1.0  # a palace or a Client, by what the ranks' awards come to a head
 
 
 class SeatVecEnv(VecEnv):
@@ -129,20 +123,7 @@ class Tables:
         """Start a new game at each table, by `seeds` (size,) or as the next of its stream."""
         self.games.reset(seeds)
         if self.shaping_weight:
-            self.prospects = self.prospects_of(self.games.states)
-
-    def prospects_of(self, states: np.ndarray) -> np.ndarray:
-        """(k, num_seats) float32: a guess at the final margin each seat is heading for; of ended games, that margin."""
-        standing = self.game.provisional_results(states)
-        wealth = (
-            standing["rupees"]
-            + BALE_WORTH * states["basket"].sum(axis=2)[:, : self.num_seats]
-            + CITY_TOKEN_WORTH * np.minimum(standing["city_tokens"], CITY_TOKENS_COUNTED)
-            + EMPIRE_WORTH * standing["empire"]
-        )
-        ended = self.game.is_terminal(states)
-        wealth[ended] = standing["final"][ended]
-        return ((wealth - wealth.mean(axis=1, keepdims=True)) / MARGIN_SCALE).astype(np.float32)
+            self.prospects = prospects(self.game, self.games.states)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play one decision at every table; where it ends a game the next one is dealt.
@@ -159,12 +140,12 @@ class Tables:
         if ended.size:
             rewards[ended] = seat_rewards(self.game.results(finals), self.reward)
         if self.shaping_weight:
-            prospects = self.prospects_of(games.states)
-            heading_for = prospects.copy()
+            after = prospects(self.game, games.states)
+            heading_for = after.copy()
             if ended.size:
-                heading_for[ended] = self.prospects_of(finals)
+                heading_for[ended] = prospects(self.game, finals)
             rewards += self.shaping_weight * (heading_for - self.prospects)
-            self.prospects = prospects
+            self.prospects = after
         return movers, rewards, games.ended
 
     def observe(self, out: np.ndarray) -> None:
@@ -185,7 +166,7 @@ class BombayVecEnv(SeatVecEnv):
         num_envs: lanes in all, divided among the games as evenly as can be, the first games getting one more.
         seed: of the first deals; see `reset` in the module's table.
         reward: terminal reward of each seat, zero-sum over the table (`bombay_env.rewards`).
-        shaping_weight: each step also pays every seat this much times the change of its prospects (`prospects_of`). Over a
+        shaping_weight: each step also pays every seat this much times the change of its `prospects`. Over a
             game that sums to the weight times the final margin, less what the seat was dealt.
         observation_mode: what a seat sees of the others' holdings.
     Raises:

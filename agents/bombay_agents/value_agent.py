@@ -1,0 +1,218 @@
+"""Value nets as players: `ValueNet`, what their files hold, and `ValueNetAgent`, which takes the outcome its net values most.
+
+It looks at nothing but its own turn, laid out whole; no chance has part in it. What a net reads stands in `turn_features.py`, how
+it is asked in `value_net.py`. How nets are trained is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bombay_agents import net_files, planner, turn_features, turns, value_net
+from bombay_agents.evaluation import Evaluator, NetMemory, new_evaluator, new_net_memory
+from bombay_agents.net_files import check
+from bombay_agents.planner_value import WEIGHTS_V1
+from bombay_agents.value_net import NUM_OUTPUTS
+from bombay_env import Game
+from bombay_env.compile import kernel
+
+FORMAT: Final = "bombay-value/1"
+KEYS: Final = {  # of the header
+    "features": (str,),
+    "num_features": (int,),
+    "hidden": (int,),
+    "blend": (float, int),
+    "about": (dict,),
+}
+TENSORS: Final = ("first", "first_bias", "last", "last_bias")
+MAX_HIDDEN: Final = 1024
+
+
+@dataclass(frozen=True)
+class ValueNet:
+    """The weights of a value net and what they are for. F features, H hidden units.
+
+    Args:
+        first: (F, H) float32, features to hidden units.
+        first_bias: (H,) float32.
+        last: (H, 10) float32, hidden units to outputs: a margin by place, then a share by place.
+        last_bias: (10,) float32.
+        features: `turn_features.digest` of what the net reads.
+        blend: how much the share of the win counts beside the margin when a turn is chosen, 0 … 1.
+        about: anything else worth knowing: `rules` and `board` (see `net_files.py`), training; JSON values by name.
+    Raises:
+        ValueError: the tensors do not fit one another or hold numbers that are not finite, or a number is out of range.
+    """
+
+    first: np.ndarray
+    first_bias: np.ndarray
+    last: np.ndarray
+    last_bias: np.ndarray
+    features: str
+    blend: float
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, dims in zip(TENSORS, (2, 1, 2, 1), strict=True):
+            net_files.check_tensor(name, getattr(self, name), dims)
+        fits = {"first_bias": (self.hidden,), "last": (self.hidden, NUM_OUTPUTS), "last_bias": (NUM_OUTPUTS,)}
+        for name, shape in fits.items():
+            found = getattr(self, name).shape
+            check(found == shape, f"{name} has shape {found}; beside first, {self.first.shape}, it must be {shape}")
+        check(self.hidden <= MAX_HIDDEN, f"it has {self.hidden} hidden units; there must be from 1 to {MAX_HIDDEN}")
+        check(0 <= self.blend <= 1, f"blend is {self.blend}; it must be from 0 to 1")
+        object.__setattr__(self, "blend", float(self.blend))  # JSON knows no NumPy numbers
+
+    @property
+    def num_features(self) -> int:
+        """Length of what it reads."""
+        return int(self.first.shape[0])
+
+    @property
+    def hidden(self) -> int:
+        """Units of the hidden layer."""
+        return int(self.first.shape[1])
+
+    def record(self) -> np.ndarray:
+        """The weights as kernels take them, (1,) of `value_net.net_dtype`: rows of outputs with zeros behind."""
+        record = np.zeros(1, value_net.net_dtype(self.num_features, self.hidden))
+        for name in TENSORS:
+            tensor = getattr(self, name)
+            record[name][0][..., : tensor.shape[-1]] = tensor
+        return record
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the net to `path` in one piece: a reader finds the old file or the new one, never half of either."""
+        header = {
+            "format": FORMAT,
+            "features": self.features,
+            "num_features": self.num_features,
+            "hidden": self.hidden,
+            "blend": self.blend,
+            "about": dict(self.about),
+        }
+        net_files.write(path, header, {name: getattr(self, name) for name in TENSORS})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ValueNet:
+        """Read a file that `save` wrote.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is not such a file; one line that names the file and what is wrong.
+        """
+        return net_files.read(path, FORMAT, KEYS, cls._of)
+
+    @classmethod
+    def _of(cls, header: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> ValueNet:
+        net_files.check_names(tensors, set(TENSORS))
+        net = cls(**tensors, features=header["features"], blend=header["blend"], about=header["about"])
+        for what in ("num_features", "hidden"):
+            check(header[what] == getattr(net, what), f"{what} is {header[what]!r}; the tensors say otherwise")
+        return net
+
+
+class ValueSpace(NamedTuple):
+    """What choosing a turn by a value net needs besides the position; for one thread at a time."""
+
+    turn: turns.TurnSpace
+    net: NetMemory
+    blend: np.float32
+    values: np.ndarray  # (MAX_NODES,) float32, of the nodes at which the turn is over
+    actions: np.ndarray  # (MAX_DECISIONS,) int64, a way through the turn
+
+
+class ValueNetAgent:
+    """The outcome of the turn that the net values most; of equals, the one that is found first, so with few decisions.
+
+    Args:
+        net: the net, or the file to load it from (errors as `ValueNet.load`).
+        force: play also under rules and on boards that it was not trained on.
+    """
+
+    def __init__(self, net: ValueNet | str | os.PathLike[str], force: bool = False) -> None:
+        at_hand = isinstance(net, ValueNet)
+        self.net = net if isinstance(net, ValueNet) else ValueNet.load(net)
+        self.force = force
+        self.name = net_files.spec_of(None if at_hand else net, force=force)  # type: ignore[arg-type]
+        self._record = self.net.record()
+        self._game: Game | None = None  # that `_space` is for
+        self._space: Any = None
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Choose for each state, (batch,) int64.
+
+        Raises:
+            ValueError: the net reads other features than this game's, or was not trained on its rules and board.
+        """
+        if game is not self._game:
+            self._game, self._space = game, self._new_space(game)
+        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+        actions = np.empty(len(records), np.int64)
+        turns.check_count(choose_all(records, game.tables, self._space, actions))
+        return actions
+
+    def evaluator(self, game: Game) -> Evaluator:
+        """Its value, for searches (`evaluation.Values`); games are played on by planners. Errors as `act`."""
+        weights = WEIGHTS_V1[game.num_players]
+        return new_evaluator(game, weights, self._new_memory(game))
+
+    def _new_space(self, game: Game) -> ValueSpace:
+        return ValueSpace(
+            turns.new_space(game),
+            self._new_memory(game),
+            np.float32(self.net.blend),
+            np.zeros(turns.MAX_NODES, np.float32),
+            np.zeros(turns.MAX_DECISIONS, np.int64),
+        )
+
+    def _new_memory(self, game: Game) -> NetMemory:
+        """Memory for asking the net in `game`, once it has been found fit."""
+        layout = game.feature_layout
+        net_files.check_fits(
+            self.name,
+            (
+                ("features", self.net.features, turn_features.digest(layout)),
+                ("feature count", self.net.num_features, turn_features.num_features(layout)),
+            ),
+        )
+        if not self.force:
+            net_files.check_trained_on(self.name, self.net.about, game)
+        return new_net_memory(game, self._record)
+
+
+@kernel
+def choose_all(states, tables, space, actions):
+    """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
+    for lane in range(len(states)):
+        best = plan_turn(states[lane], tables, space)
+        if best < 0:
+            return turns.TOO_MANY
+        turns.way_to(space.turn, best, space.actions)
+        actions[lane] = space.actions[0]
+    return len(states)
+
+
+@kernel
+def plan_turn(state, tables, space):
+    """The node of `space.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
+    asked, memory = space.net, space.turn.memory[0]
+    space.turn.states[0] = state
+    count = value_net.value_turn(
+        tables[0],
+        asked.lookups[0],
+        asked.net[0],
+        asked.factors,
+        space.blend,
+        memory,
+        asked.raw[0],
+        asked.reader[0],
+        asked.work[0],
+        space.values,
+    )
+    return count if count == turns.TOO_MANY else planner.best_outcome(space, count)

@@ -1,0 +1,249 @@
+"""TD: what a game teaches, the gradient, and that a run repeats to the bit however it was cut short."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import turn_features, value_net
+from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_env import Game, Rules
+from bombay_training import arena, runs, td, td_learn, td_play
+from bombay_training.td import TDSettings
+
+HIDDEN = 8  # of all nets in the tests, since others compile anew
+SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
+TINY = TDSettings(
+    players=(2, 3),
+    games=2 if SLOW else 6,
+    hidden=HIDDEN,
+    batch_size=16,
+    epochs=2,
+    updates=1 if SLOW else 4,
+    explore=0.2,
+)
+
+
+def short_games():
+    return [Game(Rules(n, sets=1, turns_per_set=2, actions_per_turn=2)) for n in (2, 3)]
+
+
+def played(hidden=HIDDEN, explore=0.3, trace=0.6):
+    """A `SelfPlay` after a few short games, and the net that played them."""
+    games = short_games()
+    play = td_play.SelfPlay(games, 2, hidden)
+    learner = td_learn.Learner(turn_features.num_features(games[0].feature_layout), hidden, seed=1)
+    places = play.play(learner.net, 5, 0, 0.5, explore, trace)
+    return play, learner, places
+
+
+# --- What a game teaches ---
+
+
+def hand_made(expected, explored=(), best=0.0):
+    """A game of two seats that take turns; `expected` is what each mover expects for itself, the other the opposite."""
+    samples = np.zeros(len(expected), td_play.sample_dtype(8))
+    for index, value in enumerate(expected):
+        samples[index]["seat"] = index % 2
+        samples[index]["margin"][:2] = samples[index]["share"][:2] = value, -value
+        samples[index]["explored"] = index in explored
+        samples[index]["best_margin"][:2] = samples[index]["best_share"][:2] = best, -best
+    return samples
+
+
+def taught(samples, trace, result=1.0):
+    """What the samples teach their movers if seat 0 has `result` at the end and seat 1 the opposite."""
+    work = np.zeros(1, value_net.work_dtype(8, 1))
+    work["margin"][0, :2] = work["share"][0, :2] = result, -result
+    td_play.set_targets(2, np.float32(trace), work[0], samples, len(samples))
+    assert np.array_equal(samples["margin"], samples["share"])
+    assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
+    return samples["margin"][:, 0].tolist()
+
+
+def test_with_lambda_1_every_position_learns_the_result():
+    assert taught(hand_made([0.3, -0.2, 0.5]), 1) == [1, -1, 1]
+
+
+def test_with_lambda_0_a_position_learns_what_the_next_mover_expects():
+    assert taught(hand_made([0.25, -0.5, 0.75]), 0) == [0.5, -0.75, 1]
+
+
+def test_lambda_mixes_what_is_expected_further_on():
+    first = 0.5 * 0.5 + 0.5 * (0.5 * 0.75 + 0.5 * 1)
+    assert taught(hand_made([0.25, -0.5, 0.75]), 0.5) == [first, -0.5 * 0.75 - 0.5, 1]
+
+
+def test_what_went_before_an_exploring_turn_is_judged_by_the_best():
+    """Seat 1 explored: seat 0 learns what seat 1's best outcome would have been worth, and nothing of what followed."""
+    assert taught(hand_made([0.25, -0.5, 0.75], explored=(1,), best=-0.125), 0.9)[0] == 0.125
+
+
+def test_samples_hold_positions_of_the_games_with_everybodys_result():
+    play, _, places = played(trace=1.0, explore=0.0)
+    samples = play.samples.reshape(-1)[places]
+    assert set(samples["num_players"].tolist()) == {2, 3}
+    for n in (2, 3):
+        some = samples[samples["num_players"] == n]
+        assert np.allclose(some["margin"][:, :n].sum(axis=1), 0, atol=1e-5)
+        assert np.allclose(some["share"][:, :n].sum(axis=1), 1, atol=1e-5)
+        assert set(some["seat"].tolist()) == set(range(n))
+    finals = {tuple(np.roll(sample["margin"][:2], sample["seat"])) for sample in samples[samples["num_players"] == 2]}
+    assert len(finals) <= 2  # of two games
+
+
+# --- The gradient ---
+
+
+def test_the_gradient_is_that_of_the_loss():
+    """By differences, in some weights of each part of the net."""
+    play, learner, places = played()
+    samples = play.samples.reshape(-1)
+    weight = 0.7
+
+    def loss(net):
+        work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
+        total = 0.0
+        for place in places[:3]:
+            sample = samples[place]
+            n = int(sample["num_players"])
+            value_net.add_all(net, play.factors, sample["features"], work[0]["hidden"])
+            value_net.finish(net, n, sample["final"], sample["turns_left"], work[0])
+            margin = work[0]["margin"][:n].astype(float) - sample["margin"][:n]
+            total += weight / 2 * (margin**2).sum()
+            total -= (sample["share"][:n] * np.log(work[0]["share"][:n].astype(float))).sum()
+        return total
+
+    gradient = np.zeros_like(learner.net)
+    work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
+    for place in places[:3]:
+        td_learn.add_gradient(samples[place], learner.net[0], play.factors, np.float32(weight), work[0], gradient[0])
+    used = np.flatnonzero((samples["features"][places[:3]] != 0).any(axis=0) & (play.factors != 0))
+    step = 1e-2
+    entries = [
+        ("first", used[5], 1),
+        ("first", used[40], 2),
+        ("first_bias", 3),
+        ("last", 2, 1),
+        ("last", 0, 6),
+        ("last_bias", 5),
+    ]
+    for name, *where in entries:
+        up, down = learner.net.copy(), learner.net.copy()
+        up[name][0][tuple(where)] += step
+        down[name][0][tuple(where)] -= step
+        slope = (loss(up[0]) - loss(down[0])) / (2 * step)
+        assert gradient[name][0][tuple(where)] == pytest.approx(slope, abs=2e-3, rel=2e-2), (name, where)
+
+
+def test_learning_from_the_same_positions_lowers_the_loss():
+    play, learner, places = played()
+    samples = play.samples.reshape(-1)
+    losses = [learner.step(samples, places, play.factors, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
+    assert losses[-1] < losses[0]
+
+
+# --- Runs ---
+
+
+def without_time(folder):
+    """The metrics, times aside."""
+    lines = [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
+    return [{key: value for key, value in line.items() if "seconds" not in key} for line in lines]
+
+
+def agent(folder):
+    return (folder / runs.AGENT).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    td.train(TINY, folder)
+    return folder
+
+
+def test_a_run_repeats_to_the_bit(whole, tmp_path):
+    td.train(TINY, tmp_path)
+    assert agent(tmp_path) == agent(whole)
+    assert without_time(tmp_path) == without_time(whole)
+    assert [line["update"] for line in without_time(whole)] == list(range(1, TINY.updates + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SLOW, reason="without the compiler there are no threads")
+def test_threads_change_nothing(whole, tmp_path):
+    td.train(dataclasses.replace(TINY, threads=1), tmp_path)
+    assert agent(tmp_path) == agent(whole)
+
+
+@pytest.mark.skipif(SLOW, reason="it takes minutes without the compiler")
+def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
+    code = "import sys; from test_td import *; runs.SAVE_SECONDS = 0; "
+    start, go_on = (
+        f"{code} td.train(TINY, sys.argv[1])",
+        f"{code} td.go_on(td.open_run(sys.argv[1]), sys.argv[1])",
+    )
+    folder, rng, kills = tmp_path / "run", np.random.default_rng(3), 0
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    while True:
+        done = folder / td.CHECKPOINT
+        process = subprocess.Popen(
+            [sys.executable, "-c", go_on if done.exists() else start, str(folder)], env=environment
+        )
+        before = done.stat().st_mtime_ns if done.exists() else 0
+        while process.poll() is None and not (done.exists() and done.stat().st_mtime_ns > before):
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.05))
+        if kills == 2 or process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert process.wait() == 0
+    assert kills > 0
+    assert agent(folder) == agent(whole)
+    assert without_time(folder) == without_time(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"minutes": 0}, "minutes is 0; it must be above 0"),
+        ({"players": (6,)}, r"players is \(6,\); it must be one or more of 2, 3, 4, 5"),
+        ({"games": 1}, "games is 1; it must be at least 2, one a kind of table"),
+        ({"trace": 1.5}, "trace is 1.5; it must be from 0 to 1"),
+        ({"threads": 10**6}, "threads is 1000000; it must be from 0 to"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, reason):
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        dataclasses.replace(TINY, **changes)
+
+
+def test_what_is_no_run_is_not_resumed(whole, tmp_path):
+    with pytest.raises(ValueError, match=r"settings.json holds no settings of a TD run"):
+        td.open_run(tmp_path)
+    (tmp_path / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors cannot be read as a checkpoint"):
+        td.open_run(tmp_path)
+    (tmp_path / td.CHECKPOINT).write_bytes(agent(whole))
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors is no checkpoint of a TD run"):
+        td.open_run(tmp_path)
+
+
+@pytest.mark.skipif(SLOW, reason="learning takes the compiler")
+def test_some_seconds_of_learning_beat_what_has_learned_nothing(tmp_path):
+    settings = TDSettings(players=(2,), games=64, hidden=HIDDEN, updates=30)
+    beginner = td.Run(settings).net()
+    net = ValueNet.load(td.train(settings, tmp_path))
+    assert net.about["training"]["games"] == 30 * 64
+    match = arena.one_vs_rest(Game(Rules.official(2)), ValueNetAgent(net), ValueNetAgent(beginner), 100, 1)
+    assert match.of_agent(match.win_share).mean() > 0.8

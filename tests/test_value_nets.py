@@ -1,0 +1,347 @@
+"""Nets as players: their files and what these refuse, turns by a value net or a value head, and value nets inside searches."""
+
+import dataclasses
+import json
+
+import numba
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from bombay_agents import evaluation, make, net_files, turn_features, turns, value_net
+from bombay_agents.net import Net, NetAgent
+from bombay_agents.net_files import HEADER
+from bombay_agents.net_outcomes import NetOutcomeAgent
+from bombay_agents.net_player import make_net
+from bombay_agents.prospects import prospects
+from bombay_agents.random import RandomAgent
+from bombay_agents.search import SearchAgent
+from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_env import Game, Rules
+from bombay_env.compile import kernel
+from bombay_env.rewards import seat_rewards
+from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import NOBODY
+from bombay_training.audit import audit
+from position import official, variant
+from variants import random_board
+
+SLOW = numba.config.DISABLE_JIT  # a turn takes a while to value then
+SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
+HIDDEN = 8  # of all nets here that are asked, since others compile anew
+LOOKED_AT = 4 if SLOW else 40  # outcomes of a turn
+OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
+
+
+def table(n):
+    """A game with n players: the printed one, with the compiler off one of short turns."""
+    return variant(n, **SHORT) if SLOW else official(n)
+
+
+TABLES = [table(n) for n in (2, 3, 4, 5)]
+
+
+def random_net(*games, **changes):
+    """A value net of random weights, trained on `games`."""
+    layout, rng = games[0].feature_layout, np.random.default_rng(1)
+    size = turn_features.num_features(layout)
+    shapes = {"first": (size, HIDDEN), "first_bias": (HIDDEN,), "last": (HIDDEN, 10), "last_bias": (10,)}
+    tensors = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
+    about = net_files.about_games(games)
+    return ValueNet(**({**tensors, "features": turn_features.digest(layout), "blend": 0.5, "about": about} | changes))
+
+
+def policy_net(game, **about):
+    """A policy net of random weights, trained on `game` by rewards that `about` may tell of."""
+    rng = np.random.default_rng(2)
+
+    def layer(inputs, outputs):
+        return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
+
+    parts = {
+        "trunk": (layer(game.num_features, 4),),
+        "policy": (layer(4, game.num_actions),),
+        "value": (layer(4, 1),),
+    }
+    about = {**net_files.about_games([game]), **about}
+    return Net(parts, "tanh", game.feature_layout.digest, "perfect_recall", about)
+
+
+SHAPED = {"reward": "win", "shaping_weight": 2.0}
+
+
+def positions(game, seed=0, every=1):
+    """States of a random game at the beginning of turns, of so many the last."""
+    states, rng, mover, count = game.new_states([seed]), np.random.default_rng(seed), -2, 0
+    while not game.is_terminal(states)[0]:
+        if states["current_player"][0] != mover:
+            mover, count = states["current_player"][0], count + 1
+            if count % every == 0:
+                yield states.copy()
+        game.step(states, RandomAgent().act(game, states, rng))
+
+
+def chosen(agent, game, states):
+    return int(agent.act(game, states, np.random.default_rng(0))[0])
+
+
+# --- files ---
+
+
+def test_a_value_net_comes_back_from_its_file(tmp_path):
+    net = random_net(TABLES[0], blend=np.float32(0.25))
+    net.save(tmp_path / "a")
+    back = ValueNet.load(tmp_path / "a")
+    back.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    assert back.record().tobytes() == net.record().tobytes()
+    assert (back.features, back.blend, back.about) == (net.features, net.blend, net.about)
+    record = net.record()[0]
+    assert np.array_equal(record["last"][:, :10], net.last)
+    assert not record["last"][:, 10:].any()
+
+
+def wide(tensors, hidden):
+    """Make the tensors those of a net that reads a word and has so many hidden units."""
+    tensors["first"] = np.zeros((8, hidden), np.float32)
+    tensors["first_bias"] = np.zeros(hidden, np.float32)
+    tensors["last"] = np.zeros((hidden, 10), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda header, tensors: header.update(format="bombay-value/9"), "its format is 'bombay-value/9'"),
+        (lambda header, tensors: header.pop("features"), "features is None; it must be of type str"),
+        (lambda header, tensors: header.update(blend=True), "blend is True; it must be of type float or int"),
+        (lambda header, tensors: header.update(blend=1.5), "blend is 1.5; it must be from 0 to 1"),
+        (lambda header, tensors: header.update(blend=float("nan")), "blend is nan; it must be from 0 to 1"),
+        (lambda header, tensors: header.update(hidden=9), "hidden is 9; the tensors say otherwise"),
+        (lambda header, tensors: tensors.pop("last"), "missing: last"),
+        (lambda header, tensors: tensors.update(extra=np.zeros(1, np.float32)), "unknown tensors: extra"),
+        (lambda header, tensors: tensors.update(last_bias=np.zeros(10)), "last_bias is F64; it must be F32"),
+        (lambda header, tensors: tensors.update(last_bias=np.zeros(16, np.float32)), r"last_bias has shape \(16,\)"),
+        (lambda header, tensors: tensors["first"].fill(np.inf), "first holds numbers that are not finite"),
+        (lambda header, tensors: wide(tensors, 0), r"first has shape \(8, 0\)"),
+        (lambda header, tensors: wide(tensors, 1025), "1025 hidden units; there must be from 1 to 1024"),
+    ],
+)
+def test_a_file_that_is_no_value_net_is_refused_in_one_line(tmp_path, change, complaint):
+    path = tmp_path / "changed.safetensors"
+    random_net(TABLES[0]).save(path)
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()[HEADER])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, the file is no mapping
+    change(header, tensors)
+    save_file(tensors, path, metadata={HEADER: json.dumps(header)})
+    with pytest.raises(ValueError, match=complaint) as caught:
+        ValueNet.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
+    value, policy, other = (str(tmp_path / name) for name in ("value", "policy", "other"))
+    random_net(TABLES[0]).save(value)
+    policy_net(TABLES[0], training=SHAPED).save(policy)
+    net_files.write(other, {"format": "bombay-dance/1"}, {"w": np.zeros(1, np.float32)})
+    for options, kind in (
+        ({"path": value}, ValueNetAgent),
+        ({"path": value, "force": True}, ValueNetAgent),
+        ({"path": policy}, NetAgent),
+        ({"path": policy, "sample": True, "force": True}, NetAgent),
+        ({"path": policy, "outcomes": True}, NetOutcomeAgent),
+    ):
+        agent = make_net(**options)
+        assert type(agent) is kind
+        told = [f"{key}={'true' if held is True else held}" for key, held in options.items()]
+        assert agent.name == "net:" + ",".join(told)
+    for options, complaint in (
+        ({"path": value, "sample": True}, "sample=true is for policy nets played without outcomes=true"),
+        ({"path": policy, "sample": True, "outcomes": True}, "sample=true is for policy nets"),
+        ({"path": other}, "'bombay-dance/1'; this program reads 'bombay-net/1' and 'bombay-value/1'"),
+        ({"path": __file__}, "not a safetensors file"),
+    ):
+        with pytest.raises(ValueError, match=complaint) as caught:
+            make_net(**options)
+        assert str(caught.value).startswith(options["path"])
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        make_net("nowhere")
+
+
+# --- the games it was trained on ---
+
+
+def value_player(game, force=False, **changes):
+    return ValueNetAgent(dataclasses.replace(random_net(game), **changes), force)
+
+
+def policy_player(game, force=False, **changes):
+    return NetAgent(dataclasses.replace(policy_net(game), **changes), force=force)
+
+
+def outcome_player(game, force=False, about=None, **changes):
+    told = {**(net_files.about_games([game]) if about is None else about), "training": SHAPED}
+    return NetOutcomeAgent(dataclasses.replace(policy_net(game), about=told, **changes), force)
+
+
+@pytest.mark.parametrize("player", [value_player, policy_player, outcome_player])
+def test_what_a_net_was_not_trained_on_takes_force(player):
+    game = Game(Rules(2, **SHORT))
+    states = game.new_states([1])
+    about = net_files.about_games([game, Game(Rules(3, **SHORT))])
+    foreign = {"rules": about["rules"], "board": json.loads(json.dumps(random_board(5).to_dict()))}
+    assert game.legal_actions(states)[0, chosen(player(game, about=about), game, states)]
+    for told, complaint in (
+        (net_files.about_games([official(2)]), "was not trained on these rules for 2 players; force=true plays"),
+        (foreign, f"was not trained on the board {game.board.name}; force=true"),
+        ({}, "does not say which rules and board it was trained on; force=true"),
+    ):
+        agent = player(game, about=told)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"^{agent.name} {complaint}"):
+                chosen(agent, game, states)
+        forced = player(game, force=True, about=told)
+        assert game.legal_actions(states)[0, chosen(forced, game, states)]
+        assert forced.name.endswith("force=true")
+    with pytest.raises(ValueError, match="was trained on features 0123; this game's are"):
+        chosen(player(game, force=True, features="0123"), game, states)
+
+
+def test_a_board_of_ones_own_is_known_by_all_that_it_holds():
+    about = json.loads(json.dumps(net_files.about_games([OTHER_BOARD])))
+    net_files.check_trained_on("net", about, OTHER_BOARD)
+    same_name = dataclasses.replace(random_board(5), name=OTHER_BOARD.board.name)
+    with pytest.raises(ValueError, match=f"on the board {same_name.name}"):
+        net_files.check_trained_on("net", about, Game(OTHER_BOARD.rules, same_name))
+
+
+# --- turns ---
+
+
+@kernel
+def ask_anew(tables, memory, seat):
+    """`ask`, or the result of a game that is over; what it reads can be passed on by kernels alone."""
+    reading, raw, reader, work = memory.reading[0], memory.raw[0], memory.reader[0], memory.work[0]
+    if memory.state[0].current_player == NOBODY:
+        value_net.answer_over(memory.state[0], tables[0], seat, work)
+    else:
+        value_net.ask(reading, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
+
+
+def by_hand(memory, net, game, state, seat):
+    """What the seat may expect of a position between turns, a record, asked from the beginning."""
+    memory.state[0] = state
+    ask_anew(game.tables, memory, seat)
+    work = memory.work[0]
+    return (1 - net.blend) * work["margin"][0] + net.blend * work["share"][0]
+
+
+@pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=lambda game: f"{game.num_players} on {game.board.name}")
+def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game):
+    net = random_net(game)
+    agent, memory = ValueNetAgent(net), evaluation.new_net_memory(game, net.record())
+    turn, rng, looked_at = turns.new_space(game), np.random.default_rng(3), 0
+    for states in positions(game, seed=4, every=3):
+        chosen(agent, game, states)
+        state = states.view(game.state_dtype, np.ndarray)[0]
+        count = turns.enumerate_turn(state, game.tables[0], turn)
+        for node in rng.permutation(np.flatnonzero(turn.due[:count]))[:LOOKED_AT]:
+            anew = by_hand(memory, net, game, turn.states[node], np.int64(state["current_player"]))
+            assert agent._space.values[node] == pytest.approx(anew, abs=1e-4)
+            looked_at += 1
+    assert looked_at >= 4
+
+
+@pytest.mark.parametrize("game", TABLES[::2] if SLOW else TABLES, ids=lambda game: str(game.num_players))
+def test_the_outcome_taken_is_the_best_of_all(game):
+    net = random_net(*TABLES)
+    agent, again = ValueNetAgent(net), ValueNetAgent(net)
+    memory = evaluation.new_net_memory(game, net.record())
+    for state in positions(game, every=3):
+        seat, worth = np.int64(state["current_player"][0]), {}
+        for turn in turns.turns(game, state):
+            found = by_hand(memory, net, game, turn.state[0], seat)
+            worth[turn.actions[0]] = max(found, worth.get(turn.actions[0], -np.inf))
+        action = chosen(agent, game, state)
+        assert worth[action] == pytest.approx(max(worth.values()), abs=1e-5)
+        assert chosen(again, game, state) == action
+
+
+def test_a_value_net_decides_by_what_players_may_see():
+    games = TABLES[:1] if SLOW else [*TABLES]
+    report = audit(lambda: ValueNetAgent(random_net(*games)), games, 2 if SLOW else 48)
+    assert str(report) == f"passed, asked in {report.states} states"
+
+
+def test_a_value_head_judges_outcomes_by_what_was_and_will_be_paid():
+    game = Game(Rules(3, **SHORT))
+    agent = NetOutcomeAgent(policy_net(game, training=SHAPED))
+    ended = 0
+    for state in positions(game):
+        seat, worth = int(state["current_player"][0]), {}
+        for turn in turns.turns(game, state):
+            over = game.is_terminal(turn.state)[0]
+            to_come = agent.net.forward(game.observe(turn.state, seats=[seat]))[1][0]
+            if over:
+                to_come = seat_rewards(game.results(turn.state), "win")[0, seat]
+            found = to_come + 2.0 * prospects(game, turn.state)[0, seat]
+            worth[turn.actions[0]] = max(found, worth.get(turn.actions[0], -np.inf))
+            ended += over
+        assert worth[chosen(agent, game, state)] == pytest.approx(max(worth.values()), abs=1e-5)
+    assert ended > 0
+    assert agent.act(game, state[:0], np.random.default_rng(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("training", [None, {}, {"reward": "win"}, {"reward": "fame", "shaping_weight": 1}])
+def test_a_value_head_of_unknown_meaning_judges_no_outcomes(training):
+    with pytest.raises(ValueError, match=r"does not say what its value was trained on .*reward.*shaping_weight"):
+        NetOutcomeAgent(policy_net(TABLES[0], training=training))
+
+
+# --- inside searches ---
+
+
+@pytest.mark.parametrize("game", TABLES, ids=lambda game: str(game.num_players))
+def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game):
+    """A net that by its bias favours places in order, seen from the seat before the mover."""
+    n, net = game.num_players, random_net(*TABLES)
+    bias = np.zeros(10, np.float32)
+    bias[MAX_PLAYERS:] = np.arange(0, -4 * MAX_PLAYERS, -4)
+    evaluator = ValueNetAgent(dataclasses.replace(net, last=0 * net.last, last_bias=bias)).evaluator(game)
+    for mover in range(n):
+        states, shares = game.new_states([mover]), np.full(MAX_PLAYERS, 7.0)
+        states["current_player"] = mover
+        evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
+        assert shares[:n].sum() == pytest.approx(1)
+        assert shares[n:].tolist() == [7.0] * (MAX_PLAYERS - n)
+        assert np.argsort(-shares[:n]).tolist() == [(mover - 1 + place) % n for place in range(n)]
+
+
+@pytest.mark.parametrize(
+    "spec", ["search:nodes={},rounds={}", "flat-mc:rollouts={},k=3,rounds={}"], ids=["tree", "flat"]
+)
+def test_searches_by_a_net_repeat_and_are_its_own(spec, tmp_path):
+    game = TABLES[0]
+    path = tmp_path / "net.safetensors"
+    net = random_net(game)
+    dataclasses.replace(net, last=4 * net.last).save(path)
+    states = np.concatenate(list(positions(game, every=1 if SLOW else 3)))
+    decisions = {}
+    for rounds in (0,) if SLOW else (0, 1):
+        for value in ("", f",value=[net:path={path}]", f",value=[net:path={path}]"):
+            agent = make(spec.format(6 if SLOW else 24, rounds) + value)
+            found = [chosen(agent, game, states[lane : lane + 1]) for lane in range(len(states))]
+            assert decisions.setdefault((rounds, value), found) == found
+            assert agent.name.endswith(value)
+    assert len({tuple(found) for found in decisions.values()}) > 1
+    other = Game(Rules(2, sets=1))
+    with pytest.raises(ValueError, match="force=true"):
+        chosen(agent, other, other.new_states([1]))
+
+
+def test_a_policy_net_values_no_positions():
+    with pytest.raises(ValueError, match="values no positions"):
+        SearchAgent(nodes=5, value=NetAgent(policy_net(TABLES[0])))

@@ -1,0 +1,293 @@
+"""Self-play TD(λ) on the outcomes of turns: one experiment, read from top to bottom.
+
+One net values positions between turns for every seat. An update is some games of self-play, in which every seat takes the outcome
+its net likes best (`td_play.py`), and a few rounds of learning from what became of their positions (`td_learn.py`). The agent is
+the running average of the weights. All chance is keyed by the seed and counters, so nothing of an update outlives it but the
+weights and what Adam remembers. A run leaves in its folder
+
+    agent.safetensors        the net, playable by `bombay_agents.net`
+    checkpoint.safetensors   all that is needed to go on
+    settings.json            the settings, the versions of everything, the code revision
+    metrics.jsonl            one line an update
+
+each written in one piece, every half minute and at the end. No PyTorch, no pickle. It does not judge the agent: that is the
+arena's business.
+"""
+
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+import numba
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+import bombay_env
+from bombay_agents import net_files, turn_features, value_net
+from bombay_agents.value_agent import ValueNet
+from bombay_env import Board, Game, Rules
+from bombay_training import runs
+from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
+from bombay_training.td_learn import Learner
+from bombay_training.td_play import SelfPlay
+
+CHECKPOINT: Final = "checkpoint.safetensors"
+FORMAT: Final = "bombay-td-checkpoint/1"
+KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
+
+
+@dataclasses.dataclass(frozen=True)
+class TDSettings:
+    """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
+
+    minutes: float = 3.0
+    """Wall time of learning; not used if `updates` is given."""
+    updates: int | None = None
+    """Rounds of self-play and learning."""
+    players: tuple[int, ...] = (2, 3, 4, 5)
+    """Kinds of table; games are divided evenly among them."""
+    board: str | None = None
+    """A board file; the packaged board if None."""
+    games: int = 128
+    """Games an update, of all kinds together."""
+    hidden: int = 64
+    """Width of the net."""
+    epochs: int = 3
+    """Times each position is learned from."""
+    batch_size: int = 512
+    """Positions a step."""
+    learning_rate: float = 3e-3
+    """Of Adam."""
+    steady: float = 0.6
+    """Part of the run before the learning rate falls, in a line to a twentieth."""
+    trace: float = 0.8
+    """λ: how far what happened is trusted over what the net expected."""
+    explore: float = 0.05
+    """Probability that a seat takes any outcome at all."""
+    blend: float = 0.0
+    """How much the share of the win counts, and not the margin, when an outcome is chosen: at the end of the run."""
+    blend_played: float = 1.0
+    """The same in the agent that is left."""
+    margin_weight: float = 1.0
+    """Weight of the margin's squared error beside the entropy of shares."""
+    keep: float = 0.998
+    """How much of the running average of weights stays, a step."""
+    seed: int = 0
+    """Of the deals, the weights and the exploration."""
+    threads: int = 0
+    """Threads that play and learn; 0 for all. Their number changes nothing but the time."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError, naming the field, for anything that cannot be learned with."""
+        object.__setattr__(self, "players", tuple(self.players))
+        whole = ("games", "hidden", "epochs", "batch_size")
+        parts = ("steady", "trace", "explore", "blend", "blend_played")
+        checks: list[tuple[str, bool, str]] = [
+            ("minutes", self.minutes > 0, "above 0"),
+            ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
+            ("players", bool(self.players) and set(self.players) <= {2, 3, 4, 5}, "one or more of 2, 3, 4, 5"),
+            *((name, getattr(self, name) >= 1, "at least 1") for name in whole),
+            ("games", self.games >= len(self.players), f"at least {len(self.players)}, one a kind of table"),
+            ("learning_rate", self.learning_rate > 0, "above 0"),
+            *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in parts),
+            ("margin_weight", self.margin_weight >= 0, "at least 0"),
+            ("keep", 0 <= self.keep < 1, "at least 0 and below 1"),
+            ("seed", 0 <= self.seed < 2**63, "from 0 to 2**63 − 1"),
+            ("threads", 0 <= self.threads <= numba.config.NUMBA_NUM_THREADS, "from 0 to the threads that Numba has"),
+        ]
+        for name, holds, allowed in checks:
+            if not holds:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be {allowed}")
+
+
+class Run:
+    """A run under way: what `checkpoint.safetensors` holds, and how to go on from it."""
+
+    def __init__(self, settings: TDSettings) -> None:
+        self.settings = settings
+        board = Board.load(settings.board)
+        self.games = [Game(Rules.official(players), board) for players in settings.players]
+        features = turn_features.num_features(self.games[0].feature_layout)
+        self.each = settings.games // len(self.games)
+        self.play = SelfPlay(self.games, self.each, settings.hidden)
+        self.learner = Learner(features, settings.hidden, settings.seed)
+        self.clock = Clock(settings.minutes, settings.updates)
+        self.positions = 0  # learned from so far
+
+    def update(self) -> dict[str, float]:
+        """Play and learn once. Returns the line of `metrics.jsonl`."""
+        settings, number, done = self.settings, self.clock.updates_done, self.clock.fraction
+        start = time.perf_counter()
+        places = self.play.play(
+            self.learner.net, settings.seed, number * self.each, settings.blend * done, settings.explore, settings.trace
+        )
+        played = time.perf_counter()
+        losses = self._learn(places, self._rate(done), np.random.default_rng((settings.seed, number)))
+        end = time.perf_counter()
+        self.clock.updates_done += 1
+        self.positions += len(places)
+        results = self.play.samples.reshape(-1)[places]
+        return {
+            "update": self.clock.updates_done,
+            "positions": self.positions,
+            "games": self.clock.updates_done * self.each * len(self.games),
+            "seconds": round(self.clock.elapsed, 3),
+            "play_seconds": round(played - start, 4),
+            "learn_seconds": round(end - played, 4),
+            "margin_loss": float(losses[0]),
+            "share_loss": float(losses[1]),
+            "margin_spread": float(results["margin"][:, 0].std()),
+            "learning_rate": self._rate(done),
+        }
+
+    def _rate(self, done: float) -> float:
+        settings = self.settings
+        falling = max(0.0, done - settings.steady) / max(1e-9, 1 - settings.steady)
+        return settings.learning_rate * (1 - 0.95 * falling)
+
+    def _learn(self, places: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
+        """Some epochs over the positions. Returns the mean losses, (2,)."""
+        settings, samples = self.settings, self.play.samples.reshape(-1)
+        losses = []
+        for _ in range(settings.epochs):
+            order = rng.permutation(places)
+            for part in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
+                losses.append(
+                    self.learner.step(samples, part, self.play.factors, rate, settings.margin_weight, settings.keep)
+                )
+        return np.asarray(np.mean(losses, axis=0))
+
+    def net(self) -> ValueNet:
+        """The agent so far."""
+        learner, games = self.learner, self.games
+        weights = learner.average[0]
+        return ValueNet(
+            first=weights["first"].copy(),
+            first_bias=weights["first_bias"].copy(),
+            last=weights["last"][:, : value_net.NUM_OUTPUTS].copy(),
+            last_bias=weights["last_bias"][: value_net.NUM_OUTPUTS].copy(),
+            features=turn_features.digest(games[0].feature_layout),
+            blend=self.settings.blend_played,
+            about={
+                **net_files.about_games(games),
+                "training": {
+                    "algorithm": "self-play TD(λ) on outcomes of turns",
+                    "seed": self.settings.seed,
+                    "players": list(self.settings.players),
+                    "updates": self.clock.updates_done,
+                    "games": self.clock.updates_done * self.each * len(games),
+                    "bombay_env": bombay_env.__version__,
+                },
+            },
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write agent and checkpoint, each in one piece."""
+        self.net().save(folder / runs.AGENT)
+        learner = self.learner
+        tensors = {name: getattr(learner, name) for name in KEPT}
+        counters = {
+            "format": FORMAT,
+            "updates_done": self.clock.updates_done,
+            "steps": learner.steps,
+            "positions": self.positions,
+            "elapsed": self.clock.elapsed,
+        }
+        runs.write_bytes(folder / CHECKPOINT, save(tensors, metadata={"bombay_td": json.dumps(counters)}))
+
+    def load(self, path: Path) -> None:
+        """Go on from a checkpoint of a run with the same settings.
+
+        Raises:
+            ValueError: there is no such file, or it holds something else.
+        """
+        learner = self.learner
+        try:
+            with safe_open(path, framework="numpy") as file:
+                counters = json.loads((file.metadata() or {}).get("bombay_td", "{}"))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+        except (OSError, SafetensorError, ValueError) as error:
+            raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from None
+        wanted = {name: getattr(learner, name).shape for name in KEPT}
+        if counters.get("format") != FORMAT or {name: array.shape for name, array in tensors.items()} != wanted:
+            raise ValueError(f"{path} is no checkpoint of a TD run with the settings beside it")
+        for name, array in tensors.items():
+            getattr(learner, name)[:] = array
+        learner.steps, self.positions = counters["steps"], counters["positions"]
+        self.clock.updates_done = counters["updates_done"]
+        self.clock.start = time.monotonic() - counters["elapsed"]
+
+
+def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`, which is made if need be.
+
+    SIGINT (Ctrl-C) and SIGTERM end the run after the present update: what was learned is saved, then the signal takes its usual
+    course. A second Ctrl-C does not wait.
+
+    Returns:
+        The path of `agent.safetensors`.
+    Raises:
+        ValueError: the board file is not valid.
+        KeyboardInterrupt: after saving, on Ctrl-C.
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run(settings)
+    runs.write_json(folder / runs.SETTINGS, runs.describe(settings, runs.DISTRIBUTIONS))
+    (folder / runs.METRICS).write_text("", encoding="utf-8")
+    return go_on(run, folder, progress)
+
+
+def open_run(out: str | os.PathLike[str]) -> Run:
+    """The run in the folder `out` as its last checkpoint left it, for `go_on`.
+
+    Raises:
+        ValueError: there is no such run, or no checkpoint of one.
+    """
+    folder = Path(out)
+    run = Run(read_settings(folder))
+    run.load(folder / CHECKPOINT)
+    keep_lines(folder / runs.METRICS, run.clock.updates_done)
+    return run
+
+
+def read_settings(folder: Path) -> TDSettings:
+    """The settings of the run in a folder.
+
+    Raises:
+        ValueError: there are none, or not such.
+    """
+    path = folder / runs.SETTINGS
+    try:
+        return TDSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} holds no settings of a TD run: {error}") from None
+
+
+def keep_lines(path: Path, updates: int) -> None:
+    """Leave the first lines of the metrics, those of updates that the checkpoint has."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    path.write_text("".join(lines[:updates]), encoding="utf-8")
+
+
+def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Update until the clock says so, and save now and then; see `train`."""
+    folder, progress = Path(out), progress or Silence()
+    if run.settings.threads:
+        numba.set_num_threads(run.settings.threads)
+    last_save = time.monotonic()
+    with stop_on_signal() as stop, (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
+        while stop.signal is None and run.clock.fraction < 1:
+            figures = run.update()
+            metrics.write(json.dumps(figures) + "\n")
+            metrics.flush()
+            progress.update(run.clock.fraction, figures)
+            if time.monotonic() - last_save > runs.SAVE_SECONDS:
+                run.save(folder)
+                last_save = time.monotonic()
+        run.save(folder)
+    return folder / runs.AGENT

@@ -1,0 +1,223 @@
+"""Self-play for TD: whole games in which every seat takes the outcome of its turn that a net likes best, and what they teach.
+
+    samples of a game:  end of a turn, end of a turn, …, end of a set, the same after the restock, end of a turn, …
+    to be learned:      λ-returns, from the result back: each a mean of what the net expects further on
+
+Every mover sees a sample from its own eyes, and each teaches a value for every seat. Where a mover explores, what went before is
+judged by what would have been best. A game is a function of the run's key, its number and the net; nothing depends on threads.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numba import prange
+
+from bombay_agents import turn_features, turns, value_net
+from bombay_env import Game, batch, chance
+from bombay_env.compile import batch_kernel, kernel, record_dtype
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
+from bombay_env.state import NOBODY
+
+GAMES: Final = np.uint64(3000)  # streams of keyed chance: seeds of games, and what movers do
+EXPLORES: Final = np.uint64(3001)
+CHOICE: Final = np.uint64(3002)
+TO_UNIT: Final = 2.0**-64
+CHUNKS: Final = 8  # pieces of work, whatever the number of threads
+
+
+def sample_dtype(num_features: int) -> np.dtype[Any]:
+    """What is learned from: a position between turns, and what came of it."""
+    by_place = (np.float32, (MAX_PLAYERS,))
+    return record_dtype(
+        [
+            ("features", np.int8, (num_features,)),
+            ("seat", np.int8),  # whose eyes it is seen with
+            ("num_players", np.int8),
+            ("explored", np.int8),
+            ("turns_left", np.int32),
+            ("final", np.int32, (MAX_PLAYERS,)),  # provisional, by place
+            ("margin", *by_place),  # what was expected, then what is to be learned
+            ("share", *by_place),
+            ("best_margin", *by_place),  # of the outcome not taken, where the mover explored
+            ("best_share", *by_place),
+        ]
+    )
+
+
+def most_samples(rules: Rules) -> int:
+    """Of a game."""
+    return rules.sets * (rules.turns_per_set * rules.num_players + 1)
+
+
+class SelfPlay:
+    """The memory in which games are played.
+
+    Args:
+        games: by number of players.
+        each: games that are played at a time, of each number of players.
+        hidden: width of the net.
+    """
+
+    def __init__(self, games: Sequence[Game], each: int, hidden: int) -> None:
+        self.games, self.each = games, each
+        layout = games[0].feature_layout
+        count = turn_features.num_features(layout)
+        most = max(most_samples(game.rules) for game in games)
+        self.states = np.zeros(CHUNKS, games[0].state_dtype)
+        self.turns = np.zeros(CHUNKS, turns.memory_dtype(layout.num_sites))
+        self.readers = [turn_features.new_readers(game, CHUNKS) for game in games]
+        self.work = np.zeros(CHUNKS, value_net.work_dtype(count, hidden))
+        self.values = np.zeros((CHUNKS, turns.MAX_NODES), np.float32)
+        self.factors = turn_features.factors(layout)
+        self.samples = np.zeros((len(games), each, most), sample_dtype(count))
+        self.counts = np.zeros((len(games), each), np.int64)
+
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
+        """Play games `first` and on of each number of players.
+
+        Args:
+            net: (1,) of `value_net.net_dtype`.
+            blend: how much the share of the win counts, and not the margin.
+            explore: probability of any outcome at all.
+            trace: λ.
+
+        Returns:
+            Places in `samples`, flat, that hold what was learned.
+        """
+        for number, game in enumerate(self.games):
+            raw, reader = self.readers[number]
+            play_all(
+                self.states, game.as_readings(self.states), game.tables, game.lookups, net, self.factors,
+                np.float32(blend), explore, np.float32(trace), np.uint64(key), first,
+                self.turns, self.turns["node"]["state"], raw, reader, self.work, self.values,
+                self.samples[number], self.counts[number],
+            )  # fmt: skip
+        most = self.samples.shape[-1]
+        return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
+
+
+def _play_all(
+    states, readings, tables, lookups, net, factors, blend, explore, trace, key, first,
+    memory, nodes, raw, reader, work, values, samples, counts,
+):  # fmt: skip
+    """Play as many games as `counts` has room for, `states` of them at a time."""
+    chunks, games = len(states), len(counts)
+    for chunk in prange(chunks):
+        drawn = np.empty(NUM_COLOURS, np.int64)
+        for number in range(games * chunk // chunks, games * (chunk + 1) // chunks):
+            index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
+            seed = chance.random_word(key, GAMES, index)
+            counts[number] = play_game(
+                seed, states, readings, chunk, tables[0], lookups[0], net[0], factors, blend, explore, trace,
+                memory[chunk], nodes, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn, samples[number],
+            )  # fmt: skip
+
+
+play_all = batch_kernel(_play_all, min_lanes=1)
+
+
+@kernel
+def play_game(
+    seed, states, readings, chunk, tables, lookups, net, factors, blend, explore, trace,
+    memory, nodes, raw, reader, work, values, drawn, samples,
+):  # fmt: skip
+    """Play a game and write down what it teaches. Returns the number of samples."""
+    batch.start(states[chunk], tables, seed, drawn)
+    n = np.int64(tables.num_players)
+    count, moves = 0, np.uint64(0)
+    while states[chunk].current_player != NOBODY:
+        seat = np.int64(states[chunk].current_player)
+        nodes[chunk, 0] = states[chunk]
+        laid = value_net.value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values)
+        best, outcomes = best_outcome(memory, values, laid)
+        chosen = best
+        if np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
+            chosen = outcome_number(memory, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
+        moves += np.uint64(1)
+        sample = samples[count]
+        if chosen != best:
+            expect(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
+            sample.best_margin[:] = work.margin
+            sample.best_share[:] = work.share
+        after = memory.node[chosen]
+        expect(after, tables, lookups, seat, net, factors, raw, reader, work)
+        if after.state.current_player != NOBODY:
+            write_down(sample, n, seat, chosen != best, raw, reader, work)
+            count += 1
+        restock_due = after.due == turns.RESTOCK_DUE
+        states[chunk] = nodes[chunk, chosen]
+        if restock_due:
+            batch.restock(states[chunk], tables, drawn)
+            value_net.ask(readings[chunk], tables, lookups, seat, net, factors, raw, reader, work)
+            write_down(samples[count], n, seat, False, raw, reader, work)
+            count += 1
+    value_net.answer_over(states[chunk], tables, 0, work)
+    set_targets(n, trace, work, samples, count)
+    return count
+
+
+@kernel
+def best_outcome(memory, values, laid):
+    """The node of the outcome of most value, of equals the first, and the number of outcomes."""
+    best, outcomes = -1, 0
+    for node in range(1, laid):
+        if memory.node[node].due != turns.TURN_GOES_ON:
+            outcomes += 1
+            if best < 0 or values[node] > values[best]:
+                best = node
+    return best, outcomes
+
+
+@kernel
+def outcome_number(memory, laid, number):
+    """The node of outcome `number`, uint64, counted from 0."""
+    left = np.int64(number)
+    for node in range(1, laid):
+        if memory.node[node].due != turns.TURN_GOES_ON:
+            if left == 0:
+                return node
+            left -= 1
+    return -1
+
+
+@kernel
+def expect(after, tables, lookups, seat, net, factors, raw, reader, work):
+    """Overwrite `margin` and `share` with those of a node, over or not."""
+    if after.state.current_player == NOBODY:
+        value_net.answer_over(after.state, tables, seat, work)
+    else:
+        value_net.ask(after.reading, tables, lookups, seat, net, factors, raw, reader, work)
+
+
+@kernel
+def write_down(sample, n, seat, explored, raw, reader, work):
+    """Make a sample of the position that was asked about last."""
+    sample.seat = seat
+    sample.num_players = n
+    sample.explored = explored
+    sample.features[:] = reader.bytes
+    sample.final[:] = raw.final
+    sample.turns_left = raw.all_left[0]
+    sample.margin[:] = work.margin
+    sample.share[:] = work.share
+
+
+@kernel
+def set_targets(n, trace, work, samples, count):
+    """Overwrite what samples expected with what they teach; `work` holds the result, from the eyes of seat 0."""
+    margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # by seat, from here on
+    margin[:] = work.margin
+    share[:] = work.share
+    rest = np.float32(1) - trace
+    for index in range(count - 1, -1, -1):
+        sample = samples[index]
+        for place in range(n):
+            seat = (np.int64(sample.seat) + place) % n
+            own_margin, own_share = sample.margin[place], sample.share[place]
+            sample.margin[place], sample.share[place] = margin[seat], share[seat]
+            if sample.explored:
+                margin[seat], share[seat] = sample.best_margin[place], sample.best_share[place]
+            else:
+                margin[seat] = rest * own_margin + trace * margin[seat]
+                share[seat] = rest * own_share + trace * share[seat]
