@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,6 +107,7 @@ def test_the_gradient_is_that_of_the_loss():
     """By differences, in some weights of each part of the net."""
     play, learner, places = played()
     samples = play.samples.reshape(-1)
+    learner.net["last"] *= 10
     weight = 0.7
 
     def loss(net):
@@ -125,22 +127,20 @@ def test_the_gradient_is_that_of_the_loss():
     work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
     for place in places[:3]:
         td_learn.add_gradient(samples[place], learner.net[0], play.factors, np.float32(weight), work[0], gradient[0])
-    used = np.flatnonzero((samples["features"][places[:3]] != 0).any(axis=0) & (play.factors != 0))
-    step = 1e-2
-    entries = [
-        ("first", used[5], 1),
-        ("first", used[40], 2),
-        ("first_bias", 3),
-        ("last", 2, 1),
-        ("last", 0, 6),
-        ("last_bias", 5),
-    ]
-    for name, *where in entries:
+    step, checked = 1e-2, 0
+    for name, first in (("first", 0), ("first_bias", 0), ("last", 0), ("last", 5), ("last_bias", 0), ("last_bias", 5)):
+        found = gradient[name][0]
+        steep = np.abs(found[..., first : first + 5] if name.startswith("last") else found)
+        where = list(np.unravel_index(steep.argmax(), steep.shape))
+        where[-1] += first
         up, down = learner.net.copy(), learner.net.copy()
         up[name][0][tuple(where)] += step
         down[name][0][tuple(where)] -= step
         slope = (loss(up[0]) - loss(down[0])) / (2 * step)
-        assert gradient[name][0][tuple(where)] == pytest.approx(slope, abs=2e-3, rel=2e-2), (name, where)
+        assert abs(slope) > 0.01, "too flat to tell anything"
+        assert found[tuple(where)] == pytest.approx(slope, rel=0.05), (name, where)
+        checked += 1
+    assert checked == 6
 
 
 def test_learning_from_the_same_positions_lowers_the_loss():
@@ -163,6 +163,9 @@ def agent(folder):
     return (folder / runs.AGENT).read_bytes()
 
 
+needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
@@ -170,6 +173,7 @@ def whole(tmp_path_factory):
     return folder
 
 
+@needs_jit
 def test_a_run_repeats_to_the_bit(whole, tmp_path):
     td.train(TINY, tmp_path)
     assert agent(tmp_path) == agent(whole)
@@ -178,13 +182,13 @@ def test_a_run_repeats_to_the_bit(whole, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(SLOW, reason="without the compiler there are no threads")
+@needs_jit
 def test_threads_change_nothing(whole, tmp_path):
     td.train(dataclasses.replace(TINY, threads=1), tmp_path)
     assert agent(tmp_path) == agent(whole)
 
 
-@pytest.mark.skipif(SLOW, reason="it takes minutes without the compiler")
+@needs_jit
 def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
     code = "import sys; from test_td import *; runs.SAVE_SECONDS = 0; "
     start, go_on = (
@@ -217,10 +221,12 @@ def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(whole, tmp
     ("changes", "reason"),
     [
         ({"minutes": 0}, "minutes is 0; it must be above 0"),
-        ({"players": (6,)}, r"players is \(6,\); it must be one or more of 2, 3, 4, 5"),
+        ({"players": (6,)}, r"players is \(6,\); it must be one or more of 2, 3, 4, 5, each once"),
+        ({"players": (2, 2)}, r"players is \(2, 2\); it must be one or more of 2, 3, 4, 5, each once"),
+        ({"hidden": 1025}, "hidden is 1025; it must be a whole number from 1 to 1024"),
         ({"games": 1}, "games is 1; it must be at least 2, one a kind of table"),
         ({"trace": 1.5}, "trace is 1.5; it must be from 0 to 1"),
-        ({"threads": 10**6}, "threads is 1000000; it must be from 0 to"),
+        ({"threads": -1}, "threads is -1; it must be a whole number of at least 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, reason):
@@ -228,10 +234,33 @@ def test_settings_out_of_range_are_refused(changes, reason):
         dataclasses.replace(TINY, **changes)
 
 
+@needs_jit
+def test_a_run_begun_anew_in_a_folder_forgets_the_old_one(whole, tmp_path):
+    """Killed before it has saved anything else, it is still the new one that is resumed; and other settings fit no checkpoint."""
+    shutil.copytree(whole, tmp_path / "run")
+    other = dataclasses.replace(TINY, seed=5, updates=1)
+    td.train(other, tmp_path / "run")
+    assert [line["update"] for line in without_time(tmp_path / "run")] == [1]
+    assert agent(tmp_path / "run") != agent(whole)
+    (tmp_path / "run" / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
+    with pytest.raises(ValueError, match=r"is no checkpoint of a TD run with the settings beside it"):
+        td.open_run(tmp_path / "run")
+
+
+def test_lines_that_the_checkpoint_does_not_have_are_dropped(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"update": 1}\n{"update": 2}\n{"upd\n{"update": 5}\n{"update": 3}', encoding="utf-8")
+    td.keep_lines(file, 3)
+    assert file.read_text() == '{"update": 1}\n{"update": 2}\n{"update": 3}\n'
+
+
+@needs_jit
 def test_what_is_no_run_is_not_resumed(whole, tmp_path):
     with pytest.raises(ValueError, match=r"settings.json holds no settings of a TD run"):
         td.open_run(tmp_path)
     (tmp_path / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
+    assert td.open_run(tmp_path).clock.updates_done == 0  # it was stopped before its first checkpoint
+    (tmp_path / td.CHECKPOINT).write_bytes(b"torn")
     with pytest.raises(ValueError, match=r"checkpoint.safetensors cannot be read as a checkpoint"):
         td.open_run(tmp_path)
     (tmp_path / td.CHECKPOINT).write_bytes(agent(whole))
@@ -239,7 +268,7 @@ def test_what_is_no_run_is_not_resumed(whole, tmp_path):
         td.open_run(tmp_path)
 
 
-@pytest.mark.skipif(SLOW, reason="learning takes the compiler")
+@needs_jit
 def test_some_seconds_of_learning_beat_what_has_learned_nothing(tmp_path):
     settings = TDSettings(players=(2,), games=64, hidden=HIDDEN, updates=30)
     beginner = td.Run(settings).net()

@@ -368,7 +368,7 @@ def survey_lots(state, tables, player, survey, weights, traffic):
     tolls = toll_rate(tables, survey, weights)
     for site in range(tables.num_sites):
         if state.post[site] == 0 and state.palace[site] == 0 and tables.city_of_site[site] == NOT_A_CITY:
-            token = state.palace_token[site] - 1
+            token = np.int64(state.palace_token[site]) - 1
             gain = (palace_and_client if token == TOKEN_CLIENT else palace) + tolls * traffic[site]
             if token == TOKEN_CITY:
                 gain += survey.fame_more
@@ -410,7 +410,7 @@ def survey_posts(state, tables, player, set_time, survey, weights):
         site = tables.post_sites[number]
         if state.post[site] == 0:
             continue
-        colour = state.post[site] - 1
+        colour = np.int64(state.post[site]) - 1
         market = engine.market_of(state, colour)
         post = survey.num_posts
         survey.wait[post] = 0

@@ -28,7 +28,7 @@ from bombay_env.compile import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 from bombay_env.tables import NOT_A_CITY
 
-VERSION: Final = 2  # of what the plans mean
+VERSION: Final = 3  # of what the plans mean
 
 QUARTER: Final = 4  # of a rupee, the unit of worths
 CLIENT: Final = 2  # quarters that a Client is taken to be worth
@@ -59,7 +59,7 @@ EIGHTH: Final = 8.0  # of a rupee, the unit of what the planner expects
 
 # Within a turn the plans of others hang on the world: markets, cities, palaces, the mover's empire and the others' rupees; and
 # what the mover's own plans have in common on that and on its basket and City tokens. A few of both are kept.
-WORLD_WORDS: Final = NUM_CITIES + 5  # and one for each 64 sites
+WORLD_WORDS: Final = 6  # and one for each 64 sites
 WORLDS: Final = 8
 SURVEYS: Final = 8
 
@@ -71,7 +71,7 @@ def num_features(layout: observe.FeatureLayout) -> int:
 
 def digest(layout: observe.FeatureLayout) -> str:
     """16 hex digits that name what is read and what it means."""
-    described = repr((layout.digest, VERSION, CLIENT, CITY_TOKEN, PACES, STEPS, FAR, NUM_PLANS))
+    described = repr((layout.digest, VERSION, QUARTER, CLIENT, CITY_TOKEN, PACES, STEPS, FAR, EIGHTH, NUM_PLANS))
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
@@ -105,7 +105,8 @@ def reader_dtype(layout: observe.FeatureLayout) -> np.dtype[Any]:
     for name, kind in (
         ("used", (np.uint64, (count // WORD,))),  # all ones in the bytes that tell something
         ("traffic", (np.int32, (layout.num_sites,))),
-        ("worth", (np.int32, (2, NUM_CITIES))),  # of the two bales
+        ("worth", (np.int32, (2, NUM_CITIES))),  # of the two bales, City tokens aside
+        ("token", (np.int32, (NUM_CITIES,))),  # what the City token of a first sale is worth
         ("spend", (np.int32, (2 * len(PACES), NUM_POSTS))),  # what a bale brings from a post; now, then later
         ("world", (np.uint64, (words,))),
         ("num_worlds", np.int64),  # entered since `forget`; the last `WORLDS` are kept
@@ -177,7 +178,7 @@ def find_world(state, raw, reader):
         world[4] |= np.uint64(raw.rupees[place]) << np.uint64(8 * place)
     world[4] |= np.uint64(state.current_player + 1)
     for city in range(NUM_CITIES):
-        world[5 + city] = np.uint64(raw.sale_rupees_words[city]) | np.uint64(raw.sale_clients_words[city]) << high
+        world[5] |= np.uint64(observe.column_code(state, city)) << np.uint64(8 * city)
     for site in range(len(state.palace)):
         taken = np.uint64(1) if state.palace[site] > 0 else np.uint64(0)
         world[WORLD_WORDS + site // 64] |= taken << np.uint64(site % 64)
@@ -278,22 +279,29 @@ def plan_sales(tables, here, place, load, one, other, raw, reader):
     """Enter what the bales carried bring."""
     plans = reader.plans[place]
     for city in range(NUM_CITIES):
-        token = CITY_TOKEN if raw.city_tokens[place, city] == 0 and raw.city_pile[city] > 0 else 0
+        reader.token[city] = CITY_TOKEN if raw.city_tokens[place, city] == 0 and raw.city_pile[city] > 0 else 0
         first, second = sale_worth(raw, city, one), sale_worth(raw, city, other)
-        sunk = QUARTER * max(0, np.int64(raw.sale_rupees[city, one]) - 1) if one == other else 0
-        reader.worth[0, city] = first + token if first > 0 else 0
-        reader.worth[1, city] = second + token if second > 0 else 0
-        most = max(reader.worth[0, city], reader.worth[1, city])
+        reader.worth[0, city] = first
+        reader.worth[1, city] = second
+        most = max(first, second)
         if most > 0:
-            way = np.int64(tables.distance[here, tables.city_sites[city]])
-            for step in range(way, STEPS):
-                plans[ONE_BALE + step] = max(np.int64(plans[ONE_BALE + step]), most)
+            most += np.int64(reader.token[city])
+            way = max(0, np.int64(tables.distance[here, tables.city_sites[city]]) + tables.sell_cost - 1)
+            enter_within(plans, ONE_BALE, way, most)
             if load > 1:
-                both = first + second - sunk + token if first > 0 and second > 0 else most
-                for step in range(way + 1, STEPS):
-                    plans[TWO_BALES + step] = max(np.int64(plans[TWO_BALES + step]), both)
+                sunk = QUARTER * max(0, np.int64(raw.sale_rupees[city, one]) - 1) if one == other else 0
+                both = first + second - sunk + np.int64(reader.token[city]) if first > 0 and second > 0 else most
+                enter_within(plans, TWO_BALES, way + tables.sell_cost, both)
     for number in range(len(PACES)):
-        plans[DELIVER + number] = min(LARGEST, best_delivery(tables, here, PACES[number], load, one == other, reader))
+        worth = best_delivery(tables, here, PACES[number], load, one == other, reader)
+        plans[DELIVER + number] = min(LARGEST, worth)
+
+
+@kernel
+def enter_within(plans, first, way, worth):
+    """Enter a worth that `way` actions and one more bring, if it is the best so far, where so many or more are looked ahead."""
+    for step in range(way, STEPS):
+        plans[first + step] = max(np.int64(plans[first + step]), min(LARGEST, worth))
 
 
 @kernel
@@ -304,18 +312,27 @@ def best_delivery(tables, here, pace, load, alike, reader):
         for city in range(NUM_CITIES):
             if reader.worth[bale, city] > 0:
                 site = tables.city_sites[city]
-                worth = np.int64(reader.worth[bale, city]) - pace * (
-                    np.int64(tables.distance[here, site]) + tables.sell_cost
-                )
-                then = 0
+                way = np.int64(tables.distance[here, site]) + tables.sell_cost
+                worth = np.int64(reader.worth[bale, city]) + np.int64(reader.token[city]) - pace * way
+                best = max(best, worth)
                 if load > 1:
-                    for next_city in range(NUM_CITIES):
-                        second = np.int64(reader.worth[1 - bale, next_city])
-                        if second > 0:
-                            way = np.int64(tables.distance[site, tables.city_sites[next_city]]) + tables.sell_cost
-                            again = QUARTER + CITY_TOKEN if next_city == city and alike else 0
-                            then = max(then, second - again - pace * way)
-                best = max(best, worth + then)
+                    best = max(best, worth + best_second(tables, city, 1 - bale, pace, alike, reader))
+    return best
+
+
+@kernel
+def best_second(tables, city, bale, pace, alike, reader):
+    """What the other bale brings from a city where one has just been sold; one of the same colour there a rupee less."""
+    best = 0
+    for next_city in range(NUM_CITIES):
+        worth = np.int64(reader.worth[bale, next_city])
+        if worth > 0:
+            if next_city == city:
+                worth -= QUARTER if alike else 0
+            else:
+                worth += np.int64(reader.token[next_city])
+            way = np.int64(tables.distance[tables.city_sites[city], tables.city_sites[next_city]]) + tables.sell_cost
+            best = max(best, worth - pace * way)
     return best
 
 
@@ -336,7 +353,7 @@ def plan_purchases(state, tables, here, place, room, raw, reader):
         if room:
             for number in range(2 * len(PACES)):
                 worth = np.int64(reader.spend[number, post]) - PACES[number % len(PACES)] * way
-                plans[FETCH + number] = max(np.int64(plans[FETCH + number]), worth)
+                plans[FETCH + number] = max(np.int64(plans[FETCH + number]), min(LARGEST, worth))
 
 
 @kernel

@@ -23,6 +23,7 @@ from bombay_env.state import NOBODY, result_dtype
 
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS
 WIDTH: Final = 16  # of the row of outputs in memory: whole vectors
+# Another of these numbers is another format of files.
 RUPEES: Final = 10.0  # of margin that count as 1
 # Rupees of provisional margin that weigh 1 in the logarithm of a share: at the end, and more for each game turn to come.
 TEMPERATURE: Final = 1.5

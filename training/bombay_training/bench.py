@@ -263,7 +263,7 @@ def _train(game: Game) -> Play:
     settings = ppo.PPOSettings(updates=1, players=(game.num_players,))
     torch.set_num_threads(settings.threads)
     env = BombayVecEnv([game], settings.num_envs, 0, settings.reward, settings.shaping_weight)
-    model = ppo.make_model(settings, env, ppo.Clock(settings))
+    model = ppo.make_model(settings, env, ppo.Clock(settings.minutes, settings.updates))
     rollout = settings.num_envs * settings.num_steps
     model.learn(rollout, log_interval=None)
     buffer = model.rollout_buffer

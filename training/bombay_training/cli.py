@@ -346,7 +346,6 @@ def train(
             start = functools.partial(td.go_on, run, folder)
         else:
             folder = save or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
-            _check_new_folder(folder)
             Board.load(board)
             common: dict[str, Any] = {
                 "minutes": minutes,
@@ -364,13 +363,14 @@ def train(
                 ppo = _ppo_module()
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
+            _check_new_folder(folder)
     progress = _TrainingProgress(as_json)
     try:
         with progress:
             path = start(progress)
     except KeyboardInterrupt:
-        if learner is Learner.TD:
-            err.print(f"Saved. To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
+        if learner is Learner.TD and (folder / td.CHECKPOINT).exists():
+            err.print(f"To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
         raise
     where = Path(settings.board) if settings.board else None
     matches = _judge(path, settings.players, where, blocks, settings.seed, as_json)
@@ -642,7 +642,7 @@ class _TrainingProgress:
             learned = "decisions" if "decisions" in metrics else "positions"
             count, minutes = metrics[learned], metrics["seconds"] / 60
             self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
-            figures = f"{self.summary}, {count / metrics['seconds']:,.0f}/s"
+            figures = f"{self.summary}, {count / max(1e-9, metrics['seconds']):,.0f}/s"
         self.bar.update(self.task, completed=fraction, description=figures)
 
 

@@ -5,21 +5,24 @@ its net likes best (`td_play.py`), and a few rounds of learning from what became
 the running average of the weights. All chance is keyed by the seed and counters, so nothing of an update outlives it but the
 weights and what Adam remembers. A run leaves in its folder
 
-    agent.safetensors        the net, playable by `bombay_agents.net`
+    agent.safetensors        the net, playable by `bombay_agents.value_agent`
     checkpoint.safetensors   all that is needed to go on
     settings.json            the settings, the versions of everything, the code revision
     metrics.jsonl            one line an update
 
-each written in one piece, every half minute and at the end. No PyTorch, no pickle. It does not judge the agent: that is the
-arena's business.
+the first two written in one piece at the start, every half minute and at the end. No PyTorch, no pickle. It does not judge the
+agent: that is the arena's business.
 """
 
+import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numba
 import numpy as np
@@ -28,7 +31,7 @@ from safetensors.numpy import save
 
 import bombay_env
 from bombay_agents import net_files, turn_features, value_net
-from bombay_agents.value_agent import ValueNet
+from bombay_agents.value_agent import MAX_HIDDEN, ValueNet
 from bombay_env import Board, Game, Rules
 from bombay_training import runs
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
@@ -37,6 +40,8 @@ from bombay_training.td_play import SelfPlay
 
 CHECKPOINT: Final = "checkpoint.safetensors"
 FORMAT: Final = "bombay-td-checkpoint/1"
+NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
+COUNTS: Final = "one or more of 2, 3, 4, 5, each once"
 KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
 
 
@@ -53,7 +58,7 @@ class TDSettings:
     board: str | None = None
     """A board file; the packaged board if None."""
     games: int = 128
-    """Games an update, of all kinds together."""
+    """Games an update, of all kinds together; as many of each kind, so perhaps a few less."""
     hidden: int = 64
     """Width of the net."""
     epochs: int = 3
@@ -79,29 +84,34 @@ class TDSettings:
     seed: int = 0
     """Of the deals, the weights and the exploration."""
     threads: int = 0
-    """Threads that play and learn; 0 for all. Their number changes nothing but the time."""
+    """Threads that play and learn, as far as Numba has them; 0 for all. Their number changes nothing but the time."""
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, for anything that cannot be learned with."""
         object.__setattr__(self, "players", tuple(self.players))
-        whole = ("games", "hidden", "epochs", "batch_size")
+        whole = ("games", "epochs", "batch_size")
         parts = ("steady", "trace", "explore", "blend", "blend_played")
         checks: list[tuple[str, bool, str]] = [
             ("minutes", self.minutes > 0, "above 0"),
             ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
-            ("players", bool(self.players) and set(self.players) <= {2, 3, 4, 5}, "one or more of 2, 3, 4, 5"),
-            *((name, getattr(self, name) >= 1, "at least 1") for name in whole),
+            ("players", set(self.players) <= {2, 3, 4, 5} and 0 < len(set(self.players)) == len(self.players), COUNTS),
+            *((name, _is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
+            ("hidden", _is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
             ("games", self.games >= len(self.players), f"at least {len(self.players)}, one a kind of table"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in parts),
             ("margin_weight", self.margin_weight >= 0, "at least 0"),
             ("keep", 0 <= self.keep < 1, "at least 0 and below 1"),
             ("seed", 0 <= self.seed < 2**63, "from 0 to 2**63 − 1"),
-            ("threads", 0 <= self.threads <= numba.config.NUMBA_NUM_THREADS, "from 0 to the threads that Numba has"),
+            ("threads", _is_whole(self.threads, 0), "a whole number of at least 0"),
         ]
         for name, holds, allowed in checks:
             if not holds:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be {allowed}")
+
+
+def _is_whole(value: Any, low: int, high: int = 2**31) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 class Run:
@@ -117,6 +127,7 @@ class Run:
         self.learner = Learner(features, settings.hidden, settings.seed)
         self.clock = Clock(settings.minutes, settings.updates)
         self.positions = 0  # learned from so far
+        self.elapsed = 0.0  # seconds of learning before the last start
 
     def update(self) -> dict[str, float]:
         """Play and learn once. Returns the line of `metrics.jsonl`."""
@@ -192,6 +203,7 @@ class Run:
         tensors = {name: getattr(learner, name) for name in KEPT}
         counters = {
             "format": FORMAT,
+            "identity": self.identity(),
             "updates_done": self.clock.updates_done,
             "steps": learner.steps,
             "positions": self.positions,
@@ -212,14 +224,29 @@ class Run:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         except (OSError, SafetensorError, ValueError) as error:
             raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from None
-        wanted = {name: getattr(learner, name).shape for name in KEPT}
-        if counters.get("format") != FORMAT or {name: array.shape for name, array in tensors.items()} != wanted:
-            raise ValueError(f"{path} is no checkpoint of a TD run with the settings beside it")
-        for name, array in tensors.items():
-            getattr(learner, name)[:] = array
-        learner.steps, self.positions = counters["steps"], counters["positions"]
-        self.clock.updates_done = counters["updates_done"]
-        self.clock.start = time.monotonic() - counters["elapsed"]
+        counters = counters if isinstance(counters, dict) else {}
+        if counters.get("format") != FORMAT or counters.get("identity") != self.identity():
+            raise ValueError(
+                f"{path} is no checkpoint of a TD run with the settings beside it, by this version's features"
+            )
+        try:
+            for name in KEPT:
+                getattr(learner, name)[:] = tensors[name]
+            learner.steps, self.positions = counters["steps"], counters["positions"]
+            self.clock.updates_done, self.elapsed = counters["updates_done"], counters["elapsed"]
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+
+    def identity(self) -> str:
+        """Hex digits that name all that decides how the run goes on, but for what has been learned."""
+        settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in NEUTRAL}
+        features = turn_features.digest(self.games[0].feature_layout)
+        decisive = json.dumps([settings, features, net_files.about_games(self.games)], sort_keys=True)
+        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+
+    def so_far(self) -> dict[str, float]:
+        """How much has been learned from, for those who follow the run."""
+        return {"positions": self.positions, "seconds": self.elapsed} if self.positions else {}
 
 
 def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
@@ -236,21 +263,24 @@ def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress 
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    for name in (CHECKPOINT, runs.AGENT, runs.METRICS):  # of an older run
+        (folder / name).unlink(missing_ok=True)
     run = Run(settings)
     runs.write_json(folder / runs.SETTINGS, runs.describe(settings, runs.DISTRIBUTIONS))
-    (folder / runs.METRICS).write_text("", encoding="utf-8")
+    run.save(folder)
     return go_on(run, folder, progress)
 
 
 def open_run(out: str | os.PathLike[str]) -> Run:
-    """The run in the folder `out` as its last checkpoint left it, for `go_on`.
+    """The run in the folder `out` as its last checkpoint left it, for `go_on`; one stopped before its first begins anew.
 
     Raises:
-        ValueError: there is no such run, or no checkpoint of one.
+        ValueError: there is no such run, or its checkpoint is not of it.
     """
     folder = Path(out)
     run = Run(read_settings(folder))
-    run.load(folder / CHECKPOINT)
+    if (folder / CHECKPOINT).exists():
+        run.load(folder / CHECKPOINT)
     keep_lines(folder / runs.METRICS, run.clock.updates_done)
     return run
 
@@ -264,30 +294,53 @@ def read_settings(folder: Path) -> TDSettings:
     path = folder / runs.SETTINGS
     try:
         return TDSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} holds no settings of a TD run: {error}") from None
 
 
 def keep_lines(path: Path, updates: int) -> None:
-    """Leave the first lines of the metrics, those of updates that the checkpoint has."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    path.write_text("".join(lines[:updates]), encoding="utf-8")
+    """Leave the lines of the metrics that are whole and of updates that the checkpoint has."""
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            if json.loads(line)["update"] <= updates:
+                kept.append(line + "\n")
+    runs.write_bytes(path, "".join(kept).encode())
 
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
     folder, progress = Path(out), progress or Silence()
-    if run.settings.threads:
-        numba.set_num_threads(run.settings.threads)
-    last_save = time.monotonic()
-    with stop_on_signal() as stop, (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
-        while stop.signal is None and run.clock.fraction < 1:
-            figures = run.update()
-            metrics.write(json.dumps(figures) + "\n")
-            metrics.flush()
-            progress.update(run.clock.fraction, figures)
-            if time.monotonic() - last_save > runs.SAVE_SECONDS:
-                run.save(folder)
-                last_save = time.monotonic()
+    with stop_on_signal() as stop, on_threads(run.settings.threads):
+        progress.update(run.clock.fraction, run.so_far())
+        if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
+            warm_up(run.settings)
+        run.clock.start = last_save = time.monotonic()
+        run.clock.start -= run.elapsed
+        with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
+            while stop.signal is None and run.clock.fraction < 1:
+                figures = run.update()
+                metrics.write(json.dumps(figures) + "\n")
+                metrics.flush()
+                progress.update(run.clock.fraction, figures)
+                if time.monotonic() - last_save > runs.SAVE_SECONDS:
+                    run.save(folder)
+                    last_save = time.monotonic()
         run.save(folder)
     return folder / runs.AGENT
+
+
+def warm_up(settings: TDSettings) -> None:
+    """Have the kernels compiled before the clock starts."""
+    Run(dataclasses.replace(settings, games=len(settings.players), epochs=1)).update()
+
+
+@contextlib.contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Have Numba use so many threads, all for 0, as far as there are."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(count or numba.config.NUMBA_NUM_THREADS, numba.config.NUMBA_NUM_THREADS))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)

@@ -84,6 +84,9 @@ class SelfPlay:
 
         Returns:
             Places in `samples`, flat, that hold what was learned.
+
+        Raises:
+            OverflowError: a turn has too many states; see `turns.turns`.
         """
         for number, game in enumerate(self.games):
             raw, reader = self.readers[number]
@@ -93,6 +96,7 @@ class SelfPlay:
                 self.turns, self.turns["node"]["state"], raw, reader, self.work, self.values,
                 self.samples[number], self.counts[number],
             )  # fmt: skip
+            turns.check_count(self.counts[number].min())
         most = self.samples.shape[-1]
         return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
@@ -122,7 +126,7 @@ def play_game(
     seed, states, readings, chunk, tables, lookups, net, factors, blend, explore, trace,
     memory, nodes, raw, reader, work, values, drawn, samples,
 ):  # fmt: skip
-    """Play a game and write down what it teaches. Returns the number of samples."""
+    """Play a game and write down what it teaches. Returns the number of samples, or `turns.TOO_MANY`."""
     batch.start(states[chunk], tables, seed, drawn)
     n = np.int64(tables.num_players)
     count, moves = 0, np.uint64(0)
@@ -130,9 +134,12 @@ def play_game(
         seat = np.int64(states[chunk].current_player)
         nodes[chunk, 0] = states[chunk]
         laid = value_net.value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values)
+        if laid == turns.TOO_MANY:
+            return laid
         best, outcomes = best_outcome(memory, values, laid)
         chosen = best
-        if np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
+        last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
+        if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
             chosen = outcome_number(memory, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
         moves += np.uint64(1)
         sample = samples[count]
