@@ -34,10 +34,17 @@ def write(path: str | os.PathLike[str], header: Header, tensors: Mapping[str, np
     """Write a file in one piece: a reader finds the old one or the new one, never half of either."""
     held = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     data = save(held, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
-    target = Path(path)
-    unfinished = target.with_name(target.name + ".tmp")
-    unfinished.write_bytes(data)
-    os.replace(unfinished, target)
+    write_bytes(Path(path), data)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write any file in one piece: a reader finds the old one or the new one, also after the machine has stopped."""
+    unfinished = path.with_name(path.name + ".tmp")
+    with unfinished.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
 
 
 def read(

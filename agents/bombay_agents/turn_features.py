@@ -11,8 +11,8 @@ itself, so five seats' `plans` stand beside it, by place, all of them rough and 
     scripted  what `planner-v1` expects: the award for the empire rank, that for City tokens, and the worth of its best plan
     near      actions to the nearest post of each colour, the nearest free site, and the nearest with a palace token
 
-Worths are in quarters of a rupee. Outcomes of one turn differ little, and most have the plans of the others in common: these are
-kept from one reading to the next. Knows the engine and the observation; nothing of nets.
+Worths are in quarters of a rupee, what the planner expects in eighths. Outcomes of one turn differ little, and most have the
+plans of the others in common: these are kept from one reading to the next. Knows the engine and the observation; nothing of nets.
 """
 
 import hashlib

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Protocol
 
+from bombay_agents.net_files import write_bytes
+
 AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
@@ -113,9 +115,8 @@ def code_revision() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
     try:
-        git(
-            "ls-files", "--error-unmatch", Path(__file__).name
-        )  # an installed copy inside someone else's tree is not ours
+        # An installed copy inside someone else's tree is not ours.
+        git("ls-files", "--error-unmatch", Path(__file__).name)
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
     except (OSError, subprocess.SubprocessError):
         return None
@@ -144,13 +145,3 @@ def version_of(distribution: str) -> str | None:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file in one piece."""
     write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file in one piece: a reader finds the old one or the new one, also after the machine has stopped."""
-    unfinished = path.with_name(path.name + ".tmp")
-    with unfinished.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)

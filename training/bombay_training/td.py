@@ -74,9 +74,10 @@ class TDSettings:
     explore: float = 0.05
     """Probability that a seat takes any outcome at all."""
     blend: float = 0.0
-    """How much the share of the win counts, and not the margin, when an outcome is chosen: at the end of the run."""
+    """How much the share of the win counts, and not the margin, when self-play chooses an outcome at the end of the run; none at
+    the start, and rising in a line."""
     blend_played: float = 1.0
-    """The same in the agent that is left."""
+    """The same in the agent that is left, and in the one that is saved on the way."""
     margin_weight: float = 1.0
     """Weight of the margin's squared error beside the entropy of shares."""
     keep: float = 0.998
@@ -209,13 +210,13 @@ class Run:
             "positions": self.positions,
             "elapsed": self.clock.elapsed,
         }
-        runs.write_bytes(folder / CHECKPOINT, save(tensors, metadata={"bombay_td": json.dumps(counters)}))
+        net_files.write_bytes(folder / CHECKPOINT, save(tensors, metadata={"bombay_td": json.dumps(counters)}))
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint of a run with the same settings.
 
         Raises:
-            ValueError: there is no such file, or it holds something else.
+            ValueError: the file cannot be read, or it is of another run.
         """
         learner = self.learner
         try:
@@ -305,7 +306,7 @@ def keep_lines(path: Path, updates: int) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             if json.loads(line)["update"] <= updates:
                 kept.append(line + "\n")
-    runs.write_bytes(path, "".join(kept).encode())
+    net_files.write_bytes(path, "".join(kept).encode())
 
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
