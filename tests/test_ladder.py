@@ -57,7 +57,7 @@ def run(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("COLUMNS", "160")
     play_part = ladder.play_part
 
-    def run(name, most=99, show=False):
+    def run(name, most=99, blocks=None, show=False):
         played = []
 
         def play(row, game, first, blocks, **options):
@@ -68,7 +68,7 @@ def run(monkeypatch, tmp_path, capsys):
 
         monkeypatch.setattr(ladder, "play_part", play)
         with contextlib.suppress(Stopped):
-            ladder.main(out=tmp_path / name, players=[2], show=show)
+            ladder.main(out=tmp_path / name, players=[2], most=blocks, show=show)
         return capsys.readouterr().out, played
 
     return run
@@ -92,6 +92,14 @@ def test_a_run_that_was_cut_off_ends_with_the_same_table(run, tmp_path):
     broken = [line for line in file.read_text().splitlines() if not line.endswith("}")]
     assert len(broken) == 1
     assert len(ladder.read_lines(file)) == len(ALL)
+
+
+def test_after_a_first_look_the_rest_is_played(run):
+    assert run("looked", blocks=1)[1] == [(WHIM, 0, 1), ("random", 0, 1)]
+    table, played = run("looked")
+    assert played == [(WHIM, 1, 2), (WHIM, 3, 2), ("random", 1, 1)]
+    games = [line.split("|")[4].strip() for line in table.splitlines() if "1 × " in line]
+    assert games == ["10", "4"]
 
 
 def test_a_gap_is_played_again(run, tmp_path):

@@ -52,7 +52,7 @@ class FlatMonteCarloAgent(TurnAgent):
         ms: float | None = None,
         rollouts: int | None = None,
         k: int = 8,
-        rounds: int = 2,
+        rounds: int = 4,
         value: Agent | None = None,
     ) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ from bombay_training.arena import DEALS
 TIERS: Final = (
     "greedy",
     "planner-v1",
-    "flat-mc:rollouts=200@400",
+    "flat-mc:rollouts=125@400",
 )  # three levels of skill, the dear one with fewer games
 CHUNK_GAMES: Final = 1024  # games that run together, at most
 CHUNKS: Final = 16  # of one table, at least where it has as many games: what processes share out
