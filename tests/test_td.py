@@ -198,7 +198,7 @@ def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(whole, tmp
     folder, rng, kills = tmp_path / "run", np.random.default_rng(3), 0
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     while True:
-        done = folder / td.CHECKPOINT
+        done = folder / runs.CHECKPOINT
         process = subprocess.Popen(
             [sys.executable, "-c", go_on if done.exists() else start, str(folder)], env=environment
         )
@@ -250,20 +250,20 @@ def test_a_run_begun_anew_in_a_folder_forgets_the_old_one(whole, tmp_path):
 def test_lines_that_the_checkpoint_does_not_have_are_dropped(tmp_path):
     file = tmp_path / "metrics.jsonl"
     file.write_text('{"update": 1}\n{"update": 2}\n{"upd\n{"update": 5}\n{"update": 3}', encoding="utf-8")
-    td.keep_lines(file, 3)
+    runs.keep_lines(file, 3)
     assert file.read_text() == '{"update": 1}\n{"update": 2}\n{"update": 3}\n'
 
 
 @needs_jit
 def test_what_is_no_run_is_not_resumed(whole, tmp_path):
-    with pytest.raises(ValueError, match=r"settings.json holds no settings of a TD run"):
+    with pytest.raises(ValueError, match=r"settings.json holds no settings of a run"):
         td.open_run(tmp_path)
     (tmp_path / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
     assert td.open_run(tmp_path).clock.updates_done == 0  # it was stopped before its first checkpoint
-    (tmp_path / td.CHECKPOINT).write_bytes(b"torn")
+    (tmp_path / runs.CHECKPOINT).write_bytes(b"torn")
     with pytest.raises(ValueError, match=r"checkpoint.safetensors cannot be read as a checkpoint"):
         td.open_run(tmp_path)
-    (tmp_path / td.CHECKPOINT).write_bytes(agent(whole))
+    (tmp_path / runs.CHECKPOINT).write_bytes(agent(whole))
     with pytest.raises(ValueError, match=r"checkpoint.safetensors is no checkpoint of a TD run"):
         td.open_run(tmp_path)
 

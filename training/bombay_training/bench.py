@@ -262,7 +262,7 @@ def _train(game: Game) -> Play:
 
     settings = ppo.PPOSettings(updates=1, players=(game.num_players,))
     torch.set_num_threads(settings.threads)
-    env = BombayVecEnv([game], settings.num_envs, 0, settings.reward, settings.shaping_weight)
+    env = BombayVecEnv([game], settings.num_envs, 0, 0.0, settings.shaping_weight, settings.observation_mode)
     model = ppo.make_model(settings, env, ppo.Clock(settings.minutes, settings.updates))
     rollout = settings.num_envs * settings.num_steps
     model.learn(rollout, log_interval=None)

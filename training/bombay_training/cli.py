@@ -33,7 +33,7 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, td, workers
+from bombay_training import bench_report, judging, runs, td, workers
 from bombay_training.match import Match
 from bombay_training.tables import cell, new_table
 
@@ -42,6 +42,8 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
+
+AGAINST = "against_"  # before a reference's name, the figure that tells the win share against it
 
 OWN_AGENT = "module:object for one of your own, looked for in this folder too"
 
@@ -327,7 +329,7 @@ def train(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Go on with the td run in this folder, with its own settings, instead of a new one.", metavar="RUN"
+            help="Go on with the run in this folder, with its own settings, instead of a new one.", metavar="RUN"
         ),
     ] = None,
     blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1, max=MAX_COUNT)] = 250,
@@ -339,11 +341,12 @@ def train(
             given = [name for name in context.params if _is_given(context, name)]
             if set(given) - {"resume", "blocks", "as_json"}:
                 raise ValueError(
-                    "--resume goes on with a td run in its folder, with its settings; give only --blocks and --json"
+                    "--resume goes on with a run in its folder, with its settings; give only --blocks and --json"
                 )
-            folder, run = resume, td.open_run(resume)
+            folder, module = resume, _learner(runs.learner_of(resume))
+            run = module.open_run(folder)
             settings: Any = run.settings
-            start = functools.partial(td.go_on, run, folder)
+            start = functools.partial(module.go_on, run, folder)
         else:
             folder = save or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
             Board.load(board)
@@ -360,7 +363,7 @@ def train(
             else:
                 if hidden is not None:
                     raise ValueError("--hidden is for td")
-                ppo = _ppo_module()
+                ppo = _learner(learner)
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
             _check_new_folder(folder)
@@ -369,7 +372,7 @@ def train(
         with progress:
             path = start(progress)
     except KeyboardInterrupt:
-        if learner is Learner.TD and (folder / td.CHECKPOINT).exists():
+        if (folder / runs.CHECKPOINT).exists():
             err.print(f"To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
         raise
     where = Path(settings.board) if settings.board else None
@@ -627,6 +630,7 @@ class _TrainingProgress:
         self.bar = Progress(*columns, console=err, disable=quiet)
         self.task = self.bar.add_task("compiling", total=1.0)
         self.summary = "no update"
+        self.shares: dict[str, float] = {}  # of the win against references, when last judged
 
     def __enter__(self) -> "_TrainingProgress":
         self.bar.start()
@@ -643,6 +647,8 @@ class _TrainingProgress:
             count, minutes = metrics[learned], metrics["seconds"] / 60
             self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
             figures = f"{self.summary}, {count / max(1e-9, metrics['seconds']):,.0f}/s"
+            self.shares |= {name[len(AGAINST) :]: share for name, share in metrics.items() if name.startswith(AGAINST)}
+            figures += "".join(f", {share:.2f} against {spec}" for spec, share in self.shares.items())
         self.bar.update(self.task, completed=fraction, description=figures)
 
 
@@ -652,8 +658,12 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _ppo_module() -> Any:
-    """`ppo`, imported only here: nothing else needs PyTorch."""
+def _learner(name: str) -> Any:
+    """The module that learns so; `ppo` is imported only here, since nothing else needs PyTorch."""
+    if name == Learner.TD:
+        return td
+    if name != Learner.PPO:
+        raise ValueError(f"the run is of a learner {name!r}; there are {', '.join(Learner)}")
     try:
         from bombay_training import ppo
     except ImportError as error:

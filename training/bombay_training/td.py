@@ -16,18 +16,14 @@ agent: that is the arena's business.
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numba
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 import bombay_env
 from bombay_agents import net_files, turn_features, value_net
@@ -38,7 +34,6 @@ from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
 from bombay_training.td_play import SelfPlay
 
-CHECKPOINT: Final = "checkpoint.safetensors"
 FORMAT: Final = "bombay-td-checkpoint/1"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
 COUNTS: Final = "one or more of 2, 3, 4, 5, each once"
@@ -48,6 +43,8 @@ KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
 @dataclasses.dataclass(frozen=True)
 class TDSettings:
     """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
+
+    learner: ClassVar[str] = "td"
 
     minutes: float = 3.0
     """Wall time of learning; not used if `updates` is given."""
@@ -210,7 +207,7 @@ class Run:
             "positions": self.positions,
             "elapsed": self.clock.elapsed,
         }
-        net_files.write_bytes(folder / CHECKPOINT, save(tensors, metadata={"bombay_td": json.dumps(counters)}))
+        runs.write_checkpoint(folder / runs.CHECKPOINT, counters, tensors)
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint of a run with the same settings.
@@ -219,17 +216,7 @@ class Run:
             ValueError: the file cannot be read, or it is of another run.
         """
         learner = self.learner
-        try:
-            with safe_open(path, framework="numpy") as file:
-                counters = json.loads((file.metadata() or {}).get("bombay_td", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-        except (OSError, SafetensorError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from None
-        counters = counters if isinstance(counters, dict) else {}
-        if counters.get("format") != FORMAT or counters.get("identity") != self.identity():
-            raise ValueError(
-                f"{path} is no checkpoint of a TD run with the settings beside it, by this version's features"
-            )
+        counters, tensors = runs.read_checkpoint(path, {"format": FORMAT, "identity": self.identity()}, "TD")
         try:
             for name in KEPT:
                 getattr(learner, name)[:] = tensors[name]
@@ -239,11 +226,9 @@ class Run:
             raise ValueError(f"{path} is damaged: {error}") from None
 
     def identity(self) -> str:
-        """Hex digits that name all that decides how the run goes on, but for what has been learned."""
-        settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in NEUTRAL}
+        """What decides how the run goes on (`runs.identity`)."""
         features = turn_features.digest(self.games[0].feature_layout)
-        decisive = json.dumps([settings, features, net_files.about_games(self.games)], sort_keys=True)
-        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+        return runs.identity(self.settings, NEUTRAL, features, net_files.about_games(self.games))
 
     def so_far(self) -> dict[str, float]:
         """How much has been learned from, for those who follow the run."""
@@ -262,14 +247,9 @@ def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress 
         ValueError: the board file is not valid.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (CHECKPOINT, runs.AGENT, runs.METRICS):  # of an older run
-        (folder / name).unlink(missing_ok=True)
     run = Run(settings)
-    runs.write_json(folder / runs.SETTINGS, runs.describe(settings, runs.DISTRIBUTIONS))
-    run.save(folder)
-    return go_on(run, folder, progress)
+    runs.begin(run, Path(out), runs.DISTRIBUTIONS)
+    return go_on(run, out, progress)
 
 
 def open_run(out: str | os.PathLike[str]) -> Run:
@@ -279,34 +259,9 @@ def open_run(out: str | os.PathLike[str]) -> Run:
         ValueError: there is no such run, or its checkpoint is not of it.
     """
     folder = Path(out)
-    run = Run(read_settings(folder))
-    if (folder / CHECKPOINT).exists():
-        run.load(folder / CHECKPOINT)
-    keep_lines(folder / runs.METRICS, run.clock.updates_done)
+    run = Run(runs.read_settings(folder, TDSettings))
+    runs.find(run, folder)
     return run
-
-
-def read_settings(folder: Path) -> TDSettings:
-    """The settings of the run in a folder.
-
-    Raises:
-        ValueError: there are none, or not such.
-    """
-    path = folder / runs.SETTINGS
-    try:
-        return TDSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} holds no settings of a TD run: {error}") from None
-
-
-def keep_lines(path: Path, updates: int) -> None:
-    """Leave the lines of the metrics that are whole and of updates that the checkpoint has."""
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            if json.loads(line)["update"] <= updates:
-                kept.append(line + "\n")
-    net_files.write_bytes(path, "".join(kept).encode())
 
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
@@ -316,18 +271,7 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
             warm_up(run.settings)
-        run.clock.start = last_save = time.monotonic()
-        run.clock.start -= run.elapsed
-        with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
-            while stop.signal is None and run.clock.fraction < 1:
-                figures = run.update()
-                metrics.write(json.dumps(figures) + "\n")
-                metrics.flush()
-                progress.update(run.clock.fraction, figures)
-                if time.monotonic() - last_save > runs.SAVE_SECONDS:
-                    run.save(folder)
-                    last_save = time.monotonic()
-        run.save(folder)
+        runs.follow(run, folder, progress, stop)
     return folder / runs.AGENT
 
 
