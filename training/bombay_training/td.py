@@ -3,15 +3,16 @@
 One net values positions between turns for every seat. An update is some games of self-play, in which every seat takes the outcome
 its net likes best (`td_play.py`), and a few rounds of learning from what became of their positions (`td_learn.py`). The agent is
 the running average of the weights. All chance is keyed by the seed and counters, so nothing of an update outlives it but the
-weights and what Adam remembers. A run leaves in its folder
+weights and what Adam remembers. Now and then the agent meets references in quick matches (`live.py`), which are no learning time
+and change nothing of what is learned. A run leaves in its folder
 
     agent.safetensors        the net, playable by `bombay_agents.value_agent`
     checkpoint.safetensors   all that is needed to go on
     settings.json            the settings, the versions of everything, the code revision
-    metrics.jsonl            one line an update
+    metrics.jsonl            one line an update, win shares among its figures where there were matches
 
 the first two written in one piece at the start, every half minute and at the end. No PyTorch, no pickle. It does not judge the
-agent: that is the arena's business.
+agent that is left: that is the arena's business.
 """
 
 import contextlib
@@ -31,9 +32,10 @@ from safetensors.numpy import save
 
 import bombay_env
 from bombay_agents import net_files, turn_features, value_net
-from bombay_agents.value_agent import MAX_HIDDEN, ValueNet
+from bombay_agents.value_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
 from bombay_env import Board, Game, Rules
 from bombay_training import runs
+from bombay_training.live import LiveJudge
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
 from bombay_training.td_play import SelfPlay
@@ -311,16 +313,19 @@ def keep_lines(path: Path, updates: int) -> None:
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
-    folder, progress = Path(out), progress or Silence()
+    folder, progress, judge = Path(out), progress or Silence(), LiveJudge(run.games)
     with stop_on_signal() as stop, on_threads(run.settings.threads):
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
             warm_up(run.settings)
+            judge.warm_up(ValueNetAgent(run.net()))
         run.clock.start = last_save = time.monotonic()
         run.clock.start -= run.elapsed
         with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
             while stop.signal is None and run.clock.fraction < 1:
                 figures = run.update()
+                if judge.due() or run.clock.fraction >= 1:
+                    figures |= quick_matches(run, judge)
                 metrics.write(json.dumps(figures) + "\n")
                 metrics.flush()
                 progress.update(run.clock.fraction, figures)
@@ -329,6 +334,14 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
                     last_save = time.monotonic()
         run.save(folder)
     return folder / runs.AGENT
+
+
+def quick_matches(run: Run, judge: LiveJudge) -> dict[str, float]:
+    """What the agent so far comes to, as figures of the update; the clock of learning stands still meanwhile."""
+    start = time.monotonic()
+    shares = judge.judge(ValueNetAgent(run.net()))
+    run.clock.start += time.monotonic() - start
+    return {runs.WIN_SHARE + spec: share for spec, share in shares.items()}
 
 
 def warm_up(settings: TDSettings) -> None:
