@@ -484,6 +484,7 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each row.", min=1, max=MAX_COUNT)] = 5,
     seconds: Annotated[float, typer.Option(help="Length of a run, about.", min=0.01, max=600)] = 1.0,
+    learners: Annotated[bool, typer.Option(help="Also measure how fast TD and PPO learn, and by what parts.")] = True,
     peers: Annotated[bool, typer.Option(help="Also measure other environments, where they are installed.")] = True,
     old: Annotated[
         Path | None, typer.Option("--compare", help="A report saved with --json, to set beside.", metavar="FILE")
@@ -513,6 +514,7 @@ def bench(
             counts,
             repeats,
             seconds,
+            learners,
             peers,
             lambda what: status.update(f"measuring: {what}") if status else None,
         )
