@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.table import Table
+from rich.text import Text
 
 from bombay_env import Game, Rules
 from bombay_training import bench_learning
@@ -150,14 +151,13 @@ def tables(data: dict[str, Any]) -> list[Table]:
 
 
 def _learning_table(rows: list[dict[str, Any]]) -> Table:
-    columns = ["what", "parts", "learned from", "a second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
+    columns = ["what", "a second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
     made = new_table("learning, one thread, from a fresh net; parts of the time", columns)
+    made.caption = Text("\n").join(cell(f"{row['name']}: {row['includes']}") for row in rows)
     for row in rows:
         rate = row["rate"]
         made.add_row(
-            cell(row["name"]),
-            cell(row["includes"]),
-            cell(row["unit"]),
+            cell(f"{row['name']}, {row['unit']}"),
             f"{rate['median']:,.0f}",
             f"{rate['low']:,.0f}–{rate['high']:,.0f}",
             f"{row['collected']['median']:,.0f}",

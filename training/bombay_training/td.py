@@ -324,7 +324,7 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
         with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
             while stop.signal is None and run.clock.fraction < 1:
                 figures = run.update()
-                if judge.due() or run.clock.fraction >= 1:
+                if judge.due() or run.clock.updates_done == 1 or run.clock.fraction >= 1:
                     figures |= quick_matches(run, judge)
                 metrics.write(json.dumps(figures) + "\n")
                 metrics.flush()
