@@ -21,7 +21,7 @@ def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):
         for update in range(1, updates + 1):
             line = {"update": update, "seconds": 60.0 * update, "margin_loss": 1 / update, "unheard_of": 3, **figures}
             if update in matches:
-                line |= {f"{runs.WIN_SHARE}greedy": update / 10, f"{runs.WIN_SHARE}planner-v1": update / 20}
+                line |= {f"{runs.AGAINST}greedy": update / 10, f"{runs.AGAINST}planner-v1": update / 20}
             metrics.write(json.dumps(line) + "\n")
         metrics.write('{"update": 7, "sec')
     return folder
@@ -33,7 +33,7 @@ def legend(panel):
 
 def test_a_run_is_read_as_far_as_it_goes(tmp_path):
     run = curve.read_run(made(tmp_path / "run"))
-    minutes, shares = run.points(f"{runs.WIN_SHARE}planner-v1")
+    minutes, shares = run.points(f"{runs.AGAINST}planner-v1")
     assert (minutes.tolist(), shares.tolist()) == ([2.0, 6.0], [0.1, 0.3])
     assert run.par == pytest.approx((1 / 2 + 1 / 4) / 2)
     shares = {"greedy": 0.6, "planner-v1": 0.3}
@@ -96,8 +96,8 @@ def test_a_run_ends_well_where_nothing_can_be_drawn(tmp_path, monkeypatch):
 
 def test_the_bar_keeps_the_last_win_shares_and_fits_a_narrow_terminal():
     bar = cli._TrainingProgress(quiet=True)
-    bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{runs.WIN_SHARE}planner-v1": 0.41})
-    bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{runs.WIN_SHARE}greedy": 0.933})
+    bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{runs.AGAINST}planner-v1": 0.41})
+    bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{runs.AGAINST}greedy": 0.933})
     text = bar.bar.tasks[0].description
     assert text == "2,000,000 positions, wins: 0.41 planner-v1, 0.93 greedy"
     assert len(text) + len("━" * 16 + " 0:01:12 ") <= 80

@@ -159,7 +159,7 @@ def metrics(folder):
 
 def without_time(folder):
     """The metrics; aside from times, and from quick matches, which are played when it is time."""
-    leave = ("seconds", runs.WIN_SHARE)
+    leave = ("seconds", runs.AGAINST)
     return [
         {key: value for key, value in line.items() if not any(part in key for part in leave)}
         for line in metrics(folder)
@@ -190,7 +190,7 @@ def test_a_run_repeats_to_the_bit(whole, tmp_path):
 
 @needs_jit
 def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(whole, tmp_path, monkeypatch):
-    shares = [f"{runs.WIN_SHARE}{spec}" for spec in live.REFERENCES]
+    shares = [f"{runs.AGAINST}{spec}" for spec in live.REFERENCES]
     ends = metrics(whole)[0], metrics(whole)[-1]  # are always judged
     assert all(0 <= line[name] <= 1 for line in ends for name in shares)
     judge, slept = live.LiveJudge.judge, 0.5

@@ -58,7 +58,7 @@ class History:
     @property
     def references(self) -> list[str]:
         """Those whom it has been matched with, by their specs."""
-        return [name.removeprefix(runs.WIN_SHARE) for name in self._names if name.startswith(runs.WIN_SHARE)]
+        return [name.removeprefix(runs.AGAINST) for name in self._names if name.startswith(runs.AGAINST)]
 
     @property
     def figures(self) -> list[str]:
@@ -71,7 +71,7 @@ class History:
             "run": self.name,
             "updates": self.lines[-1]["update"],
             "minutes": self.lines[-1]["seconds"] / 60,
-            "win_shares": {name: float(self.points(runs.WIN_SHARE + name)[1][-1]) for name in self.references},
+            "win_shares": {name: float(self.points(runs.AGAINST + name)[1][-1]) for name in self.references},
         }
 
     @property
@@ -145,7 +145,7 @@ def _win_shares(panel: Axes, found: Sequence[History]) -> None:
     alone = len(found) == 1
     for number, run in enumerate(found):
         for place, reference in enumerate(references):
-            minutes, shares = run.points(runs.WIN_SHARE + reference)
+            minutes, shares = run.points(runs.AGAINST + reference)
             panel.plot(minutes, shares, color=_colour(place if alone else number), **_style(place))
     handles = [Line2D([], [], color=_colour(number), label=run.name) for number, run in enumerate(found) if not alone]
     for place, name in enumerate(references):

@@ -23,14 +23,14 @@ from bombay_agents.net_files import write_bytes
 AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
-WIN_SHARE: Final = "win_share_against_"  # and a spec: figures of quick matches, in the lines of some updates
+AGAINST: Final = "against_"  # and a spec: figures of quick matches, in the lines of some updates
 SAVE_SECONDS: Final = 30.0  # between two writings of the weights
 DISTRIBUTIONS: Final = ("bombay-env", "numpy", "numba", "gymnasium", "safetensors")
 
 
 def win_shares(figures: Mapping[str, float]) -> dict[str, float]:
     """Those of the figures that are win shares of quick matches, by the spec of the others."""
-    return {name.removeprefix(WIN_SHARE): share for name, share in figures.items() if name.startswith(WIN_SHARE)}
+    return {name.removeprefix(AGAINST): share for name, share in figures.items() if name.startswith(AGAINST)}
 
 
 class Progress(Protocol):

@@ -44,6 +44,7 @@ CHECKPOINT: Final = "checkpoint.safetensors"
 FORMAT: Final = "bombay-td-checkpoint/1"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
 COUNTS: Final = "one or more of 2, 3, 4, 5, each once"
+EARLY: Final = 5.0  # seconds of learning
 KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
 
 
@@ -321,11 +322,13 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
             judge.warm_up(ValueNetAgent(run.net()))
         run.clock.start = last_save = time.monotonic()
         run.clock.start -= run.elapsed
+        judge_at = 2 * run.elapsed  # seconds of learning: in short steps at first, when most is learned
         with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
             while stop.signal is None and run.clock.fraction < 1:
                 figures = run.update()
-                if judge.due() or run.clock.updates_done == 1 or run.clock.fraction >= 1:
+                if judge.due() or run.clock.elapsed >= judge_at or run.clock.fraction >= 1:
                     figures |= quick_matches(run, judge)
+                    judge_at = 2 * max(run.clock.elapsed, EARLY)
                 metrics.write(json.dumps(figures) + "\n")
                 metrics.flush()
                 progress.update(run.clock.fraction, figures)
@@ -341,7 +344,7 @@ def quick_matches(run: Run, judge: LiveJudge) -> dict[str, float]:
     start = time.monotonic()
     shares = judge.judge(ValueNetAgent(run.net()))
     run.clock.start += time.monotonic() - start
-    return {runs.WIN_SHARE + spec: share for spec, share in shares.items()}
+    return {runs.AGAINST + spec: share for spec, share in shares.items()}
 
 
 def warm_up(settings: TDSettings) -> None:
