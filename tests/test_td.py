@@ -16,7 +16,7 @@ import pytest
 from bombay_agents import turn_features, value_net
 from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
-from bombay_training import arena, runs, td, td_learn, td_play
+from bombay_training import arena, live, runs, td, td_learn, td_play
 from bombay_training.td import TDSettings
 
 HIDDEN = 8  # of all nets in the tests, since others compile anew
@@ -153,10 +153,17 @@ def test_learning_from_the_same_positions_lowers_the_loss():
 # --- Runs ---
 
 
+def metrics(folder):
+    return [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
+
+
 def without_time(folder):
-    """The metrics, times aside."""
-    lines = [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
-    return [{key: value for key, value in line.items() if "seconds" not in key} for line in lines]
+    """The metrics; aside from times, and from quick matches, which are played when it is time."""
+    leave = ("seconds", runs.AGAINST)
+    return [
+        {key: value for key, value in line.items() if not any(part in key for part in leave)}
+        for line in metrics(folder)
+    ]
 
 
 def agent(folder):
@@ -179,6 +186,23 @@ def test_a_run_repeats_to_the_bit(whole, tmp_path):
     assert agent(tmp_path) == agent(whole)
     assert without_time(tmp_path) == without_time(whole)
     assert [line["update"] for line in without_time(whole)] == list(range(1, TINY.updates + 1))
+
+
+@needs_jit
+def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(whole, tmp_path, monkeypatch):
+    shares = [f"{runs.AGAINST}{spec}" for spec in live.REFERENCES]
+    ends = metrics(whole)[0], metrics(whole)[-1]  # are always judged
+    assert all(0 <= line[name] <= 1 for line in ends for name in shares)
+    judge, slept = live.LiveJudge.judge, 0.5
+    monkeypatch.setattr(live.LiveJudge, "due", lambda _: True)
+    monkeypatch.setattr(live.LiveJudge, "judge", lambda *given: time.sleep(slept) or judge(*given))
+    start = time.monotonic()
+    td.train(TINY, tmp_path)
+    passed = time.monotonic() - start
+    assert agent(tmp_path) == agent(whole)
+    assert without_time(tmp_path) == without_time(whole)
+    assert all(set(shares) <= set(line) for line in metrics(tmp_path))
+    assert metrics(tmp_path)[-1]["seconds"] < passed - 3 * slept
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ is wrong with the arguments ends in one line and exit code 2, before anything is
 
 import enum
 import functools
+import importlib
 import itertools
 import json
 import os
@@ -42,8 +43,6 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
-
-AGAINST = "against_"  # before a reference's name, the figure that tells the win share against it
 
 OWN_AGENT = "module:object for one of your own, looked for in this folder too"
 
@@ -379,14 +378,47 @@ def train(
     matches = _judge(path, settings.players, where, blocks, settings.seed, as_json)
     data = {"command": "train", "agent": str(path), "matches": [judging.summary(match) for match in matches]}
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    drawn = _draw_curve(folder)
     _show(data, [judging.results_table(matches, f"the new agent after {progress.summary}")], as_json)
     if not as_json:
         counts = ",".join(map(str, settings.players))
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
+            drawn,
             f"Play it on: bombay arena 'net:path={path}' greedy --players {counts}",
         )
         out.print(*lines, sep="\n", soft_wrap=True, markup=False)
+
+
+@app.command()
+def curve(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs, also of one under way.", metavar="RUN…")],
+    save: Annotated[
+        Path | None,
+        typer.Option("--out", help="A new .png file; unless given, learning_curve.png in the folder of the one run."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw the learning curve of a run, or of several in one picture: win share, losses, learning rate."""
+    with user_input():
+        curves = _analysis_module("curve")
+        if save is None and len(folders) > 1:
+            raise ValueError("several runs go into a picture of their own; name a new .png file with --out")
+        if save is not None and save.suffix != ".png":
+            raise ValueError(f"{save} is no .png file; name one with --out")
+        found = [curves.read_run(folder) for folder in folders]
+        _check_new_file(save)
+        file = save or folders[0] / curves.FILE
+        curves.draw(found, file)
+    data = {"command": "curve", "file": str(file), "runs": [run.summary() for run in found]}
+    table = new_table("runs", ["run", "updates", "minutes", "against", "last win share"])
+    for row in data["runs"]:
+        for reference, share in row["win_shares"].items() or [("–", None)]:
+            figures = f"{row['updates']:,}", f"{row['minutes']:.1f}", cell(reference)
+            table.add_row(cell(row["run"]), *figures, "–" if share is None else f"{share:.2f}")
+    _show(data, [table], as_json)
+    if not as_json:
+        out.print(f"The curve is in {file}", soft_wrap=True, markup=False, highlight=False)
 
 
 @app.command()
@@ -427,7 +459,7 @@ def balance(
         if len({one.spec for one in tiers}) < len(tiers):
             raise ValueError(f"an agent is named twice among {', '.join(one.spec for one in tiers)}")
         planned, notes = balances.plan(tables, tiers, [balances.Change.parse(text) for text in vary or []])
-        reports = _analysis_module()
+        reports = _analysis_module("balance_report")
         _check_new_folder(save)
     total = sum(table.tier.games for table in planned)
     with _progress("games", total, as_json) as advance:
@@ -453,6 +485,7 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each row.", min=1, max=MAX_COUNT)] = 5,
     seconds: Annotated[float, typer.Option(help="Length of a run, about.", min=0.01, max=600)] = 1.0,
+    learners: Annotated[bool, typer.Option(help="Also measure how fast TD and PPO learn, and by what parts.")] = True,
     peers: Annotated[bool, typer.Option(help="Also measure other environments, where they are installed.")] = True,
     old: Annotated[
         Path | None, typer.Option("--compare", help="A report saved with --json, to set beside.", metavar="FILE")
@@ -482,6 +515,7 @@ def bench(
             counts,
             repeats,
             seconds,
+            learners,
             peers,
             lambda what: status.update(f"measuring: {what}") if status else None,
         )
@@ -623,10 +657,10 @@ def _progress(unit: str, total: int, quiet: bool) -> Iterator[Any]:
 
 
 class _TrainingProgress:
-    """The bar of a training run, with the figures of the last update beside it."""
+    """The bar of a training run: time left, the figures of the last update and the win shares of the last quick matches."""
 
     def __init__(self, quiet: bool) -> None:
-        columns = (TextColumn("learning"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        columns = (BarColumn(16), TimeRemainingColumn(), TextColumn("{task.description}"))  # in a narrow terminal
         self.bar = Progress(*columns, console=err, disable=quiet)
         self.task = self.bar.add_task("compiling", total=1.0)
         self.summary = "no update"
@@ -646,9 +680,9 @@ class _TrainingProgress:
             learned = "decisions" if "decisions" in metrics else "positions"
             count, minutes = metrics[learned], metrics["seconds"] / 60
             self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
-            figures = f"{self.summary}, {count / max(1e-9, metrics['seconds']):,.0f}/s"
-            self.shares |= {name[len(AGAINST) :]: share for name, share in metrics.items() if name.startswith(AGAINST)}
-            figures += "".join(f", {share:.2f} against {spec}" for spec, share in self.shares.items())
+            self.shares |= runs.win_shares(metrics)
+            wins = ", ".join(f"{share:.2f} {spec}" for spec, share in self.shares.items())
+            figures = f"{int(count):,} {learned}" + (f", wins: {wins}" if wins else "")
         self.bar.update(self.task, completed=fraction, description=figures)
 
 
@@ -671,15 +705,24 @@ def _learner(name: str) -> Any:
     return ppo
 
 
-def _analysis_module() -> Any:
-    """`balance_report`, imported only here: the other commands need neither SciPy nor Matplotlib."""
+def _analysis_module(name: str) -> Any:
+    """A module that draws, imported only here: the other commands need neither SciPy nor Matplotlib."""
     try:
         import matplotlib  # noqa: F401 - found out now rather than when the games are played
 
-        from bombay_training import balance_report
+        return importlib.import_module(f"bombay_training.{name}")
     except ImportError as error:
         raise ValueError(f"this needs the extra `analysis`: pip install 'bombay-env[analysis]' ({error})") from None
-    return balance_report
+
+
+def _draw_curve(folder: Path) -> str:
+    """Draw the learning curve of a run that is over; what hinders it is no harm to the run. Returns a line that says so."""
+    try:
+        curves = _analysis_module("curve")
+        curves.draw([curves.read_run(folder)], folder / curves.FILE)
+    except (ValueError, OSError) as error:
+        return f"No learning curve: {' '.join(str(error).split())}"
+    return f"The learning curve is in {folder / curves.FILE}"
 
 
 def _judge(path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool) -> list[Match]:

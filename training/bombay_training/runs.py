@@ -36,8 +36,15 @@ SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
 CHECKPOINT: Final = "checkpoint.safetensors"
 COUNTERS: Final = "bombay_run"  # the key under which safetensors' own header holds a checkpoint's, as JSON
+AGAINST: Final = "against_"  # and a spec: figures of quick matches, in the lines of some updates
+EARLY: Final = 5.0  # seconds of learning
 SAVE_SECONDS: Final = 30.0  # between two writings of the weights
 DISTRIBUTIONS: Final = ("bombay-env", "numpy", "numba", "gymnasium", "safetensors")
+
+
+def win_shares(figures: Mapping[str, float]) -> dict[str, float]:
+    """Those of the figures that are win shares of quick matches, by the spec of the others."""
+    return {name.removeprefix(AGAINST): share for name, share in figures.items() if name.startswith(AGAINST)}
 
 
 class Progress(Protocol):
@@ -305,11 +312,13 @@ def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: LiveJu
     """Update until the clock or a signal says so; save now and then and at the end; on the way have `judge` judge the agent."""
     run.clock.start = last_save = time.monotonic()
     run.clock.start -= run.elapsed
+    judge_at = 2 * run.elapsed  # seconds of learning: in short steps at first, when most is learned
     with (folder / METRICS).open("a", encoding="utf-8") as metrics:
         while stop.signal is None and run.clock.fraction < 1:
             figures = run.update()
-            if judge is not None and judge.due():
-                figures |= {f"against_{spec}": share for spec, share in judge.judge(run.player()).items()}
+            if judge is not None and (judge.due() or run.clock.elapsed >= judge_at or run.clock.fraction >= 1):
+                figures |= quick_matches(run, judge)
+                judge_at = 2 * max(run.clock.elapsed, EARLY)
             metrics.write(json.dumps(figures) + "\n")
             metrics.flush()
             progress.update(run.clock.fraction, figures)
@@ -317,3 +326,11 @@ def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: LiveJu
                 run.save(folder)
                 last_save = time.monotonic()
     run.save(folder)
+
+
+def quick_matches(run: Run, judge: LiveJudge) -> dict[str, float]:
+    """What the agent so far comes to, as figures of the update; the clock of learning stands still meanwhile."""
+    start = time.monotonic()
+    shares = judge.judge(run.player())
+    run.clock.start += time.monotonic() - start
+    return {AGAINST + spec: share for spec, share in shares.items()}

@@ -3,15 +3,16 @@
 One net values positions between turns for every seat. An update is some games of self-play, in which every seat takes the outcome
 its net likes best (`td_play.py`), and a few rounds of learning from what became of their positions (`td_learn.py`). The agent is
 the running average of the weights. All chance is keyed by the seed and counters, so nothing of an update outlives it but the
-weights and what Adam remembers. A run leaves in its folder
+weights and what Adam remembers. Now and then the agent meets references in quick matches (`live.py`), which are no learning time
+and change nothing of what is learned. A run leaves in its folder
 
     agent.safetensors        the net, playable by `bombay_agents.value_agent`
     checkpoint.safetensors   all that is needed to go on
     settings.json            the settings, the versions of everything, the code revision
-    metrics.jsonl            one line an update
+    metrics.jsonl            one line an update, win shares among its figures where there were matches
 
 the first two written in one piece at the start, every half minute and at the end. No PyTorch, no pickle. It does not judge the
-agent: that is the arena's business.
+agent that is left: that is the arena's business.
 """
 
 import contextlib
@@ -27,9 +28,10 @@ import numpy as np
 
 import bombay_env
 from bombay_agents import net_files, turn_features, value_net
-from bombay_agents.value_agent import MAX_HIDDEN, ValueNet
+from bombay_agents.value_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
 from bombay_env import Board, Game, Rules
 from bombay_training import runs
+from bombay_training.live import LiveJudge
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
 from bombay_training.td_play import SelfPlay
@@ -194,6 +196,10 @@ class Run:
             },
         )
 
+    def player(self) -> ValueNetAgent:
+        """The agent so far, to be judged."""
+        return ValueNetAgent(self.net())
+
     def save(self, folder: Path) -> None:
         """Write agent and checkpoint, each in one piece."""
         self.net().save(folder / runs.AGENT)
@@ -266,12 +272,13 @@ def open_run(out: str | os.PathLike[str]) -> Run:
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
-    folder, progress = Path(out), progress or Silence()
+    folder, progress, judge = Path(out), progress or Silence(), LiveJudge(run.games)
     with stop_on_signal() as stop, on_threads(run.settings.threads):
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
             warm_up(run.settings)
-        runs.follow(run, folder, progress, stop)
+            judge.warm_up(run.player())
+        runs.follow(run, folder, progress, stop, judge)
     return folder / runs.AGENT
 
 
