@@ -36,7 +36,8 @@ pytestmark = pytest.mark.layer
 
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
-STEPS = 50 if SLOW else 150
+STEPS = 24 if SLOW else 150
+COUNTS = [3] if SLOW else [2, 3, 4, 5]  # what each seat is heading for takes a while to work out then
 
 
 def short_games(*players: int) -> list[Game]:
@@ -66,8 +67,8 @@ def by_the_engine(game: Game, states: np.ndarray, actions: np.ndarray) -> int:
 # --- lanes ---
 
 
-@pytest.mark.parametrize("players", [2, 3, 4, 5])
-@pytest.mark.parametrize("shaping_weight", [0.0, 0.5])
+@pytest.mark.parametrize("players", COUNTS)
+@pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5])
 def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
     """Each lane against one game at a time: deals, views, masks, movers, everybody's rewards, what follows an end."""
     (game,) = short_games(players)
@@ -102,7 +103,7 @@ def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
         np.testing.assert_array_equal(env.last_dones, dones)
         np.testing.assert_allclose(env.last_seat_rewards[:, :players], expected, atol=1e-5)
         np.testing.assert_allclose(rewards, expected[np.arange(3), movers], atol=1e-5)
-    assert ends > 1
+    assert ends > 0
     assert env.take_tally().forced == forced
 
 
@@ -115,11 +116,11 @@ def test_mixed_tables_share_the_lanes():
     assert env.observation_space.contains(observations[0])
 
 
-@pytest.mark.parametrize("blend", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("blend", [0.5] if SLOW else [0.0, 0.5, 1.0])
 def test_rewards_sum_to_zero_at_each_table(blend):
-    env = BombayVecEnv(short_games(2, 3, 4, 5), num_envs=8, seed=3, blend=blend, shaping_weight=1.0)
+    env = BombayVecEnv(short_games(*COUNTS), num_envs=4, seed=3, blend=blend, shaping_weight=1.0)
     env.reset()
-    rng, totals, ended = np.random.default_rng(1), np.zeros((8, MAX_SEATS)), 0
+    rng, totals, ended = np.random.default_rng(1), np.zeros((4, MAX_SEATS)), 0
     for _ in range(STEPS):
         env.step(random_actions(env.action_masks(), rng))
         np.testing.assert_allclose(env.last_seat_rewards.sum(axis=1), 0, atol=1e-5)
@@ -132,7 +133,7 @@ def test_rewards_sum_to_zero_at_each_table(blend):
     assert env.take_tally().games == 0
 
 
-@pytest.mark.parametrize("shaping_weight", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5, 1.0])
 def test_over_a_game_all_shaping_pays_the_same_less_what_was_dealt(shaping_weight):
     (game,) = short_games(5)
     env = BombayVecEnv([game], num_envs=1, seed=5, blend=0.5, shaping_weight=shaping_weight)
@@ -154,17 +155,18 @@ def test_over_a_game_all_shaping_pays_the_same_less_what_was_dealt(shaping_weigh
 
 
 def test_what_is_wasted_and_which_actions_are_taken():
-    """Seat 0 goes to a neighbour and back and gives its third action up."""
+    """Seat 0 goes to a neighbour and back; seat 1 goes to a neighbour and gives two actions up."""
     game = Game(Rules.official(2))
     env = BombayVecEnv([game], num_envs=1, seed=0)
     env.reset()
     here = int(env.tables[0].games.states["position"][0, 0])
     near = [site for site in np.flatnonzero(env.action_masks()[0, :24]) if game.tables["enter_cost"][0, site] == 1]
-    for action in (near[0], here, game.action_index("end_turn")):
+    assert game.tables["enter_cost"][0, here] == 2
+    for action in (near[0], here, near[0], game.action_index("end_turn")):
         env.step(np.array([action]))
     figures = env.take_tally().as_means()
-    assert (figures["share_move"], figures["share_end_turn"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
-    assert figures["wasted"] == 1.0
+    assert (figures["share_move"], figures["share_end_turn"]) == (3 / 4, 1 / 4)
+    assert figures["wasted"] == pytest.approx((3 + 2) / 6)
 
 
 def test_games_under_way_go_on_elsewhere():
@@ -212,7 +214,7 @@ def test_no_array_is_returned_twice():
     env = BombayVecEnv(short_games(2, 4), num_envs=6, seed=0, shaping_weight=1.0)
     rng, held = np.random.default_rng(0), [env.reset()]
     copies = [held[0].copy()]
-    for _ in range(60):
+    for _ in range(STEPS // 3):
         masks = env.action_masks()
         observations, rewards, dones, _ = env.step(random_actions(masks, rng))
         held += [masks, observations, rewards, dones, env.last_seats, env.last_seat_rewards, env.last_dones]
@@ -223,7 +225,7 @@ def test_no_array_is_returned_twice():
 
 
 def trace(seed: int, reseed: bool = False) -> bytes:
-    env = BombayVecEnv(short_games(2, 3), num_envs=5, seed=seed if not reseed else 999, shaping_weight=1.0)
+    env = BombayVecEnv(short_games(2, 3), num_envs=2, seed=seed if not reseed else 999, shaping_weight=1.0)
     if reseed:
         env.seed(seed)
     parts, rng = [env.reset()], np.random.default_rng(0)
@@ -270,8 +272,9 @@ def test_an_illegal_action_is_an_error():
 # --- a run, from settings to a player ---
 
 TINY = PPOSettings(
-    updates=2, num_envs=4, num_steps=24, batch_size=32, epochs=2, trunk=(16,), policy=(8,), value=(8,), seed=4
-)
+    updates=2, num_envs=4, num_steps=8 if SLOW else 24, batch_size=32, epochs=2, trunk=(16,), policy=(8,), value=(8,), seed=4,
+    references=() if SLOW else ("greedy",), observation_mode="perfect_recall" if SLOW else "lookahead",
+)  # fmt: skip
 
 
 class Watcher:
@@ -299,7 +302,7 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
     assert PPOSettings(**settings["settings"]) == TINY
     assert settings["versions"]["torch"].startswith("2.")
     lines = [json.loads(line) for line in (agent.parent / "metrics.jsonl").read_text().splitlines()]
-    assert [line["decisions"] for line in lines] == [96, 192]
+    assert [line["decisions"] for line in lines] == [4 * TINY.num_steps, 8 * TINY.num_steps]
     assert all(np.isfinite(value) for line in lines for value in line.values())
     assert all(line["seat_reward_std"] > 0 for line in lines)
     assert watcher.fractions == sorted(watcher.fractions)
@@ -326,8 +329,8 @@ def test_the_agent_computes_what_was_trained(run):
 
     x = torch.from_numpy(observations)
     for weight, bias in layers("trunk"):
-        x = torch.cat((relu(linear(x, weight, bias)), x[:, -net.passed :]), 1)
-    assert net.passed == net.num_actions
+        x = torch.cat((relu(linear(x, weight, bias)), x[:, net.num_features - net.passed :]), 1)
+    assert net.passed == (0 if SLOW else net.num_actions)
     outputs = []
     for part in ("policy", "value"):
         (hidden_weight, hidden_bias), (weight, bias) = layers(part)
@@ -504,6 +507,7 @@ def rewritten(path, target, change):
         (lambda header, tensors: header.update(num_actions=40), "num_actions"),
         (lambda header, tensors: header.update(passed=-1), "passed is -1; it must be from 0 to"),
         (lambda header, tensors: header.update(passed=3), r"policy.0 has weight"),
+        (lambda header, tensors: header.update(passed=10**6), r"passed is 1000000; it must be from 0 to"),
         (lambda header, tensors: tensors.pop("trunk.0.bias"), "missing: trunk.0.bias"),
         (lambda header, tensors: tensors.update(extra=np.zeros(1, np.float32)), "unknown tensors: extra"),
         (lambda header, tensors: tensors.update({"trunk.0.bias": np.zeros(3, np.float32)}), r"trunk.0 has weight"),

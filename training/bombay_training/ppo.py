@@ -42,14 +42,14 @@ from bombay_agents.net import ACTIVATIONS, PARTS, Layer, Net, NetAgent
 from bombay_agents.net_files import about_games
 from bombay_agents.policy_features import LOOKAHEAD, MODES
 from bombay_env import Board, Game, Rules
-from bombay_training import runs
+from bombay_training import live, runs
 from bombay_training.live import LiveJudge
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from bombay_training.vec_env import BombayVecEnv
 
 FORMAT: Final = "bombay-ppo-checkpoint/1"
-NEUTRAL: Final = ("board",)  # settings that decide nothing; a board is told by what it holds
+NEUTRAL: Final = ("board", "references")  # settings that decide nothing; a board is told by what it holds
 DISTRIBUTIONS: Final = (*runs.DISTRIBUTIONS, "torch", "stable-baselines3", "sb3-contrib")
 TORCH_ACTIVATIONS: Final = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
@@ -108,12 +108,14 @@ class PPOSettings:
     """relu or tanh."""
     seed: int = 0
     """Of the deals, the weights and the sampling."""
+    references: tuple[str, ...] = live.REFERENCES
+    """Agents that the learner meets now and then, to be followed by; that changes nothing of what is learned."""
     threads: int = 1
     """Threads of PyTorch; another number sums in another order."""
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, for anything that cannot be learned with."""
-        for name in ("players", "trunk", "policy", "value"):
+        for name in ("players", "trunk", "policy", "value", "references"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         whole = ("num_envs", "num_steps", "batch_size", "epochs", "threads")
         checks: list[tuple[str, bool, str]] = [
@@ -319,7 +321,7 @@ def open_run(out: str | os.PathLike[str]) -> Run:
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
     folder, progress = Path(out), progress or Silence()
-    judge = LiveJudge(run.games)
+    judge = LiveJudge(run.games, run.settings.references)
     with stop_on_signal() as stop, closing(TensorBoard(folder, run.clock.updates_done, progress)) as board:
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:

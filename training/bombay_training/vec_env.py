@@ -104,7 +104,7 @@ class Tally:
     forced: int = 0  # decisions that the engine took
     turn_actions: int = 0  # that the turns which ended had
     given_up: int = 0  # of them those in hand when turns were ended
-    undone: int = 0  # moves that went straight back to where the last one came from
+    undone: int = 0  # and those of moves straight back to where the last one came from, and of that one
 
     def as_means(self) -> dict[str, float]:
         """Figures a game, empty while none has ended, and shares of decisions."""
@@ -124,7 +124,7 @@ class Tally:
     @property
     def wasted(self) -> float:
         """Of the actions that turns had: those given up, and those of moves that undid one another."""
-        return (self.given_up + 2 * self.undone) / max(1, self.turn_actions)
+        return (self.given_up + self.undone) / max(1, self.turn_actions)
 
 
 class Tables:
@@ -192,9 +192,10 @@ class Tables:
         tally.kinds += np.bincount(kinds, minlength=len(KINDS))
         tally.given_up += int(states["actions_left"][kinds == KINDS.index("end_turn")].sum())
         moves = kinds == KINDS.index("move")
-        tally.undone += int((moves & (actions == self.came_from)).sum())
         here = states["position"][np.arange(self.size), movers]
-        self.came_from = np.where(moves & (actions != self.came_from), here, NOWHERE)
+        undone, costs = moves & (actions == self.came_from), self.game.tables["enter_cost"][0]
+        tally.undone += int(costs[here[undone]].sum() + costs[actions[undone]].sum())
+        self.came_from = np.where(moves & ~undone, here, NOWHERE)
 
     def views(self) -> np.ndarray:
         """(size, num_seats, F) float32: the states as each seat sees them."""
