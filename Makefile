@@ -69,13 +69,14 @@ clean:
 	"$(PYTHON)" -m venv .venv
 	@touch $@
 
+# Beside the learner, Matplotlib draws its curve.
 .venv/.td: .venv/.made pyproject.toml constraints.txt
-	$(INSTALL) --editable .
+	$(INSTALL) --editable . matplotlib
 	@touch $@
 
 .venv/.ppo: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what training needs, PyTorch among it; the first time takes minutes."
-	$(INSTALL) --editable '.[ppo]'
+	$(INSTALL) --editable '.[ppo]' matplotlib
 	@touch $@
 
 .venv/.test: .venv/.made pyproject.toml constraints.txt

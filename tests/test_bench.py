@@ -1,8 +1,10 @@
 """The benchmark's machinery: what it counts, what it compares, and the signature of the rules. No test here looks at speed."""
 
+import dataclasses
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
@@ -10,7 +12,8 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_training import bench, bench_report, peers
+from bombay_training import bench, bench_learning, bench_report, peers
+from bombay_training.td import TDSettings
 
 pytestmark = pytest.mark.layer
 
@@ -110,6 +113,10 @@ def test_reports_are_compared_row_by_row():
     new["rows"].pop()
     (line,) = bench_report.compare(old, new)
     assert (line["change"], line["change_of_ratio"]) == (1.5, 0.5)
+    learning = [{"name": "TD", "threads": 1, "rate": {"median": 30.0}, "ratio": None}]
+    assert bench_report.compare(old, {**new, "learning": learning}) == [line]
+    also = bench_report.compare({**old, "learning": learning}, {**new, "learning": learning})
+    assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("TD", 1, None)]
 
 
 @pytest.mark.parametrize("change", [{"rate": {"median": 0}}, {"rate": {"median": "5"}}, {"ratio": "x"}, {"name": []}])
@@ -139,9 +146,47 @@ def test_peers_that_are_missing_are_told_of(monkeypatch):
     assert all("not installed" in line for line in absent)
 
 
+def check_learning(row):
+    assert 0 < row.rate.low <= row.rate.median <= row.rate.high
+    assert row.rate.median < min(row.collected.median, row.learned.median)
+    assert list(row.shares) == ["engine", "net", "learning", "other"]
+    assert sum(row.shares.values()) == pytest.approx(1)
+    assert all(share > 0 for share in row.shares.values())
+    data = json.loads(json.dumps({**dataclasses.asdict(row), "ratio": None}))
+    assert bench_report._learning_table([data]).row_count == 1
+
+
+@needs_jit
+def test_learning_by_td_is_divided_up():
+    settings = TDSettings(players=(2,), games=4, hidden=8)  # as in the tests of TD, whose kernels are at hand
+    check_learning(bench_learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
+
+
+@needs_jit
+def test_learning_by_ppo_is_divided_up():
+    pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
+    check_learning(bench_learning.measure_ppo(Game(Rules.official(2)), 2, 0.0))
+
+
+def test_a_stopwatch_counts_what_it_watches_and_nothing_else():
+    class Sleeper:
+        def sleep(self, seconds: float) -> str:
+            time.sleep(seconds)
+            return "awake"
+
+    watched, other = Sleeper(), Sleeper()
+    watch = bench_learning.Stopwatch()
+    watch.watch(watched, "sleep")
+    assert watched.sleep(0.02) == other.sleep(0.0) == "awake"
+    once = watch.seconds
+    assert once >= 0.02
+    other.sleep(0.02)
+    assert watch.seconds == once
+
+
 @needs_jit
 def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
-    done = run("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-peers", "--json")
+    done = run("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-learners", "--no-peers", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     names = [row["name"] for row in report["rows"]]

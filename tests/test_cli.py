@@ -149,20 +149,27 @@ def finals(data: dict[str, Any]) -> list[Any]:
 @pytest.mark.parametrize("learner", ["td", "ppo"])
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
-    kept = {"agent.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
+    kept = {"agent.safetensors", "checkpoint.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
+    kept.add("learning_curve.png")
     if learner == "ppo":
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
         data = output("train", "ppo", *options, cwd=tmp_path)
     else:
         data = output("train", "--hidden", 8, *options, cwd=tmp_path)
-        kept.add("checkpoint.safetensors")
     assert [match["lineup"][1] for match in data["matches"]] == ["random", "greedy", "planner-v1"]
-    assert {path.name for path in (tmp_path / "run").iterdir()} == kept
+    found = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {name for name in found if not name.startswith("events.out.tfevents")} == kept
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
-    if learner == "td":  # it is over: there is nothing to learn any more
-        again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)
-        assert finals(again) == finals(data)
+    again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)  # it is over: nothing is left to learn
+    assert finals(again) == finals(data)
+    (row,) = output("curve", "run", cwd=tmp_path)["runs"]
+    assert (row["run"], row["updates"], list(row["win_shares"])) == ("run", 1, ["greedy", "planner-v1"])
+
+
+def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
+    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, ppo")
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:
@@ -208,6 +215,9 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "--resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "--resume", "nowhere", "--out", "new"], ["--resume", "its folder"]),
         (["train", "--resume", "nowhere", "--minutes", "9"], ["--resume", "its settings"]),
+        (["curve", "nowhere"], ["nowhere", "metrics.jsonl"]),
+        (["curve", "one", "two"], ["--out", ".png"]),
+        (["curve", "one", "--out", "curve.pdf"], ["curve.pdf", ".png"]),
         (["dance"], ["dance"]),
     ],
 )
@@ -240,7 +250,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_version_and_help() -> None:
     assert re.fullmatch(r"bombay \d+\.\d+\.\d+\n", bombay("--version").stdout)
-    for command in ("simulate", "replay", "arena", "audit", "train"):
+    for command in ("simulate", "replay", "arena", "audit", "train", "curve"):
         done = bombay(command, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout

@@ -51,10 +51,18 @@ def test_archives_hold_the_three_packages_and_no_strangers(built: Path) -> None:
         names = packed.namelist()
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"bombay_env", "bombay_agents", "bombay_training"}
+    assert not [name for name in names if name.endswith(".ipynb")]
     assert {"bombay_env/data/reconstruction.toml", "bombay_env/RULES.md", "bombay_env/py.typed"} <= set(names)
     with tarfile.open(archive) as packed:
         held = {name.partition("/")[2] for name in packed.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "tests/naive.py"} <= held
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "Makefile",
+        "tests/naive.py",
+        "notebooks/train_and_play.ipynb",
+    } <= held
 
 
 @pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz"])

@@ -16,7 +16,7 @@ import pytest
 from bombay_agents import turn_features, value_net
 from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
-from bombay_training import arena, runs, td, td_learn, td_play
+from bombay_training import arena, live, runs, td, td_learn, td_play
 from bombay_training.td import TDSettings
 
 HIDDEN = 8  # of all nets in the tests, since others compile anew
@@ -153,10 +153,17 @@ def test_learning_from_the_same_positions_lowers_the_loss():
 # --- Runs ---
 
 
+def metrics(folder):
+    return [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
+
+
 def without_time(folder):
-    """The metrics, times aside."""
-    lines = [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
-    return [{key: value for key, value in line.items() if "seconds" not in key} for line in lines]
+    """The metrics; aside from times, and from quick matches, which are played when it is time."""
+    leave = ("seconds", runs.AGAINST)
+    return [
+        {key: value for key, value in line.items() if not any(part in key for part in leave)}
+        for line in metrics(folder)
+    ]
 
 
 def agent(folder):
@@ -181,6 +188,23 @@ def test_a_run_repeats_to_the_bit(whole, tmp_path):
     assert [line["update"] for line in without_time(whole)] == list(range(1, TINY.updates + 1))
 
 
+@needs_jit
+def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(whole, tmp_path, monkeypatch):
+    shares = [f"{runs.AGAINST}{spec}" for spec in live.REFERENCES]
+    ends = metrics(whole)[0], metrics(whole)[-1]  # are always judged
+    assert all(0 <= line[name] <= 1 for line in ends for name in shares)
+    judge, slept = live.LiveJudge.judge, 0.5
+    monkeypatch.setattr(live.LiveJudge, "due", lambda _: True)
+    monkeypatch.setattr(live.LiveJudge, "judge", lambda *given: time.sleep(slept) or judge(*given))
+    start = time.monotonic()
+    td.train(TINY, tmp_path)
+    passed = time.monotonic() - start
+    assert agent(tmp_path) == agent(whole)
+    assert without_time(tmp_path) == without_time(whole)
+    assert all(set(shares) <= set(line) for line in metrics(tmp_path))
+    assert metrics(tmp_path)[-1]["seconds"] < passed - 3 * slept
+
+
 @pytest.mark.slow
 @needs_jit
 def test_threads_change_nothing(whole, tmp_path):
@@ -198,7 +222,7 @@ def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(whole, tmp
     folder, rng, kills = tmp_path / "run", np.random.default_rng(3), 0
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     while True:
-        done = folder / td.CHECKPOINT
+        done = folder / runs.CHECKPOINT
         process = subprocess.Popen(
             [sys.executable, "-c", go_on if done.exists() else start, str(folder)], env=environment
         )
@@ -250,20 +274,20 @@ def test_a_run_begun_anew_in_a_folder_forgets_the_old_one(whole, tmp_path):
 def test_lines_that_the_checkpoint_does_not_have_are_dropped(tmp_path):
     file = tmp_path / "metrics.jsonl"
     file.write_text('{"update": 1}\n{"update": 2}\n{"upd\n{"update": 5}\n{"update": 3}', encoding="utf-8")
-    td.keep_lines(file, 3)
+    runs.keep_lines(file, 3)
     assert file.read_text() == '{"update": 1}\n{"update": 2}\n{"update": 3}\n'
 
 
 @needs_jit
 def test_what_is_no_run_is_not_resumed(whole, tmp_path):
-    with pytest.raises(ValueError, match=r"settings.json holds no settings of a TD run"):
+    with pytest.raises(ValueError, match=r"settings.json holds no settings of a run"):
         td.open_run(tmp_path)
     (tmp_path / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
     assert td.open_run(tmp_path).clock.updates_done == 0  # it was stopped before its first checkpoint
-    (tmp_path / td.CHECKPOINT).write_bytes(b"torn")
+    (tmp_path / runs.CHECKPOINT).write_bytes(b"torn")
     with pytest.raises(ValueError, match=r"checkpoint.safetensors cannot be read as a checkpoint"):
         td.open_run(tmp_path)
-    (tmp_path / td.CHECKPOINT).write_bytes(agent(whole))
+    (tmp_path / runs.CHECKPOINT).write_bytes(agent(whole))
     with pytest.raises(ValueError, match=r"checkpoint.safetensors is no checkpoint of a TD run"):
         td.open_run(tmp_path)
 

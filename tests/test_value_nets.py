@@ -68,7 +68,7 @@ def policy_net(game, **about):
     return Net(parts, "tanh", game.feature_layout.digest, "perfect_recall", about)
 
 
-SHAPED = {"reward": "win", "shaping_weight": 2.0}
+SHAPED = {"blend": 0.75, "shaping_weight": 0.5}
 
 
 def positions(game, seed=0, every=1):
@@ -161,7 +161,7 @@ def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
     for options, complaint in (
         ({"path": value, "sample": True}, "sample=true is for policy nets played without outcomes=true"),
         ({"path": policy, "sample": True, "outcomes": True}, "sample=true is for policy nets"),
-        ({"path": other}, "'bombay-dance/1'; this program reads 'bombay-net/1' and 'bombay-value/1'"),
+        ({"path": other}, "'bombay-dance/1'; this program reads 'bombay-net/2' and 'bombay-value/1'"),
         ({"path": __file__}, "not a safetensors file"),
     ):
         with pytest.raises(ValueError, match=complaint) as caught:
@@ -285,9 +285,10 @@ def test_a_value_head_judges_outcomes_by_what_was_and_will_be_paid():
         for turn in turns.turns(game, state):
             over = game.is_terminal(turn.state)[0]
             to_come = agent.net.forward(game.observe(turn.state, seats=[seat]))[1][0]
+            found = to_come + 0.5 * prospects(game, turn.state, 0.75)[0, seat]
             if over:
-                to_come = seat_rewards(game.results(turn.state), "win")[0, seat]
-            found = to_come + 2.0 * prospects(game, turn.state)[0, seat]
+                margin, win = (seat_rewards(game.results(turn.state), kind)[0, seat] for kind in ("margin", "win"))
+                found = 0.25 * margin + 0.75 * win
             worth[turn.actions[0]] = max(found, worth.get(turn.actions[0], -np.inf))
             ended += over
         assert worth[chosen(agent, game, state)] == pytest.approx(max(worth.values()), abs=1e-5)
@@ -295,9 +296,9 @@ def test_a_value_head_judges_outcomes_by_what_was_and_will_be_paid():
     assert agent.act(game, state[:0], np.random.default_rng(0)).shape == (0,)
 
 
-@pytest.mark.parametrize("training", [None, {}, {"reward": "win"}, {"reward": "fame", "shaping_weight": 1}])
+@pytest.mark.parametrize("training", [None, {}, {"blend": 0.5}, {"blend": 2, "shaping_weight": 1}])
 def test_a_value_head_of_unknown_meaning_judges_no_outcomes(training):
-    with pytest.raises(ValueError, match=r"does not say what its value was trained on .*reward.*shaping_weight"):
+    with pytest.raises(ValueError, match=r"does not say what its value was trained on .*blend.*shaping_weight"):
         NetOutcomeAgent(policy_net(TABLES[0], training=training))
 
 

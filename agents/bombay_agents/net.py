@@ -2,8 +2,10 @@
 
 Playing one needs NumPy alone. How nets are trained is not known here: see `bombay_training.ppo`.
 
-    observation (F,) ── trunk ──┬── policy ── logits (A,)        every layer: x @ weight.T + bias, then the activation,
-                                └── value  ── value ()           except after the last of policy and of value
+    features (F,) ──┬── trunk ──┬── policy ── logits (A,)        every layer: x @ weight.T + bias, then the activation,
+                    └── passed ─┴── value  ── value ()           except after the last of policy and of value
+
+What it reads stands in `policy_features.py`; the last `passed` features reach policy and value as they are, behind the trunk's.
 
 Tensors are named `<part>.<layer>.weight` (out, in) and `<part>.<layer>.bias` (out,), all float32.
 """
@@ -19,15 +21,17 @@ import numpy as np
 
 from bombay_agents import net_files
 from bombay_agents.net_files import check
+from bombay_agents.policy_features import MODES, Reader, digest, num_features
 from bombay_env.game import Game
 
-FORMAT: Final = "bombay-net/1"
+FORMAT: Final = "bombay-net/2"
 KEYS: Final = {  # of the header
     "activation": (str,),
     "features": (str,),
     "observation_mode": (str,),
     "num_features": (int,),
     "num_actions": (int,),
+    "passed": (int,),
     "layers": (dict,),
     "about": (dict,),
 }
@@ -36,7 +40,6 @@ ACTIVATIONS: Final[Mapping[str, Callable[[np.ndarray], np.ndarray]]] = {
     "relu": lambda x: np.maximum(x, 0.0, out=x),
     "tanh": lambda x: np.tanh(x, out=x),
 }
-MODES: Final = ("perfect_recall", "screened")
 
 Layer = tuple[np.ndarray, np.ndarray]  # weight (out, in), bias (out,)
 
@@ -48,9 +51,10 @@ class Net:
     Args:
         parts: layers by part; trunk may be empty.
         activation: a key of `ACTIVATIONS`.
-        features: digest of the feature layout that the net reads (`Game.feature_layout.digest`).
-        observation_mode: one of `MODES`, what the net was trained to see.
+        features: digest of what the net reads (`policy_features.digest`).
+        observation_mode: one of `policy_features.MODES`, what the net was trained to see.
         about: anything else worth knowing, such as rules, board and training; JSON values by name.
+        passed: how many of the last features are handed on beside what the trunk makes of all; 0 without a trunk.
     Raises:
         ValueError: the layers do not fit one another, hold numbers that are not finite, or a word is unknown.
     """
@@ -60,6 +64,7 @@ class Net:
     features: str
     observation_mode: str
     about: Mapping[str, Any] = field(default_factory=dict)
+    passed: int = 0
 
     def __post_init__(self) -> None:
         check(tuple(self.parts) == PARTS, f"parts are {', '.join(self.parts)}; they must be {', '.join(PARTS)}")
@@ -70,6 +75,9 @@ class Net:
             check(choice in allowed, f"{name} is {choice!r}; it must be one of {', '.join(allowed)}")
         check(bool(self.parts["policy"] and self.parts["value"]), "policy and value need a layer each")
         trunk_out = self._check_chain("trunk", None)
+        most = self.num_features if self.parts["trunk"] else 0
+        check(0 <= self.passed <= most, f"passed is {self.passed}; it must be from 0 to {most}")
+        trunk_out = trunk_out and trunk_out + self.passed
         for part in ("policy", "value"):
             self._check_chain(part, trunk_out)
         width = self.parts["value"][-1][0].shape[0]
@@ -109,6 +117,8 @@ class Net:
         shared = observations
         for weight, bias in self.parts["trunk"]:
             shared = activate(shared @ weight.T + bias)
+        if self.passed:
+            shared = np.concatenate((shared, observations[:, -self.passed :]), axis=1)
         outputs = []
         for part in ("policy", "value"):
             x = shared
@@ -127,6 +137,7 @@ class Net:
             "observation_mode": self.observation_mode,
             "num_features": self.num_features,
             "num_actions": self.num_actions,
+            "passed": self.passed,
             "layers": {part: len(self.parts[part]) for part in PARTS},
             "about": dict(self.about),
         }
@@ -167,6 +178,7 @@ class Net:
             features=header["features"],
             observation_mode=header["observation_mode"],
             about=header["about"],
+            passed=header["passed"],
         )
         for what in ("num_features", "num_actions"):
             check(header[what] == getattr(net, what), f"{what} is {header[what]!r}; the tensors say otherwise")
@@ -186,7 +198,7 @@ class NetAgent:
         self.net = path if isinstance(path, Net) else Net.load(path)
         self.sample, self.force = sample, force
         self.name = net_files.spec_of(None if isinstance(path, Net) else path, sample=sample, force=force)
-        self._game: Game | None = None  # that was checked last
+        self._reader: Reader | None = None  # of the game that was checked last
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], sample: bool = False, force: bool = False) -> NetAgent:
@@ -199,24 +211,29 @@ class NetAgent:
         Raises:
             ValueError: the net was made for other features or actions than this game's, or was not trained on it (`check_game`).
         """
-        if game is not self._game:
-            check_game(self.name, self.net, game, self.force)
-            self._game = game
-        logits, _ = self.net.forward(game.observe(states, screened=self.net.observation_mode == "screened"))
+        if self._reader is None or game is not self._reader.game:
+            self._reader = new_reader(self.name, self.net, game, self.force)
+        logits, _ = self.net.forward(self._reader.read(states))
         if self.sample:
             logits = logits + rng.gumbel(size=logits.shape)
         return np.where(game.legal_actions(states), logits, -np.inf).argmax(axis=1).astype(np.int64)
 
 
-def check_game(name: str, net: Net, game: Game, force: bool) -> None:
-    """Raise ValueError if the net cannot play `game`, or, without `force`, was not trained on its rules and board."""
+def new_reader(name: str, net: Net, game: Game, force: bool) -> Reader:
+    """What the net reads `game` by.
+
+    Raises:
+        ValueError: the net cannot play it, or, without `force`, was not trained on its rules and board.
+    """
+    mode = net.observation_mode
     net_files.check_fits(
         name,
         (
-            ("features", net.features, game.feature_layout.digest),
+            ("features", net.features, digest(game, mode)),
             ("actions", net.num_actions, game.num_actions),
-            ("feature count", net.num_features, game.num_features),
+            ("feature count", net.num_features, num_features(game, mode)),
         ),
     )
     if not force:
         net_files.check_trained_on(name, net.about, game)
+    return Reader(game, mode)

@@ -2,7 +2,7 @@
 
 The value head was trained to say what is still to be paid. Where rewards were shaped, a part was paid before, by what each seat
 was heading for (`prospects.py`); it is added back, or outcomes could not be compared. An outcome that ends the game counts by
-what its result pays.
+what its result pays in all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import net_files, turns
-from bombay_agents.net import Net, check_game
-from bombay_agents.prospects import prospects
+from bombay_agents.net import Net, new_reader
+from bombay_agents.policy_features import Reader
+from bombay_agents.prospects import blended, new_foresight, prospects
 from bombay_env import Game
 from bombay_env.compile import kernel
-from bombay_env.rewards import REWARDS, seat_rewards
 
 LANES_AT_ONCE: Final = 32  # whose outcomes are judged together, some hundred each
 
@@ -37,9 +37,10 @@ class NetOutcomeAgent:
         self.net = path if isinstance(path, Net) else Net.load(path)
         self.force = force
         self.name = net_files.spec_of(None if isinstance(path, Net) else path, outcomes=True, force=force)
-        self.reward, self.shaping_weight = _paid(self.name, self.net.about)
-        self._game: Game | None = None  # that `_space` is for
+        self.blend, self.shaping_weight = _paid(self.name, self.net.about)
+        self._reader: Reader | None = None  # of the game that was asked about last, as the rest
         self._space: Any = None
+        self._foresight: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64.
@@ -47,9 +48,7 @@ class NetOutcomeAgent:
         Raises:
             ValueError: as `NetAgent.act`.
         """
-        if game is not self._game:
-            check_game(self.name, self.net, game, self.force)
-            self._game, self._space = game, turns.new_space(game)
+        self._reader_of(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
         for first in range(0, len(records), LANES_AT_ONCE):
@@ -60,13 +59,19 @@ class NetOutcomeAgent:
     def values(self, game: Game, outcomes: np.ndarray, seats: np.ndarray) -> np.ndarray:
         """What the seats (k,) may expect of positions (k,), in units of the reward."""
         rows, ended = np.arange(len(seats)), game.is_terminal(outcomes)
-        seen = game.observe(outcomes, seats=seats, screened=self.net.observation_mode == "screened")
-        values = self.net.forward(seen)[1].astype(np.float64)
-        if ended.any():
-            values[ended] = seat_rewards(game.results(outcomes[ended]), self.reward)[rows[: ended.sum()], seats[ended]]
+        values = self.net.forward(self._reader_of(game).read(outcomes, seats))[1].astype(np.float64)
         if self.shaping_weight:
-            values += self.shaping_weight * prospects(game, outcomes)[rows, seats]
+            values += self.shaping_weight * prospects(game, outcomes, self.blend, self._foresight)[rows, seats]
+        if ended.any():
+            values[ended] = blended(game.results(outcomes[ended]), self.blend)[rows[: ended.sum()], seats[ended]]
         return values
+
+    def _reader_of(self, game: Game) -> Reader:
+        """What the net reads the game by; with memory for its turns."""
+        if self._reader is None or game is not self._reader.game:
+            self._reader = new_reader(self.name, self.net, game, self.force)
+            self._space, self._foresight = turns.new_space(game), new_foresight(game)
+        return self._reader
 
     def _choose(self, game: Game, records: np.ndarray) -> np.ndarray:
         """The first action towards the best outcome of each state's turn."""
@@ -94,15 +99,15 @@ def note_first(space, count, firsts):
         firsts[node] = space.action[node] if parent == 0 else firsts[parent]
 
 
-def _paid(name: str, about: net_files.Header) -> tuple[str, float]:
-    """The reward that the value was trained on, and the weight of its shaping."""
+def _paid(name: str, about: net_files.Header) -> tuple[float, float]:
+    """The blend of the reward that the value was trained on, and the weight of its shaping."""
     training = about.get("training")
     told = training if isinstance(training, dict) else {}
-    reward, weight = told.get("reward"), told.get("shaping_weight")
-    known = reward in REWARDS and type(weight) in (int, float) and math.isfinite(weight)
+    blend, weight = told.get("blend"), told.get("shaping_weight")
+    known = all(type(number) in (int, float) and math.isfinite(number) for number in (blend, weight))
     net_files.check(
-        known,
-        f"{name}: its file does not say what its value was trained on (training's reward, one of {', '.join(REWARDS)}, "
+        known and 0 <= blend <= 1,  # type: ignore[operator]
+        f"{name}: its file does not say what its value was trained on (training's blend, from 0 to 1, "
         "and shaping_weight, a number), so outcomes=true cannot compare outcomes",
     )
-    return str(reward), float(weight)
+    return float(blend), float(weight)  # type: ignore[arg-type]

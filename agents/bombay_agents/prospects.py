@@ -1,32 +1,115 @@
-"""The margin each seat is heading for while a game runs: what shaped rewards pay as it changes.
+"""What each seat is heading for while a game runs: what a learner's rewards pay as it changes.
 
 A guess, and only a matter of how soon a decision is paid: what has been counted is settled against the true result when the game
-ends. Learning pays by it (`bombay_training.vec_env`); who plays by what was learned so has to add it back (`net_outcomes.py`).
+ends. The rupees come from the planner's value of every seat (`planner_value.py`), asked in the middle of a turn too. Learning
+pays by it (`bombay_training.vec_env`); who plays by what was learned so has to add it back (`net_outcomes.py`).
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numba import prange
 
-from bombay_env import Game
-from bombay_env.rewards import MARGIN_SCALE
+from bombay_agents import planner_value
+from bombay_agents.planner_value import WEIGHTS_V1
+from bombay_env import Game, engine
+from bombay_env.batch import MAX_CHUNKS, chunk_lanes, num_chunks
+from bombay_env.compile import batch_kernel, kernel, record_dtype
+from bombay_env.rewards import MARGIN_SCALE, seat_rewards
+from bombay_env.rules import Rules
+from bombay_env.state import NOBODY
 
-# Rupees that are counted for what a seat holds.
-BALE_WORTH: Final = 3.0  # about a middling sale
-CITY_TOKEN_WORTH: Final = 2.0  # four earn 8
-CITY_TOKENS_COUNTED: Final = 4  # more earn no more
-EMPIRE_WORTH: Final = 1.0  # a palace or a Client, by what the ranks' awards come to a head
+# Rupees ahead that weigh 1 in the logarithm of a share of the win: at the end, and more for each game turn to come.
+TEMPERATURE: Final = 2.0
+TEMPERATURE_PER_TURN: Final = 0.4
 
 
-def prospects(game: Game, states: np.ndarray) -> np.ndarray:
-    """(k, num_players) float32: a guess at the final margin each seat is heading for; of ended games, that margin."""
-    standing = game.provisional_results(states)
-    wealth = (
-        standing["rupees"]
-        + BALE_WORTH * states["basket"].sum(axis=2)[:, : game.num_players]
-        + CITY_TOKEN_WORTH * np.minimum(standing["city_tokens"], CITY_TOKENS_COUNTED)
-        + EMPIRE_WORTH * standing["empire"]
+def foresight_dtype(num_sites: int) -> np.dtype[Any]:
+    """What foreseeing takes, for a thread."""
+    return record_dtype(
+        [
+            ("survey", planner_value.survey_dtype(num_sites)),
+            ("traffic", np.float64, (num_sites,)),
+            ("weights", [(name, np.float64) for name in planner_value.Weights._fields]),
+        ]
     )
-    ended = game.is_terminal(states)
-    wealth[ended] = standing["final"][ended]
-    return ((wealth - wealth.mean(axis=1, keepdims=True)) / MARGIN_SCALE).astype(np.float32)
+
+
+def new_foresight(game: Game) -> np.ndarray:
+    """Memory for `foresee_all`, (MAX_CHUNKS,) records of `foresight_dtype`."""
+    foresight = np.zeros(MAX_CHUNKS, foresight_dtype(game.board.num_sites))
+    foresight["traffic"] = planner_value.site_traffic(game)
+    foresight["weights"] = WEIGHTS_V1[game.num_players]
+    return foresight
+
+
+def prospects(game: Game, states: np.ndarray, blend: float, foresight: np.ndarray | None = None) -> np.ndarray:
+    """The reward that each seat may expect at the end, (k, num_players) float32; of ended games, that reward.
+
+    Args:
+        game: that of the states.
+        states: (k,) records, unchanged.
+        blend: see `blended`.
+        foresight: memory of `new_foresight`, for who asks often.
+    """
+    records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+    rupees = np.empty((len(records), game.num_players), np.float32)
+    foresee_all(records, game.tables, new_foresight(game) if foresight is None else foresight, rupees)
+    margin = rupees - rupees.mean(axis=1, keepdims=True)
+    expected = (1 - blend) * margin / MARGIN_SCALE
+    if blend:
+        doubt = TEMPERATURE + TEMPERATURE_PER_TURN * turns_left(records, game.rules)
+        weight = np.exp((margin - margin.max(axis=1, keepdims=True)) / doubt[:, None])
+        share = weight / weight.sum(axis=1, keepdims=True)
+        expected += blend * (game.num_players * share - 1) / (game.num_players - 1)
+    ended = records["current_player"] == NOBODY
+    if ended.any():
+        expected[ended] = blended(game.results(records[ended]), blend)
+    return expected.astype(np.float32)
+
+
+def blended(results: Any, blend: float) -> np.ndarray:
+    """What the end of games pays each seat, (k, n) float64, zero-sum: `blend` parts win and the rest margin (`rewards.py`)."""
+    return (1 - blend) * seat_rewards(results, "margin") + blend * seat_rewards(results, "win")
+
+
+def turns_left(states: np.ndarray, rules: Rules) -> np.ndarray:
+    """Game turns to come, that under way included, (k,) int64; 0 once over."""
+    left = rules.sets * rules.turns_per_set - states["set"].astype(np.int64) * rules.turns_per_set - states["turn"]
+    return np.asarray(np.where(states["current_player"] == NOBODY, 0, left))
+
+
+@batch_kernel
+def foresee_all(states, tables, foresight, rupees):
+    """Overwrite `rupees` (batch, n) with what each seat may expect to end with."""
+    for chunk in prange(num_chunks(states)):
+        for lane in chunk_lanes(states, chunk):
+            for seat in range(tables[0].num_players):
+                rupees[lane, seat] = foresee(states[lane], tables[0], seat, foresight[chunk])
+
+
+@kernel
+def foresee(state, tables, player, foresight):
+    """The rupees that a player may expect to end with."""
+    if state.current_player == NOBODY:
+        return 1.0 * engine.final_rupees(state, tables, player)
+    look(state, tables, player, foresight)
+    return worth(state, tables, player, foresight)
+
+
+@kernel
+def look(state, tables, player, foresight):
+    """Survey a player's plans; those of the mover may take the actions in hand, too."""
+    survey = foresight.survey
+    planner_value.survey_table(state, tables, player, foresight.weights, foresight.traffic, survey)
+    if state.current_player == player:
+        survey.time += np.int64(state.actions_left)
+        survey.assets += survey.rate * np.int64(state.actions_left)
+    planner_value.survey_plans(state, tables, player, survey, foresight.weights)
+
+
+@kernel
+def worth(state, tables, player, foresight):
+    """What `foresee` finds, after `look` at this state or at one that differs in the elephant's site and in rupees alone."""
+    plan = planner_value.plan_worth(state, tables, player, foresight.survey, foresight.weights)
+    return np.int64(state.rupees[player]) + foresight.survey.assets + plan

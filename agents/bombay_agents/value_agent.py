@@ -150,12 +150,16 @@ class ValueNetAgent:
         Raises:
             ValueError: the net reads other features than this game's, or was not trained on its rules and board.
         """
-        if game is not self._game:
-            self._game, self._space = game, self._new_space(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self._space, actions))
+        turns.check_count(choose_all(records, game.tables, self.space(game), actions))
         return actions
+
+    def space(self, game: Game) -> ValueSpace:
+        """What choosing in `game` takes, made once as long as the game is the same. Errors as `act`."""
+        if game is not self._game:
+            self._game, self._space = game, self._new_space(game)
+        return self._space  # type: ignore[no-any-return]
 
     def evaluator(self, game: Game) -> Evaluator:
         """Its value, for searches (`evaluation.Values`); games are played on by planners. Errors as `act`."""

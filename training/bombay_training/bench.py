@@ -255,16 +255,8 @@ def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _train(game: Game) -> Play:
     """Updates of a run with its default settings, from a rollout made beforehand."""
-    import torch
-
-    from bombay_training import ppo
-    from bombay_training.vec_env import BombayVecEnv
-
-    settings = ppo.PPOSettings(updates=1, players=(game.num_players,))
-    torch.set_num_threads(settings.threads)
-    env = BombayVecEnv([game], settings.num_envs, 0, settings.reward, settings.shaping_weight)
-    model = ppo.make_model(settings, env, ppo.Clock(settings.minutes, settings.updates))
-    rollout = settings.num_envs * settings.num_steps
+    model, env = ppo_model(game)
+    rollout = env.num_envs * model.n_steps
     model.learn(rollout, log_interval=None)
     buffer = model.rollout_buffer
 
@@ -276,6 +268,19 @@ def _train(game: Game) -> Play:
 
     assert buffer.full
     return play
+
+
+def ppo_model(game: Game) -> tuple[Any, Any]:
+    """The learner of a PPO run with its default settings, and its environment."""
+    import torch
+
+    from bombay_training import ppo
+    from bombay_training.vec_env import BombayVecEnv
+
+    settings = ppo.PPOSettings(updates=1, players=(game.num_players,))
+    torch.set_num_threads(settings.threads)
+    env = BombayVecEnv([game], settings.num_envs, 0, 0.0, settings.shaping_weight, settings.observation_mode)
+    return ppo.make_model(settings, env, ppo.Clock(settings.minutes, settings.updates)), env
 
 
 def random_records(game: Game, count: int) -> Iterator[Record]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.table import Table
+from rich.text import Text
 
 from bombay_env import Game, Rules
+from bombay_training import bench_learning
 from bombay_training.bench import Row, facts, machine, measure_all, measure_peers
 from bombay_training.tables import cell, new_table
 
@@ -21,6 +23,7 @@ def report(
     threads: Sequence[int],
     repeats: int,
     seconds: float,
+    with_learners: bool,
     with_peers: bool,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -29,6 +32,7 @@ def report(
     progress("start-up")
     told = facts(game)
     rows = measure_all(game, threads, repeats, seconds, progress)
+    learners = bench_learning.measure_all(game, repeats, seconds, progress) if with_learners else []
     others, absent = measure_peers(repeats, seconds, progress) if with_peers else ([], [])
     return {
         "format": FORMAT,
@@ -39,6 +43,7 @@ def report(
         "seconds": seconds,
         "facts": told,
         "rows": [row_to_dict(row) for row in rows],
+        "learning": [{**dataclasses.asdict(row), "ratio": None} for row in learners],
         "peers": [row_to_dict(row) for row in others],
         "absent": absent,
     }
@@ -59,7 +64,7 @@ def read_report(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
-        for row in data["rows"]:
+        for row in _rows(data):
             figures = row["rate"]["median"], row["ratio"] if row["ratio"] is not None else 1
             if not all(isinstance(figure, int | float) and figure > 0 for figure in figures):
                 raise ValueError("a row's figures are no numbers above 0")
@@ -69,11 +74,16 @@ def read_report(path: Path) -> dict[str, Any]:
     return data
 
 
+def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """What reports can be compared by; older ones know nothing of learning."""
+    return data["rows"] + data.get("learning", [])  # type: ignore[no-any-return]
+
+
 def compare(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows that both reports have: rates, their quotient, and that of the ratios to the limit, which other work moves less."""
-    before = {(row["name"], row["threads"]): row for row in old["rows"]}
+    before = {(row["name"], row["threads"]): row for row in _rows(old)}
     lines = []
-    for row in new["rows"]:
+    for row in _rows(new):
         was = before.get((row["name"], row["threads"]))
         if was is None:
             continue
@@ -121,6 +131,8 @@ def tables(data: dict[str, Any]) -> list[Table]:
             "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
         )
     shown = [known, rates]
+    if data["learning"]:
+        shown.append(_learning_table(data["learning"]))
     if "comparison" in data:
         beside = new_table(
             "beside the older report", ["what", "threads", "old", "new", "new / old", "the same of limit"]
@@ -136,3 +148,20 @@ def tables(data: dict[str, Any]) -> list[Table]:
             )
         shown.append(beside)
     return shown
+
+
+def _learning_table(rows: list[dict[str, Any]]) -> Table:
+    columns = ["what", "a second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
+    made = new_table("learning, one thread, from a fresh net; parts of the time", columns)
+    made.caption = Text("\n").join(cell(f"{row['name']}: {row['includes']}") for row in rows)
+    for row in rows:
+        rate = row["rate"]
+        made.add_row(
+            cell(f"{row['name']}, {row['unit']}"),
+            f"{rate['median']:,.0f}",
+            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+            f"{row['collected']['median']:,.0f}",
+            f"{row['learned']['median']:,.0f}",
+            *(f"{share:.2f}" for share in row["shares"].values()),
+        )
+    return made

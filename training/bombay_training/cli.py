@@ -6,6 +6,7 @@ is wrong with the arguments ends in one line and exit code 2, before anything is
 
 import enum
 import functools
+import importlib
 import itertools
 import json
 import os
@@ -33,7 +34,7 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, td, workers
+from bombay_training import bench_report, judging, runs, td, workers
 from bombay_training.match import Match
 from bombay_training.tables import cell, new_table
 
@@ -327,7 +328,7 @@ def train(
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Go on with the td run in this folder, with its own settings, instead of a new one.", metavar="RUN"
+            help="Go on with the run in this folder, with its own settings, instead of a new one.", metavar="RUN"
         ),
     ] = None,
     blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1, max=MAX_COUNT)] = 250,
@@ -339,11 +340,12 @@ def train(
             given = [name for name in context.params if _is_given(context, name)]
             if set(given) - {"resume", "blocks", "as_json"}:
                 raise ValueError(
-                    "--resume goes on with a td run in its folder, with its settings; give only --blocks and --json"
+                    "--resume goes on with a run in its folder, with its settings; give only --blocks and --json"
                 )
-            folder, run = resume, td.open_run(resume)
+            folder, module = resume, _learner(runs.learner_of(resume))
+            run = module.open_run(folder)
             settings: Any = run.settings
-            start = functools.partial(td.go_on, run, folder)
+            start = functools.partial(module.go_on, run, folder)
         else:
             folder = save or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
             Board.load(board)
@@ -360,7 +362,7 @@ def train(
             else:
                 if hidden is not None:
                     raise ValueError("--hidden is for td")
-                ppo = _ppo_module()
+                ppo = _learner(learner)
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
             _check_new_folder(folder)
@@ -369,21 +371,54 @@ def train(
         with progress:
             path = start(progress)
     except KeyboardInterrupt:
-        if learner is Learner.TD and (folder / td.CHECKPOINT).exists():
+        if (folder / runs.CHECKPOINT).exists():
             err.print(f"To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
         raise
     where = Path(settings.board) if settings.board else None
     matches = _judge(path, settings.players, where, blocks, settings.seed, as_json)
     data = {"command": "train", "agent": str(path), "matches": [judging.summary(match) for match in matches]}
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    drawn = _draw_curve(folder)
     _show(data, [judging.results_table(matches, f"the new agent after {progress.summary}")], as_json)
     if not as_json:
         counts = ",".join(map(str, settings.players))
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
+            drawn,
             f"Play it on: bombay arena 'net:path={path}' greedy --players {counts}",
         )
         out.print(*lines, sep="\n", soft_wrap=True, markup=False)
+
+
+@app.command()
+def curve(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs, also of one under way.", metavar="RUN…")],
+    save: Annotated[
+        Path | None,
+        typer.Option("--out", help="A new .png file; unless given, learning_curve.png in the folder of the one run."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw the learning curve of a run, or of several in one picture: win share, losses, learning rate."""
+    with user_input():
+        curves = _analysis_module("curve")
+        if save is None and len(folders) > 1:
+            raise ValueError("several runs go into a picture of their own; name a new .png file with --out")
+        if save is not None and save.suffix != ".png":
+            raise ValueError(f"{save} is no .png file; name one with --out")
+        found = [curves.read_run(folder) for folder in folders]
+        _check_new_file(save)
+        file = save or folders[0] / curves.FILE
+        curves.draw(found, file)
+    data = {"command": "curve", "file": str(file), "runs": [run.summary() for run in found]}
+    table = new_table("runs", ["run", "updates", "minutes", "against", "last win share"])
+    for row in data["runs"]:
+        for reference, share in row["win_shares"].items() or [("–", None)]:
+            figures = f"{row['updates']:,}", f"{row['minutes']:.1f}", cell(reference)
+            table.add_row(cell(row["run"]), *figures, "–" if share is None else f"{share:.2f}")
+    _show(data, [table], as_json)
+    if not as_json:
+        out.print(f"The curve is in {file}", soft_wrap=True, markup=False, highlight=False)
 
 
 @app.command()
@@ -424,7 +459,7 @@ def balance(
         if len({one.spec for one in tiers}) < len(tiers):
             raise ValueError(f"an agent is named twice among {', '.join(one.spec for one in tiers)}")
         planned, notes = balances.plan(tables, tiers, [balances.Change.parse(text) for text in vary or []])
-        reports = _analysis_module()
+        reports = _analysis_module("balance_report")
         _check_new_folder(save)
     total = sum(table.tier.games for table in planned)
     with _progress("games", total, as_json) as advance:
@@ -450,6 +485,7 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each row.", min=1, max=MAX_COUNT)] = 5,
     seconds: Annotated[float, typer.Option(help="Length of a run, about.", min=0.01, max=600)] = 1.0,
+    learners: Annotated[bool, typer.Option(help="Also measure how fast TD and PPO learn, and by what parts.")] = True,
     peers: Annotated[bool, typer.Option(help="Also measure other environments, where they are installed.")] = True,
     old: Annotated[
         Path | None, typer.Option("--compare", help="A report saved with --json, to set beside.", metavar="FILE")
@@ -479,6 +515,7 @@ def bench(
             counts,
             repeats,
             seconds,
+            learners,
             peers,
             lambda what: status.update(f"measuring: {what}") if status else None,
         )
@@ -620,13 +657,14 @@ def _progress(unit: str, total: int, quiet: bool) -> Iterator[Any]:
 
 
 class _TrainingProgress:
-    """The bar of a training run, with the figures of the last update beside it."""
+    """The bar of a training run: time left, the figures of the last update and the win shares of the last quick matches."""
 
     def __init__(self, quiet: bool) -> None:
-        columns = (TextColumn("learning"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        columns = (BarColumn(16), TimeRemainingColumn(), TextColumn("{task.description}"))  # in a narrow terminal
         self.bar = Progress(*columns, console=err, disable=quiet)
         self.task = self.bar.add_task("compiling", total=1.0)
         self.summary = "no update"
+        self.shares: dict[str, float] = {}  # of the win against references, when last judged
 
     def __enter__(self) -> "_TrainingProgress":
         self.bar.start()
@@ -642,7 +680,9 @@ class _TrainingProgress:
             learned = "decisions" if "decisions" in metrics else "positions"
             count, minutes = metrics[learned], metrics["seconds"] / 60
             self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
-            figures = f"{self.summary}, {count / max(1e-9, metrics['seconds']):,.0f}/s"
+            self.shares |= runs.win_shares(metrics)
+            wins = ", ".join(f"{share:.2f} {spec}" for spec, share in self.shares.items())
+            figures = f"{int(count):,} {learned}" + (f", wins: {wins}" if wins else "")
         self.bar.update(self.task, completed=fraction, description=figures)
 
 
@@ -652,8 +692,12 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _ppo_module() -> Any:
-    """`ppo`, imported only here: nothing else needs PyTorch."""
+def _learner(name: str) -> Any:
+    """The module that learns so; `ppo` is imported only here, since nothing else needs PyTorch."""
+    if name == Learner.TD:
+        return td
+    if name != Learner.PPO:
+        raise ValueError(f"the run is of a learner {name!r}; there are {', '.join(Learner)}")
     try:
         from bombay_training import ppo
     except ImportError as error:
@@ -661,15 +705,24 @@ def _ppo_module() -> Any:
     return ppo
 
 
-def _analysis_module() -> Any:
-    """`balance_report`, imported only here: the other commands need neither SciPy nor Matplotlib."""
+def _analysis_module(name: str) -> Any:
+    """A module that draws, imported only here: the other commands need neither SciPy nor Matplotlib."""
     try:
         import matplotlib  # noqa: F401 - found out now rather than when the games are played
 
-        from bombay_training import balance_report
+        return importlib.import_module(f"bombay_training.{name}")
     except ImportError as error:
         raise ValueError(f"this needs the extra `analysis`: pip install 'bombay-env[analysis]' ({error})") from None
-    return balance_report
+
+
+def _draw_curve(folder: Path) -> str:
+    """Draw the learning curve of a run that is over; what hinders it is no harm to the run. Returns a line that says so."""
+    try:
+        curves = _analysis_module("curve")
+        curves.draw([curves.read_run(folder)], folder / curves.FILE)
+    except (ValueError, OSError) as error:
+        return f"No learning curve: {' '.join(str(error).split())}"
+    return f"The learning curve is in {folder / curves.FILE}"
 
 
 def _judge(path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool) -> list[Match]:

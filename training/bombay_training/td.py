@@ -3,42 +3,39 @@
 One net values positions between turns for every seat. An update is some games of self-play, in which every seat takes the outcome
 its net likes best (`td_play.py`), and a few rounds of learning from what became of their positions (`td_learn.py`). The agent is
 the running average of the weights. All chance is keyed by the seed and counters, so nothing of an update outlives it but the
-weights and what Adam remembers. A run leaves in its folder
+weights and what Adam remembers. Now and then the agent meets references in quick matches (`live.py`), which are no learning time
+and change nothing of what is learned. A run leaves in its folder
 
     agent.safetensors        the net, playable by `bombay_agents.value_agent`
     checkpoint.safetensors   all that is needed to go on
     settings.json            the settings, the versions of everything, the code revision
-    metrics.jsonl            one line an update
+    metrics.jsonl            one line an update, win shares among its figures where there were matches
 
 the first two written in one piece at the start, every half minute and at the end. No PyTorch, no pickle. It does not judge the
-agent: that is the arena's business.
+agent that is left: that is the arena's business.
 """
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numba
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 import bombay_env
 from bombay_agents import net_files, turn_features, value_net
-from bombay_agents.value_agent import MAX_HIDDEN, ValueNet
+from bombay_agents.value_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
 from bombay_env import Board, Game, Rules
 from bombay_training import runs
+from bombay_training.live import LiveJudge
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
 from bombay_training.td_play import SelfPlay
 
-CHECKPOINT: Final = "checkpoint.safetensors"
 FORMAT: Final = "bombay-td-checkpoint/1"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
 COUNTS: Final = "one or more of 2, 3, 4, 5, each once"
@@ -48,6 +45,8 @@ KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
 @dataclasses.dataclass(frozen=True)
 class TDSettings:
     """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
+
+    learner: ClassVar[str] = "td"
 
     minutes: float = 3.0
     """Wall time of learning; not used if `updates` is given."""
@@ -197,6 +196,10 @@ class Run:
             },
         )
 
+    def player(self) -> ValueNetAgent:
+        """The agent so far, to be judged."""
+        return ValueNetAgent(self.net())
+
     def save(self, folder: Path) -> None:
         """Write agent and checkpoint, each in one piece."""
         self.net().save(folder / runs.AGENT)
@@ -210,7 +213,7 @@ class Run:
             "positions": self.positions,
             "elapsed": self.clock.elapsed,
         }
-        net_files.write_bytes(folder / CHECKPOINT, save(tensors, metadata={"bombay_td": json.dumps(counters)}))
+        runs.write_checkpoint(folder / runs.CHECKPOINT, counters, tensors)
 
     def load(self, path: Path) -> None:
         """Go on from a checkpoint of a run with the same settings.
@@ -219,17 +222,7 @@ class Run:
             ValueError: the file cannot be read, or it is of another run.
         """
         learner = self.learner
-        try:
-            with safe_open(path, framework="numpy") as file:
-                counters = json.loads((file.metadata() or {}).get("bombay_td", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-        except (OSError, SafetensorError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from None
-        counters = counters if isinstance(counters, dict) else {}
-        if counters.get("format") != FORMAT or counters.get("identity") != self.identity():
-            raise ValueError(
-                f"{path} is no checkpoint of a TD run with the settings beside it, by this version's features"
-            )
+        counters, tensors = runs.read_checkpoint(path, {"format": FORMAT, "identity": self.identity()}, "TD")
         try:
             for name in KEPT:
                 getattr(learner, name)[:] = tensors[name]
@@ -239,11 +232,9 @@ class Run:
             raise ValueError(f"{path} is damaged: {error}") from None
 
     def identity(self) -> str:
-        """Hex digits that name all that decides how the run goes on, but for what has been learned."""
-        settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in NEUTRAL}
+        """What decides how the run goes on (`runs.identity`)."""
         features = turn_features.digest(self.games[0].feature_layout)
-        decisive = json.dumps([settings, features, net_files.about_games(self.games)], sort_keys=True)
-        return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+        return runs.identity(self.settings, NEUTRAL, features, net_files.about_games(self.games))
 
     def so_far(self) -> dict[str, float]:
         """How much has been learned from, for those who follow the run."""
@@ -262,14 +253,9 @@ def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress 
         ValueError: the board file is not valid.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (CHECKPOINT, runs.AGENT, runs.METRICS):  # of an older run
-        (folder / name).unlink(missing_ok=True)
     run = Run(settings)
-    runs.write_json(folder / runs.SETTINGS, runs.describe(settings, runs.DISTRIBUTIONS))
-    run.save(folder)
-    return go_on(run, folder, progress)
+    runs.begin(run, Path(out), runs.DISTRIBUTIONS)
+    return go_on(run, out, progress)
 
 
 def open_run(out: str | os.PathLike[str]) -> Run:
@@ -279,55 +265,20 @@ def open_run(out: str | os.PathLike[str]) -> Run:
         ValueError: there is no such run, or its checkpoint is not of it.
     """
     folder = Path(out)
-    run = Run(read_settings(folder))
-    if (folder / CHECKPOINT).exists():
-        run.load(folder / CHECKPOINT)
-    keep_lines(folder / runs.METRICS, run.clock.updates_done)
+    run = Run(runs.read_settings(folder, TDSettings))
+    runs.find(run, folder)
     return run
-
-
-def read_settings(folder: Path) -> TDSettings:
-    """The settings of the run in a folder.
-
-    Raises:
-        ValueError: there are none, or not such.
-    """
-    path = folder / runs.SETTINGS
-    try:
-        return TDSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} holds no settings of a TD run: {error}") from None
-
-
-def keep_lines(path: Path, updates: int) -> None:
-    """Leave the lines of the metrics that are whole and of updates that the checkpoint has."""
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            if json.loads(line)["update"] <= updates:
-                kept.append(line + "\n")
-    net_files.write_bytes(path, "".join(kept).encode())
 
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
-    folder, progress = Path(out), progress or Silence()
+    folder, progress, judge = Path(out), progress or Silence(), LiveJudge(run.games)
     with stop_on_signal() as stop, on_threads(run.settings.threads):
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
             warm_up(run.settings)
-        run.clock.start = last_save = time.monotonic()
-        run.clock.start -= run.elapsed
-        with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
-            while stop.signal is None and run.clock.fraction < 1:
-                figures = run.update()
-                metrics.write(json.dumps(figures) + "\n")
-                metrics.flush()
-                progress.update(run.clock.fraction, figures)
-                if time.monotonic() - last_save > runs.SAVE_SECONDS:
-                    run.save(folder)
-                    last_save = time.monotonic()
-        run.save(folder)
+            judge.warm_up(run.player())
+        runs.follow(run, folder, progress, stop, judge)
     return folder / runs.AGENT
 
 

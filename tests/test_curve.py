@@ -1,0 +1,104 @@
+"""Learning curves: what is read of a run's folder, and that it is in the picture."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
+
+from bombay_training import cli, curve, runs
+
+pytestmark = pytest.mark.layer
+
+
+def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):
+    """A run's folder with quick matches in some updates, and a last line that was torn by a kill."""
+    folder.mkdir()
+    (folder / runs.SETTINGS).write_text(json.dumps({"settings": {"players": players}}), encoding="utf-8")
+    with (folder / runs.METRICS).open("w", encoding="utf-8") as metrics:
+        for update in range(1, updates + 1):
+            line = {"update": update, "seconds": 60.0 * update, "margin_loss": 1 / update, "unheard_of": 3, **figures}
+            if update in matches:
+                line |= {f"{runs.AGAINST}greedy": update / 10, f"{runs.AGAINST}planner-v1": update / 20}
+            metrics.write(json.dumps(line) + "\n")
+        metrics.write('{"update": 7, "sec')
+    return folder
+
+
+def legend(panel):
+    return [text.get_text() for text in panel.get_legend().get_texts()]
+
+
+def test_a_run_is_read_as_far_as_it_goes(tmp_path):
+    run = curve.read_run(made(tmp_path / "run"))
+    minutes, shares = run.points(f"{runs.AGAINST}planner-v1")
+    assert (minutes.tolist(), shares.tolist()) == ([2.0, 6.0], [0.1, 0.3])
+    assert run.par == pytest.approx((1 / 2 + 1 / 4) / 2)
+    shares = {"greedy": 0.6, "planner-v1": 0.3}
+    assert run.summary() == {"run": "run", "updates": 6, "minutes": 6.0, "win_shares": shares}
+
+
+def test_the_picture_of_one_run_tells_references_apart_and_has_what_the_run_has(tmp_path):
+    figure = curve.figure_of([curve.read_run(made(tmp_path / "run", entropy=0.5))])
+    above, *below = figure.axes
+    assert legend(above) == ["against greedy", "against planner-v1", "par 0.38"]
+    greedy, planner, par = above.get_lines()
+    assert greedy.get_xydata().tolist() == [[2, 0.2], [6, 0.6]]
+    assert greedy.get_color() != planner.get_color()
+    assert par.get_ydata()[0] == 0.375
+    assert [panel.get_title() for panel in below] == [curve.FIGURES["margin_loss"], curve.FIGURES["entropy"]]
+    assert {panel.get_xlabel() for panel in figure.axes} == {"minutes of learning"}
+
+
+def test_several_runs_are_told_apart_by_colour_and_by_the_names_of_their_folders(tmp_path):
+    found = [curve.read_run(made(tmp_path / name)) for name in ("a", "b")]
+    figure = curve.figure_of(found)
+    assert legend(figure.axes[0]) == ["a", "b", "against greedy", "against planner-v1", "par 0.38"]
+    colours = [line.get_color() for line in figure.axes[0].get_lines()[:4]]
+    assert colours == [curve.COLOURS[0]] * 2 + [curve.COLOURS[1]] * 2
+    assert len(figure.axes[1].get_lines()) == 2
+
+
+def test_a_run_without_matches_or_settings_is_drawn_too(tmp_path):
+    folder = made(tmp_path / "run", matches=())
+    (folder / runs.SETTINGS).unlink()
+    curve.draw([curve.read_run(folder)], tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_smooth_is_a_mean_of_neighbours_that_keeps_lines_straight():
+    assert curve.smooth(np.arange(7.0)).tolist() == list(range(7))
+    line = np.arange(180.0)
+    assert np.allclose(curve.smooth(line)[3:-3], line[3:-3])
+    assert curve.smooth(line)[0] == line[:4].mean()
+
+
+@pytest.mark.parametrize("content", [None, "", "torn", "[1]", '{"update": "x", "seconds": 1}', '{"update": 1}'])
+def test_a_folder_without_metrics_is_refused(content, tmp_path):
+    if content is not None:
+        (tmp_path / runs.METRICS).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"metrics.jsonl (cannot be read|holds no whole update)"):
+        curve.read_run(tmp_path)
+
+
+def test_a_run_ends_well_where_nothing_can_be_drawn(tmp_path, monkeypatch):
+    folder = made(tmp_path / "run")
+    assert cli._draw_curve(folder).endswith("run/learning_curve.png")
+    assert (folder / curve.FILE).exists()
+    assert cli._draw_curve(tmp_path).startswith("No learning curve: ")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    line = cli._draw_curve(folder)
+    assert line.startswith("No learning curve: this needs the extra `analysis`")
+    assert "\n" not in line
+
+
+def test_the_bar_keeps_the_last_win_shares_and_fits_a_narrow_terminal():
+    bar = cli._TrainingProgress(quiet=True)
+    bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{runs.AGAINST}planner-v1": 0.41})
+    bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{runs.AGAINST}greedy": 0.933})
+    text = bar.bar.tasks[0].description
+    assert text == "2,000,000 positions, wins: 0.41 planner-v1, 0.93 greedy"
+    assert len(text) + len("━" * 16 + " 0:01:12 ") <= 80
+    assert bar.summary == "1.6 min, 2,000,000 positions"

@@ -1,0 +1,98 @@
+"""What policy nets read, against the same worked out slowly: what actions lead to, whose eyes it is, and nothing hidden."""
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import policy_features, prospects, turn_features
+from bombay_agents.policy_features import LOOKAHEAD, Reader
+from bombay_env import Game, Rules
+from bombay_env.rules import MAX_PLAYERS
+
+SLOW = bool(numba.config.DISABLE_JIT)
+GAMES = [Game(Rules(n, sets=2, turns_per_set=1)) for n in ((3,) if SLOW else (2, 3, 5))]
+
+
+def some_states(game, count):
+    """States of random games, running."""
+    states, rng, found = game.new_states([1, 2]), np.random.default_rng(0), []
+    while len(found) < count and not game.is_terminal(states).any():
+        found += [states[lane : lane + 1].copy() for lane in range(2)]
+        game.step(states, (rng.random((2, game.num_actions)) * game.legal_actions(states)).argmax(axis=1))
+    return np.concatenate(found[:count])
+
+
+def expected(game, states):
+    """Rupees that each seat may expect, (k, n)."""
+    rupees = np.empty((len(states), game.num_players), np.float32)
+    prospects.foresee_all(np.asarray(states), game.tables, prospects.new_foresight(game), rupees)
+    return rupees
+
+
+def with_rivals(game, states, seat):
+    """What a seat may expect less the others' mean rupees."""
+    rivals = np.delete(states["rupees"][:, : game.num_players], seat, axis=1).mean(axis=1)
+    return expected(game, states)[:, seat] - rivals
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
+def test_gains_are_what_actions_change(game):
+    states, reader, looked_at = some_states(game, 20), Reader(game, LOOKAHEAD), 0
+    gains = reader.read(states)[:, -game.num_actions :]
+    for state, found in zip(states, gains, strict=True):
+        before = np.array([state])
+        legal, seat = game.legal_actions(before)[0], int(before["current_player"][0])
+        assert not found[~legal].any()
+        now = with_rivals(game, before, seat)[0]
+        for action in np.flatnonzero(legal):
+            after = before.copy()
+            game.step(after, [action])
+            if after["set"][0] == before["set"][0]:  # else a restock has come in between
+                gain = np.clip(with_rivals(game, after, seat)[0] - now, -8, 8)
+                assert found[action] == pytest.approx(gain, abs=1e-3), game.action_name(action)
+                looked_at += 1
+    assert looked_at > 50
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
+def test_every_seat_sees_itself_first_and_only_the_mover_sees_gains(game):
+    states, n = some_states(game, 4), game.num_players
+    ahead = expected(game, states)
+    ahead -= ahead.mean(axis=1, keepdims=True)
+    first = turn_features.num_features(game.feature_layout)
+    for seat in range(n):
+        rows = Reader(game, LOOKAHEAD).read(states, np.full(len(states), seat))
+        shown = rows[:, first : first + MAX_PLAYERS] * policy_features.AHEAD_SCALE
+        np.testing.assert_allclose(shown[:, :n], np.roll(ahead, -seat, axis=1), atol=1e-4)
+        assert not shown[:, n:].any()
+        movers = states["current_player"] == seat
+        assert (rows[:, -game.num_actions :].any(axis=1) <= movers).all()
+
+
+def test_nothing_is_read_of_what_is_hidden():
+    game = GAMES[0]
+    states, reader = some_states(game, 6), Reader(game, LOOKAHEAD)
+    np.testing.assert_array_equal(reader.read(states), reader.read(game.scrub(states, np.arange(6))))
+
+
+def test_modes_are_told_apart():
+    game = GAMES[0]
+    assert policy_features.digest(game, "screened") == game.feature_layout.digest
+    assert policy_features.digest(game, LOOKAHEAD) not in (
+        game.feature_layout.digest,
+        turn_features.digest(game.feature_layout),
+    )
+    states = some_states(game, 3)
+    np.testing.assert_array_equal(Reader(game, "screened").read(states), game.observe(states, screened=True))
+    assert Reader(game, LOOKAHEAD).read(states).shape == (3, policy_features.num_features(game, LOOKAHEAD))
+
+
+def test_prospects_are_zero_sum_and_at_the_end_the_reward():
+    game = GAMES[0]
+    states = game.new_states([1, 2, 3])
+    for blend in (0.0, 0.5, 1.0):
+        np.testing.assert_allclose(prospects.prospects(game, states, blend).sum(axis=1), 0, atol=1e-5)
+    game.rollout(states, keys=[7, 8, 9])
+    for blend in (0.0, 0.5, 1.0):
+        paid = prospects.blended(game.results(states), blend)
+        np.testing.assert_allclose(prospects.prospects(game, states, blend), paid, atol=1e-6)
