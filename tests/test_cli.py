@@ -198,6 +198,9 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["arena", "greedy", "random", "--turn-limit", "0"], ["--turn-limit"]),
         (["arena", "greedy", "random", "--records", "nowhere/games.jsonl"], ["nowhere"]),
         (["arena", "greedy", "nowhere:Agent"], ["nowhere:Agent", "cannot be imported"]),
+        (["gate", "greedy", "greedy"], ["the same", "greedy"]),
+        (["gate", "greedy", "random", "--delta", "0.8"], ["delta is 0.8", "below 0.75"]),
+        (["gate", "greedy", "nobody"], ["nobody"]),
         (["audit", "nobody"], ["nobody", "greedy", "module:object"]),
         (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
         (["train", "--minutes", "0"], ["--minutes"]),
@@ -240,7 +243,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_version_and_help() -> None:
     assert re.fullmatch(r"bombay \d+\.\d+\.\d+\n", bombay("--version").stdout)
-    for command in ("simulate", "replay", "arena", "audit", "train"):
+    for command in ("simulate", "replay", "arena", "gate", "audit", "train"):
         done = bombay(command, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +34,8 @@ from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
 from bombay_training import bench_report, judging, td, workers
-from bombay_training.match import Match
+from bombay_training import gate as gates
+from bombay_training.match import Fault, Match
 from bombay_training.tables import cell, new_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -268,9 +269,61 @@ def arena(
         if any(match.format == kind.value for match in matches)
     ]
     _show(data, tables_shown, as_json)
-    _tell_faults(matches)
+    _tell_faults([fault for match in matches for fault in match.faults])
     if save and not as_json:
         out.print(f"{sum(match.num_games for match in matches)} records are in {save}", markup=False)
+
+
+@app.command()
+def gate(
+    new: Annotated[str, typer.Argument(help=f"The agent that wants the place: by name, or {OWN_AGENT}.")],
+    old: Annotated[str, typer.Argument(help="The agent that has it.")],
+    players: Players = "4",
+    delta: Annotated[
+        float, typer.Option(help="Win share above par that is worth a replacement for sure.")
+    ] = gates.Bounds.delta,
+    alpha: Annotated[
+        float, typer.Option(help="Most probability of replacing by an agent that is no better.")
+    ] = gates.Bounds.alpha,
+    beta: Annotated[
+        float, typer.Option(help="Most probability of turning down, before the last block, one better by delta.")
+    ] = gates.Bounds.beta,
+    max_blocks: Annotated[
+        int, typer.Option(help="Most deals, each at all numbers of players and in all seatings.", min=1, max=MAX_COUNT)
+    ] = 1000,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes to play in; one a core unless given. Results are the same.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Let a new agent replace an old one only if it beats copies of it: exit code 0 if it does, 1 if not.
+
+    The match ends as soon as it has told enough, by a sequential test on the means of blocks, whose bounds hold however early
+    it ends. At several numbers of players it is the mean win share that counts.
+    """
+    with user_input():
+        tables = _games(players, rules, board)
+        bounds = gates.Bounds(gates.par_of(tables), delta, alpha, beta)
+        if new == old:
+            raise ValueError(f"the new agent and the old one are the same: {new}")
+        for spec in (new, old):
+            bombay_agents.make(spec)
+    most = max_blocks * sum(game.num_players for game in tables)
+    with workers.Workers(processes) as pool, _progress("games at most", most, as_json) as advance:
+        verdict = _play(gates.gate, tables, new, old, bounds, max_blocks, seed, pool, advance)
+    data = {"command": "gate", "new": new, "old": old, "seed": seed, **verdict.to_dict()}
+    table = new_table(f"{new} against copies of {old}", ["players", "games", "win share", "par"])
+    for row in data["counts"]:
+        table.add_row(str(row["players"]), str(row["games"]), f"{row['win_share']:.3f}", f"{row['par']:.2f}")
+    _show(data, [table], as_json)
+    _tell_faults(verdict.faults)
+    if not as_json:
+        lines = (f"win share {verdict.estimate}, at any end of the match; par {bounds.par:.3f}", str(verdict))
+        out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
+    raise typer.Exit(0 if verdict.replaced else 1)
 
 
 @app.command()
@@ -545,9 +598,8 @@ def _pairings(agents: list[str], num_players: int, form: Form | None) -> list[tu
     return pairings
 
 
-def _tell_faults(matches: list[Match]) -> None:
+def _tell_faults(faults: Sequence[Fault]) -> None:
     """The first fault of each agent, on standard error."""
-    faults = [fault for match in matches for fault in match.faults]
     for name in dict.fromkeys(fault.name for fault in faults):
         mine = [fault for fault in faults if fault.name == name]
         err.print(
