@@ -146,7 +146,7 @@ def finals(data: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
-@pytest.mark.parametrize("learner", ["td", "ppo"])
+@pytest.mark.parametrize("learner", ["td", "ppo", "br"])
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
     kept = {"agent.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
@@ -154,13 +154,16 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
         data = output("train", "ppo", *options, cwd=tmp_path)
     else:
-        data = output("train", "--hidden", 8, *options, cwd=tmp_path)
+        probe = ("br", "--victim", "greedy") if learner == "br" else ()
+        data = output("train", *probe, "--hidden", 8, *options, cwd=tmp_path)
         kept.add("checkpoint.safetensors")
-    assert [match["lineup"][1] for match in data["matches"]] == ["random", "greedy", "planner-v1"]
+    rivals = ["greedy"] if learner == "br" else ["random", "greedy", "planner-v1"]
+    assert [match["lineup"][1] for match in data["matches"]] == rivals
+    assert ("victim_games" in data) == (learner == "br")
     assert {path.name for path in (tmp_path / "run").iterdir()} == kept
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
-    if learner == "td":  # it is over: there is nothing to learn any more
+    if learner != "ppo":  # it is over: there is nothing to learn any more
         again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)
         assert finals(again) == finals(data)
 
@@ -208,6 +211,10 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "--out", "."], ["exists"]),
         (["train", "sarsa"], ["sarsa", "td", "ppo"]),
         (["train", "ppo", "--hidden", "8"], ["--hidden", "td"]),
+        (["train", "br"], ["br needs", "--victim"]),
+        (["train", "br", "--victim", "nobody"], ["nobody", "greedy"]),
+        (["train", "br", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
+        (["train", "td", "--victim", "greedy"], ["--victim", "for br"]),
         (["train", "--resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "--resume", "nowhere", "--out", "new"], ["--resume", "its folder"]),
         (["train", "--resume", "nowhere", "--minutes", "9"], ["--resume", "its settings"]),

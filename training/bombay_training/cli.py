@@ -33,7 +33,7 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, td, workers
+from bombay_training import bench_report, judging, td, td_response, workers
 from bombay_training import gate as gates
 from bombay_training.match import Fault, Match
 from bombay_training.tables import cell, new_table
@@ -43,6 +43,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
+REFERENCES = ("random", "greedy", "planner-v1")  # whom a new agent is shown against
 
 OWN_AGENT = "module:object for one of your own, looked for in this folder too"
 
@@ -354,6 +355,7 @@ class Learner(enum.StrEnum):
 
     TD = "td"
     PPO = "ppo"
+    BR = "br"
 
 
 @app.command()
@@ -361,7 +363,10 @@ def train(
     context: typer.Context,
     learner: Annotated[
         Learner,
-        typer.Argument(help="td: values of turns' outcomes, without PyTorch. ppo: a policy, with the extra `ppo`."),
+        typer.Argument(
+            help="td: values of turns' outcomes, without PyTorch. ppo: a policy, with the extra `ppo`. br: a best response by "
+            "td to an agent, its --victim, that is frozen: what there is to exploit in it."
+        ),
     ] = Learner.TD,
     minutes: Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)] = 3.0,
     updates: Annotated[
@@ -373,14 +378,28 @@ def train(
     threads: Annotated[
         int | None, typer.Option(help="Threads: all for td, 1 for ppo unless given.", min=1, max=MAX_COUNT)
     ] = None,
-    hidden: Annotated[int | None, typer.Option(help="Width of td's net; 64 unless given.", min=1, max=1024)] = None,
+    hidden: Annotated[
+        int | None, typer.Option(help="Width of td's and br's net; 64, or the victim's, unless given.", min=1, max=1024)
+    ] = None,
+    victim: Annotated[
+        str | None,
+        typer.Option(
+            help="The agent that br responds to. A value net of td is given as many games as it learned from itself, where "
+            "neither --minutes nor --updates stands.",
+            metavar="AGENT",
+        ),
+    ] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Do not begin br with the weights of a victim that is td's.")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option("--out", help="A new folder for the run; runs/<date> unless given.")
     ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Go on with the td run in this folder, with its own settings, instead of a new one.", metavar="RUN"
+            help="Go on with the td or br run in this folder, with its own settings, instead of a new one.",
+            metavar="RUN",
         ),
     ] = None,
     blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1, max=MAX_COUNT)] = 250,
@@ -392,9 +411,9 @@ def train(
             given = [name for name in context.params if _is_given(context, name)]
             if set(given) - {"resume", "blocks", "as_json"}:
                 raise ValueError(
-                    "--resume goes on with a td run in its folder, with its settings; give only --blocks and --json"
+                    "--resume goes on with a td or br run in its folder, with its settings; give only --blocks and --json"
                 )
-            folder, run = resume, td.open_run(resume)
+            folder, run = resume, td_response.open_run(resume)
             settings: Any = run.settings
             start = functools.partial(td.go_on, run, folder)
         else:
@@ -407,12 +426,17 @@ def train(
                 "seed": seed,
                 "board": str(board) if board else None,
             }
-            if learner is Learner.TD:
+            if learner is not Learner.BR and (victim is not None or from_scratch):
+                raise ValueError("--victim and --from-scratch are for br")
+            if learner is Learner.BR:
+                settings = _response_settings(context, victim, hidden, from_scratch, threads, common)
+                start = functools.partial(td.begin, td_response.ResponseRun(settings), folder)
+            elif learner is Learner.TD:
                 settings = td.TDSettings(**common, hidden=hidden or td.TDSettings.hidden, threads=threads or 0)
                 start = functools.partial(td.train, settings, folder)
             else:
                 if hidden is not None:
-                    raise ValueError("--hidden is for td")
+                    raise ValueError("--hidden is for td and br")
                 ppo = _ppo_module()
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
@@ -421,16 +445,26 @@ def train(
     try:
         with progress:
             path = start(progress)
+    except td_response.VictimError as error:
+        raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
-        if learner is Learner.TD and (folder / td.CHECKPOINT).exists():
+        if (folder / td.CHECKPOINT).exists():
             err.print(f"To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
         raise
     where = Path(settings.board) if settings.board else None
-    matches = _judge(path, settings.players, where, blocks, settings.seed, as_json)
+    responds = isinstance(settings, td_response.ResponseSettings)
+    rivals = [settings.victim] if responds else REFERENCES
+    matches = _judge(path, rivals, settings.players, where, blocks, settings.seed, as_json)
     data = {"command": "train", "agent": str(path), "matches": [judging.summary(match) for match in matches]}
+    title = "the new agent"
+    if responds:
+        data |= {"victim": settings.victim, **td_response.budgets(path, settings.victim)}
+        title = f"best response to copies of {settings.victim}"
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    _show(data, [judging.results_table(matches, f"the new agent after {progress.summary}")], as_json)
+    _show(data, [judging.results_table(matches, f"{title} after {progress.summary}")], as_json)
     if not as_json:
+        if responds:
+            out.print(_budget(data), markup=False, highlight=False)
         counts = ",".join(map(str, settings.players))
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
@@ -724,11 +758,44 @@ def _analysis_module() -> Any:
     return balance_report
 
 
-def _judge(path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool) -> list[Match]:
-    """The new agent against the reference agents at each number of players it learned."""
+def _response_settings(
+    context: typer.Context,
+    victim: str | None,
+    hidden: int | None,
+    from_scratch: bool,
+    threads: int | None,
+    common: dict[str, Any],
+) -> td_response.ResponseSettings:
+    """The settings of a best response; the victim decides how long it learns unless that is given."""
+    if victim is None:
+        raise ValueError("br needs the agent to respond to, as in: bombay train br --victim planner-v1")
+    if not _is_given(context, "minutes"):
+        common = {**common, "minutes": None}
+    return td_response.settings_for(victim, hidden, from_scratch=from_scratch, threads=threads or 0, **common)
+
+
+def _budget(data: dict[str, Any]) -> str:
+    """Whether a best response has learned for as long as its victim, in words."""
+    games, victim_games = data["games"], data["victim_games"]
+    if victim_games is None:
+        return f"It learned from {games:,} games; what its victim learned from is not told by a file."
+    enough = "at least as many as" if games >= victim_games else "FEWER than"
+    return f"It learned from {games:,} games, {enough} its victim ({victim_games:,})."
+
+
+def _judge(
+    path: Path,
+    opponents: Sequence[str],
+    counts: tuple[int, ...],
+    board: Path | None,
+    blocks: int,
+    seed: int,
+    quiet: bool,
+) -> list[Match]:
+    """The new agent against copies of each of some others at each number of players it learned."""
     new = bombay_agents.make(f"net:path={path}")
     new.name = "new agent"
-    rivals = [bombay_agents.make(name) for name in ("random", "greedy", "planner-v1")]
+    rivals = [bombay_agents.make(name) for name in opponents]
     games = [Game(Rules.official(count), Board.load(board)) for count in counts]
     with _progress("judging", sum(counts) * blocks * len(rivals), quiet) as advance:
         # Deals of a stream of their own: the arena's are keyed apart from those the agent learned on.

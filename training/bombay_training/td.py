@@ -20,9 +20,9 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numba
 import numpy as np
@@ -116,7 +116,12 @@ def _is_whole(value: Any, low: int, high: int = 2**31) -> bool:
 
 
 class Run:
-    """A run under way: what `checkpoint.safetensors` holds, and how to go on from it."""
+    """A run under way: what `checkpoint.safetensors` holds, and how to go on from it.
+
+    A learner whose games are others than self-play's is a `Run` with other `games_to_play` (see `td_response.py`).
+    """
+
+    kind: ClassVar[type[TDSettings]] = TDSettings  # of settings
 
     def __init__(self, settings: TDSettings) -> None:
         self.settings = settings
@@ -124,11 +129,15 @@ class Run:
         self.games = [Game(Rules.official(players), board) for players in settings.players]
         features = turn_features.num_features(self.games[0].feature_layout)
         self.each = settings.games // len(self.games)
-        self.play = SelfPlay(self.games, self.each, settings.hidden)
+        self.play = self.games_to_play()
         self.learner = Learner(features, settings.hidden, settings.seed)
         self.clock = Clock(settings.minutes, settings.updates)
         self.positions = 0  # learned from so far
         self.elapsed = 0.0  # seconds of learning before the last start
+
+    def games_to_play(self) -> SelfPlay:
+        """The memory in which an update's games are played."""
+        return SelfPlay(self.games, self.each, self.settings.hidden)
 
     def update(self) -> dict[str, float]:
         """Play and learn once. Returns the line of `metrics.jsonl`."""
@@ -186,16 +195,20 @@ class Run:
             blend=self.settings.blend_played,
             about={
                 **net_files.about_games(games),
-                "training": {
-                    "algorithm": "self-play TD(λ) on outcomes of turns",
-                    "seed": self.settings.seed,
-                    "players": list(self.settings.players),
-                    "updates": self.clock.updates_done,
-                    "games": self.clock.updates_done * self.each * len(games),
-                    "bombay_env": bombay_env.__version__,
-                },
+                "training": self.about(),
             },
         )
+
+    def about(self) -> dict[str, Any]:
+        """How the agent was trained, for its file."""
+        return {
+            "algorithm": "self-play TD(λ) on outcomes of turns",
+            "seed": self.settings.seed,
+            "players": list(self.settings.players),
+            "updates": self.clock.updates_done,
+            "games": self.clock.updates_done * self.each * len(self.games),
+            "bombay_env": bombay_env.__version__,
+        }
 
     def save(self, folder: Path) -> None:
         """Write agent and checkpoint, each in one piece."""
@@ -242,8 +255,14 @@ class Run:
         """Hex digits that name all that decides how the run goes on, but for what has been learned."""
         settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in NEUTRAL}
         features = turn_features.digest(self.games[0].feature_layout)
-        decisive = json.dumps([settings, features, net_files.about_games(self.games)], sort_keys=True)
+        decisive = json.dumps(
+            [settings, features, net_files.about_games(self.games), *self.circumstances()], sort_keys=True
+        )
         return hashlib.sha256(decisive.encode()).hexdigest()[:16]
+
+    def circumstances(self) -> list[str]:
+        """What else decides how the run goes on."""
+        return []
 
     def so_far(self) -> dict[str, float]:
         """How much has been learned from, for those who follow the run."""
@@ -251,7 +270,12 @@ class Run:
 
 
 def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`, which is made if need be.
+    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`; see `begin`."""
+    return begin(Run(settings), out, progress)
+
+
+def begin(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Learn in a new run, and leave agent, checkpoint, settings and metrics in the folder `out`, which is made if need be.
 
     SIGINT (Ctrl-C) and SIGTERM end the run after the present update: what was learned is saved, then the signal takes its usual
     course. A second Ctrl-C does not wait.
@@ -259,42 +283,40 @@ def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress 
     Returns:
         The path of `agent.safetensors`.
     Raises:
-        ValueError: the board file is not valid.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (CHECKPOINT, runs.AGENT, runs.METRICS):  # of an older run
         (folder / name).unlink(missing_ok=True)
-    run = Run(settings)
-    runs.write_json(folder / runs.SETTINGS, runs.describe(settings, runs.DISTRIBUTIONS))
+    runs.write_json(folder / runs.SETTINGS, runs.describe(run.settings, runs.DISTRIBUTIONS))
     run.save(folder)
     return go_on(run, folder, progress)
 
 
-def open_run(out: str | os.PathLike[str]) -> Run:
+def open_run(out: str | os.PathLike[str], kind: type[Run] = Run) -> Run:
     """The run in the folder `out` as its last checkpoint left it, for `go_on`; one stopped before its first begins anew.
 
     Raises:
         ValueError: there is no such run, or its checkpoint is not of it.
     """
     folder = Path(out)
-    run = Run(read_settings(folder))
+    run = kind(read_settings(folder, kind.kind))
     if (folder / CHECKPOINT).exists():
         run.load(folder / CHECKPOINT)
     keep_lines(folder / runs.METRICS, run.clock.updates_done)
     return run
 
 
-def read_settings(folder: Path) -> TDSettings:
-    """The settings of the run in a folder.
+def read_settings(folder: Path, kind: Callable[..., TDSettings] = TDSettings) -> TDSettings:
+    """The settings of the run in a folder, made by `kind` of what stands there.
 
     Raises:
         ValueError: there are none, or not such.
     """
     path = folder / runs.SETTINGS
     try:
-        return TDSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
+        return kind(**json.loads(path.read_text(encoding="utf-8"))["settings"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} holds no settings of a TD run: {error}") from None
 
@@ -315,7 +337,7 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
     with stop_on_signal() as stop, on_threads(run.settings.threads):
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
-            warm_up(run.settings)
+            warm_up(run)
         run.clock.start = last_save = time.monotonic()
         run.clock.start -= run.elapsed
         with (folder / runs.METRICS).open("a", encoding="utf-8") as metrics:
@@ -331,9 +353,9 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
     return folder / runs.AGENT
 
 
-def warm_up(settings: TDSettings) -> None:
+def warm_up(run: Run) -> None:
     """Have the kernels compiled before the clock starts."""
-    Run(dataclasses.replace(settings, games=len(settings.players), epochs=1)).update()
+    type(run)(dataclasses.replace(run.settings, games=len(run.settings.players), epochs=1)).update()
 
 
 @contextlib.contextmanager
