@@ -119,6 +119,20 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     assert done.stdout.count("\n") == 1
 
 
+def test_gate_tells_by_its_exit_code_whether_an_agent_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2}')
+    small = ("--players", "2,3", "--rules", "rules.json", "--processes", 1)
+    done = bombay("gate", "random", "greedy", *small, "--max-blocks", 2, "--json", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    data = json.loads(done.stdout)
+    assert (data["replaced"], data["decided"], data["blocks"]) == (False, False, 2)
+    assert [row["games"] for row in data["counts"]] == [4, 6]
+    if not QUICK:
+        done = bombay("gate", "greedy", "random", *small, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "replaced after 16 blocks: it is better than par 0.417 (error at most 0.05)" in done.stdout
+
+
 def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     (tmp_path / "mine.py").write_text(OWN)
