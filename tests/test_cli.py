@@ -119,6 +119,20 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     assert done.stdout.count("\n") == 1
 
 
+def test_gate_tells_by_its_exit_code_whether_an_agent_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2}')
+    small = ("--players", "2,3", "--rules", "rules.json", "--processes", 1)
+    done = bombay("gate", "random", "greedy", *small, "--max-blocks", 2, "--json", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    data = json.loads(done.stdout)
+    assert (data["replaced"], data["decided"], data["blocks"]) == (False, False, 2)
+    assert [row["games"] for row in data["counts"]] == [4, 6]
+    if not QUICK:
+        done = bombay("gate", "greedy", "random", *small, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "replaced after 16 blocks: it is better than par 0.417 (error at most 0.05)" in done.stdout
+
+
 def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     (tmp_path / "mine.py").write_text(OWN)
@@ -146,7 +160,7 @@ def finals(data: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
-@pytest.mark.parametrize("learner", ["td", "ppo"])
+@pytest.mark.parametrize("learner", ["td", "ppo", "br"])
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
     kept = {"agent.safetensors", "checkpoint.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
@@ -155,8 +169,11 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
         data = output("train", "ppo", *options, cwd=tmp_path)
     else:
-        data = output("train", "--hidden", 8, *options, cwd=tmp_path)
-    assert [match["lineup"][1] for match in data["matches"]] == ["random", "greedy", "planner-v1"]
+        probe = ("br", "--victim", "greedy") if learner == "br" else ()
+        data = output("train", *probe, "--hidden", 8, *options, cwd=tmp_path)
+    rivals = ["greedy"] if learner == "br" else ["random", "greedy", "planner-v1"]
+    assert [match["lineup"][1] for match in data["matches"]] == rivals
+    assert ("victim_games" in data) == (learner == "br")
     found = {path.name for path in (tmp_path / "run").iterdir()}
     assert {name for name in found if not name.startswith("events.out.tfevents")} == kept
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
@@ -164,12 +181,13 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
     again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)  # it is over: nothing is left to learn
     assert finals(again) == finals(data)
     (row,) = output("curve", "run", cwd=tmp_path)["runs"]
-    assert (row["run"], row["updates"], list(row["win_shares"])) == ("run", 1, ["greedy", "planner-v1"])
+    met = ["greedy"] if learner == "br" else ["greedy", "planner-v1"]
+    assert (row["run"], row["updates"], list(row["win_shares"])) == ("run", 1, met)
 
 
 def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
-    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, ppo")
+    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, ppo, br")
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:
@@ -205,6 +223,9 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["arena", "greedy", "random", "--turn-limit", "0"], ["--turn-limit"]),
         (["arena", "greedy", "random", "--records", "nowhere/games.jsonl"], ["nowhere"]),
         (["arena", "greedy", "nowhere:Agent"], ["nowhere:Agent", "cannot be imported"]),
+        (["gate", "greedy", "greedy"], ["the same", "greedy"]),
+        (["gate", "greedy", "random", "--delta", "0.8"], ["delta is 0.8", "below 0.75"]),
+        (["gate", "greedy", "nobody"], ["nobody"]),
         (["audit", "nobody"], ["nobody", "greedy", "module:object"]),
         (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
         (["train", "--minutes", "0"], ["--minutes"]),
@@ -212,6 +233,10 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "--out", "."], ["exists"]),
         (["train", "sarsa"], ["sarsa", "td", "ppo"]),
         (["train", "ppo", "--hidden", "8"], ["--hidden", "td"]),
+        (["train", "br"], ["br needs", "--victim"]),
+        (["train", "br", "--victim", "nobody"], ["nobody", "greedy"]),
+        (["train", "br", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
+        (["train", "td", "--victim", "greedy"], ["--victim", "for br"]),
         (["train", "--resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "--resume", "nowhere", "--out", "new"], ["--resume", "its folder"]),
         (["train", "--resume", "nowhere", "--minutes", "9"], ["--resume", "its settings"]),
@@ -250,7 +275,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_version_and_help() -> None:
     assert re.fullmatch(r"bombay \d+\.\d+\.\d+\n", bombay("--version").stdout)
-    for command in ("simulate", "replay", "arena", "audit", "train", "curve"):
+    for command in ("simulate", "replay", "arena", "gate", "audit", "train", "curve"):
         done = bombay(command, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout

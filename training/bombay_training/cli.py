@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,8 +34,9 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, runs, td, workers
-from bombay_training.match import Match
+from bombay_training import bench_report, judging, runs, td, td_response, workers
+from bombay_training import gate as gates
+from bombay_training.match import Fault, Match
 from bombay_training.tables import cell, new_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -43,6 +44,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
+REFERENCES = ("random", "greedy", "planner-v1")  # whom a new agent is shown against
 
 OWN_AGENT = "module:object for one of your own, looked for in this folder too"
 
@@ -269,9 +271,61 @@ def arena(
         if any(match.format == kind.value for match in matches)
     ]
     _show(data, tables_shown, as_json)
-    _tell_faults(matches)
+    _tell_faults([fault for match in matches for fault in match.faults])
     if save and not as_json:
         out.print(f"{sum(match.num_games for match in matches)} records are in {save}", markup=False)
+
+
+@app.command()
+def gate(
+    new: Annotated[str, typer.Argument(help=f"The agent that wants the place: by name, or {OWN_AGENT}.")],
+    old: Annotated[str, typer.Argument(help="The agent that has it.")],
+    players: Players = "4",
+    delta: Annotated[
+        float, typer.Option(help="Win share above par that is worth a replacement for sure.")
+    ] = gates.Bounds.delta,
+    alpha: Annotated[
+        float, typer.Option(help="Most probability of replacing by an agent that is no better.")
+    ] = gates.Bounds.alpha,
+    beta: Annotated[
+        float, typer.Option(help="Most probability of turning down, before the last block, one better by delta.")
+    ] = gates.Bounds.beta,
+    max_blocks: Annotated[
+        int, typer.Option(help="Most deals, each at all numbers of players and in all seatings.", min=1, max=MAX_COUNT)
+    ] = 1000,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes to play in; one a core unless given. Results are the same.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Let a new agent replace an old one only if it beats copies of it: exit code 0 if it does, 1 if not.
+
+    The match ends as soon as it has told enough, by a sequential test on the means of blocks, whose bounds hold however early
+    it ends. At several numbers of players it is the mean win share that counts.
+    """
+    with user_input():
+        tables = _games(players, rules, board)
+        bounds = gates.Bounds(gates.par_of(tables), delta, alpha, beta)
+        if new == old:
+            raise ValueError(f"the new agent and the old one are the same: {new}")
+        for spec in (new, old):
+            bombay_agents.make(spec)
+    most = max_blocks * sum(game.num_players for game in tables)
+    with workers.Workers(processes) as pool, _progress("games at most", most, as_json) as advance:
+        verdict = _play(gates.gate, tables, new, old, bounds, max_blocks, seed, pool, advance)
+    data = {"command": "gate", "new": new, "old": old, "seed": seed, **verdict.to_dict()}
+    table = new_table(f"{new} against copies of {old}", ["players", "games", "win share", "par"])
+    for row in data["counts"]:
+        table.add_row(str(row["players"]), str(row["games"]), f"{row['win_share']:.3f}", f"{row['par']:.2f}")
+    _show(data, [table], as_json)
+    _tell_faults(verdict.faults)
+    if not as_json:
+        lines = (f"win share {verdict.estimate}, at any end of the match; par {bounds.par:.3f}", str(verdict))
+        out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
+    raise typer.Exit(0 if verdict.replaced else 1)
 
 
 @app.command()
@@ -302,6 +356,7 @@ class Learner(enum.StrEnum):
 
     TD = "td"
     PPO = "ppo"
+    BR = "br"
 
 
 @app.command()
@@ -309,7 +364,10 @@ def train(
     context: typer.Context,
     learner: Annotated[
         Learner,
-        typer.Argument(help="td: values of turns' outcomes, without PyTorch. ppo: a policy, with the extra `ppo`."),
+        typer.Argument(
+            help="td: values of turns' outcomes, without PyTorch. ppo: a policy, with the extra `ppo`. br: a best response by "
+            "td to an agent, its --victim, that is frozen: what there is to exploit in it."
+        ),
     ] = Learner.TD,
     minutes: Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)] = 3.0,
     updates: Annotated[
@@ -321,7 +379,20 @@ def train(
     threads: Annotated[
         int | None, typer.Option(help="Threads: all for td, 1 for ppo unless given.", min=1, max=MAX_COUNT)
     ] = None,
-    hidden: Annotated[int | None, typer.Option(help="Width of td's net; 64 unless given.", min=1, max=1024)] = None,
+    hidden: Annotated[
+        int | None, typer.Option(help="Width of td's and br's net; 64, or the victim's, unless given.", min=1, max=1024)
+    ] = None,
+    victim: Annotated[
+        str | None,
+        typer.Option(
+            help="The agent that br responds to. A value net of td is given as many games as it learned from itself, where "
+            "neither --minutes nor --updates stands.",
+            metavar="AGENT",
+        ),
+    ] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Do not begin br with the weights of a victim that is td's.")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option("--out", help="A new folder for the run; runs/<date> unless given.")
     ] = None,
@@ -356,12 +427,17 @@ def train(
                 "seed": seed,
                 "board": str(board) if board else None,
             }
-            if learner is Learner.TD:
+            if learner is not Learner.BR and (victim is not None or from_scratch):
+                raise ValueError("--victim and --from-scratch are for br")
+            if learner is Learner.BR:
+                settings = _response_settings(context, victim, hidden, from_scratch, threads, common)
+                start = functools.partial(td.begin, td_response.ResponseRun(settings), folder)
+            elif learner is Learner.TD:
                 settings = td.TDSettings(**common, hidden=hidden or td.TDSettings.hidden, threads=threads or 0)
                 start = functools.partial(td.train, settings, folder)
             else:
                 if hidden is not None:
-                    raise ValueError("--hidden is for td")
+                    raise ValueError("--hidden is for td and br")
                 ppo = _learner(learner)
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
@@ -370,17 +446,27 @@ def train(
     try:
         with progress:
             path = start(progress)
+    except td_response.VictimError as error:
+        raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
         if (folder / runs.CHECKPOINT).exists():
             err.print(f"To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
         raise
     where = Path(settings.board) if settings.board else None
-    matches = _judge(path, settings.players, where, blocks, settings.seed, as_json)
+    responds = isinstance(settings, td_response.ResponseSettings)
+    rivals = [settings.victim] if responds else REFERENCES
+    matches = _judge(path, rivals, settings.players, where, blocks, settings.seed, as_json)
     data = {"command": "train", "agent": str(path), "matches": [judging.summary(match) for match in matches]}
+    title = "the new agent"
+    if responds:
+        data |= {"victim": settings.victim, **td_response.budgets(path, settings.victim)}
+        title = f"best response to copies of {settings.victim}"
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     drawn = _draw_curve(folder)
-    _show(data, [judging.results_table(matches, f"the new agent after {progress.summary}")], as_json)
+    _show(data, [judging.results_table(matches, f"{title} after {progress.summary}")], as_json)
     if not as_json:
+        if responds:
+            out.print(_budget(data), markup=False, highlight=False)
         counts = ",".join(map(str, settings.players))
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
@@ -582,9 +668,8 @@ def _pairings(agents: list[str], num_players: int, form: Form | None) -> list[tu
     return pairings
 
 
-def _tell_faults(matches: list[Match]) -> None:
+def _tell_faults(faults: Sequence[Fault]) -> None:
     """The first fault of each agent, on standard error."""
-    faults = [fault for match in matches for fault in match.faults]
     for name in dict.fromkeys(fault.name for fault in faults):
         mine = [fault for fault in faults if fault.name == name]
         err.print(
@@ -694,10 +779,10 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 def _learner(name: str) -> Any:
     """The module that learns so; `ppo` is imported only here, since nothing else needs PyTorch."""
-    if name == Learner.TD:
-        return td
-    if name != Learner.PPO:
+    if name not in Learner:
         raise ValueError(f"the run is of a learner {name!r}; there are {', '.join(Learner)}")
+    if name != Learner.PPO:
+        return td if name == Learner.TD else td_response
     try:
         from bombay_training import ppo
     except ImportError as error:
@@ -725,11 +810,44 @@ def _draw_curve(folder: Path) -> str:
     return f"The learning curve is in {folder / curves.FILE}"
 
 
-def _judge(path: Path, counts: tuple[int, ...], board: Path | None, blocks: int, seed: int, quiet: bool) -> list[Match]:
-    """The new agent against the reference agents at each number of players it learned."""
+def _response_settings(
+    context: typer.Context,
+    victim: str | None,
+    hidden: int | None,
+    from_scratch: bool,
+    threads: int | None,
+    common: dict[str, Any],
+) -> td_response.ResponseSettings:
+    """The settings of a best response; the victim decides how long it learns unless that is given."""
+    if victim is None:
+        raise ValueError("br needs the agent to respond to, as in: bombay train br --victim planner-v1")
+    if not _is_given(context, "minutes"):
+        common = {**common, "minutes": None}
+    return td_response.settings_for(victim, hidden, from_scratch=from_scratch, threads=threads or 0, **common)
+
+
+def _budget(data: dict[str, Any]) -> str:
+    """Whether a best response has learned for as long as its victim, in words."""
+    games, victim_games = data["games"], data["victim_games"]
+    if victim_games is None:
+        return f"It learned from {games:,} games; what its victim learned from is not told by a file."
+    enough = "at least as many as" if games >= victim_games else "FEWER than"
+    return f"It learned from {games:,} games, {enough} its victim ({victim_games:,})."
+
+
+def _judge(
+    path: Path,
+    opponents: Sequence[str],
+    counts: tuple[int, ...],
+    board: Path | None,
+    blocks: int,
+    seed: int,
+    quiet: bool,
+) -> list[Match]:
+    """The new agent against copies of each of some others at each number of players it learned."""
     new = bombay_agents.make(f"net:path={path}")
     new.name = "new agent"
-    rivals = [bombay_agents.make(name) for name in ("random", "greedy", "planner-v1")]
+    rivals = [bombay_agents.make(name) for name in opponents]
     games = [Game(Rules.official(count), Board.load(board)) for count in counts]
     with _progress("judging", sum(counts) * blocks * len(rivals), quiet) as advance:
         # Deals of a stream of their own: the arena's are keyed apart from those the agent learned on.

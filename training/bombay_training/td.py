@@ -30,7 +30,7 @@ import bombay_env
 from bombay_agents import net_files, turn_features, value_net
 from bombay_agents.value_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
 from bombay_env import Board, Game, Rules
-from bombay_training import runs
+from bombay_training import live, runs
 from bombay_training.live import LiveJudge
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
@@ -115,7 +115,12 @@ def _is_whole(value: Any, low: int, high: int = 2**31) -> bool:
 
 
 class Run:
-    """A run under way: what `checkpoint.safetensors` holds, and how to go on from it."""
+    """A run under way: what `checkpoint.safetensors` holds, and how to go on from it.
+
+    A learner whose games are others than self-play's is a `Run` with other `games_to_play` (see `td_response.py`).
+    """
+
+    kind: ClassVar[type[TDSettings]] = TDSettings  # of settings
 
     def __init__(self, settings: TDSettings) -> None:
         self.settings = settings
@@ -123,11 +128,19 @@ class Run:
         self.games = [Game(Rules.official(players), board) for players in settings.players]
         features = turn_features.num_features(self.games[0].feature_layout)
         self.each = settings.games // len(self.games)
-        self.play = SelfPlay(self.games, self.each, settings.hidden)
+        self.play = self.games_to_play()
         self.learner = Learner(features, settings.hidden, settings.seed)
         self.clock = Clock(settings.minutes, settings.updates)
         self.positions = 0  # learned from so far
         self.elapsed = 0.0  # seconds of learning before the last start
+
+    def games_to_play(self) -> SelfPlay:
+        """The memory in which an update's games are played."""
+        return SelfPlay(self.games, self.each, self.settings.hidden)
+
+    def references(self) -> tuple[str, ...]:
+        """Whom the agent meets on the way, to be followed by."""
+        return live.REFERENCES
 
     def update(self) -> dict[str, float]:
         """Play and learn once. Returns the line of `metrics.jsonl`."""
@@ -185,20 +198,24 @@ class Run:
             blend=self.settings.blend_played,
             about={
                 **net_files.about_games(games),
-                "training": {
-                    "algorithm": "self-play TD(λ) on outcomes of turns",
-                    "seed": self.settings.seed,
-                    "players": list(self.settings.players),
-                    "updates": self.clock.updates_done,
-                    "games": self.clock.updates_done * self.each * len(games),
-                    "bombay_env": bombay_env.__version__,
-                },
+                "training": self.about(),
             },
         )
 
     def player(self) -> ValueNetAgent:
         """The agent so far, to be judged."""
         return ValueNetAgent(self.net())
+
+    def about(self) -> dict[str, Any]:
+        """How the agent was trained, for its file."""
+        return {
+            "algorithm": "self-play TD(λ) on outcomes of turns",
+            "seed": self.settings.seed,
+            "players": list(self.settings.players),
+            "updates": self.clock.updates_done,
+            "games": self.clock.updates_done * self.each * len(self.games),
+            "bombay_env": bombay_env.__version__,
+        }
 
     def save(self, folder: Path) -> None:
         """Write agent and checkpoint, each in one piece."""
@@ -234,7 +251,11 @@ class Run:
     def identity(self) -> str:
         """What decides how the run goes on (`runs.identity`)."""
         features = turn_features.digest(self.games[0].feature_layout)
-        return runs.identity(self.settings, NEUTRAL, features, net_files.about_games(self.games))
+        return runs.identity(self.settings, NEUTRAL, features, net_files.about_games(self.games), *self.circumstances())
+
+    def circumstances(self) -> list[str]:
+        """What else decides how the run goes on."""
+        return []
 
     def so_far(self) -> dict[str, float]:
         """How much has been learned from, for those who follow the run."""
@@ -242,7 +263,12 @@ class Run:
 
 
 def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`, which is made if need be.
+    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`; see `begin`."""
+    return begin(Run(settings), out, progress)
+
+
+def begin(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Learn in a new run, and leave agent, checkpoint, settings and metrics in the folder `out`, which is made if need be.
 
     SIGINT (Ctrl-C) and SIGTERM end the run after the present update: what was learned is saved, then the signal takes its usual
     course. A second Ctrl-C does not wait.
@@ -250,41 +276,39 @@ def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress 
     Returns:
         The path of `agent.safetensors`.
     Raises:
-        ValueError: the board file is not valid.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
-    run = Run(settings)
     runs.begin(run, Path(out), runs.DISTRIBUTIONS)
     return go_on(run, out, progress)
 
 
-def open_run(out: str | os.PathLike[str]) -> Run:
+def open_run(out: str | os.PathLike[str], kind: type[Run] = Run) -> Run:
     """The run in the folder `out` as its last checkpoint left it, for `go_on`; one stopped before its first begins anew.
 
     Raises:
         ValueError: there is no such run, or its checkpoint is not of it.
     """
     folder = Path(out)
-    run = Run(runs.read_settings(folder, TDSettings))
+    run = kind(runs.read_settings(folder, kind.kind))
     runs.find(run, folder)
     return run
 
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
-    folder, progress, judge = Path(out), progress or Silence(), LiveJudge(run.games)
+    folder, progress, judge = Path(out), progress or Silence(), LiveJudge(run.games, run.references())
     with stop_on_signal() as stop, on_threads(run.settings.threads):
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
-            warm_up(run.settings)
+            warm_up(run)
             judge.warm_up(run.player())
         runs.follow(run, folder, progress, stop, judge)
     return folder / runs.AGENT
 
 
-def warm_up(settings: TDSettings) -> None:
+def warm_up(run: Run) -> None:
     """Have the kernels compiled before the clock starts."""
-    Run(dataclasses.replace(settings, games=len(settings.players), epochs=1)).update()
+    type(run)(dataclasses.replace(run.settings, games=len(run.settings.players), epochs=1)).update()
 
 
 @contextlib.contextmanager

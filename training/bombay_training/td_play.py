@@ -97,6 +97,10 @@ class SelfPlay:
                 self.samples[number], self.counts[number],
             )  # fmt: skip
             turns.check_count(self.counts[number].min())
+        return self.written()
+
+    def written(self) -> np.ndarray:
+        """Places in `samples`, flat, that hold something."""
         most = self.samples.shape[-1]
         return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
@@ -128,39 +132,56 @@ def play_game(
 ):  # fmt: skip
     """Play a game and write down what it teaches. Returns the number of samples, or `turns.TOO_MANY`."""
     batch.start(states[chunk], tables, seed, drawn)
-    n = np.int64(tables.num_players)
     count, moves = 0, np.uint64(0)
     while states[chunk].current_player != NOBODY:
-        seat = np.int64(states[chunk].current_player)
-        nodes[chunk, 0] = states[chunk]
-        laid = value_net.value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values)
-        if laid == turns.TOO_MANY:
-            return laid
-        best, outcomes = best_outcome(memory, values, laid)
-        chosen = best
-        last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
-        if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
-            chosen = outcome_number(memory, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
+        count = take_turn(
+            states, readings, chunk, seed, moves, tables, lookups, net, factors, blend, explore,
+            memory, nodes, chunk, raw, reader, work, values, drawn, samples, count,
+        )  # fmt: skip
+        if count == turns.TOO_MANY:
+            return count
         moves += np.uint64(1)
-        sample = samples[count]
-        if chosen != best:
-            expect(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
-            sample.best_margin[:] = work.margin
-            sample.best_share[:] = work.share
-        after = memory.node[chosen]
-        expect(after, tables, lookups, seat, net, factors, raw, reader, work)
-        if after.state.current_player != NOBODY:
-            write_down(sample, n, seat, chosen != best, raw, reader, work)
-            count += 1
-        restock_due = after.due == turns.RESTOCK_DUE
-        states[chunk] = nodes[chunk, chosen]
-        if restock_due:
-            batch.restock(states[chunk], tables, drawn)
-            value_net.ask(readings[chunk], tables, lookups, seat, net, factors, raw, reader, work)
-            write_down(samples[count], n, seat, False, raw, reader, work)
-            count += 1
     value_net.answer_over(states[chunk], tables, 0, work)
-    set_targets(n, trace, work, samples, count)
+    set_targets(np.int64(tables.num_players), trace, work, samples, count)
+    return count
+
+
+@kernel
+def take_turn(
+    states, readings, place, seed, moves, tables, lookups, net, factors, blend, explore,
+    memory, nodes, chunk, raw, reader, work, values, drawn, samples, count,
+):  # fmt: skip
+    """Play the turn at `states[place]`, the mover's number `moves` of the game, and write its end down behind `count` samples.
+
+    `nodes[chunk]` are the states in `memory`. Returns the number of samples then, or `turns.TOO_MANY`.
+    """
+    n, seat = np.int64(tables.num_players), np.int64(states[place].current_player)
+    nodes[chunk, 0] = states[place]
+    laid = value_net.value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values)
+    if laid == turns.TOO_MANY:
+        return laid
+    best, outcomes = best_outcome(memory, values, laid)
+    chosen = best
+    last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
+    if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
+        chosen = outcome_number(memory, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
+    sample = samples[count]
+    if chosen != best:
+        expect(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
+        sample.best_margin[:] = work.margin
+        sample.best_share[:] = work.share
+    after = memory.node[chosen]
+    expect(after, tables, lookups, seat, net, factors, raw, reader, work)
+    if after.state.current_player != NOBODY:
+        write_down(sample, n, seat, chosen != best, raw, reader, work)
+        count += 1
+    restock_due = after.due == turns.RESTOCK_DUE
+    states[place] = nodes[chunk, chosen]
+    if restock_due:
+        batch.restock(states[place], tables, drawn)
+        value_net.ask(readings[place], tables, lookups, seat, net, factors, raw, reader, work)
+        write_down(samples[count], n, seat, False, raw, reader, work)
+        count += 1
     return count
 
 

@@ -1,0 +1,173 @@
+"""The robustness probe: whose turns are learned from, that nets as victims play as they do anywhere, and that runs repeat."""
+
+import dataclasses
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import turn_features
+from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_env import Game, Rules
+from bombay_training import arena, runs, td, td_learn, td_response
+from bombay_training.td_response import NetVictim, ResponsePlay, ResponseRun, ResponseSettings, Victim
+
+HIDDEN = 8  # of all nets in the tests, since others compile anew
+SLOW = numba.config.DISABLE_JIT
+EACH = 2 if SLOW else 6  # games of each kind
+TINY = ResponseSettings(
+    players=(2, 3), games=4, hidden=HIDDEN, batch_size=16, epochs=1, updates=3, explore=0.2, victim="random-turn"
+)
+needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
+
+
+def short_games():
+    return [Game(Rules(n, sets=2, turns_per_set=1, actions_per_turn=2)) for n in (2, 3)]
+
+
+def net(seed=1):
+    """A net with arbitrary weights that says it learned from 1000 games."""
+    run = td.Run(td.TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
+    made = run.net()
+    return dataclasses.replace(made, about={**made.about, "training": {"games": 1000}})
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """The spec of that net."""
+    net().save(tmp_path / "victim.safetensors")
+    return f"net:path={tmp_path / 'victim.safetensors'},force=true"
+
+
+def played(victim, games, trace=1.0, explore=0.0, first=0):
+    """The samples of a few short games."""
+    play = ResponsePlay(games, EACH, HIDDEN, victim)
+    learner = td_learn.Learner(turn_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
+    places = play.play(learner.net, 5, first, 0.5, explore, trace)
+    return play, play.samples.reshape(-1)[places]
+
+
+def test_only_the_learners_turns_are_learned_from():
+    games = short_games()
+    play, samples = played(Victim("random"), games)
+    for number, game in enumerate(games):
+        n = game.num_players
+        for lane, count in enumerate(play.counts[number]):
+            mine = play.samples[number, lane, :count]
+            assert set(mine["seat"].tolist()) == {lane % n}
+            assert 1 <= count <= 3  # two turns, the last of which may end the game, and a restock
+            assert (np.ptp(mine["margin"], axis=0) < 1e-6).all(), "with λ = 1 all learn the result"
+    assert np.allclose(samples["margin"].sum(axis=1), 0, atol=1e-5)
+    assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
+
+
+def test_a_net_plays_the_same_whole_turns_by_act_and_in_compiled_code(victim):
+    games = short_games()[: 1 if SLOW else 2]
+    _, asked = played(Victim(victim), games)
+    _, followed = played(NetVictim(victim, games), games)
+    assert np.array_equal(asked, followed)
+
+
+@needs_jit
+def test_games_repeat_and_others_follow():
+    games = short_games()
+    _, samples = played(Victim("random"), games, explore=0.3, trace=0.7)
+    _, again = played(Victim("random"), games, explore=0.3, trace=0.7)
+    assert np.array_equal(samples, again)
+    assert not np.array_equal(samples["final"][:4], played(Victim("random"), games, first=EACH)[1]["final"][:4])
+
+
+class Raising:
+    name = "raising"
+
+    def act(self, game, states, rng):
+        raise ZeroDivisionError("it divided\nby zero")
+
+
+class Careless:
+    name = "careless"
+
+    def act(self, game, states, rng):
+        return np.zeros(len(states), np.int64)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("Raising", "ZeroDivisionError: it divided by zero"), ("Careless", "IllegalActionError: .*")]
+)
+def test_a_victim_that_does_not_decide_ends_the_run_in_one_line(name, reason):
+    with pytest.raises(
+        td_response.VictimError, match=rf"^the victim test_td_response:{name} cannot go on: {reason}$"
+    ) as caught:
+        played(Victim(f"test_td_response:{name}"), short_games())
+    assert "\n" not in str(caught.value)
+
+
+# --- Settings ---
+
+
+def test_a_nets_width_and_games_are_the_responses(victim):
+    settings = td_response.settings_for(victim, players=(2, 3), games=101)
+    assert (settings.hidden, settings.updates) == (HIDDEN, 10)  # of 100 games
+    assert td_response.settings_for(victim, players=(2, 3), minutes=2.0).updates is None
+    assert td_response.settings_for("greedy").hidden == 64
+    assert td_response.settings_for("greedy").updates is None
+
+
+def test_a_response_begins_with_the_weights_of_its_victim(victim):
+    settings = td_response.settings_for(victim, players=(2, 3), updates=1)
+    begun = ResponseRun(settings).learner
+    assert np.array_equal(begun.net, net().record())
+    assert np.array_equal(begun.average, begun.net)
+    other = ResponseRun(dataclasses.replace(settings, from_scratch=True)).learner
+    assert not np.array_equal(other.net, begun.net)
+    with pytest.raises(ValueError, match=r"^hidden is 9; to begin with the weights of net:.* it must be 8$"):
+        ResponseRun(dataclasses.replace(settings, hidden=9))
+
+
+def test_victims_that_cannot_be_responded_to_are_refused(victim):
+    with pytest.raises(ValueError, match=r"^the victim search thinks by the clock; give it a budget"):
+        Victim("search")
+    with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
+        ResponseSettings()
+    with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):
+        ResponseRun(ResponseSettings(players=(4,), hidden=HIDDEN, victim=victim.removesuffix(",force=true")))
+
+
+# --- Runs ---
+
+
+def agent(folder):
+    return (folder / runs.AGENT).read_bytes()
+
+
+@needs_jit
+def test_a_response_goes_on_from_its_checkpoint_to_the_same_weights(tmp_path):
+    td_response.train(TINY, tmp_path / "whole")
+    td_response.train(TINY, tmp_path / "cut")
+    run = ResponseRun(TINY)
+    run.update()
+    run.save(tmp_path / "cut")
+    resumed = td_response.open_run(tmp_path / "cut")
+    assert resumed.clock.updates_done == 1
+    td.go_on(resumed, tmp_path / "cut")
+    assert agent(tmp_path / "cut") == agent(tmp_path / "whole")
+    about = ValueNet.load(tmp_path / "whole" / runs.AGENT).about["training"]
+    assert (about["victim"], about["games"]) == ("random-turn", 12)
+
+
+@needs_jit
+def test_another_victim_under_the_same_name_is_another_run(victim, tmp_path):
+    settings = dataclasses.replace(TINY, victim=victim, updates=1)
+    td_response.train(settings, tmp_path / "run")
+    assert td_response.open_run(tmp_path / "run").clock.updates_done == 1
+    net(seed=2).save(tmp_path / "victim.safetensors")
+    with pytest.raises(ValueError, match="is no checkpoint of a TD run with the settings beside it"):
+        td_response.open_run(tmp_path / "run")
+
+
+@needs_jit
+def test_some_seconds_of_learning_exploit_a_weak_victim(tmp_path):
+    settings = ResponseSettings(players=(2,), games=64, hidden=HIDDEN, batch_size=32, updates=30, victim="greedy")
+    response = ValueNetAgent(td_response.train(settings, tmp_path))
+    match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 100, seed=1)
+    assert match.of_agent(match.win_share).mean() > 0.6
