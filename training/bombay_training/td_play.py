@@ -140,7 +140,7 @@ def play_game(
         chosen = best
         last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
         if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
-            chosen = outcome_number(memory, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
+            chosen = outcome_number(memory, values, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
         moves += np.uint64(1)
         sample = samples[count]
         if chosen != best:
@@ -166,10 +166,10 @@ def play_game(
 
 @kernel
 def best_outcome(memory, values, laid):
-    """The node of the outcome of most value, of equals the first, and the number of outcomes."""
+    """The node of the outcome of most value, of equals the first, and the number of those proposed."""
     best, outcomes = -1, 0
     for node in range(1, laid):
-        if memory.node[node].due != turns.TURN_GOES_ON:
+        if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
             outcomes += 1
             if best < 0 or values[node] > values[best]:
                 best = node
@@ -177,11 +177,11 @@ def best_outcome(memory, values, laid):
 
 
 @kernel
-def outcome_number(memory, laid, number):
-    """The node of outcome `number`, uint64, counted from 0."""
+def outcome_number(memory, values, laid, number):
+    """The node of the outcome `number`, uint64, among those proposed, counted from 0."""
     left = np.int64(number)
     for node in range(1, laid):
-        if memory.node[node].due != turns.TURN_GOES_ON:
+        if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
             if left == 0:
                 return node
             left -= 1
