@@ -101,8 +101,8 @@ def change(net, factors, reader, work):
 
 
 @kernel
-def finish(net, n, final, turns_left, work):
-    """From `hidden` to `margin` and `share` of a position with the provisional result `final`, by place."""
+def finish(net, n, expected, turns_left, work):
+    """From `hidden` to `margin` and `share` of a position in which the planner expects `expected` rupees, by place."""
     work.outputs[:] = net.last_bias
     for unit in range(len(work.hidden)):
         active = max(work.hidden[unit], ZERO)
@@ -110,14 +110,14 @@ def finish(net, n, final, turns_left, work):
             work.outputs[output] += active * net.last[unit, output]
     mean, total = ZERO, ZERO
     for place in range(n):
-        mean += np.float32(final[place])
+        mean += expected[place]
         total += work.outputs[place]
     mean /= np.float32(n)
     total /= np.float32(n)
     temperature = np.float32(TEMPERATURE) + np.float32(TEMPERATURE_PER_TURN) * np.float32(turns_left)
     most = np.float32(-np.inf)
     for place in range(n):
-        ahead = np.float32(final[place]) - mean
+        ahead = expected[place] - mean
         work.margin[place] = ahead / np.float32(RUPEES) + work.outputs[place] - total
         work.share[place] = ahead / temperature + work.outputs[MAX_PLAYERS + place]
         most = max(most, work.share[place])
@@ -150,7 +150,7 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
     turn_features.forget(reader)
     turn_features.read(state, tables, lookups, seat, raw, reader)
     add_all(net, factors, reader.bytes, work.hidden)
-    finish(net, np.int64(tables.num_players), raw.final, raw.all_left[0], work)
+    finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
 
 
 @kernel
@@ -198,6 +198,6 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
                     begin(net, factors, reader, work)
                     begun = True
                 change(net, factors, reader, work)
-                finish(net, n, raw.final, raw.all_left[0], work)
+                finish(net, n, reader.expected, raw.all_left[0], work)
             values[node] = (np.float32(1) - blend) * work.margin[0] + blend * work.share[0]
     return count

@@ -36,7 +36,7 @@ def sample_dtype(num_features: int) -> np.dtype[Any]:
             ("num_players", np.int8),
             ("explored", np.int8),
             ("turns_left", np.int32),
-            ("final", np.int32, (MAX_PLAYERS,)),  # provisional, by place
+            ("expected", *by_place),  # rupees at the end, by the planner's value
             ("margin", *by_place),  # what was expected, then what is to be learned
             ("share", *by_place),
             ("best_margin", *by_place),  # of the outcome not taken, where the mover explored
@@ -204,7 +204,7 @@ def write_down(sample, n, seat, explored, raw, reader, work):
     sample.num_players = n
     sample.explored = explored
     sample.features[:] = reader.bytes
-    sample.final[:] = raw.final
+    sample.expected[:] = reader.expected
     sample.turns_left = raw.all_left[0]
     sample.margin[:] = work.margin
     sample.share[:] = work.share
