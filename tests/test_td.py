@@ -117,7 +117,7 @@ def test_the_gradient_is_that_of_the_loss():
             sample = samples[place]
             n = int(sample["num_players"])
             value_net.add_all(net, play.factors, sample["features"], work[0]["hidden"])
-            value_net.finish(net, n, sample["final"], sample["turns_left"], work[0])
+            value_net.finish(net, n, sample["expected"], sample["turns_left"], work[0])
             margin = work[0]["margin"][:n].astype(float) - sample["margin"][:n]
             total += weight / 2 * (margin**2).sum()
             total -= (sample["share"][:n] * np.log(work[0]["share"][:n].astype(float))).sum()

@@ -26,7 +26,6 @@ class PlannerSpace(NamedTuple):
     """What planning a turn needs besides the position; for one thread at a time."""
 
     turn: turns.TurnSpace
-    group: np.ndarray  # (MAX_NODES,) int32: the first node that differs from this one in site and rupees alone
     values: np.ndarray  # (MAX_NODES,) float64, of the nodes at which the turn is over
     ranked: np.ndarray  # (MAX_NODES,) int32, for those who rank outcomes
     survey: np.ndarray  # (1,) of `survey_dtype`
@@ -38,7 +37,6 @@ def new_space(game: Game) -> PlannerSpace:
     """Memory for planning turns of `game`."""
     return PlannerSpace(
         turns.new_space(game),
-        np.zeros(turns.MAX_NODES, np.int32),
         np.zeros(turns.MAX_NODES, np.float64),
         np.zeros(turns.MAX_NODES, np.int32),
         np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
@@ -140,28 +138,33 @@ def best_outcome(space, count):
 @kernel
 def value_turn(state, tables, weights, space):
     """Lay the mover's turn out and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
-    turn = space.turn
-    count = turns.enumerate_turn(state, tables, turn)
-    player = np.int64(state.current_player)
-    group_by_site(tables, space, count)
-    for first in range(count):
-        if space.group[first] == first:
-            surveyed = False
-            for node in range(first, count):
-                if space.group[node] == first and turn.due[node] != turns.TURN_GOES_ON:
-                    after = turn.states[node]
-                    if not surveyed:
-                        planner_value.survey_seat(after, tables, player, weights, space.traffic, space.survey[0])
-                        surveyed = True
-                    space.values[node] = planner_value.value(after, tables, player, space.survey[0], weights)
+    count = turns.enumerate_turn(state, tables, space.turn)
+    value_outcomes(tables, weights, space.traffic, space.turn.memory[0], space.survey[0], space.values, count)
     return count
 
 
 @kernel
-def group_by_site(tables, space, count):
-    """Overwrite `group` of the first `count` nodes; those of one group can share a survey."""
-    turn = space.turn
-    for node in range(count):
-        parent, other = turn.parent[node], turn.action[node] - tables.num_sites
-        same = parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)  # a move, a rupee or the end of the turn
-        space.group[node] = space.group[parent] if same else node
+def value_outcomes(tables, weights, traffic, memory, survey, values, count):
+    """Overwrite `values` of the outcomes among the first `count` nodes of a turn; `survey` is overwritten too."""
+    player = np.int64(memory.node[0].state.current_player)
+    group_by_site(tables, memory, count)
+    for first in range(count):
+        if memory.node[first].group == first:
+            surveyed = False
+            for number in range(first, count):
+                node = memory.node[number]
+                if node.group == first and node.due != turns.TURN_GOES_ON:
+                    if not surveyed:
+                        planner_value.survey_seat(node.state, tables, player, weights, traffic, survey)
+                        surveyed = True
+                    values[number] = planner_value.value(node.state, tables, player, survey, weights)
+
+
+@kernel
+def group_by_site(tables, memory, count):
+    """Overwrite `group` of the first `count` nodes: the first node that differs in site and rupees alone; they share a survey."""
+    for number in range(count):
+        node = memory.node[number]
+        other = node.action - tables.num_sites
+        same = node.parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)  # a move, a rupee or the turn's end
+        node.group = memory.node[node.parent].group if same else number

@@ -132,17 +132,17 @@ def choose_turn(state, tables, taste, space):
     player = np.int64(state.current_player)
     colour = favourite(state, tables) if taste.loyalty > 0.0 else EVERY_COLOUR
     rounds = rounds_left(state, tables)
-    planner.group_by_site(tables, space.plan, count)
+    planner.group_by_site(tables, turn.memory[0], count)
     space.liking[0] = 0.0
     for node in range(1, count):
         parent = turn.parent[node]
         other = turn.action[node] - tables.num_sites
         space.liking[node] = space.liking[parent] + liking(turn.states[parent], tables, other, taste, colour, rounds)
     for first in range(count):
-        if space.plan.group[first] == first:
+        if turn.group[first] == first:
             surveyed = False
             for node in range(first, count):
-                if space.plan.group[node] == first and turn.due[node] != turns.TURN_GOES_ON:
+                if turn.group[node] == first and turn.due[node] != turns.TURN_GOES_ON:
                     after = turn.states[node]
                     if not surveyed:
                         survey_by_taste(after, tables, player, taste, colour, space.plan.traffic, survey)

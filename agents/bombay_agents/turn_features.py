@@ -103,6 +103,7 @@ def reader_dtype(layout: observe.FeatureLayout) -> np.dtype[Any]:
     }
     end, words = count, WORLD_WORDS + -(-layout.num_sites // 64)
     for name, kind in (
+        ("expected", (np.float32, (MAX_PLAYERS,))),  # rupees at the end, by `planner-v1`'s value
         ("used", (np.uint64, (count // WORD,))),  # all ones in the bytes that tell something
         ("traffic", (np.int32, (layout.num_sites,))),
         ("worth", (np.int32, (2, NUM_CITIES))),  # of the two bales, City tokens aside
@@ -112,6 +113,7 @@ def reader_dtype(layout: observe.FeatureLayout) -> np.dtype[Any]:
         ("num_worlds", np.int64),  # entered since `forget`; the last `WORLDS` are kept
         ("worlds", (np.uint64, (WORLDS, words))),
         ("kept_plans", (np.int8, (WORLDS, MAX_PLAYERS, NUM_PLANS))),
+        ("kept_expected", (np.float32, (WORLDS, MAX_PLAYERS))),
         ("kept_spend", (np.int32, (WORLDS, 2 * len(PACES), NUM_POSTS))),
         ("num_surveys", np.int64),
         ("survey_of", (np.uint64, (SURVEYS, 2))),  # the world's number, and what the mover has
@@ -150,7 +152,7 @@ def forget(reader):
 def read(state, tables, lookups, seat, raw, reader):
     """Overwrite `reader.bytes` with what `seat` sees of `state`, a record of `reading_dtype`, and with everybody's plans.
 
-    Much is kept from one position of a turn to the next; call `forget` before another turn.
+    And `reader.expected`, by place, with the rupees that the planner's value expects at the end. Much is kept from one position of a turn to the next; call `forget` before another turn.
     """
     observe.encode(state, tables, lookups, seat, False, raw)
     reader.observed[:] = raw.to_copy
@@ -161,6 +163,7 @@ def read(state, tables, lookups, seat, raw, reader):
     else:
         reader.spend[:] = reader.kept_spend[world % WORLDS]
         reader.plans[:] = reader.kept_plans[world % WORLDS]
+        reader.expected[:] = reader.kept_expected[world % WORLDS]
     plan(state, tables, seat, 0, raw, reader)
     script(state, tables, seat, 0, find_survey(state, tables, seat, world, raw, reader), reader)
 
@@ -205,6 +208,7 @@ def enter_world(state, tables, lookups, seat, raw, reader):
     reader.worlds[slot] = reader.world
     reader.kept_spend[slot] = reader.spend
     reader.kept_plans[slot] = reader.plans
+    reader.kept_expected[slot] = reader.expected
     reader.num_worlds += 1
 
 
@@ -382,6 +386,7 @@ def script(state, tables, player, place, slot, reader):
     plans[SCRIPTED] = eighths(survey.rank[0])
     plans[SCRIPTED + 1] = eighths(survey.fame)
     plans[SCRIPTED + 2] = eighths(worth)
+    reader.expected[place] = np.float32(state.rupees[player] + survey.assets + worth)
 
 
 @kernel

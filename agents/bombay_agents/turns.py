@@ -45,6 +45,7 @@ class TurnSpace(NamedTuple):
     parent: np.ndarray  # (MAX_NODES,) int32, the node before; NO_NODE for the first
     action: np.ndarray  # (MAX_NODES,) int32, what led here from there
     due: np.ndarray  # (MAX_NODES,) int8, TURN_GOES_ON, TURN_OVER or RESTOCK_DUE
+    group: np.ndarray  # (MAX_NODES,) int32, for those who value nodes that are alike together
 
 
 class Turn(NamedTuple):
@@ -76,6 +77,7 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
         ("parent", np.int32, num_words * WORD),
         ("action", np.int32, num_words * WORD + 4),
         ("due", np.int8, num_words * WORD + 8),
+        ("group", np.int32, num_words * WORD + 12),
     ]
     names, formats, offsets = zip(*fields, strict=True)
     itemsize = (num_words + 2) * WORD
@@ -93,7 +95,7 @@ def new_space(game: Game) -> TurnSpace:
     """Memory for the turns of `game`, about a megabyte; for one thread at a time."""
     memory = np.zeros(1, memory_dtype(game.board.num_sites))
     node = memory["node"][0]
-    return TurnSpace(memory, node["state"], node["parent"], node["action"], node["due"])
+    return TurnSpace(memory, *(node[name] for name in ("state", "parent", "action", "due", "group")))
 
 
 def turns(game: Game, state: np.ndarray, space: TurnSpace | None = None) -> list[Turn]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_agents import turn_features, turns
+from bombay_agents import planner, turn_features, turns
 from bombay_agents.turn_features import WORD
 from bombay_env import engine
 from bombay_env.compile import kernel, record_dtype
@@ -28,6 +28,7 @@ RUPEES: Final = 10.0  # of margin that count as 1
 # Rupees of provisional margin that weigh 1 in the logarithm of a share: at the end, and more for each game turn to come.
 TEMPERATURE: Final = 1.5
 TEMPERATURE_PER_TURN: Final = 0.5
+PROPOSALS: Final = 12  # outcomes of a turn that the net is asked about: those of most worth by `planner-v1`'s value
 ZERO: Final = np.float32(0)
 
 
@@ -54,6 +55,8 @@ def work_dtype(num_features: int, hidden: int) -> np.dtype[Any]:
             ("margin", np.float32, (MAX_PLAYERS,)),  # by place, in tens of rupees
             ("share", np.float32, (MAX_PLAYERS,)),  # by place
             ("result", result_dtype(MAX_PLAYERS, np.int8)),
+            ("worth", np.float64, (turns.MAX_NODES,)),  # of outcomes by the planner's value
+            ("most", np.float64, (PROPOSALS,)),  # of them the largest
         ]
     )
 
@@ -98,8 +101,8 @@ def change(net, factors, reader, work):
 
 
 @kernel
-def finish(net, n, final, turns_left, work):
-    """From `hidden` to `margin` and `share` of a position with the provisional result `final`, by place."""
+def finish(net, n, expected, turns_left, work):
+    """From `hidden` to `margin` and `share` of a position in which the planner expects `expected` rupees, by place."""
     work.outputs[:] = net.last_bias
     for unit in range(len(work.hidden)):
         active = max(work.hidden[unit], ZERO)
@@ -107,14 +110,14 @@ def finish(net, n, final, turns_left, work):
             work.outputs[output] += active * net.last[unit, output]
     mean, total = ZERO, ZERO
     for place in range(n):
-        mean += np.float32(final[place])
+        mean += expected[place]
         total += work.outputs[place]
     mean /= np.float32(n)
     total /= np.float32(n)
     temperature = np.float32(TEMPERATURE) + np.float32(TEMPERATURE_PER_TURN) * np.float32(turns_left)
     most = np.float32(-np.inf)
     for place in range(n):
-        ahead = np.float32(final[place]) - mean
+        ahead = expected[place] - mean
         work.margin[place] = ahead / np.float32(RUPEES) + work.outputs[place] - total
         work.share[place] = ahead / temperature + work.outputs[MAX_PLAYERS + place]
         most = max(most, work.share[place])
@@ -147,16 +150,36 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
     turn_features.forget(reader)
     turn_features.read(state, tables, lookups, seat, raw, reader)
     add_all(net, factors, reader.bytes, work.hidden)
-    finish(net, np.int64(tables.num_players), raw.final, raw.all_left[0], work)
+    finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
+
+
+@kernel
+def propose(tables, memory, reader, work, count):
+    """Overwrite `worth` of the outcomes among the first `count` nodes. Returns what those that are proposed are worth at least."""
+    survey = reader.survey[turn_features.SURVEYS]
+    planner.value_outcomes(tables, reader.weights[0], reader.site_traffic, memory, survey, work.worth, count)
+    work.most[:] = -np.inf
+    for node in range(1, count):
+        if memory.node[node].due != turns.TURN_GOES_ON and work.worth[node] > work.most[PROPOSALS - 1]:
+            place = PROPOSALS - 1
+            while place > 0 and work.worth[node] > work.most[place - 1]:
+                work.most[place] = work.most[place - 1]
+                place -= 1
+            work.most[place] = work.worth[node]
+    return work.most[PROPOSALS - 1]
 
 
 @kernel
 def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values):
     """Lay out the turn of the state at node 0 and overwrite `values` of its outcomes with what the mover may expect.
 
-    That is `blend` parts share of the win and the rest margin. Returns the number of nodes, or TOO_MANY.
+    That is `blend` parts share of the win and the rest margin; −∞ for outcomes that are not proposed. Returns the number of
+    nodes, or TOO_MANY.
     """
     count = turns.lay_out(tables, memory)
+    if count == turns.TOO_MANY:
+        return count
+    least = propose(tables, memory, reader, work, count)
     n = np.int64(tables.num_players)
     seat = np.int64(memory.node[0].state.current_player)
     turn_features.forget(reader)
@@ -164,6 +187,9 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
     for node in range(1, count):
         after = memory.node[node]
         if after.due != turns.TURN_GOES_ON:
+            if work.worth[node] < least:
+                values[node] = -np.inf
+                continue
             if after.state.current_player == NOBODY:
                 answer_over(after.state, tables, seat, work)
             else:
@@ -172,6 +198,6 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
                     begin(net, factors, reader, work)
                     begun = True
                 change(net, factors, reader, work)
-                finish(net, n, raw.final, raw.all_left[0], work)
+                finish(net, n, reader.expected, raw.all_left[0], work)
             values[node] = (np.float32(1) - blend) * work.margin[0] + blend * work.share[0]
     return count

@@ -105,7 +105,7 @@ def add_gradient(sample, net, factors, margin_weight, work, gradient):
     n = np.int64(sample.num_players)
     hidden, back, error = work.hidden, work.first_hidden, work.outputs
     value_net.add_all(net, factors, sample.features, hidden)
-    value_net.finish(net, n, sample.final, sample.turns_left, work)
+    value_net.finish(net, n, sample.expected, sample.turns_left, work)
     square, entropy = ZERO, ZERO
     error[:] = ZERO
     for place in range(n):

@@ -36,7 +36,7 @@ def sample_dtype(num_features: int) -> np.dtype[Any]:
             ("num_players", np.int8),
             ("explored", np.int8),
             ("turns_left", np.int32),
-            ("final", np.int32, (MAX_PLAYERS,)),  # provisional, by place
+            ("expected", *by_place),  # rupees at the end, by the planner's value
             ("margin", *by_place),  # what was expected, then what is to be learned
             ("share", *by_place),
             ("best_margin", *by_place),  # of the outcome not taken, where the mover explored
@@ -164,7 +164,7 @@ def take_turn(
     chosen = best
     last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
     if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
-        chosen = outcome_number(memory, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
+        chosen = outcome_number(memory, values, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
     sample = samples[count]
     if chosen != best:
         expect(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
@@ -187,10 +187,10 @@ def take_turn(
 
 @kernel
 def best_outcome(memory, values, laid):
-    """The node of the outcome of most value, of equals the first, and the number of outcomes."""
+    """The node of the outcome of most value, of equals the first, and the number of those proposed."""
     best, outcomes = -1, 0
     for node in range(1, laid):
-        if memory.node[node].due != turns.TURN_GOES_ON:
+        if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
             outcomes += 1
             if best < 0 or values[node] > values[best]:
                 best = node
@@ -198,11 +198,11 @@ def best_outcome(memory, values, laid):
 
 
 @kernel
-def outcome_number(memory, laid, number):
-    """The node of outcome `number`, uint64, counted from 0."""
+def outcome_number(memory, values, laid, number):
+    """The node of the outcome `number`, uint64, among those proposed, counted from 0."""
     left = np.int64(number)
     for node in range(1, laid):
-        if memory.node[node].due != turns.TURN_GOES_ON:
+        if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
             if left == 0:
                 return node
             left -= 1
@@ -225,7 +225,7 @@ def write_down(sample, n, seat, explored, raw, reader, work):
     sample.num_players = n
     sample.explored = explored
     sample.features[:] = reader.bytes
-    sample.final[:] = raw.final
+    sample.expected[:] = reader.expected
     sample.turns_left = raw.all_left[0]
     sample.margin[:] = work.margin
     sample.share[:] = work.share
