@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bombay_agents import planner_value, turns
+from bombay_agents import planner_value, turn_values, turns
 from bombay_agents.evaluation import Evaluator, new_evaluator
 from bombay_agents.planner_value import WEIGHTS_V1, Weights
 from bombay_env import Game
-from bombay_env.actions import CONSOLIDATE
 from bombay_env.compile import kernel
 
 
@@ -139,32 +138,7 @@ def best_outcome(space, count):
 def value_turn(state, tables, weights, space):
     """Lay the mover's turn out and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
     count = turns.enumerate_turn(state, tables, space.turn)
-    value_outcomes(tables, weights, space.traffic, space.turn.memory[0], space.survey[0], space.values, count)
+    turn_values.value_outcomes(
+        tables, weights, space.traffic, space.turn.memory[0], space.survey[0], space.values, count
+    )
     return count
-
-
-@kernel
-def value_outcomes(tables, weights, traffic, memory, survey, values, count):
-    """Overwrite `values` of the outcomes among the first `count` nodes of a turn; `survey` is overwritten too."""
-    player = np.int64(memory.node[0].state.current_player)
-    group_by_site(tables, memory, count)
-    for first in range(count):
-        if memory.node[first].group == first:
-            surveyed = False
-            for number in range(first, count):
-                node = memory.node[number]
-                if node.group == first and node.due != turns.TURN_GOES_ON:
-                    if not surveyed:
-                        planner_value.survey_seat(node.state, tables, player, weights, traffic, survey)
-                        surveyed = True
-                    values[number] = planner_value.value(node.state, tables, player, survey, weights)
-
-
-@kernel
-def group_by_site(tables, memory, count):
-    """Overwrite `group` of the first `count` nodes: the first node that differs in site and rupees alone; they share a survey."""
-    for number in range(count):
-        node = memory.node[number]
-        other = node.action - tables.num_sites
-        same = node.parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)  # a move, a rupee or the turn's end
-        node.group = memory.node[node.parent].group if same else number

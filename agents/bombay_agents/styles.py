@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import planner, planner_value, turns
+from bombay_agents import planner, planner_value, turn_values, turns
 from bombay_agents.planner import PlannerSpace
 from bombay_agents.planner_value import Weights
 from bombay_env import Game
@@ -132,7 +132,7 @@ def choose_turn(state, tables, taste, space):
     player = np.int64(state.current_player)
     colour = favourite(state, tables) if taste.loyalty > 0.0 else EVERY_COLOUR
     rounds = rounds_left(state, tables)
-    planner.group_by_site(tables, turn.memory[0], count)
+    turn_values.group_by_site(tables, turn.memory[0], count)
     space.liking[0] = 0.0
     for node in range(1, count):
         parent = turn.parent[node]

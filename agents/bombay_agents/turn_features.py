@@ -28,7 +28,7 @@ from bombay_env.compile import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 from bombay_env.tables import NOT_A_CITY
 
-VERSION: Final = 3  # of what the plans mean
+VERSION: Final = 4  # of what is read, and of what a net adds to
 
 QUARTER: Final = 4  # of a rupee, the unit of worths
 CLIENT: Final = 2  # quarters that a Client is taken to be worth
@@ -152,7 +152,8 @@ def forget(reader):
 def read(state, tables, lookups, seat, raw, reader):
     """Overwrite `reader.bytes` with what `seat` sees of `state`, a record of `reading_dtype`, and with everybody's plans.
 
-    And `reader.expected`, by place, with the rupees that the planner's value expects at the end. Much is kept from one position of a turn to the next; call `forget` before another turn.
+    And `reader.expected`, by place, with the rupees that the planner's value expects at the end. Much is kept from one position
+    of a turn to the next; call `forget` before another turn.
     """
     observe.encode(state, tables, lookups, seat, False, raw)
     reader.observed[:] = raw.to_copy

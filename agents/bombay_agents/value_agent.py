@@ -21,7 +21,7 @@ from bombay_agents.value_net import NUM_OUTPUTS
 from bombay_env import Game
 from bombay_env.compile import kernel
 
-FORMAT: Final = "bombay-value/1"
+FORMAT: Final = "bombay-value/2"
 KEYS: Final = {  # of the header
     "features": (str,),
     "num_features": (int,),
@@ -128,7 +128,7 @@ class ValueSpace(NamedTuple):
 
 
 class ValueNetAgent:
-    """The outcome of the turn that the net values most; of equals, the one that is found first, so with few decisions.
+    """Of the outcomes that `planner-v1` proposes, the one that the net values most; of equals, the one that is found first.
 
     Args:
         net: the net, or the file to load it from (errors as `ValueNet.load`).

@@ -3,9 +3,9 @@
     features (F,) ── sparse ── hidden (H,) ── relu ── outputs (2 P,)        seats by place: the one whose eyes it has comes first
 
 It reads what `turn_features.py` reads, from the eyes of the seat that has just moved, and answers in one pass for all seats:
-`margin`, tens of rupees above the table's mean at the end, and `share` of the win. Both start from the provisional result: the
-net says what it adds to that. Outcomes of one turn differ in a few features, so the hidden layer is worked out once a turn and
-then changed by what differs.
+`margin`, tens of rupees above the table's mean at the end, and `share` of the win. Both start from what the planner's value
+expects of each seat: the net says what it adds to that. Of the outcomes of a turn it is asked about those that the planner ranks
+highest; these differ in a few features, so the hidden layer is worked out once a turn and then changed by what differs.
 
 Knows nothing of files (`value_agent.py`), nor of how nets are trained.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_agents import planner, turn_features, turns
+from bombay_agents import turn_features, turn_values, turns
 from bombay_agents.turn_features import WORD
 from bombay_env import engine
 from bombay_env.compile import kernel, record_dtype
@@ -25,7 +25,7 @@ NUM_OUTPUTS: Final = 2 * MAX_PLAYERS
 WIDTH: Final = 16  # of the row of outputs in memory: whole vectors
 # Another of these numbers is another format of files.
 RUPEES: Final = 10.0  # of margin that count as 1
-# Rupees of provisional margin that weigh 1 in the logarithm of a share: at the end, and more for each game turn to come.
+# Rupees of expected margin that weigh 1 in the logarithm of a share: at the end, and more for each game turn to come.
 TEMPERATURE: Final = 1.5
 TEMPERATURE_PER_TURN: Final = 0.5
 PROPOSALS: Final = 12  # outcomes of a turn that the net is asked about: those of most worth by `planner-v1`'s value
@@ -155,9 +155,9 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
 
 @kernel
 def propose(tables, memory, reader, work, count):
-    """Overwrite `worth` of the outcomes among the first `count` nodes. Returns what those that are proposed are worth at least."""
+    """Overwrite `worth` of the outcomes among the first `count` nodes. Returns the least that a proposed one is worth."""
     survey = reader.survey[turn_features.SURVEYS]
-    planner.value_outcomes(tables, reader.weights[0], reader.site_traffic, memory, survey, work.worth, count)
+    turn_values.value_outcomes(tables, reader.weights[0], reader.site_traffic, memory, survey, work.worth, count)
     work.most[:] = -np.inf
     for node in range(1, count):
         if memory.node[node].due != turns.TURN_GOES_ON and work.worth[node] > work.most[PROPOSALS - 1]:

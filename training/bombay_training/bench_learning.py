@@ -13,7 +13,7 @@ from typing import Any, Final
 import numba
 import numpy as np
 
-from bombay_agents import turn_features, turns
+from bombay_agents import turn_features, turns, value_net
 from bombay_agents.value_agent import ValueNetAgent, choose_all
 from bombay_env import Game
 from bombay_env.compile import kernel
@@ -148,16 +148,19 @@ def turns_of(game: Game, agent: ValueNetAgent) -> np.ndarray:
 
 @kernel
 def read_outcomes(states, tables, space):
-    """Lay out the turn of each state and read its outcomes as `value_net.value_turn` does, but ask no net."""
+    """Lay out the turn of each state and read what is proposed as `value_net.value_turn` does, but ask no net."""
     asked, memory = space.net, space.turn.memory[0]
+    reader, work = asked.reader[0], asked.work[0]
     for lane in range(len(states)):
         space.turn.states[0] = states[lane]
         seat = np.int64(states[lane].current_player)
-        turn_features.forget(asked.reader[0])
-        for node in range(1, turns.lay_out(tables[0], memory)):
+        count = turns.lay_out(tables[0], memory)
+        least = value_net.propose(tables[0], memory, reader, work, count)
+        turn_features.forget(reader)
+        for node in range(1, count):
             after = memory.node[node]
-            if after.due != turns.TURN_GOES_ON and after.state.current_player != NOBODY:
-                turn_features.read(after.reading, tables[0], asked.lookups[0], seat, asked.raw[0], asked.reader[0])
+            if after.due != turns.TURN_GOES_ON and after.state.current_player != NOBODY and work.worth[node] >= least:
+                turn_features.read(after.reading, tables[0], asked.lookups[0], seat, asked.raw[0], reader)
 
 
 # --- PPO ---
