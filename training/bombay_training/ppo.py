@@ -74,19 +74,19 @@ class PPOSettings:
     """How much of what a game pays is the win, and not the margin, at the end of the run; none at the start, rising in a line."""
     shaping_weight: float = 1.0
     """The part of it that is paid as a seat's prospects change, not at the end."""
-    trust: float = 1.0
+    trust: float = 3.0
     """Where the net reads what actions would gain: how much a rupee of it speaks for the action before anything is learned."""
     num_envs: int = 512
     """Games side by side."""
     num_steps: int = 32
     """Decisions in each game a rollout, of all seats together."""
-    batch_size: int = 2048
+    batch_size: int = 1024
     """Decisions a gradient step."""
     epochs: int = 3
     """Times each decision is learned from."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     """Adam's step at the start; falls linearly to zero over the run."""
-    entropy: float = 0.01
+    entropy: float = 0.003
     """Weight of the policy's entropy in the loss at the start; falls linearly to zero over the run."""
     value_weight: float = 0.5
     """Weight of the value's squared error in the loss."""
@@ -96,9 +96,9 @@ class PPOSettings:
     """Longer gradients are shortened to this."""
     gamma: float = 1.0
     """Discount a decision of one's own; 1, since every game ends."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.9
     """How far advantages trust what happened over what the value expected, a decision of one's own."""
-    trunk: tuple[int, ...] = (128,)
+    trunk: tuple[int, ...] = (192,)
     """Widths of the layers that policy and value share."""
     policy: tuple[int, ...] = ()
     """Widths of the policy's own hidden layers."""
