@@ -43,8 +43,6 @@ out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=T
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
 
-AGAINST = "against_"  # before a reference's name, the figure that tells the win share against it
-
 OWN_AGENT = "module:object for one of your own, looked for in this folder too"
 
 
@@ -647,8 +645,9 @@ class _TrainingProgress:
             count, minutes = metrics[learned], metrics["seconds"] / 60
             self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
             figures = f"{self.summary}, {count / max(1e-9, metrics['seconds']):,.0f}/s"
-            self.shares |= {name[len(AGAINST) :]: share for name, share in metrics.items() if name.startswith(AGAINST)}
-            figures += "".join(f", {share:.2f} against {spec}" for spec, share in self.shares.items())
+            self.shares |= {name: share for name, share in metrics.items() if name.startswith(runs.AGAINST)}
+            for name, share in self.shares.items():
+                figures += f", {share:.2f} against {name.removeprefix(runs.AGAINST)}"
         self.bar.update(self.task, completed=fraction, description=figures)
 
 

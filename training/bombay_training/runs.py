@@ -35,6 +35,7 @@ AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
 CHECKPOINT: Final = "checkpoint.safetensors"
+AGAINST: Final = "against_"  # in a line of metrics, before a reference's name: the win share against it
 COUNTERS: Final = "bombay_run"  # the key under which safetensors' own header holds a checkpoint's, as JSON
 SAVE_SECONDS: Final = 30.0  # between two writings of the weights
 DISTRIBUTIONS: Final = ("bombay-env", "numpy", "numba", "gymnasium", "safetensors")
@@ -309,7 +310,7 @@ def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: LiveJu
         while stop.signal is None and run.clock.fraction < 1:
             figures = run.update()
             if judge is not None and judge.due():
-                figures |= {f"against_{spec}": share for spec, share in judge.judge(run.player()).items()}
+                figures |= {AGAINST + spec: share for spec, share in judge.judge(run.player()).items()}
             metrics.write(json.dumps(figures) + "\n")
             metrics.flush()
             progress.update(run.clock.fraction, figures)

@@ -27,7 +27,7 @@ import numpy as np
 
 import bombay_env
 from bombay_agents import net_files, turn_features, value_net
-from bombay_agents.value_agent import MAX_HIDDEN, ValueNet
+from bombay_agents.value_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
 from bombay_env import Board, Game, Rules
 from bombay_training import runs
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
@@ -193,6 +193,10 @@ class Run:
                 },
             },
         )
+
+    def player(self) -> ValueNetAgent:
+        """The agent so far, to be judged."""
+        return ValueNetAgent(self.net())
 
     def save(self, folder: Path) -> None:
         """Write agent and checkpoint, each in one piece."""
