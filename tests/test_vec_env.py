@@ -17,6 +17,7 @@ pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (
 from safetensors import safe_open
 from safetensors.numpy import save_file
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from bombay_agents import net_files
 from bombay_agents.net import Net, NetAgent
@@ -27,7 +28,7 @@ from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.rewards import seat_rewards
-from bombay_training import ppo, runs
+from bombay_training import live, ppo, runs
 from bombay_training.ppo import PPOSettings, train
 from bombay_training.seat_buffer import MAX_SEATS
 from bombay_training.vec_env import BombayVecEnv
@@ -307,10 +308,16 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
     assert all(line["seat_reward_std"] > 0 for line in lines)
     assert watcher.fractions == sorted(watcher.fractions)
     assert watcher.fractions[-1] == 1.0
+    events = EventAccumulator(str(agent.parent)).Reload()
+    assert [event.step for event in events.Scalars("wasted")] == [1, 2]
 
 
-def test_equal_settings_give_equal_files(run, tmp_path):
-    again = train(TINY, tmp_path / "again")
+def test_equal_settings_give_equal_files_however_they_are_followed(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(live, "FIRST", 0.0)
+    references = () if SLOW else ("random",)
+    again = train(dataclasses.replace(TINY, references=references), tmp_path / "again")
+    lines = [json.loads(line) for line in (again.parent / runs.METRICS).read_text().splitlines()]
+    assert all(f"against_{spec}" in lines[0] for spec in references)
     assert again.read_bytes() == run[0].read_bytes()
     other = train(dataclasses.replace(TINY, seed=5), tmp_path / "other")
     assert other.read_bytes() != run[0].read_bytes()
@@ -387,7 +394,7 @@ def without_time(folder):
     SLOW, reason="what it tests is tested with fewer processes below; learning is slow without the compiler"
 )
 def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(tmp_path):
-    settings = dataclasses.replace(TINY, updates=4)
+    settings = dataclasses.replace(TINY, updates=4, references=())
     whole = train(settings, tmp_path / "whole")
     code = f"import sys; from test_vec_env import *; runs.SAVE_SECONDS = 0; settings = {settings!r};"
     start, go_on = f"{code} train(settings, sys.argv[1])", f"{code} ppo.go_on(ppo.open_run(sys.argv[1]), sys.argv[1])"

@@ -75,8 +75,7 @@ class Reader:
         return rows
 
 
-@batch_kernel
-def read_all(states, readings, tables, lookups, seats, raw, readers, factors, foresight, after, rows):
+def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, foresight, after, rows):
     """Overwrite `rows` (batch, F) with what `seats` (batch,) see; without seats, (0,), with what each mover sees."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
@@ -91,6 +90,9 @@ def read_all(states, readings, tables, lookups, seats, raw, readers, factors, fo
             if states[lane].current_player == seat:
                 gains = row[plans + MAX_PLAYERS :]
                 enter_gains(states[lane], tables[0], seat, foresight[chunk], after, chunk, gains)
+
+
+read_all = batch_kernel(_read_all, prospects.MIN_LANES)
 
 
 @kernel

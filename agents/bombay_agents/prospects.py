@@ -13,7 +13,7 @@ from numba import prange
 from bombay_agents import planner_value
 from bombay_agents.planner_value import WEIGHTS_V1
 from bombay_env import Game, engine
-from bombay_env.batch import MAX_CHUNKS, chunk_lanes, num_chunks
+from bombay_env.batch import CHUNK, MAX_CHUNKS, chunk_lanes, num_chunks
 from bombay_env.compile import batch_kernel, kernel, record_dtype
 from bombay_env.rewards import MARGIN_SCALE, seat_rewards
 from bombay_env.rules import Rules
@@ -22,6 +22,7 @@ from bombay_env.state import NOBODY
 # Rupees ahead that weigh 1 in the logarithm of a share of the win: at the end, and more for each game turn to come.
 TEMPERATURE: Final = 2.0
 TEMPERATURE_PER_TURN: Final = 0.4
+MIN_LANES: Final = 2 * CHUNK  # from how many on threads are worth their waking: each takes long
 
 
 def foresight_dtype(num_sites: int) -> np.dtype[Any]:
@@ -79,13 +80,15 @@ def turns_left(states: np.ndarray, rules: Rules) -> np.ndarray:
     return np.asarray(np.where(states["current_player"] == NOBODY, 0, left))
 
 
-@batch_kernel
-def foresee_all(states, tables, foresight, rupees):
+def _foresee_all(states, tables, foresight, rupees):
     """Overwrite `rupees` (batch, n) with what each seat may expect to end with."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             for seat in range(tables[0].num_players):
                 rupees[lane, seat] = foresee(states[lane], tables[0], seat, foresight[chunk])
+
+
+foresee_all = batch_kernel(_foresee_all, MIN_LANES)
 
 
 @kernel

@@ -82,7 +82,7 @@ class PPOSettings:
     """Decisions in each game a rollout, of all seats together."""
     batch_size: int = 1024
     """Decisions a gradient step."""
-    epochs: int = 3
+    epochs: int = 2
     """Times each decision is learned from."""
     learning_rate: float = 1.5e-3
     """Adam's step at the start; falls linearly to zero over the run."""
@@ -98,7 +98,7 @@ class PPOSettings:
     """Discount a decision of one's own; 1, since every game ends."""
     gae_lambda: float = 0.9
     """How far advantages trust what happened over what the value expected, a decision of one's own."""
-    trunk: tuple[int, ...] = (192,)
+    trunk: tuple[int, ...] = (128,)
     """Widths of the layers that policy and value share."""
     policy: tuple[int, ...] = ()
     """Widths of the policy's own hidden layers."""
