@@ -74,7 +74,7 @@ def test_games_repeat_and_others_follow():
     _, samples = played(Victim("random"), games, explore=0.3, trace=0.7)
     _, again = played(Victim("random"), games, explore=0.3, trace=0.7)
     assert np.array_equal(samples, again)
-    assert not np.array_equal(samples["final"][:4], played(Victim("random"), games, first=EACH)[1]["final"][:4])
+    assert not np.array_equal(samples["expected"][:4], played(Victim("random"), games, first=EACH)[1]["expected"][:4])
 
 
 class Raising:

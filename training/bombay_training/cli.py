@@ -779,7 +779,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 def _learner(name: str) -> Any:
     """The module that learns so; `ppo` is imported only here, since nothing else needs PyTorch."""
-    if name not in Learner:
+    if name not in list(Learner):
         raise ValueError(f"the run is of a learner {name!r}; there are {', '.join(Learner)}")
     if name != Learner.PPO:
         return td if name == Learner.TD else td_response
