@@ -223,19 +223,20 @@ def test_a_board_of_ones_own_is_known_by_all_that_it_holds():
 
 
 @kernel
-def ask_anew(tables, memory, seat):
-    """`ask`, or the result of a game that is over; what it reads can be passed on by kernels alone."""
-    reading, raw, reader, work = memory.reading[0], memory.raw[0], memory.reader[0], memory.work[0]
-    if memory.state[0].current_player == NOBODY:
-        value_net.answer_over(memory.state[0], tables[0], seat, work)
+def ask_anew(tables, memory, turn, number):
+    """`ask_ahead`, or the result of a game that is over; what it reads can be passed on by kernels alone."""
+    after, raw, reader, work = turn.memory[0].node[number], memory.raw[0], memory.reader[0], memory.work[0]
+    seat = np.int64(turn.states[0].current_player)
+    if after.state.current_player == NOBODY:
+        value_net.answer_over(after.state, tables[0], seat, work)
     else:
-        value_net.ask(reading, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
+        turn_features.forget(reader)
+        value_net.ask_ahead(after, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
 
 
-def by_hand(memory, net, game, state, seat):
-    """What the seat may expect of a position between turns, a record, asked from the beginning."""
-    memory.state[0] = state
-    ask_anew(game.tables, memory, seat)
+def by_hand(memory, net, game, turn, node):
+    """What the mover may expect of an outcome of a turn that is laid out, asked from the beginning."""
+    ask_anew(game.tables, memory, turn, node)
     work = memory.work[0]
     return (1 - net.blend) * work["margin"][0] + net.blend * work["share"][0]
 
@@ -259,7 +260,7 @@ def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game):
         state = states.view(game.state_dtype, np.ndarray)[0]
         proposed = proposals(game, state, turn)
         for node in rng.permutation(proposed)[:LOOKED_AT]:
-            anew = by_hand(memory, net, game, turn.states[node], np.int64(state["current_player"]))
+            anew = by_hand(memory, net, game, turn, node)
             assert agent._space.values[node] == pytest.approx(anew, abs=1e-4)
             looked_at += 1
     assert looked_at >= 4
@@ -280,7 +281,7 @@ def test_the_outcome_taken_is_the_best_of_those_proposed(game):
         proposed = proposals(game, record, space)
         most = max(most, np.count_nonzero(space.due[: proposed.max() + 1]) - len(proposed))
         for node in proposed:
-            found = by_hand(memory, net, game, space.states[node], np.int64(record["current_player"]))
+            found = by_hand(memory, net, game, space, node)
             turns.way_to(space, node, actions)
             worth[actions[0]] = max(found, worth.get(actions[0], -np.inf))
         action = chosen(agent, game, state)
@@ -326,7 +327,7 @@ def test_a_value_head_of_unknown_meaning_judges_no_outcomes(training):
 
 @pytest.mark.parametrize("game", TABLES, ids=lambda game: str(game.num_players))
 def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game):
-    """A net that by its bias favours places in order, seen from the seat before the mover."""
+    """A net that by its bias favours places in order, seen from the mover."""
     n, net = game.num_players, random_net(*TABLES)
     bias = np.zeros(10, np.float32)
     bias[MAX_PLAYERS:] = np.arange(0, -4 * MAX_PLAYERS, -4)
@@ -337,7 +338,7 @@ def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game):
         evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
         assert shares[:n].sum() == pytest.approx(1)
         assert shares[n:].tolist() == [7.0] * (MAX_PLAYERS - n)
-        assert np.argsort(-shares[:n]).tolist() == [(mover - 1 + place) % n for place in range(n)]
+        assert np.argsort(-shares[:n]).tolist() == [(mover + place) % n for place in range(n)]
 
 
 @pytest.mark.parametrize(

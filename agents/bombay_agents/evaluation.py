@@ -110,9 +110,9 @@ def share_out(state, tables, evaluator, net, shares):
 
 @inlined
 def share_by_net(state, tables, net, shares):
-    """Overwrite `shares` with what the net says from the eyes of the seat before the mover, which as a rule has just moved."""
+    """Overwrite `shares` with what the net says from the eyes of the mover."""
     n = np.int64(tables.num_players)
-    eyes = (np.int64(state.current_player) + n - 1) % n
+    eyes = np.int64(state.current_player)
     work = net.work[0]
     net.state[0] = state
     value_net.ask(

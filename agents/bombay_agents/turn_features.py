@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_agents import planner_value
+from bombay_agents import planner_value, replies
 from bombay_agents.planner_value import WEIGHTS_V1, Weights
 from bombay_env import Game, observe
 from bombay_env.batch import make_scratch
@@ -28,7 +28,7 @@ from bombay_env.compile import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 from bombay_env.tables import NOT_A_CITY
 
-VERSION: Final = 4  # of what is read, and of what a net adds to
+VERSION: Final = 5  # of what is read, when, and of what a net adds to
 
 QUARTER: Final = 4  # of a rupee, the unit of worths
 CLIENT: Final = 2  # quarters that a Client is taken to be worth
@@ -57,9 +57,10 @@ NUM_PLANS: Final = TOKEN_LOT + 1  # of a seat
 WORD: Final = 8
 EIGHTH: Final = 8.0  # of a rupee, the unit of what the planner expects
 
-# Within a turn the plans of others hang on the world: markets, cities, palaces, the mover's empire and the others' rupees; and
-# what the mover's own plans have in common on that and on its basket and City tokens. A few of both are kept.
-WORLD_WORDS: Final = 6  # and one for each 64 sites
+# Within a turn the plans of others hang on the world: markets, cities, palaces, the mover's empire, the others' rupees and what
+# they are foreseen to reply; and what the mover's own plans have in common on that and on its basket and City tokens. A few of
+# both are kept.
+WORLD_WORDS: Final = 7  # and one for each 64 sites
 WORLDS: Final = 8
 SURVEYS: Final = 8
 
@@ -119,6 +120,8 @@ def reader_dtype(layout: observe.FeatureLayout) -> np.dtype[Any]:
         ("survey_of", (np.uint64, (SURVEYS, 2))),  # the world's number, and what the mover has
         ("survey", (planner_value.survey_dtype(layout.num_sites), (SURVEYS + 1,))),  # the last for others
         ("site_traffic", (np.float64, (layout.num_sites,))),
+        ("ahead", np.int64),  # 1 + the number of what is foreseen, if that is what is read; else 0
+        ("foresight", (replies.foresight_dtype(layout.num_sites), (1,))),
         ("weights", ([(name, np.float64) for name in Weights._fields], (2,))),  # the mover's, and the others'
     ):
         fields[name] = (kind, end)
@@ -144,8 +147,22 @@ def new_readers(game: Game, count: int) -> tuple[np.ndarray, np.ndarray]:
 @kernel
 def forget(reader):
     """Keep nothing of what was read before."""
+    replies.forget(reader.foresight[0])
     reader.num_worlds = 0
     reader.num_surveys = 0
+
+
+@kernel
+def read_ahead(after, tables, lookups, seat, raw, reader):
+    """`read` what is left of `after`, a node between turns, once the others have replied. Returns False if a turn has no room."""
+    foresight = reader.foresight[0]
+    survey, weights = reader.survey[SURVEYS], reader.weights[1]
+    if not replies.foresee(after, tables, seat, weights, reader.site_traffic, survey, foresight):
+        return False
+    reader.ahead = 1 + foresight.number
+    read(foresight.seen[0].reading, tables, lookups, seat, raw, reader)
+    reader.ahead = 0
+    return True
 
 
 @kernel
@@ -181,6 +198,7 @@ def find_world(state, raw, reader):
     for place in range(1, MAX_PLAYERS):
         world[4] |= np.uint64(raw.rupees[place]) << np.uint64(8 * place)
     world[4] |= np.uint64(state.current_player + 1)
+    world[6] = np.uint64(reader.ahead)
     for city in range(NUM_CITIES):
         world[5] |= np.uint64(observe.column_code(state, city)) << np.uint64(8 * city)
     for site in range(len(state.palace)):

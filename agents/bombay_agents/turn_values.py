@@ -36,3 +36,13 @@ def group_by_site(tables, memory, count):
         other = node.action - tables.num_sites
         same = node.parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)  # a move, a rupee or the turn's end
         node.group = memory.node[node.parent].group if same else number
+
+
+@kernel
+def best_outcome(memory, values, count):
+    """Of the first `count` nodes the outcome of most value; of equals, the first."""
+    best = -1
+    for node in range(1, count):
+        if memory.node[node].due != turns.TURN_GOES_ON and (best < 0 or values[node] > values[best]):
+            best = node
+    return best

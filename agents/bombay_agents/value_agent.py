@@ -1,7 +1,7 @@
 """Value nets as players: `ValueNet`, what their files hold, and `ValueNetAgent`, which takes the outcome its net values most.
 
-It looks at nothing but its own turn, laid out whole; no chance has part in it. What a net reads stands in `turn_features.py`, how
-it is asked in `value_net.py`. How nets are trained is not known here.
+It looks at its own turn, laid out whole, and at one likely reply of each other seat; no chance has part in it. What a net reads
+stands in `turn_features.py`, how it is asked in `value_net.py`. How nets are trained is not known here.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ class ValueSpace(NamedTuple):
 
 
 class ValueNetAgent:
-    """Of the outcomes that `planner-v1` proposes, the one that the net values most; of equals, the one that is found first.
+    """Of the outcomes that `planner-v1` proposes, the one that the net values most once the others have replied as it foresees.
+
+    Of equals, the one that is found first.
 
     Args:
         net: the net, or the file to load it from (errors as `ValueNet.load`).

@@ -2,10 +2,11 @@
 
     features (F,) ── sparse ── hidden (H,) ── relu ── outputs (2 P,)        seats by place: the one whose eyes it has comes first
 
-It reads what `turn_features.py` reads, from the eyes of the seat that has just moved, and answers in one pass for all seats:
+It reads what `turn_features.py` reads, from the eyes of the seat to move, and answers in one pass for all seats:
 `margin`, tens of rupees above the table's mean at the end, and `share` of the win. Both start from what the planner's value
 expects of each seat: the net says what it adds to that. Of the outcomes of a turn it is asked about those that the planner ranks
-highest; these differ in a few features, so the hidden layer is worked out once a turn and then changed by what differs.
+highest, and there about the position at the mover's next turn, the others' replies foreseen (`replies.py`). These differ in a few
+features, so the hidden layer is worked out once a turn and then changed by what differs.
 
 Knows nothing of files (`value_agent.py`), nor of how nets are trained.
 """
@@ -154,6 +155,14 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
 
 
 @kernel
+def ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work):
+    """The same of an outcome of the seat's turn, a node, with what the others are likely to reply. It must have been valued."""
+    turn_features.read_ahead(after, tables, lookups, seat, raw, reader)
+    add_all(net, factors, reader.bytes, work.hidden)
+    finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
+
+
+@kernel
 def propose(tables, memory, reader, work, count):
     """Overwrite `worth` of the outcomes among the first `count` nodes. Returns the least that a proposed one is worth."""
     survey = reader.survey[turn_features.SURVEYS]
@@ -193,7 +202,8 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
             if after.state.current_player == NOBODY:
                 answer_over(after.state, tables, seat, work)
             else:
-                turn_features.read(after.reading, tables, lookups, seat, raw, reader)
+                if not turn_features.read_ahead(after, tables, lookups, seat, raw, reader):
+                    return turns.TOO_MANY
                 if not begun:
                     begin(net, factors, reader, work)
                     begun = True

@@ -160,7 +160,7 @@ def read_outcomes(states, tables, space):
         for node in range(1, count):
             after = memory.node[node]
             if after.due != turns.TURN_GOES_ON and after.state.current_player != NOBODY and work.worth[node] >= least:
-                turn_features.read(after.reading, tables[0], asked.lookups[0], seat, asked.raw[0], reader)
+                turn_features.read_ahead(after, tables[0], asked.lookups[0], seat, asked.raw[0], reader)
 
 
 # --- PPO ---

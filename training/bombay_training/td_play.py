@@ -3,8 +3,9 @@
     samples of a game:  end of a turn, end of a turn, …, end of a set, the same after the restock, end of a turn, …
     to be learned:      λ-returns, from the result back: each a mean of what the net expects further on
 
-Every mover sees a sample from its own eyes, and each teaches a value for every seat. Where a mover explores, what went before is
-judged by what would have been best. A game is a function of the run's key, its number and the net; nothing depends on threads.
+The end of a turn is the position at its mover's next turn, as foreseen (`replies.py`), from its eyes; after a restock it is the
+position itself, from the eyes of the seat to move. Each teaches a value for every seat. Where a mover explores, what went before
+is judged by what would have been best. A game is a function of the run's key, its number and the net; nothing depends on threads.
 """
 
 from collections.abc import Sequence
@@ -179,8 +180,9 @@ def take_turn(
     states[place] = nodes[chunk, chosen]
     if restock_due:
         batch.restock(states[place], tables, drawn)
-        value_net.ask(readings[place], tables, lookups, seat, net, factors, raw, reader, work)
-        write_down(samples[count], n, seat, False, raw, reader, work)
+        mover = np.int64(states[place].current_player)
+        value_net.ask(readings[place], tables, lookups, mover, net, factors, raw, reader, work)
+        write_down(samples[count], n, mover, False, raw, reader, work)
         count += 1
     return count
 
@@ -215,7 +217,7 @@ def expect(after, tables, lookups, seat, net, factors, raw, reader, work):
     if after.state.current_player == NOBODY:
         value_net.answer_over(after.state, tables, seat, work)
     else:
-        value_net.ask(after.reading, tables, lookups, seat, net, factors, raw, reader, work)
+        value_net.ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work)
 
 
 @kernel

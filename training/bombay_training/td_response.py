@@ -1,10 +1,10 @@
 """The robustness probe: TD learns a best response to an agent that is frozen, and so finds out what there is to exploit in it.
 
 One seat of each game is the learner's, each as often as the others; copies of the victim have all other seats. It is the run of
-`td.py` in all but its games: samples are positions at the ends of the learner's own turns and after restocks that follow these,
-with λ-returns along its turns, for every seat. Any agent can be a victim: games run side by side, and it decides in batches by
-`act`, on copies with other seeds. A value net's turns are played whole in compiled code; there the response begins with the
-victim's own weights, unless it is to begin from scratch, and has its width: a probe that is weak proves nothing.
+`td.py` in all but its games: samples are what the learner foresees at the ends of its own turns, and positions after restocks
+that follow these, with λ-returns along its turns, for every seat. Any agent can be a victim: games run side by side, and it
+decides in batches by `act`, on copies with other seeds. A value net's turns are played whole in compiled code; there the response
+begins with the victim's own weights, unless it is to begin from scratch, and has its width: a probe that is weak proves nothing.
 """
 
 import dataclasses
