@@ -66,6 +66,9 @@ BoardFile = Annotated[
 RulesFile = Annotated[
     Path | None, typer.Option("--rules", help="Changed fields of Rules (JSON); official rules unless given.")
 ]
+Processes = Annotated[
+    int | None, typer.Option(help="Processes to play in; one a core unless given. Results are the same.", min=1)
+]
 
 
 def main() -> None:
@@ -212,9 +215,7 @@ def arena(
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
-    processes: Annotated[
-        int | None, typer.Option(help="Processes to play in; one a core unless given. Results are the same.", min=1)
-    ] = None,
+    processes: Processes = None,
     turn_limit: Annotated[
         float | None,
         typer.Option(
@@ -296,9 +297,7 @@ def gate(
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
-    processes: Annotated[
-        int | None, typer.Option(help="Processes to play in; one a core unless given. Results are the same.", min=1)
-    ] = None,
+    processes: Processes = None,
     as_json: Json = False,
 ) -> None:
     """Let a new agent replace an old one only if it beats copies of it: exit code 0 if it does, 1 if not.
