@@ -94,10 +94,9 @@ def test_what_players_see_is_the_same_in_every_batch(n):
 def test_what_players_see_is_the_same_in_large_batches(n):
     game, seeds = game_for(n), np.arange(SEEN, dtype=np.uint64)
     whole = traced(game, seeds)
-    order = np.random.default_rng(n).permutation(SEEN)
-    assert np.array_equal(traced(game, seeds[order]), whole[order])
     for size in (64, 1000):
-        assert np.array_equal(in_batches(lambda some: traced(game, some), seeds, size), whole)
+        order = np.random.default_rng(size + n).permutation(SEEN)[:: 2 if size == 64 else 1]
+        assert np.array_equal(in_batches(lambda some: traced(game, some), seeds[order], size), whole[order])
 
 
 @each_count
@@ -235,7 +234,7 @@ def test_words_are_refused_where_actions_do_not_fit(monkeypatch):
         game.legal_words(game.new_states([1]))
 
 
-@pytest.mark.parametrize("num_sites", [57, 64])
+@pytest.mark.parametrize("num_sites", [pytest.param(57, marks=pytest.mark.slow), 64])  # all is compiled anew for each
 def test_games_on_boards_too_large_for_a_word(num_sites):
     """A chain of hilltops hung on the packaged board: moves are along trails, and distances as tables have them."""
     data = Board.load().to_dict()

@@ -165,7 +165,8 @@ def test_learning_by_td_is_divided_up():
 @needs_jit
 def test_learning_by_ppo_is_divided_up():
     pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
-    check_learning(bench_learning.measure_ppo(Game(Rules.official(2)), 2, 0.0))
+    few = {"num_envs": 16, "num_steps": 64, "batch_size": 64}
+    check_learning(bench_learning.measure_ppo(Game(Rules.official(2)), 2, 0.0, **few))
 
 
 def test_a_stopwatch_counts_what_it_watches_and_nothing_else():

@@ -39,7 +39,7 @@ def amount():
 TINY = """
 import numba
 from bombay_env import helper
-from bombay_env.compile import batch_kernel, kernel
+from bombay_env.compile import batch_kernel, kernel, piece_kernel
 
 @kernel
 def element(array, index):
@@ -54,6 +54,11 @@ def fill(lanes, scale):
     for chunk in numba.prange(8):
         for lane in range(chunk * len(lanes) // 8, (chunk + 1) * len(lanes) // 8):
             lanes[lane] = scale * (lane + helper.amount())
+
+@piece_kernel
+def fill_piece(piece, lanes, scale):
+    assert piece < len(lanes)
+    lanes[piece] = scale * (piece + helper.amount())
 """
 
 
@@ -473,6 +478,24 @@ def test_with_the_compiler_off_a_batch_kernel_is_the_function(stand_in, tmp_path
     code = FILL.replace("len(tiny.fill.parallel.overloads)", "type(tiny.fill).__name__, type(tiny.total).__name__")
     done = in_a_fresh_process(code, tmp_path, stand_in, NUMBA_DISABLE_JIT="1")
     assert (done.stdout, done.stderr) == ("[2. 4.] function function\n", "")
+
+
+PIECES = """
+from bombay_env import tiny
+few = np.zeros(5)
+tiny.fill_piece(5, few, 2.0)
+print(few.tolist())
+try:
+    tiny.fill_piece(6, few, 2.0)
+except AssertionError:
+    print("a piece failed")
+"""
+
+
+@pytest.mark.parametrize(("threads", "off"), [("1", "0"), ("2", "0"), ("2", "1")])
+def test_every_piece_is_done_once_and_an_error_is_told(stand_in, tmp_path, threads, off):
+    done = in_a_fresh_process(PIECES, tmp_path, stand_in, NUMBA_NUM_THREADS=threads, NUMBA_DISABLE_JIT=off)
+    assert done.stdout == "[2.0, 4.0, 6.0, 8.0, 10.0]\na piece failed\n"
 
 
 def test_importing_compiles_nothing(tmp_path):

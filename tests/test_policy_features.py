@@ -26,7 +26,7 @@ def expected(game, states):
     """Rupees that each seat may expect, (k, n)."""
     rupees = np.empty((len(states), game.num_players), np.float32)
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
-    prospects.foresee_all(records, game.tables, prospects.new_foresight(game), rupees)
+    prospects.expect_all(records, game.tables, prospects.new_outlook(game), rupees)
     return rupees
 
 

@@ -166,6 +166,7 @@ def test_another_victim_under_the_same_name_is_another_run(victim, tmp_path):
         td_response.open_run(tmp_path / "run")
 
 
+@pytest.mark.slow
 @needs_jit
 def test_some_seconds_of_learning_exploit_a_weak_victim(tmp_path):
     settings = ResponseSettings(players=(2,), games=64, hidden=HIDDEN, batch_size=32, updates=30, victim="greedy")

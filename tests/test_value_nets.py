@@ -254,14 +254,15 @@ def proposals(game, state, turn):
 def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game):
     net = random_net(game)
     agent, memory = ValueNetAgent(net), evaluation.new_net_memory(game, net.record())
+    agent.prepare(game)
     turn, rng, looked_at = turns.new_space(game), np.random.default_rng(3), 0
     for states in positions(game, seed=4, every=3):
-        chosen(agent, game, states)
         state = states.view(game.state_dtype, np.ndarray)[0]
+        agent.choose(game, state, np.uint64(0))
         proposed = proposals(game, state, turn)
         for node in rng.permutation(proposed)[:LOOKED_AT]:
             anew = by_hand(memory, net, game, turn, node)
-            assert agent._space.values[node] == pytest.approx(anew, abs=1e-4)
+            assert agent.space.values[node] == pytest.approx(anew, abs=1e-4)
             looked_at += 1
     assert looked_at >= 4
 

@@ -16,7 +16,7 @@ import numpy as np
 from bombay_agents import net_files, turns
 from bombay_agents.net import Net, new_reader
 from bombay_agents.policy_features import Reader
-from bombay_agents.prospects import blended, new_foresight, prospects
+from bombay_agents.prospects import blended, new_outlook, prospects
 from bombay_env import Game
 from bombay_env.compile import kernel
 
@@ -40,7 +40,7 @@ class NetOutcomeAgent:
         self.blend, self.shaping_weight = _paid(self.name, self.net.about)
         self._reader: Reader | None = None  # of the game that was asked about last, as the rest
         self._space: Any = None
-        self._foresight: Any = None
+        self._outlook: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64.
@@ -61,7 +61,7 @@ class NetOutcomeAgent:
         rows, ended = np.arange(len(seats)), game.is_terminal(outcomes)
         values = self.net.forward(self._reader_of(game).read(outcomes, seats))[1].astype(np.float64)
         if self.shaping_weight:
-            values += self.shaping_weight * prospects(game, outcomes, self.blend, self._foresight)[rows, seats]
+            values += self.shaping_weight * prospects(game, outcomes, self.blend, self._outlook)[rows, seats]
         if ended.any():
             values[ended] = blended(game.results(outcomes[ended]), self.blend)[rows[: ended.sum()], seats[ended]]
         return values
@@ -70,7 +70,7 @@ class NetOutcomeAgent:
         """What the net reads the game by; with memory for its turns."""
         if self._reader is None or game is not self._reader.game:
             self._reader = new_reader(self.name, self.net, game, self.force)
-            self._space, self._foresight = turns.new_space(game), new_foresight(game)
+            self._space, self._outlook = turns.new_space(game), new_outlook(game)
         return self._reader
 
     def _choose(self, game: Game, records: np.ndarray) -> np.ndarray:

@@ -121,17 +121,7 @@ def choose_all(states, tables, weights, space, actions):
 def plan_turn(state, tables, weights, space):
     """The node of `space.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
     count = value_turn(state, tables, weights, space)
-    return count if count == turns.TOO_MANY else best_outcome(space, count)
-
-
-@kernel
-def best_outcome(space, count):
-    """Of the first `count` nodes the outcome of most value; of equals, the first."""
-    best = -1
-    for node in range(count):
-        if space.turn.due[node] != turns.TURN_GOES_ON and (best < 0 or space.values[node] > space.values[best]):
-            best = node
-    return best
+    return count if count == turns.TOO_MANY else turn_values.best_outcome(space.turn.memory[0], space.values, count)
 
 
 @kernel

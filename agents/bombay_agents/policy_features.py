@@ -57,7 +57,7 @@ class Reader:
         if mode == LOOKAHEAD:
             self.raw, self.reader = turn_features.new_readers(game, MAX_CHUNKS)
             self.factors = turn_features.factors(game.feature_layout)
-            self.foresight = prospects.new_foresight(game)
+            self.outlook = prospects.new_outlook(game)
             self.after = np.zeros(MAX_CHUNKS, game.state_dtype)
 
     def read(self, states: np.ndarray, seats: Any = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -70,12 +70,12 @@ class Reader:
         read_all(
             records, game.as_readings(records), game.tables, game.lookups,
             np.empty(0, np.int64) if seats is None else np.asarray(seats, np.int64),
-            self.raw, self.reader, self.factors, self.foresight, self.after, rows,
+            self.raw, self.reader, self.factors, self.outlook, self.after, rows,
         )  # fmt: skip
         return rows
 
 
-def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, foresight, after, rows):
+def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, outlook, after, rows):
     """Overwrite `rows` (batch, F) with what `seats` (batch,) see; without seats, (0,), with what each mover sees."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
@@ -86,22 +86,22 @@ def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, f
             for number in range(plans):
                 row[number] = np.float32(readers[chunk].bytes[number]) * factors[number]
             row[plans:] = np.float32(0)
-            enter_ahead(states[lane], tables[0], seat, foresight[chunk], row[plans : plans + MAX_PLAYERS])
+            enter_ahead(states[lane], tables[0], seat, outlook[chunk], row[plans : plans + MAX_PLAYERS])
             if states[lane].current_player == seat:
                 gains = row[plans + MAX_PLAYERS :]
-                enter_gains(states[lane], tables[0], seat, foresight[chunk], after, chunk, gains)
+                enter_gains(states[lane], tables[0], seat, outlook[chunk], after, chunk, gains)
 
 
 read_all = batch_kernel(_read_all, prospects.MIN_LANES)
 
 
 @kernel
-def enter_ahead(state, tables, seat, foresight, row):
+def enter_ahead(state, tables, seat, outlook, row):
     """Enter by place what each seat may expect to end with, less the mean."""
     n = np.int64(tables.num_players)
     mean = 0.0
     for place in range(n):
-        expected = prospects.foresee(state, tables, (seat + place) % n, foresight)
+        expected = prospects.expect(state, tables, (seat + place) % n, outlook)
         row[place] = expected / AHEAD_SCALE
         mean += expected / n
     for place in range(n):
@@ -109,9 +109,9 @@ def enter_ahead(state, tables, seat, foresight, row):
 
 
 @kernel
-def enter_gains(state, tables, player, foresight, after, chunk, gains):
+def enter_gains(state, tables, player, outlook, after, chunk, gains):
     """Enter for each legal action what it would change of what the mover may expect, tolls that it pays to others included."""
-    now = prospects.foresee(state, tables, player, foresight) - others_mean(state, tables, player)
+    now = prospects.expect(state, tables, player, outlook) - others_mean(state, tables, player)
     moves, others = engine.legal_moves(state, tables), engine.legal_others(state, tables)
     surveyed = NO_COST  # one survey serves all moves that cost the same
     for action in range(len(gains)):
@@ -124,11 +124,9 @@ def enter_gains(state, tables, player, foresight, after, chunk, gains):
         engine.apply(after[chunk], tables, action)
         cost = np.int64(tables.enter_cost[action]) if is_move else NO_COST
         if not is_move or cost != surveyed:
-            prospects.look(after[chunk], tables, player, foresight)
+            prospects.look(after[chunk], tables, player, outlook)
             surveyed = cost
-        gain = (
-            prospects.worth(after[chunk], tables, player, foresight) - others_mean(after[chunk], tables, player) - now
-        )
+        gain = prospects.worth(after[chunk], tables, player, outlook) - others_mean(after[chunk], tables, player) - now
         gains[action] = max(-LARGEST, min(LARGEST, gain))
 
 

@@ -25,8 +25,8 @@ TEMPERATURE_PER_TURN: Final = 0.4
 MIN_LANES: Final = 2 * CHUNK  # from how many on threads are worth their waking: each takes long
 
 
-def foresight_dtype(num_sites: int) -> np.dtype[Any]:
-    """What foreseeing takes, for a thread."""
+def outlook_dtype(num_sites: int) -> np.dtype[Any]:
+    """What looking ahead takes, for a thread."""
     return record_dtype(
         [
             ("survey", planner_value.survey_dtype(num_sites)),
@@ -36,26 +36,26 @@ def foresight_dtype(num_sites: int) -> np.dtype[Any]:
     )
 
 
-def new_foresight(game: Game) -> np.ndarray:
-    """Memory for `foresee_all`, (MAX_CHUNKS,) records of `foresight_dtype`."""
-    foresight = np.zeros(MAX_CHUNKS, foresight_dtype(game.board.num_sites))
-    foresight["traffic"] = planner_value.site_traffic(game)
-    foresight["weights"] = WEIGHTS_V1[game.num_players]
-    return foresight
+def new_outlook(game: Game) -> np.ndarray:
+    """Memory for `expect_all`, (MAX_CHUNKS,) records of `outlook_dtype`."""
+    outlook = np.zeros(MAX_CHUNKS, outlook_dtype(game.board.num_sites))
+    outlook["traffic"] = planner_value.site_traffic(game)
+    outlook["weights"] = WEIGHTS_V1[game.num_players]
+    return outlook
 
 
-def prospects(game: Game, states: np.ndarray, blend: float, foresight: np.ndarray | None = None) -> np.ndarray:
+def prospects(game: Game, states: np.ndarray, blend: float, outlook: np.ndarray | None = None) -> np.ndarray:
     """The reward that each seat may expect at the end, (k, num_players) float32; of ended games, that reward.
 
     Args:
         game: that of the states.
         states: (k,) records, unchanged.
         blend: see `blended`.
-        foresight: memory of `new_foresight`, for who asks often.
+        outlook: memory of `new_outlook`, for who asks often.
     """
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
     rupees = np.empty((len(records), game.num_players), np.float32)
-    foresee_all(records, game.tables, new_foresight(game) if foresight is None else foresight, rupees)
+    expect_all(records, game.tables, new_outlook(game) if outlook is None else outlook, rupees)
     margin = rupees - rupees.mean(axis=1, keepdims=True)
     expected = (1 - blend) * margin / MARGIN_SCALE
     if blend:
@@ -80,39 +80,39 @@ def turns_left(states: np.ndarray, rules: Rules) -> np.ndarray:
     return np.asarray(np.where(states["current_player"] == NOBODY, 0, left))
 
 
-def _foresee_all(states, tables, foresight, rupees):
+def _expect_all(states, tables, outlook, rupees):
     """Overwrite `rupees` (batch, n) with what each seat may expect to end with."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             for seat in range(tables[0].num_players):
-                rupees[lane, seat] = foresee(states[lane], tables[0], seat, foresight[chunk])
+                rupees[lane, seat] = expect(states[lane], tables[0], seat, outlook[chunk])
 
 
-foresee_all = batch_kernel(_foresee_all, MIN_LANES)
+expect_all = batch_kernel(_expect_all, MIN_LANES)
 
 
 @kernel
-def foresee(state, tables, player, foresight):
+def expect(state, tables, player, outlook):
     """The rupees that a player may expect to end with."""
     if state.current_player == NOBODY:
         return 1.0 * engine.final_rupees(state, tables, player)
-    look(state, tables, player, foresight)
-    return worth(state, tables, player, foresight)
+    look(state, tables, player, outlook)
+    return worth(state, tables, player, outlook)
 
 
 @kernel
-def look(state, tables, player, foresight):
+def look(state, tables, player, outlook):
     """Survey a player's plans; those of the mover may take the actions in hand, too."""
-    survey = foresight.survey
-    planner_value.survey_table(state, tables, player, foresight.weights, foresight.traffic, survey)
+    survey = outlook.survey
+    planner_value.survey_table(state, tables, player, outlook.weights, outlook.traffic, survey)
     if state.current_player == player:
         survey.time += np.int64(state.actions_left)
         survey.assets += survey.rate * np.int64(state.actions_left)
-    planner_value.survey_plans(state, tables, player, survey, foresight.weights)
+    planner_value.survey_plans(state, tables, player, survey, outlook.weights)
 
 
 @kernel
-def worth(state, tables, player, foresight):
-    """What `foresee` finds, after `look` at this state or at one that differs in the elephant's site and in rupees alone."""
-    plan = planner_value.plan_worth(state, tables, player, foresight.survey, foresight.weights)
-    return np.int64(state.rupees[player]) + foresight.survey.assets + plan
+def worth(state, tables, player, outlook):
+    """What `expect` finds, after `look` at this state or at one that differs in the elephant's site and in rupees alone."""
+    plan = planner_value.plan_worth(state, tables, player, outlook.survey, outlook.weights)
+    return np.int64(state.rupees[player]) + outlook.survey.assets + plan

@@ -149,7 +149,7 @@ def choose_turn(state, tables, taste, space):
                         surveyed = True
                     worth = planner_value.value(after, tables, player, survey, taste.weights)
                     space.plan.values[node] = worth + space.liking[node]
-    return planner.best_outcome(space.plan, count)
+    return turn_values.best_outcome(turn.memory[0], space.plan.values, count)
 
 
 # --- Taste ---

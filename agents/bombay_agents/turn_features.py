@@ -182,8 +182,8 @@ def read(state, tables, lookups, seat, raw, reader):
         reader.spend[:] = reader.kept_spend[world % WORLDS]
         reader.plans[:] = reader.kept_plans[world % WORLDS]
         reader.expected[:] = reader.kept_expected[world % WORLDS]
-    plan(state, tables, seat, 0, raw, reader)
-    script(state, tables, seat, 0, find_survey(state, tables, seat, world, raw, reader), reader)
+    plan(state, tables, seat, np.int64(0), raw, reader)  # a plain 0 would be another type, and compiled for itself
+    script(state, tables, seat, np.int64(0), find_survey(state, tables, seat, world, raw, reader), reader)
 
 
 @kernel
@@ -220,10 +220,10 @@ def enter_world(state, tables, lookups, seat, raw, reader):
     spend_all(state, tables, raw, reader)
     for place in range(1, tables.num_players):
         player = np.int64(lookups.seats[seat, place])
-        plan(state, tables, player, place, raw, reader)
+        plan(state, tables, player, np.int64(place), raw, reader)
         survey = reader.survey[SURVEYS]
         planner_value.survey_seat(state, tables, player, reader.weights[1], reader.site_traffic, survey)
-        script(state, tables, player, place, SURVEYS, reader)
+        script(state, tables, player, np.int64(place), np.int64(SURVEYS), reader)
     reader.worlds[slot] = reader.world
     reader.kept_spend[slot] = reader.spend
     reader.kept_plans[slot] = reader.plans
@@ -284,12 +284,12 @@ def plan(state, tables, player, place, raw, reader):
     """Overwrite `plans[place]` with what the player could do next."""
     reader.plans[place] = 0
     here = np.int64(state.position[player])
-    load, one, other = 0, NO_COLOUR, NO_COLOUR
+    load, one, other = np.int64(0), np.int64(NO_COLOUR), np.int64(NO_COLOUR)
     for colour in range(NUM_COLOURS):
         for _ in range(np.int64(raw.basket[place, colour])):
             if load == 0:
-                one = colour
-            other = colour
+                one = np.int64(colour)
+            other = np.int64(colour)
             load += 1
     if load > 0:
         plan_sales(tables, here, place, load, one, other, raw, reader)

@@ -23,9 +23,9 @@ def value_outcomes(tables, weights, traffic, memory, survey, values, count):
                 node = memory.node[number]
                 if node.group == first and node.due != turns.TURN_GOES_ON:
                     if not surveyed:
-                        planner_value.survey_seat(node.state, tables, player, weights, traffic, survey)
+                        planner_value.survey_seat(node.reading, tables, player, weights, traffic, survey)
                         surveyed = True
-                    values[number] = planner_value.value(node.state, tables, player, survey, weights)
+                    values[number] = planner_value.value(node.reading, tables, player, survey, weights)
 
 
 @kernel
@@ -42,7 +42,7 @@ def group_by_site(tables, memory, count):
 def best_outcome(memory, values, count):
     """Of the first `count` nodes the outcome of most value; of equals, the first."""
     best = -1
-    for node in range(1, count):
+    for node in range(count):
         if memory.node[node].due != turns.TURN_GOES_ON and (best < 0 or values[node] > values[best]):
             best = node
     return best

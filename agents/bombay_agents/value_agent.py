@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import net_files, planner, turn_features, turns, value_net
+from bombay_agents import net_files, turn_features, turn_values, turns, value_net
 from bombay_agents.evaluation import Evaluator, NetMemory, new_evaluator, new_net_memory
 from bombay_agents.net_files import check
 from bombay_agents.planner_value import WEIGHTS_V1
+from bombay_agents.turn_agent import TurnAgent
 from bombay_agents.value_net import NUM_OUTPUTS
 from bombay_env import Game
 from bombay_env.compile import kernel
@@ -124,10 +125,9 @@ class ValueSpace(NamedTuple):
     net: NetMemory
     blend: np.float32
     values: np.ndarray  # (MAX_NODES,) float32, of the nodes at which the turn is over
-    actions: np.ndarray  # (MAX_DECISIONS,) int64, a way through the turn
 
 
-class ValueNetAgent:
+class ValueNetAgent(TurnAgent):
     """Of the outcomes that `planner-v1` proposes, the one that the net values most once the others have replied as it foresees.
 
     Of equals, the one that is found first.
@@ -138,44 +138,35 @@ class ValueNetAgent:
     """
 
     def __init__(self, net: ValueNet | str | os.PathLike[str], force: bool = False) -> None:
+        super().__init__()
         at_hand = isinstance(net, ValueNet)
         self.net = net if isinstance(net, ValueNet) else ValueNet.load(net)
         self.force = force
         self.name = net_files.spec_of(None if at_hand else net, force=force)  # type: ignore[arg-type]
         self._record = self.net.record()
-        self._game: Game | None = None  # that `_space` is for
-        self._space: Any = None
 
-    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Choose for each state, (batch,) int64.
+    def prepare(self, game: Game) -> turns.TurnSpace:
+        """Make the memory for turns.
 
         Raises:
             ValueError: the net reads other features than this game's, or was not trained on its rules and board.
         """
-        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
-        actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.space(game), actions))
-        return actions
-
-    def space(self, game: Game) -> ValueSpace:
-        """What choosing in `game` takes, made once as long as the game is the same. Errors as `act`."""
-        if game is not self._game:
-            self._game, self._space = game, self._new_space(game)
-        return self._space  # type: ignore[no-any-return]
-
-    def evaluator(self, game: Game) -> Evaluator:
-        """Its value, for searches (`evaluation.Values`); games are played on by planners. Errors as `act`."""
-        weights = WEIGHTS_V1[game.num_players]
-        return new_evaluator(game, weights, self._new_memory(game))
-
-    def _new_space(self, game: Game) -> ValueSpace:
-        return ValueSpace(
+        self.space = ValueSpace(
             turns.new_space(game),
             self._new_memory(game),
             np.float32(self.net.blend),
             np.zeros(turns.MAX_NODES, np.float32),
-            np.zeros(turns.MAX_DECISIONS, np.int64),
         )
+        return self.space.turn
+
+    def choose(self, game: Game, state: Any, key: np.uint64) -> int:
+        """Ask the net about the outcomes of the turn."""
+        return turns.check_count(plan_turn(state, game.tables, self.space))
+
+    def evaluator(self, game: Game) -> Evaluator:
+        """Its value, for searches (`evaluation.Values`); games are played on by planners. Errors as `prepare`."""
+        weights = WEIGHTS_V1[game.num_players]
+        return new_evaluator(game, weights, self._new_memory(game))
 
     def _new_memory(self, game: Game) -> NetMemory:
         """Memory for asking the net in `game`, once it has been found fit."""
@@ -190,18 +181,6 @@ class ValueNetAgent:
         if not self.force:
             net_files.check_trained_on(self.name, self.net.about, game)
         return new_net_memory(game, self._record)
-
-
-@kernel
-def choose_all(states, tables, space, actions):
-    """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
-    for lane in range(len(states)):
-        best = plan_turn(states[lane], tables, space)
-        if best < 0:
-            return turns.TOO_MANY
-        turns.way_to(space.turn, best, space.actions)
-        actions[lane] = space.actions[0]
-    return len(states)
 
 
 @kernel
@@ -221,4 +200,4 @@ def plan_turn(state, tables, space):
         asked.work[0],
         space.values,
     )
-    return count if count == turns.TOO_MANY else planner.best_outcome(space, count)
+    return count if count == turns.TOO_MANY else turn_values.best_outcome(memory, space.values, count)

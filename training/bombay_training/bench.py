@@ -270,14 +270,14 @@ def _train(game: Game) -> Play:
     return play
 
 
-def ppo_model(game: Game) -> tuple[Any, Any]:
-    """The learner of a PPO run with its default settings, and its environment."""
+def ppo_model(game: Game, **changes: Any) -> tuple[Any, Any]:
+    """The learner of a PPO run with its default settings, but for `changes`, and its environment."""
     import torch
 
     from bombay_training import ppo
     from bombay_training.vec_env import BombayVecEnv
 
-    settings = ppo.PPOSettings(updates=1, players=(game.num_players,))
+    settings = ppo.PPOSettings(updates=1, players=(game.num_players,), **changes)
     torch.set_num_threads(settings.threads)
     env = BombayVecEnv([game], settings.num_envs, 0, 0.0, settings.shaping_weight, settings.observation_mode)
     return ppo.make_model(settings, env, ppo.Clock(settings.minutes, settings.updates)), env

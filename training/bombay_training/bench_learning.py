@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from bombay_agents import turn_features, turns, value_net
-from bombay_agents.value_agent import ValueNetAgent, choose_all
+from bombay_agents.value_agent import ValueNetAgent, plan_turn
 from bombay_env import Game
 from bombay_env.compile import kernel
 from bombay_env.state import NOBODY
@@ -120,10 +120,10 @@ def part_of_net(game: Game, agent: ValueNetAgent) -> float:
     Both are timed in turn, on the same turns of games that the agent plays with itself.
     """
     states = turns_of(game, agent)
-    actions, space = np.empty(len(states), np.int64), agent.space(game)
+    agent.prepare(game)
     ways: tuple[Callable[[], Any], ...] = (
-        lambda: read_outcomes(states, game.tables, space),
-        lambda: choose_all(states, game.tables, space, actions),
+        lambda: read_outcomes(states, game.tables, agent.space),
+        lambda: plan_turns(states, game.tables, agent.space),
     )
     best = [np.inf, np.inf]
     for _ in range(6):  # the first time compiles
@@ -163,12 +163,21 @@ def read_outcomes(states, tables, space):
                 turn_features.read_ahead(after, tables[0], asked.lookups[0], seat, asked.raw[0], reader)
 
 
+@kernel
+def plan_turns(states, tables, space):
+    """Choose the turn of each state. Returns the nodes added up."""
+    total = 0
+    for lane in range(len(states)):
+        total += plan_turn(states[lane], tables, space)
+    return total
+
+
 # --- PPO ---
 
 
-def measure_ppo(game: Game, repeats: int, seconds: float) -> LearningRow:
-    """Updates of MaskablePPO, with a stopwatch at the doors of the environment and the policy."""
-    model, env = bench.ppo_model(game)
+def measure_ppo(game: Game, repeats: int, seconds: float, **changes: Any) -> LearningRow:
+    """Updates of MaskablePPO, with a stopwatch at the doors of the environment and the policy; its settings but for `changes`."""
+    model, env = bench.ppo_model(game, **changes)
     engine, net, collecting, learning = (Stopwatch() for _ in range(4))
     engine.watch(env, "step", "env_method")  # the latter for masks
     net.watch(model.policy, "forward", "predict_values")

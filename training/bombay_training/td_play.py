@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from numba import prange
 
-from bombay_agents import turn_features, turns, value_net
+from bombay_agents import turn_features, turn_values, turns, value_net
 from bombay_env import Game, batch, chance
-from bombay_env.compile import batch_kernel, kernel, record_dtype
+from bombay_env.compile import kernel, piece_kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.state import NOBODY
 
@@ -91,8 +90,8 @@ class SelfPlay:
         """
         for number, game in enumerate(self.games):
             raw, reader = self.readers[number]
-            play_all(
-                self.states, game.as_readings(self.states), game.tables, game.lookups, net, self.factors,
+            play_piece(
+                CHUNKS, self.states, game.as_readings(self.states), game.tables, game.lookups, net, self.factors,
                 np.float32(blend), explore, np.float32(trace), np.uint64(key), first,
                 self.turns, self.turns["node"]["state"], raw, reader, self.work, self.values,
                 self.samples[number], self.counts[number],
@@ -106,24 +105,26 @@ class SelfPlay:
         return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
 
-def _play_all(
-    states, readings, tables, lookups, net, factors, blend, explore, trace, key, first,
+@piece_kernel
+def play_piece(
+    chunk, states, readings, tables, lookups, net, factors, blend, explore, trace, key, first,
     memory, nodes, raw, reader, work, values, samples, counts,
 ):  # fmt: skip
-    """Play as many games as `counts` has room for, `states` of them at a time."""
-    chunks, games = len(states), len(counts)
-    for chunk in prange(chunks):
-        drawn = np.empty(NUM_COLOURS, np.int64)
-        for number in range(games * chunk // chunks, games * (chunk + 1) // chunks):
-            index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
-            seed = chance.random_word(key, GAMES, index)
-            counts[number] = play_game(
-                seed, states, readings, chunk, tables[0], lookups[0], net[0], factors, blend, explore, trace,
-                memory[chunk], nodes, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn, samples[number],
-            )  # fmt: skip
+    """Play a chunk of as many games as `counts` has room for, all in the one of `states` that has its number."""
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    for number in lanes_of(chunk, len(states), len(counts)):
+        index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
+        seed = chance.random_word(key, GAMES, index)
+        counts[number] = play_game(
+            seed, states, readings, chunk, tables[0], lookups[0], net[0], factors, blend, explore, trace,
+            memory[chunk], nodes, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn, samples[number],
+        )  # fmt: skip
 
 
-play_all = batch_kernel(_play_all, min_lanes=1)
+@kernel
+def lanes_of(chunk, chunks, lanes):
+    """The range of lanes in one of the chunks that they are divided into."""
+    return range(lanes * chunk // chunks, lanes * (chunk + 1) // chunks)
 
 
 @kernel
@@ -133,7 +134,7 @@ def play_game(
 ):  # fmt: skip
     """Play a game and write down what it teaches. Returns the number of samples, or `turns.TOO_MANY`."""
     batch.start(states[chunk], tables, seed, drawn)
-    count, moves = 0, np.uint64(0)
+    count, moves = np.int64(0), np.uint64(0)
     while states[chunk].current_player != NOBODY:
         count = take_turn(
             states, readings, chunk, seed, moves, tables, lookups, net, factors, blend, explore,
@@ -142,7 +143,7 @@ def play_game(
         if count == turns.TOO_MANY:
             return count
         moves += np.uint64(1)
-    value_net.answer_over(states[chunk], tables, 0, work)
+    value_net.answer_over(states[chunk], tables, np.int64(0), work)
     set_targets(np.int64(tables.num_players), trace, work, samples, count)
     return count
 
@@ -161,11 +162,11 @@ def take_turn(
     laid = value_net.value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values)
     if laid == turns.TOO_MANY:
         return laid
-    best, outcomes = best_outcome(memory, values, laid)
+    best = turn_values.best_outcome(memory, values, laid)
     chosen = best
     last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
     if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
-        chosen = outcome_number(memory, values, laid, chance.random_word(seed, CHOICE, moves) % np.uint64(outcomes))
+        chosen = any_proposed(memory, values, laid, chance.random_word(seed, CHOICE, moves))
     sample = samples[count]
     if chosen != best:
         expect(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
@@ -188,21 +189,12 @@ def take_turn(
 
 
 @kernel
-def best_outcome(memory, values, laid):
-    """The node of the outcome of most value, of equals the first, and the number of those proposed."""
-    best, outcomes = -1, 0
+def any_proposed(memory, values, laid, word):
+    """The node of one of the outcomes proposed, told by a random word, uint64."""
+    proposed = 0
     for node in range(1, laid):
-        if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
-            outcomes += 1
-            if best < 0 or values[node] > values[best]:
-                best = node
-    return best, outcomes
-
-
-@kernel
-def outcome_number(memory, values, laid, number):
-    """The node of the outcome `number`, uint64, among those proposed, counted from 0."""
-    left = np.int64(number)
+        proposed += memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf
+    left = np.int64(word % np.uint64(proposed))
     for node in range(1, laid):
         if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
             if left == 0:

@@ -14,20 +14,19 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numba import prange
 
-from bombay_agents import make, turns, value_net
+from bombay_agents import make, turn_values, turns, value_net
 from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, batch
 from bombay_env.chance import random_word
-from bombay_env.compile import batch_kernel
+from bombay_env.compile import kernel, piece_kernel
 from bombay_env.game import MAX_SEED
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training import ladder, td
 from bombay_training.runs import Progress
 from bombay_training.td import Run, TDSettings
-from bombay_training.td_play import SelfPlay, best_outcome, set_targets, take_turn
+from bombay_training.td_play import CHUNKS, SelfPlay, lanes_of, set_targets, take_turn
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
 
@@ -156,36 +155,32 @@ class NetVictim(Victim):
             )
         game, (raw, reader) = memory.games[number], memory.readers[number]
         done = np.zeros(len(lanes), np.bool_)
-        follow_all(
-            lanes, states, game.tables, game.lookups, self.weights, memory.factors, self.blend,
+        follow_piece(
+            CHUNKS, lanes, states, game.tables, game.lookups, self.weights, memory.factors, self.blend,
             memory.turns, memory.turns["node"]["state"], raw, reader, self.work, memory.values, done,
         )  # fmt: skip
         turns.check_count(0 if done.all() else turns.TOO_MANY)
 
 
-def _follow_all(
-    lanes, states, tables, lookups, net, factors, blend, memory, nodes, raw, reader, work, values, done
+@piece_kernel
+def follow_piece(
+    chunk, lanes, states, tables, lookups, net, factors, blend, memory, nodes, raw, reader, work, values, done
 ):  # fmt: skip
-    """Play the turn in some lanes as the net likes best; `done` says where there was room to lay it out."""
-    chunks = len(memory)
-    for chunk in prange(chunks):
-        drawn = np.empty(NUM_COLOURS, np.int64)
-        for number in range(len(lanes) * chunk // chunks, len(lanes) * (chunk + 1) // chunks):
-            lane = lanes[number]
-            nodes[chunk, 0] = states[lane]
-            laid = value_net.value_turn(
-                tables[0], lookups[0], net[0], factors, blend, memory[chunk],
-                raw[chunk], reader[chunk], work[chunk], values[chunk],
-            )  # fmt: skip
-            if laid != turns.TOO_MANY:
-                best, _ = best_outcome(memory[chunk], values[chunk], laid)
-                states[lane] = nodes[chunk, best]
-                if memory[chunk].node[best].due == turns.RESTOCK_DUE:
-                    batch.restock(states[lane], tables[0], drawn)
-                done[number] = True
-
-
-follow_all = batch_kernel(_follow_all, min_lanes=1)
+    """Play the turn in a chunk of some lanes as the net likes best; `done` says where there was room to lay it out."""
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    for number in lanes_of(chunk, len(memory), len(lanes)):
+        lane = lanes[number]
+        nodes[chunk, 0] = states[lane]
+        laid = value_net.value_turn(
+            tables[0], lookups[0], net[0], factors, blend, memory[chunk],
+            raw[chunk], reader[chunk], work[chunk], values[chunk],
+        )  # fmt: skip
+        if laid != turns.TOO_MANY:
+            best = turn_values.best_outcome(memory[chunk], values[chunk], laid)
+            states[lane] = nodes[chunk, best]
+            if memory[chunk].node[best].due == turns.RESTOCK_DUE:
+                batch.restock(states[lane], tables[0], drawn)
+            done[number] = True
 
 
 # --- games ---
@@ -220,8 +215,8 @@ class ResponsePlay(SelfPlay):
                 if not mine.size:  # then all others wait for the victim, so that it is asked for as many as can be
                     self.victim.move(self, number, states, np.flatnonzero(running), rng)
                     continue
-                respond_all(
-                    mine, states, game.as_readings(states), seeds, moves, game.tables, game.lookups, net, self.factors,
+                respond_piece(
+                    CHUNKS, mine, states, game.as_readings(states), seeds, moves, game.tables, game.lookups, net, self.factors,
                     np.float32(blend), explore, self.turns, self.turns["node"]["state"], raw, reader, self.work,
                     self.values, self.samples[number], counts,
                 )  # fmt: skip
@@ -230,37 +225,29 @@ class ResponsePlay(SelfPlay):
         return self.written()
 
 
-def _respond_all(
-    lanes, states, readings, seeds, moves, tables, lookups, net, factors, blend, explore,
+@piece_kernel
+def respond_piece(
+    chunk, lanes, states, readings, seeds, moves, tables, lookups, net, factors, blend, explore,
     memory, nodes, raw, reader, work, values, samples, counts,
 ):  # fmt: skip
-    """Play the learner's turn in some lanes and write its end down."""
-    chunks = len(memory)
-    for chunk in prange(chunks):
-        drawn = np.empty(NUM_COLOURS, np.int64)
-        for number in range(len(lanes) * chunk // chunks, len(lanes) * (chunk + 1) // chunks):
-            lane = lanes[number]
-            counts[lane] = take_turn(
-                states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], factors, blend, explore,
-                memory[chunk], nodes, chunk, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn,
-                samples[lane], counts[lane],
-            )  # fmt: skip
-            moves[lane] += np.uint64(1)
+    """Play the learner's turn in a chunk of some lanes and write its end down."""
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    for number in lanes_of(chunk, len(memory), len(lanes)):
+        lane = lanes[number]
+        counts[lane] = take_turn(
+            states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], factors, blend, explore,
+            memory[chunk], nodes, chunk, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn,
+            samples[lane], counts[lane],
+        )  # fmt: skip
+        moves[lane] += np.uint64(1)
 
 
-respond_all = batch_kernel(_respond_all, min_lanes=1)
-
-
-def _teach_all(states, tables, trace, work, samples, counts):
+@kernel
+def teach_all(states, tables, trace, work, samples, counts):
     """Overwrite what samples expected with what they teach; all games are over."""
-    chunks = len(work)
-    for chunk in prange(chunks):
-        for lane in range(len(states) * chunk // chunks, len(states) * (chunk + 1) // chunks):
-            value_net.answer_over(states[lane], tables[0], 0, work[chunk])
-            set_targets(np.int64(tables[0].num_players), trace, work[chunk], samples[lane], counts[lane])
-
-
-teach_all = batch_kernel(_teach_all, min_lanes=1)
+    for lane in range(len(states)):
+        value_net.answer_over(states[lane], tables[0], np.int64(0), work[0])
+        set_targets(np.int64(tables[0].num_players), trace, work[0], samples[lane], counts[lane])
 
 
 # --- runs ---

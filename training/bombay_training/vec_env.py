@@ -28,7 +28,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from bombay_agents.policy_features import Reader
-from bombay_agents.prospects import blended, new_foresight, prospects
+from bombay_agents.prospects import blended, new_outlook, prospects
 from bombay_env import batch, engine
 from bombay_env.actions import action_ranges
 from bombay_env.batch import chunk_lanes, num_chunks
@@ -138,7 +138,7 @@ class Tables:
         self.num_seats = game.rules.num_players
         self.games = Lanes(game, self.size)
         self.reader = Reader(game, observation_mode)
-        self.foresight = new_foresight(game)
+        self.outlook = new_outlook(game)
         self.prospects = np.zeros((self.size, self.num_seats), np.float32)
         self.forced = np.zeros(self.size, np.int64)  # decisions that the engine took in the last step
         self.came_from = np.full(self.size, NOWHERE)  # the site that the mover's last action, a move, left
@@ -150,9 +150,9 @@ class Tables:
         self.games.reset(seeds)
         self.came_from[:] = NOWHERE
 
-    def foresee(self, states: np.ndarray, blend: float) -> np.ndarray:
+    def expect(self, states: np.ndarray, blend: float) -> np.ndarray:
         """What each seat of (k,) states may expect, (k, num_seats) float32."""
-        return prospects(self.game, states, blend, self.foresight)
+        return prospects(self.game, states, blend, self.outlook)
 
     def step(self, actions: np.ndarray, blend: float, tally: Tally) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play one decision at every table, and those after it that are forced; where a game ends the next one is dealt.
@@ -178,7 +178,7 @@ class Tables:
         paid = blended(game.results(finals), blend) if ended.size else np.empty((0, self.num_seats))
         rewards[ended] = (1 - self.shaping_weight) * paid
         if self.shaping_weight:
-            after = self.foresee(games.states, blend)
+            after = self.expect(games.states, blend)
             heading_for = after.copy()
             heading_for[ended] = paid
             rewards += self.shaping_weight * (heading_for - self.prospects)
@@ -301,13 +301,13 @@ class BombayVecEnv(SeatVecEnv):
     @blend.setter
     def blend(self, blend: float) -> None:
         self._blend = blend
-        self._foresee()
+        self._expect()
 
-    def _foresee(self) -> None:
+    def _expect(self) -> None:
         """Take all prospects to be what they are now."""
         for group in self.tables:
             if group.shaping_weight:
-                group.prospects = group.foresee(group.games.states, self._blend)
+                group.prospects = group.expect(group.games.states, self._blend)
 
     def running(self) -> dict[str, np.ndarray]:
         """Tensors that hold the games under way, for `go_on_with`."""
@@ -331,7 +331,7 @@ class BombayVecEnv(SeatVecEnv):
             np.asarray(games.states).view(np.uint8).reshape(group.size, -1)[:] = held[f"states.{number}"]
             games.seeds[:], games.episodes[:] = held[f"seeds.{number}"], held[f"episodes.{number}"]
             group.came_from[:] = held[f"came_from.{number}"]
-        self._foresee()
+        self._expect()
         return self._observe()
 
     def reset(self) -> np.ndarray:
@@ -345,7 +345,7 @@ class BombayVecEnv(SeatVecEnv):
         for group in self.tables:
             group.deal(None if self._seeds is None else self._seeds[group.lanes])
         self._seeds = None
-        self._foresee()
+        self._expect()
         return self._observe()
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
