@@ -41,8 +41,6 @@ from bombay_training.match import Match, Timing
 from bombay_training.workers import Workers
 from position import official
 
-pytestmark = pytest.mark.layer
-
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # soon over
 Z = 1.959963984540054  # of 95 %

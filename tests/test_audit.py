@@ -11,8 +11,6 @@ from bombay_env import Game, Rules
 from bombay_env.agent_specs import agent_names, make
 from bombay_training.audit import audit, sample_states
 
-pytestmark = pytest.mark.layer
-
 QUICK = bool(numba.config.DISABLE_JIT)
 # Every palace token brings a `take`, so that few games are needed to see one.
 GAMES = [Game(Rules(n, sets=2, turns_per_set=2, palace_tokens=(0, 0, 0, 8))) for n in ((2,) if QUICK else (2, 4))]

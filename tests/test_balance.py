@@ -21,8 +21,6 @@ from bombay_training.balance import SOURCES, SPENDING, USES, Books, Change, Tabl
 from position import official, position, variant
 from variants import random_game
 
-pytestmark = pytest.mark.layer
-
 reports = pytest.importorskip("bombay_training.balance_report", reason="needs the extra `analysis`")
 
 QUICK = bool(numba.config.DISABLE_JIT)

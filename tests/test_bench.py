@@ -15,8 +15,6 @@ from bombay_env import Game, Rules
 from bombay_training import bench, bench_learning, bench_report, peers
 from bombay_training.td import TDSettings
 
-pytestmark = pytest.mark.layer
-
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
 
@@ -162,6 +160,7 @@ def test_learning_by_td_is_divided_up():
     check_learning(bench_learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
 
 
+@pytest.mark.slow
 @needs_jit
 def test_learning_by_ppo_is_divided_up():
     pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")

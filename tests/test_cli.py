@@ -13,8 +13,6 @@ import pytest
 
 from bombay_env.kernel_cache import COMPILING
 
-pytestmark = pytest.mark.layer
-
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
 
@@ -160,7 +158,7 @@ def finals(data: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
-@pytest.mark.parametrize("learner", ["td", "ppo", "br"])
+@pytest.mark.parametrize("learner", ["td", "br", pytest.param("ppo", marks=pytest.mark.slow)])
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
     kept = {"agent.safetensors", "checkpoint.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}

@@ -20,8 +20,6 @@ from bombay_env import kernel_cache
 from bombay_env.compile import MIN_PARALLEL_LANES, kernel
 from bombay_env.kernel_cache import COMPILING, EACH_TIME, ONCE
 
-pytestmark = pytest.mark.layer
-
 ROOT = Path(kernel_cache.__file__).parent.parent
 LINE = COMPILING + ONCE
 

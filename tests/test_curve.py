@@ -10,8 +10,6 @@ pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
 from bombay_training import cli, curve, runs
 
-pytestmark = pytest.mark.layer
-
 
 def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):
     """A run's folder with quick matches in some updates, and a last line that was torn by a kill."""

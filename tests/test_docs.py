@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from bombay_env import Game
 from bombay_env.actions import action_ranges
-
-pytestmark = pytest.mark.layer
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "spaces.md"
 

@@ -9,8 +9,6 @@ import pytest
 
 import bombay_env
 
-pytestmark = pytest.mark.layer
-
 PACKAGE = Path(bombay_env.__file__).parent
 ROOT = PACKAGE.parent
 

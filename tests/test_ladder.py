@@ -15,8 +15,6 @@ from bombay_training.arena import one_vs_rest, run_blocks
 from bombay_training.ladder import Row
 from position import official
 
-pytestmark = pytest.mark.layer
-
 SLOW = numba.config.DISABLE_JIT
 WHIM = "test_ladder:Whim"
 
@@ -184,6 +182,7 @@ def test_a_match_in_parts_is_the_whole_match(agents, chunk, cuts):
 # --- tuning ---
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SLOW, reason="a game among planners takes seconds with the compiler off")
 def test_two_generations_of_tuning_leave_weights_to_play_with(tmp_path, monkeypatch):
     pytest.importorskip("cma")

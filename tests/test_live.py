@@ -1,14 +1,11 @@
 """Following a run by matches: the same deals each time, and seldom enough."""
 
 import numpy as np
-import pytest
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_training import live
 from bombay_training.live import LiveJudge
-
-pytestmark = pytest.mark.layer
 
 
 def short_games(*counts):

@@ -7,8 +7,6 @@ from pathlib import Path
 import numba
 import pytest
 
-pytestmark = pytest.mark.layer
-
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 LARGEST = 150_000  # bytes, outputs included

@@ -11,8 +11,6 @@ import pytest
 from bombay_env import bombay_v0
 from bombay_training import peers
 
-pytestmark = pytest.mark.layer
-
 KEYS = [peer.key for peer in peers.PEERS]
 
 

@@ -13,8 +13,6 @@ from bombay_env import Game, Rules
 from bombay_training.audit import audit
 from bombay_training.cli import app
 
-pytestmark = pytest.mark.layer
-
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -12,8 +12,6 @@ from bombay_agents.random import RandomAgent
 from bombay_training import regret
 from position import official
 
-pytestmark = pytest.mark.layer
-
 SLOW = numba.config.DISABLE_JIT
 
 

@@ -11,8 +11,6 @@ from bombay_env import Board, Game, Rules
 from bombay_env.render import svg, text
 from variants import random_game
 
-pytestmark = pytest.mark.layer
-
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = Path(__file__).parent.parent / "docs" / "board.svg"
 

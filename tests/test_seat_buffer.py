@@ -17,8 +17,6 @@ from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from toy_game import ToyVecEnv
 
-pytestmark = pytest.mark.layer
-
 NUM_FEATURES = 3
 NUM_ACTIONS = 4
 VALUE_WEIGHTS = np.array([0.5, -1.0, 0.25], np.float32)

@@ -12,8 +12,6 @@ from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from bombay_training.seat_buffer import SeatRolloutBuffer
 from toy_game import LENGTH, NUM_ACTIONS, PASS, ToyVecEnv, best_play
 
-pytestmark = pytest.mark.layer
-
 NUM_ENVS = 64
 NUM_STEPS = 4 * LENGTH
 UPDATES = 8

@@ -33,8 +33,6 @@ from bombay_training.ppo import PPOSettings, train
 from bombay_training.seat_buffer import MAX_SEATS
 from bombay_training.vec_env import BombayVecEnv
 
-pytestmark = pytest.mark.layer
-
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
 STEPS = 24 if SLOW else 150
