@@ -123,8 +123,11 @@ def piece_kernel(function: Callable[..., Any]) -> Any:
             for piece in range(pieces):
                 run(piece, *args)
             return
-        with ThreadPoolExecutor(threads) as pool:
+        pool = ThreadPoolExecutor(threads)
+        try:
             for done in [pool.submit(run, piece, *args) for piece in range(pieces)]:
                 done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # of an exception or Ctrl-C, what has not begun
 
     return call

@@ -1,6 +1,7 @@
 """Following a run by matches: the same deals each time, and seldom enough."""
 
 import numpy as np
+import pytest
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
@@ -24,6 +25,19 @@ def test_win_shares_are_of_the_same_deals_each_time_and_draw_nothing_from_elsewh
 
 def test_an_agent_is_at_par_among_its_likes():
     assert LiveJudge(short_games(2), ["greedy"], blocks=4).judge("greedy") == {"greedy": 0.5}
+
+
+class Raising:
+    name = "raising"
+
+    def act(self, game, states, rng):
+        raise ZeroDivisionError("it divided")
+
+
+def test_who_cannot_play_is_refused_before_lost_games_look_like_a_figure():
+    for player, reference in ((Raising(), "random"), ("random", "test_live:Raising")):
+        with pytest.raises(ValueError, match=r"^(test_live:R|r)aising cannot play with 2 players: .*it divided"):
+            LiveJudge(short_games(2), [reference]).warm_up(player)
 
 
 def test_judging_takes_its_part_of_the_time(monkeypatch):

@@ -55,6 +55,20 @@ def test_gains_are_what_actions_change(game):
     assert looked_at > 20
 
 
+def test_a_turn_that_has_not_begun_counts_once():
+    game = Game(Rules(3, sets=2, turns_per_set=1))
+    states, outlook = game.new_states([1]), prospects.new_outlook(game)
+    whole = 2 * game.rules.actions_per_turn
+
+    def time_of(seat):
+        prospects.look(states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), outlook[0])
+        return int(outlook["survey"]["time"][0])
+
+    assert [time_of(seat) for seat in range(3)] == [whole] * 3
+    game.step(states, [int(game.legal_actions(states)[0].argmax())])
+    assert [time_of(seat) for seat in range(3)] == [whole - 3 + states["actions_left"][0], whole, whole]
+
+
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
 def test_every_seat_sees_itself_first_and_only_the_mover_sees_gains(game):
     states, n = some_states(game, 4), game.num_players

@@ -103,6 +103,15 @@ def test_a_victim_that_does_not_decide_ends_the_run_in_one_line(name, reason):
     assert "\n" not in str(caught.value)
 
 
+def test_a_victim_that_cannot_decide_is_told_before_there_is_a_folder(tmp_path):
+    settings = dataclasses.replace(TINY, victim="test_td_response:Raising")
+    with pytest.raises(
+        td_response.VictimError, match=r"^the victim test_td_response:Raising cannot go on: ZeroDivision"
+    ):
+        td_response.train(settings, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 # --- Settings ---
 
 

@@ -168,6 +168,15 @@ def test_what_is_wasted_and_which_actions_are_taken():
     assert figures["wasted"] == pytest.approx((3 + 2) / 6)
 
 
+def test_a_turn_counts_also_where_its_player_begins_the_next_set():
+    game = Game(Rules(2, sets=3, turns_per_set=1))
+    env = BombayVecEnv([game], num_envs=1, seed=0)
+    env.reset()
+    for _ in range(6):
+        env.step(np.array([game.action_index("end_turn")]))
+    assert env.take_tally().as_means()["wasted"] == 1
+
+
 def test_games_under_way_go_on_elsewhere():
     envs = [BombayVecEnv(short_games(2, 3), num_envs=4, seed=seed, shaping_weight=1.0) for seed in (1, 2)]
     rng = np.random.default_rng(3)

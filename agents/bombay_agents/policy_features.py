@@ -19,10 +19,11 @@ from bombay_env import Game, engine, observe
 from bombay_env.batch import MAX_CHUNKS, chunk_lanes, num_chunks
 from bombay_env.compile import batch_kernel, kernel
 from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import NOBODY
 
 LOOKAHEAD: Final = "lookahead"
 MODES: Final = ("perfect_recall", "screened", LOOKAHEAD)
-VERSION: Final = 1  # of what `lookahead` means beside the plans
+VERSION: Final = 2  # of what `lookahead` means beside the plans
 AHEAD_SCALE: Final = 10.0  # rupees ahead that show as 1
 LARGEST: Final = 8.0  # rupees; gains beyond show as this
 NO_COST: Final = -1
@@ -123,10 +124,14 @@ def enter_gains(state, tables, player, outlook, after, chunk, gains):
         after[chunk] = state
         engine.apply(after[chunk], tables, action)
         cost = np.int64(tables.enter_cost[action]) if is_move else NO_COST
-        if not is_move or cost != surveyed:
-            prospects.look(after[chunk], tables, player, outlook)
-            surveyed = cost
-        gain = prospects.worth(after[chunk], tables, player, outlook) - others_mean(after[chunk], tables, player) - now
+        if after[chunk].current_player == NOBODY:
+            expected = prospects.expect(after[chunk], tables, player, outlook)
+        else:
+            if not is_move or cost != surveyed:
+                prospects.look(after[chunk], tables, player, outlook)
+                surveyed = cost
+            expected = prospects.worth(after[chunk], tables, player, outlook)
+        gain = expected - others_mean(after[chunk], tables, player) - now
         gains[action] = max(-LARGEST, min(LARGEST, gain))
 
 

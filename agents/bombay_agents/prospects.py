@@ -102,10 +102,12 @@ def expect(state, tables, player, outlook):
 
 @kernel
 def look(state, tables, player, outlook):
-    """Survey a player's plans; those of the mover may take the actions in hand, too."""
+    """Survey a player's plans; those of the mover may take what is in hand of a turn that has begun, too."""
     survey = outlook.survey
     planner_value.survey_table(state, tables, player, outlook.weights, outlook.traffic, survey)
-    if state.current_player == player:
+    if (
+        state.current_player == player and state.actions_left < tables.actions_per_turn
+    ):  # another turn is among those to come
         survey.time += np.int64(state.actions_left)
         survey.assets += survey.rate * np.int64(state.actions_left)
     planner_value.survey_plans(state, tables, player, survey, outlook.weights)

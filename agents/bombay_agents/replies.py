@@ -1,9 +1,9 @@
-"""What the others are likely to do before a seat's next turn: they reply as `planner-v1` would, were the seat not in their way.
+"""What the others are likely to do before a seat's next turn: they reply as `planner-v1` would, were nobody in their way.
 
 What matters of an outcome is where it leaves its mover when the turn comes round again. Replies hang on the world alone, which is
 all of a position but the seat's own place, rupees, bales and first City tokens; most outcomes of a turn share a few worlds, and
-what has been foreseen is kept. Nothing beyond a restock or the end of the game is foreseen. Knows the scripted value; nothing of
-nets.
+what has been foreseen is kept. It ends before a turn that ends the game, and after one that ends a set: no restock is foreseen.
+Knows the scripted value; nothing of nets.
 """
 
 from typing import Any, Final

@@ -120,7 +120,7 @@ def part_of_net(game: Game, agent: ValueNetAgent) -> float:
     Both are timed in turn, on the same turns of games that the agent plays with itself.
     """
     states = turns_of(game, agent)
-    agent.prepare(game)
+    agent.act(game, states[:1], np.random.default_rng(0))  # makes its memory, if another game was before
     ways: tuple[Callable[[], Any], ...] = (
         lambda: read_outcomes(states, game.tables, agent.space),
         lambda: plan_turns(states, game.tables, agent.space),

@@ -176,7 +176,7 @@ def _figures(panel: Axes, found: Sequence[History], name: str) -> None:
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
-    """Means over a thirtieth of the run to both sides of each value, or as far as it reaches."""
+    """Means over a sixtieth of the run to both sides of each value, or as far as it reaches."""
     reach = len(values) // 60
     totals = np.concatenate([[0.0], values.cumsum()])
     places = np.arange(len(values))

@@ -213,5 +213,5 @@ def gate(
         bounds=bounds,
         players=tuple(game.num_players for game in games),
         shares=shares[:, : -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS],
-        faults=tuple(faults),
+        faults=tuple(fault for fault in faults if fault.block < -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS),
     )

@@ -67,6 +67,9 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
         ("greedy", "random"),
         *((style, "greedy") for style in STYLES),
         ("planner-v1", "greedy"),
+        ("td", "greedy"),
+        ("td", "planner-v1"),
+        *(("td", style) for style in STYLES),
     ]
     for agent, rest in cheap:
         for players in counts:

@@ -14,6 +14,7 @@ import numpy as np
 from bombay_agents import Agent
 from bombay_env import Game
 from bombay_training import arena
+from bombay_training.match import Match
 
 REFERENCES: Final = ("greedy", "planner-v1")
 BLOCKS: Final = 32
@@ -44,8 +45,7 @@ class LiveJudge:
         """The player's win share against copies of each reference, by spec: the mean over the games, so par is that of 1/n."""
         start = time.monotonic()
         shares = {
-            spec: float(np.mean([self._share(game, player, spec, self.blocks) for game in self.games]))
-            for spec in self.references
+            spec: float(np.mean([self._share(game, player, spec) for game in self.games])) for spec in self.references
         }
         end = time.monotonic()
         self._next = end + (end - start) * (1 / self.part - 1)
@@ -56,12 +56,23 @@ class LiveJudge:
         return time.monotonic() >= self._next
 
     def warm_up(self, player: Agent | str) -> None:
-        """Have all that judging such a player calls compiled, and begin to wait."""
+        """Have all that judging such a player calls compiled, and begin to wait.
+
+        Raises:
+            ValueError: the player or a reference cannot play one of the games; its lost games would look like a figure.
+        """
         for game in self.games:
             for spec in self.references:
-                self._share(game, player, spec, 1)
+                faults = self._match(game, player, spec, 1).faults
+                if faults:
+                    raise ValueError(
+                        f"{faults[0].name} cannot play with {game.num_players} players: {faults[0].reason}"
+                    )
         self._next = time.monotonic() + FIRST
 
-    def _share(self, game: Game, player: Agent | str, spec: str, blocks: int) -> float:
-        match = arena.one_vs_rest(game, player, spec, blocks, seed=DEALS)
+    def _share(self, game: Game, player: Agent | str, spec: str) -> float:
+        match = self._match(game, player, spec, self.blocks)
         return float(match.of_agent(match.win_share).mean())
+
+    def _match(self, game: Game, player: Agent | str, spec: str, blocks: int) -> Match:
+        return arena.one_vs_rest(game, player, spec, blocks, seed=DEALS)

@@ -294,6 +294,7 @@ def begin(run: Run, folder: Path, distributions: Sequence[str]) -> None:
     for name in (CHECKPOINT, AGENT, METRICS):  # of an older run
         (folder / name).unlink(missing_ok=True)
     write_json(folder / SETTINGS, describe(run.settings, distributions))
+    run.clock.start = time.monotonic()  # nothing has been learned yet
     run.save(folder)
 
 
@@ -305,6 +306,7 @@ def find(run: Run, folder: Path) -> None:
     """
     if (folder / CHECKPOINT).exists():
         run.load(folder / CHECKPOINT)
+        run.clock.start = time.monotonic() - run.elapsed
     keep_lines(folder / METRICS, run.clock.updates_done)
 
 

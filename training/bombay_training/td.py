@@ -84,7 +84,7 @@ class TDSettings:
     seed: int = 0
     """Of the deals, the weights and the exploration."""
     threads: int = 0
-    """Threads that play and learn, as far as Numba has them; 0 for all. Their number changes nothing but the time."""
+    """Threads that play and learn, as far as Numba has them, 8 at most; 0 for all. They change nothing but the time."""
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, for anything that cannot be learned with."""
@@ -278,6 +278,7 @@ def begin(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
     Raises:
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
+    run.identity()  # what hinders that is told before there is a folder
     runs.begin(run, Path(out), runs.DISTRIBUTIONS)
     return go_on(run, out, progress)
 

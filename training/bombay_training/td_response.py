@@ -7,9 +7,11 @@ decides in batches by `act`, on copies with other seeds. A value net's turns are
 begins with the victim's own weights, unless it is to begin from scratch, and has its width: a probe that is weak proves nothing.
 """
 
+import contextlib
 import dataclasses
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -90,6 +92,16 @@ class VictimError(RuntimeError):
     """The victim raised, or played no legal action."""
 
 
+@contextlib.contextmanager
+def told_of(victim: str) -> Iterator[None]:
+    """Whatever the victim raises meanwhile becomes a `VictimError` of one line."""
+    try:
+        yield
+    except Exception as error:
+        words = " ".join(str(error).split())
+        raise VictimError(f"the victim {victim} cannot go on: {type(error).__name__}: {words}") from error
+
+
 class Victim:
     """Any agent, asked by `act`.
 
@@ -117,11 +129,8 @@ class Victim:
         """
         game, some = memory.games[number], states[lanes]
         seen = game.scrub(some, rng.integers(MAX_SEED, size=len(lanes), dtype=np.uint64, endpoint=True))
-        try:
+        with told_of(self.spec):
             game.step(some, self.agent.act(game, seen, rng))
-        except Exception as error:  # whatever an agent raises
-            words = " ".join(str(error).split())
-            raise VictimError(f"the victim {self.spec} cannot go on: {type(error).__name__}: {words}") from error
         states[lanes] = some
 
 
@@ -199,7 +208,8 @@ class ResponsePlay(SelfPlay):
         Raises:
             VictimError: the victim does not decide.
         """
-        self.victim.renew()
+        with told_of(self.victim.spec):
+            self.victim.renew()
         for number, game in enumerate(self.games):
             numbers = np.arange(first, first + self.each)
             seats = numbers % game.num_players
@@ -293,7 +303,8 @@ class ResponseRun(Run):
 
     @functools.cached_property
     def _decisions(self) -> list[str]:
-        return [ladder.digest(game, [self.settings.victim]) for game in self.games]
+        with told_of(self.settings.victim):
+            return [ladder.digest(game, [self.settings.victim]) for game in self.games]
 
     def circumstances(self) -> list[str]:
         """What the victim decides: another victim under the same name is another run."""

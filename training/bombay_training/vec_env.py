@@ -164,12 +164,14 @@ class Tables:
         movers = game.current_player(games.states)
         chosen = game.check_actions(games.states, actions)
         self._count(chosen, tally)
+        sets = games.states["set"].copy()
         play_on(
             np.asarray(games.states), game.tables, chosen, games.seeds, games.episodes, games.ended,
             np.asarray(games.finals), self.forced,
         )  # fmt: skip
         tally.forced += int(self.forced.sum())
-        turned = (game.current_player(games.states) != movers) | games.ended
+        # With two players the one who ends a set may begin the next.
+        turned = (game.current_player(games.states) != movers) | (games.states["set"] != sets) | games.ended
         tally.turn_actions += int(turned.sum()) * game.rules.actions_per_turn
         self.came_from[turned] = NOWHERE
         ended = np.flatnonzero(games.ended)

@@ -1,0 +1,42 @@
+"""The players that come with the project, made of nets that were trained once: `td`, `ppo`, and the strongest of all, `champion`.
+
+The nets lie in `weights/`, each with a card beside it: how it was trained, how strong it is, and what is known to beat it. They
+play 2 to 5 players by the official rules on the packaged board; other games take `force=true`.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from bombay_agents.flat_mc import FlatMonteCarloAgent
+from bombay_agents.value_agent import ValueNetAgent
+
+WEIGHTS: Final = Path(__file__).parent / "weights"
+CHAMPION_MS: Final = 100.0  # milliseconds a turn
+
+
+def make_td(force: bool = False) -> ValueNetAgent:
+    """The net of TD, asked about the outcomes of its turn.
+
+    Args:
+        force: play also under rules and on boards that the net was not trained on.
+    """
+    agent = ValueNetAgent(WEIGHTS / "td.safetensors", force)
+    agent.name = f"td{':force=true' if force else ''}"
+    return agent
+
+
+def make_champion(ms: float | None = None, rollouts: int | None = None, force: bool = False) -> FlatMonteCarloAgent:
+    """The strongest player there is: candidates tried out in games played on from there, which the net of TD values.
+
+    Args:
+        ms: milliseconds a turn. Not with `rollouts`; 100 if neither is given.
+        rollouts: rollouts a turn instead; the same position and key give the same turn.
+        force: as for `make_td`.
+    """
+    given = {"ms": ms, "rollouts": rollouts, "force": force or None}
+    if rollouts is None and ms is None:
+        ms = CHAMPION_MS
+    agent = FlatMonteCarloAgent(ms, rollouts, value=make_td(force))
+    options = ",".join(f"{name}={str(value).lower()}" for name, value in given.items() if value is not None)
+    agent.name = f"champion{':' * bool(options)}{options}"
+    return agent

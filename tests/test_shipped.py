@@ -1,0 +1,67 @@
+"""The players that come with the project: their files are small, told of and fit for every table, and the champion repeats."""
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import make, net_files, shipped
+from bombay_agents.value_agent import ValueNet
+from bombay_env import Game, Rules
+from bombay_training.ladder import digest
+from position import official
+
+FILES = sorted(shipped.WEIGHTS.glob("*.safetensors"))
+LARGEST = 2_000_000  # bytes
+
+
+def test_every_net_is_small_and_has_a_card():
+    assert FILES
+    for path in FILES:
+        assert path.stat().st_size < LARGEST
+        card = path.with_suffix(".md").read_text(encoding="utf-8")
+        for told in ("How it was trained", "How strong it is", "What is known to beat it"):
+            assert f"## {told}" in card, (path.name, told)
+
+
+def test_the_td_net_is_of_official_games_of_any_number():
+    net = ValueNet.load(shipped.WEIGHTS / "td.safetensors")
+    for n in (2, 3, 4, 5):
+        net_files.check_trained_on("td", net.about, official(n))
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a turn takes half a second by this net without the compiler")
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_td_decides_at_every_table(n):
+    game = official(n)
+    states = game.new_states(range(8))
+    legal = game.legal_actions(states)
+    actions = make("td").act(game, states, np.random.default_rng(0))
+    assert legal[np.arange(8), actions].all()
+
+
+def test_other_rules_take_force():
+    game = Game(Rules(3, sets=1))
+    rng = np.random.default_rng(0)
+    for spec in ("td", "champion:rollouts=8"):
+        with pytest.raises(ValueError, match="was not trained on these rules") as caught:
+            make(spec).act(game, game.new_states([1]), rng)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec", ["td", "td:force=true", "champion", "champion:ms=5.0", "champion:rollouts=20", "champion:ms=5.0,force=true"]
+)
+def test_they_are_called_what_makes_them(spec):
+    assert make(spec).name == spec
+
+
+def test_the_champion_thinks_for_a_tenth_of_a_second():
+    assert make("champion").ms == 100
+    with pytest.raises(ValueError, match=r"^flat-mc takes ms or rollouts, not both$"):
+        make("champion:ms=5,rollouts=5")
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of turns are played on")
+def test_the_champion_repeats_with_a_number_of_rollouts():
+    game = official(2)
+    assert len({digest(game, ["champion:rollouts=16"]) for _ in range(2)}) == 1
