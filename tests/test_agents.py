@@ -24,7 +24,7 @@ from position import official, play, position, variant
 from variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
-GAMES = 4 if SLOW else 40  # random variants and boards
+GAMES = 4 if SLOW else 24  # random variants and boards
 LANES = 1 if SLOW else 8
 EVERY = 12 if SLOW else 1  # of so many decisions one is the agent's, the others are random
 AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), make_planner_v1()]

@@ -1,4 +1,4 @@
-"""The players that come with the project, made of nets that were trained once: `td`, `ppo`, and the strongest of all, `champion`.
+"""The players that come with the project, made of nets that were trained once: `td`, and `champion`, which searches by it.
 
 The nets lie in `weights/`, each with a card beside it: how it was trained, how strong it is, and what is known to beat it. They
 play 2 to 5 players by the official rules on the packaged board; other games take `force=true`.
@@ -26,7 +26,7 @@ def make_td(force: bool = False) -> ValueNetAgent:
 
 
 def make_champion(ms: float | None = None, rollouts: int | None = None, force: bool = False) -> FlatMonteCarloAgent:
-    """The strongest player there is: candidates tried out in games played on from there, which the net of TD values.
+    """Candidates tried out in games played on from there, which the net of TD values.
 
     Args:
         ms: milliseconds a turn. Not with `rollouts`; 100 if neither is given.
