@@ -105,8 +105,8 @@ def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LAN
 def piece_kernel(function: Callable[..., Any]) -> Any:
     """Compile `function`, one piece of a longer work, and have the pieces done by as many Python threads as Numba may use.
 
-    For pieces that take milliseconds, such as whole games: their threads take some tenths of one to begin, but the code is
-    compiled once, where loops of Numba's own threads are compiled twice and for half a minute if all of a game is in them.
+    For pieces that take long, such as whole games: threads of Python's own are slow to begin, but the code is compiled once,
+    where a loop of Numba's own threads has all that is called in it compiled several times.
 
     Args:
         function: takes the number of the piece, int64, and further arguments by position; pieces are independent.

@@ -89,7 +89,7 @@ def test_bounds_out_of_range_are_refused(options, reason):
         Bounds(PAR, **options)
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of games take minutes without the compiler")
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays hundreds of games; the bounds are tested without any")
 def test_matches_are_decided_alike_by_any_number_of_processes():
     games = [Game(Rules(n, sets=1, turns_per_set=2)) for n in (2, 3)]
     bounds = Bounds(gate.par_of(games))
