@@ -1,4 +1,4 @@
-"""What the others are foreseen to reply: turns of planners in whose way the seat is not."""
+"""What is foreseen: turns of planners, in whose way the seat is not in the first round."""
 
 import numba
 import numpy as np
@@ -18,66 +18,95 @@ PRIVATE = ("position", "rupees", "basket", "city_tokens")
 
 
 @kernel
-def foresee(turn, number, tables, seat, weights, traffic, survey, foresight):
+def foresee(turn, number, tables, seat, weights, others, traffic, survey, foresight):
     """`replies.foresee` of a node; nodes can be passed on by kernels alone."""
     node = turn.memory[0].node[number]
-    return replies.foresee(node, tables[0], seat, weights, traffic, survey[0], foresight[0])
+    return replies.foresee(node, tables[0], seat, weights, others, traffic, survey[0], foresight[0])
 
 
-def by_planners(game, state, due, seat, space):
+def new_foresight(game, rounds):
+    foresight = np.zeros(1, replies.foresight_dtype(game.board.num_sites))
+    foresight["rounds"] = rounds
+    return foresight
+
+
+def forget(foresight):
+    """As `replies.forget` does, which kernels alone can be given it by."""
+    foresight["num_worlds"] = foresight["num_further"] = 0
+
+
+def by_planners(game, state, due, seat, rounds, space):
     """What `foresee` should come to, played out turn by turn with the planner's own functions."""
     mine = {name: state[name][seat].copy() for name in PRIVATE}
     for name in PRIVATE:
         state[name][seat] = 0
-    weights = WEIGHTS_V1[game.num_players]._replace(crowd=0.0)
-    while due != turns.RESTOCK_DUE and state["current_player"] not in (NOBODY, seat):
+    weights = WEIGHTS_V1[game.num_players]
+
+    def play(state, due, weights):
         best = planner.plan_turn(state, game.tables[0], weights, space)
-        if space.turn.states[best]["current_player"] == NOBODY:
-            break
-        due = space.turn.due[best]
-        state = space.turn.states[best].copy()
+        return space.turn.states[best].copy(), space.turn.due[best]
+
+    def is_on(state, due):
+        return due != turns.RESTOCK_DUE and state["current_player"] != NOBODY
+
+    while is_on(state, due) and state["current_player"] != seat:
+        state, due = play(state, due, weights._replace(crowd=0.0))
     for name in PRIVATE:
         state[name][seat] = mine[name] + (state[name][seat] if name == "rupees" else 0)
+    for _ in range(1, rounds):
+        for _ in range(game.num_players):
+            if is_on(state, due):
+                state, due = play(state, due, weights)
     return state
 
 
+@pytest.mark.parametrize("rounds", [1, 2] if SLOW else [1, 2, 7])
 @pytest.mark.parametrize("n", [3] if SLOW else [2, 3, 4, 5])
-def test_what_is_foreseen_is_what_planners_play(n):
+def test_what_is_foreseen_is_what_planners_play(n, rounds):
     game = variant(n, **SHORT) if SLOW else official(n)
-    foresight, survey = np.zeros(1, replies.foresight_dtype(game.board.num_sites)), planner.new_space(game).survey
+    foresight, survey = new_foresight(game, rounds), planner.new_space(game).survey
     turn, space, traffic = turns.new_space(game), planner.new_space(game), planner_value.site_traffic(game)
-    weights = WEIGHTS_V1[n]._replace(crowd=0.0)
+    weights = WEIGHTS_V1[n]
     states, rng, agent = game.new_states([3]), np.random.default_rng(3), RandomTurnAgent()
-    earned = ended = replied = 0
+    earned, shared, ends = 0, 0, set()
     while not game.is_terminal(states)[0]:
         state = states.view(game.state_dtype, np.ndarray)[0].copy()
         state["seed"] = 0
         seat = np.int64(state["current_player"])
         count = turns.enumerate_turn(state, game.tables[0], turn)
-        foresight["num_worlds"] = 0  # as `forget` does, which kernels alone can be given it by
+        forget(foresight)
+        numbered = {}
         for node in rng.permutation(np.flatnonzero(turn.due[:count]))[:LOOKED_AT]:
-            assert foresee(turn, node, game.tables, seat, weights, traffic, survey, foresight)
+            others = weights._replace(crowd=0.0)
+            assert foresee(turn, node, game.tables, seat, weights, others, traffic, survey, foresight)
             after = turn.states[node].copy()
-            wanted = by_planners(game, after.copy(), turn.due[node], seat, space)
-            seen = foresight["seen"][0]["state"][0]
+            wanted = by_planners(game, after.copy(), turn.due[node], seat, rounds, space)
+            seen = foresight["seen"][0]["state"][0].copy()
             assert seen.tobytes() == wanted.tobytes()
             earned += seen["rupees"][seat] > after["rupees"][seat]
-            ended += seen["current_player"] != seat
-            replied += seen["current_player"] == seat
+            ends.add(
+                "over" if seen["current_player"] == NOBODY else "mine" if seen["current_player"] == seat else "set"
+            )
+            for name in PRIVATE:
+                seen[name][seat] = 0
+            number = int(foresight["number"][0])
+            shared += number in numbered
+            assert numbered.setdefault(number, seen.tobytes()) == seen.tobytes()
         mover = states["current_player"][0]
         while states["current_player"][0] == mover and not game.is_terminal(states)[0]:
             game.step(states, agent.act(game, states, rng))
             if states["actions_left"][0] == game.rules.actions_per_turn:
                 break
-    assert ended > 0
-    assert SLOW or replied > 0
+    assert {"over", "set"} <= ends
+    assert SLOW or rounds > 2 or "mine" in ends
     assert SLOW or n == 2 or earned > 0
+    assert SLOW or rounds > 1 or shared > 0
 
 
 def test_a_turn_without_room_is_told():
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
-    foresight, survey = np.zeros(1, replies.foresight_dtype(game.board.num_sites)), planner.new_space(game).survey
+    foresight, survey = new_foresight(game, 1), planner.new_space(game).survey
     turn, traffic = turns.new_space(game), planner_value.site_traffic(game)
     turn.states[0] = game.new_states([1]).view(game.state_dtype, np.ndarray)[0]
     turn.due[0] = turns.TURN_OVER
-    assert not foresee(turn, 0, game.tables, np.int64(3), WEIGHTS_V1[4], traffic, survey, foresight)
+    assert not foresee(turn, 0, game.tables, np.int64(3), WEIGHTS_V1[4], WEIGHTS_V1[4], traffic, survey, foresight)

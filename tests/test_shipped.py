@@ -51,7 +51,16 @@ def test_other_rules_take_force():
 
 
 @pytest.mark.parametrize(
-    "spec", ["td", "td:force=true", "champion", "champion:ms=5.0", "champion:rollouts=20", "champion:ms=5.0,force=true"]
+    "spec",
+    [
+        "td",
+        "td:force=true",
+        "td:rounds=1,force=true",
+        "champion",
+        "champion:ms=5.0",
+        "champion:rollouts=20",
+        "champion:ms=5.0,force=true",
+    ],
 )
 def test_they_are_called_what_makes_them(spec):
     assert make(spec).name == spec

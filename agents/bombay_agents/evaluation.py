@@ -49,12 +49,12 @@ class NetMemory(NamedTuple):
     work: np.ndarray  # of `value_net.work_dtype`
 
 
-def new_net_memory(game: Game, net: np.ndarray) -> NetMemory:
-    """Memory for asking `net`, (1,) of `value_net.net_dtype`, in `game`."""
+def new_net_memory(game: Game, net: np.ndarray, rounds: int = 1) -> NetMemory:
+    """Memory for asking `net`, (1,) of `value_net.net_dtype`, in `game`, `rounds` of turns foreseen where that is asked for."""
     layout = game.feature_layout
     num_features, hidden = net.dtype["first"].shape
     state = np.zeros(1, game.state_dtype)
-    raw, reader = turn_features.new_readers(game, 1)
+    raw, reader = turn_features.new_readers(game, 1, rounds)
     work = np.zeros(1, value_net.work_dtype(num_features, hidden))
     factors = turn_features.factors(layout)
     return NetMemory(net, factors, game.lookups, state, game.as_readings(state), raw, reader, work)

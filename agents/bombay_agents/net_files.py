@@ -155,10 +155,10 @@ def check_trained_on(name: str, about: Header, game: Game) -> None:
     raise ValueError(f"{name} {reason}; force=true plays it all the same")
 
 
-def spec_of(path: str | os.PathLike[str] | None, **options: bool) -> str:
-    """The spec of a net's player: those of its options that are true, after its file if it has one."""
+def spec_of(path: str | os.PathLike[str] | None, **options: bool | int) -> str:
+    """The spec of a net's player: those of its options that are true or a number above 0, after its file if it has one."""
     parts = [] if path is None else [f"path={os.fspath(path)}"]
-    parts += [f"{key}=true" for key, holds in options.items() if holds]
+    parts += [f"{key}={str(option).lower()}" for key, option in options.items() if option]
     return ":".join(["net", ",".join(parts)] if parts else ["net"])
 
 

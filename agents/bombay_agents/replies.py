@@ -1,9 +1,10 @@
-"""What the others are likely to do before a seat's next turn: they reply as `planner-v1` would, were nobody in their way.
+"""What is likely to happen before a seat's next turn, and before the ones after it, were all to play as `planner-v1` does.
 
-What matters of an outcome is where it leaves its mover when the turn comes round again. Replies hang on the world alone, which is
-all of a position but the seat's own place, rupees, bales and first City tokens; most outcomes of a turn share a few worlds, and
-what has been foreseen is kept. It ends before a turn that ends the game, and after one that ends a set: no restock is foreseen.
-Knows the scripted value; nothing of nets.
+What matters of an outcome is where it leaves its mover when the turn comes round again. In the first round the others reply as
+if the mover were in nobody's way: their replies then hang on the world alone, which is all of a position but the seat's own
+place, rupees, bales and first City tokens. Most outcomes of a turn share a few worlds, and what has been foreseen is kept.
+Further rounds begin with the seat's own turn and are foreseen for each outcome by itself. It ends with the game, or after a turn
+that ends a set: no restock is foreseen. Knows the scripted value; nothing of nets.
 """
 
 from typing import Any, Final
@@ -15,21 +16,28 @@ from bombay_env.compile import kernel, record_dtype
 from bombay_env.state import NOBODY
 
 KEPT: Final = 8  # worlds of one turn
+MAX_ROUNDS: Final = 100
+FURTHER: Final = 1 << 32  # numbers from here on are of what was foreseen for one outcome alone
 
 
 def foresight_dtype(num_sites: int) -> np.dtype[Any]:
-    """Memory for replies; for one thread at a time."""
+    """Memory for what is foreseen; for one thread at a time. Set `rounds` once it is made."""
     memory = turns.memory_dtype(num_sites)
     node = memory["node"].base
     return record_dtype(
         [
-            ("memory", memory, (1,)),  # of the turn that is replied by
+            ("rounds", np.int64),  # of turns that are foreseen, from 1 to `MAX_ROUNDS`
+            ("memory", memory, (1,)),  # of the turn that is played
             ("worth", np.float64, (turns.MAX_NODES,)),
             ("num_worlds", np.int64),  # entered since `forget`; the last `KEPT` are kept
-            ("number", np.int64),  # of the one seen last
+            ("num_further", np.int64),  # outcomes since `forget` that more than one round was foreseen for
+            (
+                "number",
+                np.int64,
+            ),  # of what was foreseen last: all but the seat's own things is equal under equal numbers
             ("world", node, (KEPT + 1,)),  # the last for the one that is looked for
             ("foreseen", node, (KEPT,)),  # what it has come to
-            ("seen", node, (1,)),  # the same, the seat's own things added
+            ("seen", node, (1,)),  # the same, the seat's own things added, and further rounds played
         ]
     )
 
@@ -38,38 +46,65 @@ def foresight_dtype(num_sites: int) -> np.dtype[Any]:
 def forget(foresight):
     """Keep nothing of what was foreseen before."""
     foresight.num_worlds = 0
+    foresight.num_further = 0
 
 
 @kernel
-def foresee(after, tables, seat, weights, traffic, survey, foresight):
-    """Overwrite `foresight.seen[0]` with what becomes of `after`, a node between turns, until `seat` moves again.
+def foresee(after, tables, seat, weights, others, traffic, survey, foresight):
+    """Overwrite `foresight.seen[0]` with what becomes of `after`, a node between turns, until `seat` moves for the last time.
 
-    Call `forget` before another turn. `survey` is overwritten. Returns False if a turn has no room.
+    `others` are the weights of those who reply in the first round, `weights` of all later. Call `forget` before another turn.
+    `survey` is overwritten. Returns False if a turn has no room.
     """
-    world = foresight.world[KEPT]
-    copy_words(after, world)
-    world.due = after.due
+    world, seen = foresight.world[KEPT], foresight.seen[0]
+    copy_node(after, world)
     empty_hands(world.state, seat)
     number = find_world(foresight, world)
     if number == foresight.num_worlds:
-        if not reply(world, tables, seat, weights, traffic, survey, foresight):
+        if not play_until(world, tables, seat, others, traffic, survey, foresight):
             return False
         slot = number % KEPT
-        copy_words(world, foresight.world[slot])
-        copy_words(foresight.memory[0].node[0], foresight.foreseen[slot])
+        copy_node(world, foresight.world[slot])
+        copy_node(foresight.memory[0].node[0], foresight.foreseen[slot])
         foresight.num_worlds += 1
     foresight.number = number
-    seen = foresight.seen[0]
-    copy_words(foresight.foreseen[number % KEPT], seen)
+    copy_node(foresight.foreseen[number % KEPT], seen)
     hand_over(after.state, seen.state, seat)
+    if foresight.rounds > 1 and goes_on(seen):
+        foresight.number = FURTHER + foresight.num_further
+        foresight.num_further += 1
+        return play_further(seen, tables, seat, weights, traffic, survey, foresight)
     return True
 
 
 @kernel
-def copy_words(node, other):
-    """Overwrite the state of another node."""
+def play_further(seen, tables, seat, weights, traffic, survey, foresight):
+    """Play all rounds but the first from `seen`, at the beginning of the seat's turn. Returns False if a turn has no room."""
+    first = foresight.memory[0].node[0]
+    for _ in range(1, foresight.rounds):
+        if goes_on(seen):
+            copy_node(seen, first)
+            if not take_turn(tables, weights, traffic, survey, foresight):
+                return False
+            copy_node(first, seen)
+            if not play_until(seen, tables, seat, weights, traffic, survey, foresight):
+                return False
+            copy_node(first, seen)
+    return True
+
+
+@kernel
+def goes_on(node):
+    """Whether a turn can be played from a node between turns without chance."""
+    return node.due != turns.RESTOCK_DUE and node.state.current_player != NOBODY
+
+
+@kernel
+def copy_node(node, other):
+    """Overwrite the state of another node, and what is due there."""
     for place in range(len(node.words)):
         other.words[place] = node.words[place]
+    other.due = node.due
 
 
 @kernel
@@ -104,20 +139,27 @@ def find_world(foresight, world):
 
 
 @kernel
-def reply(world, tables, seat, weights, traffic, survey, foresight):
-    """Play the others' turns from `world`; where that leads to is node 0 of `memory`. Returns False if a turn has no room."""
-    memory = foresight.memory[0]
-    first = memory.node[0]
-    copy_words(world, first)
-    restock_due = world.due == turns.RESTOCK_DUE
-    while not restock_due and first.state.current_player != NOBODY and first.state.current_player != seat:
-        count = turns.lay_out(tables, memory)
-        if count == turns.TOO_MANY:
+def play_until(node, tables, seat, weights, traffic, survey, foresight):
+    """Play turns from `node` on, until it is the seat's; where that leads to is node 0 of `memory`.
+
+    Returns False if a turn has no room.
+    """
+    first = foresight.memory[0].node[0]
+    copy_node(node, first)
+    while goes_on(first) and first.state.current_player != seat:
+        if not take_turn(tables, weights, traffic, survey, foresight):
             return False
-        turn_values.value_outcomes(tables, weights, traffic, memory, survey, foresight.worth, count)
-        best = turn_values.best_outcome(memory, foresight.worth, count)
-        if memory.node[best].state.current_player == NOBODY:
-            return True
-        restock_due = memory.node[best].due == turns.RESTOCK_DUE
-        copy_words(memory.node[best], first)
+    return True
+
+
+@kernel
+def take_turn(tables, weights, traffic, survey, foresight):
+    """Overwrite node 0 of `memory` with the outcome of its mover's turn that is worth most. Returns False without room."""
+    memory = foresight.memory[0]
+    count = turns.lay_out(tables, memory)
+    if count == turns.TOO_MANY:
+        return False
+    turn_values.value_outcomes(tables, weights, traffic, memory, survey, foresight.worth, count)
+    best = turn_values.best_outcome(memory, foresight.worth, count)
+    copy_node(memory.node[best], memory.node[0])
     return True

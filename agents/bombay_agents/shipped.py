@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Final
 
 from bombay_agents.flat_mc import FlatMonteCarloAgent
-from bombay_agents.value_agent import ValueNetAgent
+from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 CHAMPION_MS: Final = 100.0  # milliseconds a turn
 
 
-def make_td(force: bool = False) -> ValueNetAgent:
+def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
     """The net of TD, asked about the outcomes of its turn.
 
     Args:
+        rounds: of turns that are foreseen (`ValueNetAgent`).
         force: play also under rules and on boards that the net was not trained on.
     """
-    agent = ValueNetAgent(WEIGHTS / "td.safetensors", force)
-    agent.name = f"td{':force=true' if force else ''}"
+    agent = ValueNetAgent(WEIGHTS / "td.safetensors", force, rounds)
+    agent.name = spec("td", rounds=rounds if rounds != DEFAULT_ROUNDS else None, force=force or None)
     return agent
 
 
@@ -36,7 +37,12 @@ def make_champion(ms: float | None = None, rollouts: int | None = None, force: b
     given = {"ms": ms, "rollouts": rollouts, "force": force or None}
     if rollouts is None and ms is None:
         ms = CHAMPION_MS
-    agent = FlatMonteCarloAgent(ms, rollouts, value=make_td(force))
-    options = ",".join(f"{name}={str(value).lower()}" for name, value in given.items() if value is not None)
-    agent.name = f"champion{':' * bool(options)}{options}"
+    agent = FlatMonteCarloAgent(ms, rollouts, value=make_td(force=force))
+    agent.name = spec("champion", **given)
     return agent
+
+
+def spec(agent: str, **options: float | None) -> str:
+    """The name of an agent, with the options that are given."""
+    given = ",".join(f"{name}={str(value).lower()}" for name, value in options.items() if value is not None)
+    return f"{agent}:{given}" if given else agent

@@ -26,6 +26,7 @@ from bombay_env import Game, observe
 from bombay_env.batch import make_scratch
 from bombay_env.compile import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_POSTS
+from bombay_env.state import NOBODY
 from bombay_env.tables import NOT_A_CITY
 
 VERSION: Final = 5  # of what is read, when, and of what a net adds to
@@ -131,13 +132,17 @@ def reader_dtype(layout: observe.FeatureLayout) -> np.dtype[Any]:
     return record_dtype(described)
 
 
-def new_readers(game: Game, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Memory for `count` threads: what `observe.encode` writes to, and records of `reader_dtype`, both (count,)."""
+def new_readers(game: Game, count: int, rounds: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Memory for `count` threads: what `observe.encode` writes to, and records of `reader_dtype`, both (count,).
+
+    `rounds` of turns are foreseen by `read_ahead`.
+    """
     layout = game.feature_layout
     readers = np.zeros(count, reader_dtype(layout))
     used = np.repeat(np.where(factors(layout) != 0, np.uint8(255), np.uint8(0))[None], count, axis=0)
     readers["used"] = used.view(np.uint64)
     weights = WEIGHTS_V1[game.num_players]
+    readers["foresight"]["rounds"] = rounds
     readers["weights"] = [weights, weights._replace(crowd=0.0)]  # others as if nobody were in their way
     readers["site_traffic"] = planner_value.site_traffic(game)
     readers["traffic"] = np.round(planner_value.site_traffic(game) * TRAFFIC)
@@ -154,15 +159,25 @@ def forget(reader):
 
 @kernel
 def read_ahead(after, tables, lookups, seat, raw, reader):
-    """`read` what is left of `after`, a node between turns, once the others have replied. Returns False if a turn has no room."""
-    foresight = reader.foresight[0]
-    survey, weights = reader.survey[SURVEYS], reader.weights[1]
-    if not replies.foresee(after, tables, seat, weights, reader.site_traffic, survey, foresight):
+    """`read` what is likely to become of `after`, a node between turns, unless the game is foreseen to end.
+
+    Returns False if a turn has no room.
+    """
+    foresight, survey = reader.foresight[0], reader.survey[SURVEYS]
+    weights, others = reader.weights[0], reader.weights[1]
+    if not replies.foresee(after, tables, seat, weights, others, reader.site_traffic, survey, foresight):
         return False
-    reader.ahead = 1 + foresight.number
-    read(foresight.seen[0].reading, tables, lookups, seat, raw, reader)
-    reader.ahead = 0
+    if not end_ahead(reader):
+        reader.ahead = 1 + foresight.number
+        read(foresight.seen[0].reading, tables, lookups, seat, raw, reader)
+        reader.ahead = 0
     return True
+
+
+@kernel
+def end_ahead(reader):
+    """Whether what was foreseen last is the end of the game."""
+    return reader.foresight[0].seen[0].state.current_player == NOBODY
 
 
 @kernel

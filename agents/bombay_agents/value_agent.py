@@ -1,7 +1,7 @@
 """Value nets as players: `ValueNet`, what their files hold, and `ValueNetAgent`, which takes the outcome its net values most.
 
-It looks at its own turn, laid out whole, and at one likely reply of each other seat; no chance has part in it. What a net reads
-stands in `turn_features.py`, how it is asked in `value_net.py`. How nets are trained is not known here.
+It looks at its own turn, laid out whole, and at how the set is likely to go on from there; no chance has part in it. What a
+net reads stands in `turn_features.py`, how it is asked in `value_net.py`. How nets are trained is not known here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import net_files, turn_features, turn_values, turns, value_net
+from bombay_agents import net_files, replies, turn_features, turn_values, turns, value_net
 from bombay_agents.evaluation import Evaluator, NetMemory, new_evaluator, new_net_memory
 from bombay_agents.net_files import check
 from bombay_agents.planner_value import WEIGHTS_V1
@@ -32,6 +32,7 @@ KEYS: Final = {  # of the header
 }
 TENSORS: Final = ("first", "first_bias", "last", "last_bias")
 MAX_HIDDEN: Final = 1024
+DEFAULT_ROUNDS: Final = 5  # a set has no more under the official rules
 
 
 @dataclass(frozen=True)
@@ -128,21 +129,33 @@ class ValueSpace(NamedTuple):
 
 
 class ValueNetAgent(TurnAgent):
-    """Of the outcomes that `planner-v1` proposes, the one that the net values most once the others have replied as it foresees.
+    """Of the outcomes that `planner-v1` proposes, the one that the net values most some turns later, as they are foreseen.
 
     Of equals, the one that is found first.
 
     Args:
         net: the net, or the file to load it from (errors as `ValueNet.load`).
         force: play also under rules and on boards that it was not trained on.
+        rounds: of turns that are foreseen, all seats playing as `planner-v1`, up to the end of the set: 1 for the others'
+            replies alone.
+    Raises:
+        ValueError: `rounds` is out of range.
     """
 
-    def __init__(self, net: ValueNet | str | os.PathLike[str], force: bool = False) -> None:
+    def __init__(
+        self, net: ValueNet | str | os.PathLike[str], force: bool = False, rounds: int = DEFAULT_ROUNDS
+    ) -> None:
         super().__init__()
+        if not 1 <= rounds <= replies.MAX_ROUNDS:
+            raise ValueError(f"net: rounds is {rounds}; it must be from 1 to {replies.MAX_ROUNDS}")
         at_hand = isinstance(net, ValueNet)
         self.net = net if isinstance(net, ValueNet) else ValueNet.load(net)
-        self.force = force
-        self.name = net_files.spec_of(None if at_hand else net, force=force)  # type: ignore[arg-type]
+        self.force, self.rounds = force, rounds
+        self.name = net_files.spec_of(
+            None if at_hand else net,  # type: ignore[arg-type]
+            force=force,
+            rounds=rounds if rounds != DEFAULT_ROUNDS else 0,
+        )
         self._record = self.net.record()
 
     def prepare(self, game: Game) -> turns.TurnSpace:
@@ -153,7 +166,7 @@ class ValueNetAgent(TurnAgent):
         """
         self.space = ValueSpace(
             turns.new_space(game),
-            self._new_memory(game),
+            self._new_memory(game, self.rounds),
             np.float32(self.net.blend),
             np.zeros(turns.MAX_NODES, np.float32),
         )
@@ -168,7 +181,7 @@ class ValueNetAgent(TurnAgent):
         weights = WEIGHTS_V1[game.num_players]
         return new_evaluator(game, weights, self._new_memory(game))
 
-    def _new_memory(self, game: Game) -> NetMemory:
+    def _new_memory(self, game: Game, rounds: int = 1) -> NetMemory:
         """Memory for asking the net in `game`, once it has been found fit."""
         layout = game.feature_layout
         net_files.check_fits(
@@ -180,7 +193,7 @@ class ValueNetAgent(TurnAgent):
         )
         if not self.force:
             net_files.check_trained_on(self.name, self.net.about, game)
-        return new_net_memory(game, self._record)
+        return new_net_memory(game, self._record, rounds)
 
 
 @kernel

@@ -5,8 +5,9 @@
 It reads what `turn_features.py` reads, from the eyes of the seat to move, and answers in one pass for all seats:
 `margin`, tens of rupees above the table's mean at the end, and `share` of the win. Both start from what the planner's value
 expects of each seat: the net says what it adds to that. Of the outcomes of a turn it is asked about those that the planner ranks
-highest, and there about the position at the mover's next turn, the others' replies foreseen (`replies.py`). These differ in a few
-features, so the hidden layer is worked out once a turn and then changed by what differs.
+highest, and there about the position some turns later, which are foreseen (`replies.py`), unless the game is over by then: its
+result needs no net. These positions differ in few features, so the hidden layer is worked out once a turn and then changed by
+what differs.
 
 Knows nothing of files (`value_agent.py`), nor of how nets are trained.
 """
@@ -116,18 +117,24 @@ def finish(net, n, expected, turns_left, work):
     mean /= np.float32(n)
     total /= np.float32(n)
     temperature = np.float32(TEMPERATURE) + np.float32(TEMPERATURE_PER_TURN) * np.float32(turns_left)
-    most = np.float32(-np.inf)
     for place in range(n):
         ahead = expected[place] - mean
         work.margin[place] = ahead / np.float32(RUPEES) + work.outputs[place] - total
         work.share[place] = ahead / temperature + work.outputs[MAX_PLAYERS + place]
-        most = max(most, work.share[place])
-    total = ZERO
+    share_out(work.share, n)
+
+
+@kernel
+def share_out(share, n):
+    """Turn the first `n` numbers, logarithms of weights, into shares."""
+    most, total = np.float32(-np.inf), ZERO
     for place in range(n):
-        work.share[place] = np.exp(work.share[place] - most)
-        total += work.share[place]
+        most = max(most, share[place])
     for place in range(n):
-        work.share[place] /= total
+        share[place] = np.exp(share[place] - most)
+        total += share[place]
+    for place in range(n):
+        share[place] /= total
 
 
 @kernel
@@ -146,6 +153,17 @@ def answer_over(state, tables, seat, work):
 
 
 @kernel
+def answer_end(after, tables, seat, reader, work):
+    """The same of the end that is foreseen of `after`, a node; unless it is over itself, the winner is in doubt."""
+    answer_over(reader.foresight[0].seen[0].state, tables, seat, work)
+    if after.state.current_player != NOBODY:
+        n = np.int64(tables.num_players)
+        for place in range(n):
+            work.share[place] = work.margin[place] * np.float32(RUPEES / TEMPERATURE)
+        share_out(work.share, n)
+
+
+@kernel
 def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
     """Overwrite `margin` and `share` with those of a position, a record of `reading_dtype`, from the eyes of `seat`."""
     turn_features.forget(reader)
@@ -156,10 +174,13 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
 
 @kernel
 def ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work):
-    """The same of an outcome of the seat's turn, a node, with what the others are likely to reply. It must have been valued."""
+    """The same of what is likely to become of an outcome of the seat's turn, a node. It must have been valued."""
     turn_features.read_ahead(after, tables, lookups, seat, raw, reader)
-    add_all(net, factors, reader.bytes, work.hidden)
-    finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
+    if turn_features.end_ahead(reader):
+        answer_end(after, tables, seat, reader, work)
+    else:
+        add_all(net, factors, reader.bytes, work.hidden)
+        finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
 
 
 @kernel
@@ -199,11 +220,11 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
             if work.worth[node] < least:
                 values[node] = -np.inf
                 continue
-            if after.state.current_player == NOBODY:
-                answer_over(after.state, tables, seat, work)
+            if not turn_features.read_ahead(after, tables, lookups, seat, raw, reader):
+                return turns.TOO_MANY
+            if turn_features.end_ahead(reader):
+                answer_end(after, tables, seat, reader, work)
             else:
-                if not turn_features.read_ahead(after, tables, lookups, seat, raw, reader):
-                    return turns.TOO_MANY
                 if not begun:
                     begin(net, factors, reader, work)
                     begun = True

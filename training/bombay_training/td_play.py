@@ -3,9 +3,10 @@
     samples of a game:  end of a turn, end of a turn, …, end of a set, the same after the restock, end of a turn, …
     to be learned:      λ-returns, from the result back: each a mean of what the net expects further on
 
-The end of a turn is the position at its mover's next turn, as foreseen (`replies.py`), from its eyes; after a restock it is the
-position itself, from the eyes of the seat to move. Each teaches a value for every seat. Where a mover explores, what went before
-is judged by what would have been best. A game is a function of the run's key, its number and the net; nothing depends on threads.
+The end of a turn is the position a round of turns later, as foreseen (`replies.py`), from its mover's eyes; where that is the
+end of the game, there is nothing to learn. After a restock it is the position itself, from the eyes of the seat to move. Each
+teaches a value for every seat. Where a mover explores, what went before is judged by what would have been best. A game is a
+function of the run's key, its number and the net; nothing depends on threads.
 """
 
 from collections.abc import Sequence
@@ -164,17 +165,17 @@ def take_turn(
         return laid
     best = turn_values.best_outcome(memory, values, laid)
     chosen = best
-    last = memory.node[best].state.current_player == NOBODY  # of the game: there is nothing to find out about
+    sample = samples[count]
+    value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
+    last = turn_features.end_ahead(reader)  # of the seat's turns: there is nothing to find out about
     if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
         chosen = any_proposed(memory, values, laid, chance.random_word(seed, CHOICE, moves))
-    sample = samples[count]
+    after = memory.node[chosen]
     if chosen != best:
-        expect(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
         sample.best_margin[:] = work.margin
         sample.best_share[:] = work.share
-    after = memory.node[chosen]
-    expect(after, tables, lookups, seat, net, factors, raw, reader, work)
-    if after.state.current_player != NOBODY:
+        value_net.ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work)
+    if not turn_features.end_ahead(reader):
         write_down(sample, n, seat, chosen != best, raw, reader, work)
         count += 1
     restock_due = after.due == turns.RESTOCK_DUE
@@ -201,15 +202,6 @@ def any_proposed(memory, values, laid, word):
                 return node
             left -= 1
     return -1
-
-
-@kernel
-def expect(after, tables, lookups, seat, net, factors, raw, reader, work):
-    """Overwrite `margin` and `share` with those of a node, over or not."""
-    if after.state.current_player == NOBODY:
-        value_net.answer_over(after.state, tables, seat, work)
-    else:
-        value_net.ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work)
 
 
 @kernel

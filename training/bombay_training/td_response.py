@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from bombay_agents import make, turn_values, turns, value_net
+from bombay_agents import make, turn_features, turn_values, turns, value_net
 from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, batch
 from bombay_env.chance import random_word
@@ -135,7 +135,7 @@ class Victim:
 
 
 class NetVictim(Victim):
-    """A value net that reads what the learner reads.
+    """A value net, asked for many games at once.
 
     Raises:
         ValueError: the net is for other games.
@@ -149,7 +149,8 @@ class NetVictim(Victim):
             self.agent.evaluator(game)  # finds out whether it fits
         net = self.agent.net
         self.weights, self.blend = net.record(), np.float32(net.blend)
-        self.work: np.ndarray | None = None
+        self.readers = [turn_features.new_readers(game, CHUNKS, self.agent.rounds) for game in games]
+        self.work = np.zeros(CHUNKS, value_net.work_dtype(net.num_features, net.hidden))
 
     def renew(self) -> None:
         """Read its file, once: it keeps nothing in mind."""
@@ -158,11 +159,7 @@ class NetVictim(Victim):
 
     def move(self, memory: SelfPlay, number: int, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
         """Play the turn in these lanes."""
-        if self.work is None:
-            self.work = np.zeros(
-                len(memory.work), value_net.work_dtype(self.agent.net.num_features, self.agent.net.hidden)
-            )
-        game, (raw, reader) = memory.games[number], memory.readers[number]
+        game, (raw, reader) = memory.games[number], self.readers[number]
         done = np.zeros(len(lanes), np.bool_)
         follow_piece(
             CHUNKS, lanes, states, game.tables, game.lookups, self.weights, memory.factors, self.blend,
