@@ -20,7 +20,8 @@ SLOW = numba.config.DISABLE_JIT  # a turn takes some 50 ms to value then
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
 NODES = 6 if SLOW else 40
 SPECS = [f"flat-mc:rollouts={NODES},k=3,rounds=1", f"search:nodes={NODES}"]
-both = pytest.mark.parametrize("spec", SPECS, ids=["flat-mc", "search"])
+SPECS += [f"{spec},restock=false" for spec in SPECS]
+both = pytest.mark.parametrize("spec", SPECS)
 
 
 def table(n=2):
@@ -270,7 +271,7 @@ def test_candidates_are_tried_against_the_same_luck():
     for number in range(rounds):
         trials.playout.state[0] = trials.outcomes[0]
         luck = chance.random_word(np.uint64(5), flat_mc.LUCK, np.uint64(number))
-        playouts.play_on(game.tables[0], trials.playout, np.uint64(luck))
+        playouts.play_on(game.tables[0], trials.playout, np.uint64(luck), np.int8(turns.TURN_OVER))
         expected += trials.playout.shares[mover]
     assert trials.total[:2].tolist() == pytest.approx([expected, expected])
     assert trials.tried[:2].tolist() == [rounds, rounds]
@@ -316,12 +317,46 @@ def test_playing_on_ends_with_the_game_and_is_keyed():
     found = []
     for luck in (11, 11, *range(12, 14 if SLOW else 30)):
         playout.state[0] = start[0]
-        playouts.play_on(game.tables[0], playout, np.uint64(luck))
+        playouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
         assert playout.state["current_player"][0] == -1
         assert playout.shares[:2].sum() == pytest.approx(1)
         found.append(playout.state[0].tobytes())
     assert found[0] == found[1]
     assert len(set(found)) > 1
+
+
+def test_playing_on_without_restocks_ends_where_the_set_does():
+    game = variant(2, **SHORT)
+    evaluator = planner.make_planner_v1().evaluator(game)
+    playout = playouts.new_playout(game, planner.new_space(game), evaluator, 100, restock=False)
+    playout.state[0] = game.new_states([3])[0]
+    playouts.play_on(game.tables[0], playout, np.uint64(1), np.int8(turns.TURN_OVER))
+    ended, shares = playout.state[0].copy(), playout.shares.copy()
+    assert ended["set"] == 1
+    assert ended["turn"] == 0
+    assert not ended["market"].any(), "nothing was drawn"
+    playouts.play_on(game.tables[0], playout, np.uint64(2), np.int8(turns.RESTOCK_DUE))
+    assert playout.state[0]["set"] == 1
+    assert not playout.state[0]["market"].any()
+    assert (playout.shares == shares).all(), "valued as it is"
+    playout.state[0] = ended
+    through = playout._replace(restock=True)
+    playouts.play_on(game.tables[0], through, np.uint64(2), np.int8(turns.RESTOCK_DUE))
+    assert through.state["current_player"][0] == -1
+
+
+def test_a_tree_without_restocks_has_no_position_of_the_next_set():
+    game = table()
+    states = middle(game, 3 if SLOW else 7)  # the last turn of a set
+    for restock in (True, False):
+        made = planted(game, states, 60, restock=restock)
+        assert grow(game, made, 3, 4) == 4 * made.tree.num_edges[0]
+        grown = made.tree
+        sets = set(grown.states["set"][: grown.count[0]].tolist())
+        assert sets == ({0, 1} if restock else {0})
+        assert grown.visits[0] == 1 + 4 * grown.num_edges[0]
+        assert grown.edge_visits[: grown.num_edges[0]].tolist() == [4] * grown.num_edges[0]
+        assert averages(grown, 2).sum() == pytest.approx(1)
 
 
 def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
@@ -343,9 +378,10 @@ def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
 # --- The tree ---
 
 
-def planted(game, states, size, rounds=0, judgement=None):
+def planted(game, states, size, rounds=0, judgement=None, restock=True):
     """A tree of `size` nodes at most, begun at a state."""
-    playout = playouts.new_playout(game, planner.new_space(game), planner.make_planner_v1().evaluator(game), rounds)
+    evaluator = planner.make_planner_v1().evaluator(game)
+    playout = playouts.new_playout(game, planner.new_space(game), evaluator, rounds, restock)
     made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement())
     tree.plant(zeroed(states)[0], game.tables[0], made)
     return made

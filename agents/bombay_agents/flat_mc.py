@@ -14,7 +14,7 @@ from bombay_agents import planner, playouts, tree, turns
 from bombay_agents.halving import best_by_halving
 from bombay_agents.playouts import Playout
 from bombay_agents.turn_agent import TurnAgent, name_of
-from bombay_env import Game, batch, chance
+from bombay_env import Game, chance
 from bombay_env.agent import Agent
 from bombay_env.compile import kernel
 
@@ -44,6 +44,7 @@ class FlatMonteCarloAgent(TurnAgent):
         rollouts: rollouts a turn instead; the same position, key and number give the same turn.
         k: candidates.
         rounds: turns that each seat takes in a rollout before the value is asked; a large number: to the end of the game.
+        restock: whether rollouts go on into the next set; if not, the value is asked where a set ends.
         value: an agent that values positions, `planner-v1` unless given.
     """
 
@@ -53,6 +54,7 @@ class FlatMonteCarloAgent(TurnAgent):
         rollouts: int | None = None,
         k: int = 8,
         rounds: int = 4,
+        restock: bool = True,
         value: Agent | None = None,
     ) -> None:
         super().__init__()
@@ -68,16 +70,16 @@ class FlatMonteCarloAgent(TurnAgent):
         ):
             if number is not None and not low <= number <= high:
                 raise ValueError(f"flat-mc: {name} is {number}; it must be from {low} to {high:.0f}")
-        self.ms, self.rollouts, self.k, self.rounds = ms, rollouts, k, rounds
+        self.ms, self.rollouts, self.k, self.rounds, self.restock = ms, rollouts, k, rounds, restock
         self.values = playouts.values_of(value, "flat-mc")
-        self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds"), value)
+        self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock"), value)
 
     def prepare(self, game: Game) -> turns.TurnSpace:
         """Make the memory for trials."""
         space = planner.new_space(game)
         self.turn = turns.new_space(game)
         self.trials = Trials(
-            playouts.new_playout(game, space, self.values.evaluator(game), self.rounds),
+            playouts.new_playout(game, space, self.values.evaluator(game), self.rounds, self.restock),
             np.zeros(MAX_K, game.state_dtype),
             np.zeros(MAX_K, np.int8),
             np.zeros(MAX_K, np.float64),
@@ -129,10 +131,7 @@ def try_all(tables, trials, candidates, mover, key, each):
         for _ in range(each):
             luck = chance.random_word(key, LUCK, np.uint64(trials.tried[candidate]))
             playout.state[0] = trials.outcomes[candidate]
-            if trials.due[candidate] == turns.RESTOCK_DUE:
-                playout.state[0].seed = luck
-                batch.restock(playout.state[0], tables, playout.drawn)
-            playouts.play_on(tables, playout, luck)
+            playouts.play_on(tables, playout, luck, trials.due[candidate])
             trials.total[candidate] += playout.shares[mover]
             trials.tried[candidate] += 1
     return len(candidates) * each

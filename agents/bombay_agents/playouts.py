@@ -29,6 +29,7 @@ class Playout(NamedTuple):
     planner: PlannerSpace
     evaluator: Evaluator
     rounds: int  # turns of each seat before the value is asked
+    restock: bool  # whether to go on into the next set, instead of asking the value where one ends
     temperature: float  # rupees: how far seats stray from the planner's choice
     state: np.ndarray  # (1,) record, where it is played
     shares: np.ndarray  # (P,) float64: what every seat may expect at the end
@@ -36,13 +37,19 @@ class Playout(NamedTuple):
 
 
 def new_playout(
-    game: Game, space: PlannerSpace, evaluator: Evaluator, rounds: int, temperature: float = TEMPERATURE
+    game: Game,
+    space: PlannerSpace,
+    evaluator: Evaluator,
+    rounds: int,
+    restock: bool = True,
+    temperature: float = TEMPERATURE,
 ) -> Playout:
     """Memory for playing on in `game`; `space` is overwritten by it."""
     return Playout(
         space,
         evaluator,
         rounds,
+        restock,
         temperature,
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_PLAYERS, np.float64),
@@ -63,20 +70,33 @@ def values_of(value: Agent | None, who: str) -> Values:
 
 
 @kernel
-def play_on(tables, playout, luck):
-    """Play on from `playout.state` by the key `luck`; what every seat may expect then is left in `playout.shares`."""
+def play_on(tables, playout, luck, due):
+    """Play on from `playout.state` by the key `luck`; what every seat may expect then is left in `playout.shares`.
+
+    `due` is what is due there, `turns.TURN_OVER` or `turns.RESTOCK_DUE`.
+    """
     state = playout.state[0]
     state.seed = luck
     space = playout.planner
+    running = begin_set(tables, playout, due)
     for turn in range(playout.rounds * tables.num_players):
-        if state.current_player == NOBODY:
+        if not running or state.current_player == NOBODY:
             break
         count = planner.value_turn(state, tables, playout.evaluator.weights, space)
         chosen = draw_outcome(space, count, playout.temperature, luck, turn)
         playout.state[0] = space.turn.states[chosen]
-        if space.turn.due[chosen] == turns.RESTOCK_DUE:
-            batch.restock(state, tables, playout.drawn)
+        running = begin_set(tables, playout, space.turn.due[chosen])
     evaluation.evaluate(state, tables, playout.evaluator, playout.shares)
+
+
+@kernel
+def begin_set(tables, playout, due):
+    """Draw the restock if one is due. Returns False if one is and is not to be drawn."""
+    if due == turns.RESTOCK_DUE:
+        if not playout.restock:
+            return False
+        batch.restock(playout.state[0], tables, playout.drawn)
+    return True
 
 
 @kernel

@@ -33,6 +33,7 @@ class SearchAgent(TurnAgent):
         nodes: iterations a turn instead; the same position, key and number give the same turn.
         k: turns of the mover that are tried, those its own value ranks highest.
         rounds: turns that each seat takes beyond the tree, as planners do, before the value is asked.
+        restock: whether to look into the next set; if not, the value is asked where a set ends.
         value: an agent that values positions, `planner-v1` unless given.
     """
 
@@ -42,6 +43,7 @@ class SearchAgent(TurnAgent):
         nodes: int | None = None,
         k: int = 8,
         rounds: int = 2,
+        restock: bool = True,
         value: Agent | None = None,
     ) -> None:
         super().__init__()
@@ -57,9 +59,9 @@ class SearchAgent(TurnAgent):
             raise ValueError(f"search: rounds is {rounds}; it must be from 0 to {MAX_ROUNDS}")
         if not 1 <= k <= tree.MAX_EDGES:
             raise ValueError(f"search: k is {k}; it must be from 1 to {tree.MAX_EDGES}")
-        self.ms, self.nodes, self.k, self.rounds = ms, nodes, k, rounds
+        self.ms, self.nodes, self.k, self.rounds, self.restock = ms, nodes, k, rounds, restock
         self.values = playouts.values_of(value, "search")
-        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds"), value)
+        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock"), value)
         self.judgement = tree.Judgement()
 
     def prepare(self, game: Game) -> turns.TurnSpace:
@@ -67,7 +69,7 @@ class SearchAgent(TurnAgent):
         size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS))
         self.planner = planner.new_space(game)
         self.endgame = endgame.new_space(game, self.planner.turn)
-        playout = playouts.new_playout(game, self.planner, self.values.evaluator(game), self.rounds)
+        playout = playouts.new_playout(game, self.planner, self.values.evaluator(game), self.rounds, self.restock)
         self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.judgement)
         return self.planner.turn
 

@@ -9,7 +9,7 @@ that is new. That is valued, and the shares are added to all nodes and edges on 
 the same luck. A node's turn is laid out on its second visit; the more visits, the more
 of its edges are considered. A new position is played on from by planners for some turns before the value is asked
 (`playouts.py`). Positions reached by several ways are one node. Where a set ends, a restock is drawn by the search's
-own key: a few in turn for each edge, the same for edges that differ little.
+own key: a few in turn for each edge, the same for edges that differ little; or the position before it is valued at once.
 
 All memory is made beforehand; a tree that fills it stops growing. Nothing here knows of clocks: `search.py` does.
 """
@@ -137,6 +137,10 @@ def walk(tables, search, key, edge):
     tree.way[0, 1] = edge
     depth = 0
     while True:
+        if tree.edge_due[edge] == turns.RESTOCK_DUE and not search.playout.restock:
+            search.playout.state[0] = tree.edge_states[edge]
+            playouts.play_on(tables, search.playout, luck, tree.edge_due[edge])
+            return depth
         node = follow(tables, tree, edge, key)
         depth += 1
         tree.way[depth, 0] = node
@@ -146,7 +150,7 @@ def walk(tables, search, key, edge):
             expand(tables, search, node)
         if tree.first_edge[node] == NEW or depth + 1 == MAX_DEPTH:
             search.playout.state[0] = tree.states[node]
-            playouts.play_on(tables, search.playout, luck)
+            playouts.play_on(tables, search.playout, luck, np.int8(turns.TURN_OVER))
             return depth
         edge = choose_edge(tree, search.judgement, node)
         tree.way[depth, 1] = edge

@@ -23,7 +23,7 @@ def name_of(agent: Any, kind: str, options: Sequence[str], value: Agent | None) 
     """The spec that makes an agent of its `kind`: its options as they are, but for those at their defaults."""
     defaults = inspect.signature(type(agent)).parameters
     told = {name: getattr(agent, name) for name in options}
-    parts = [f"{name}={told[name]}" for name in options if told[name] != defaults[name].default]
+    parts = [f"{name}={str(told[name]).lower()}" for name in options if told[name] != defaults[name].default]
     return f"{kind}:{','.join(parts + ([f'value=[{value.name}]'] if value else []))}"
 
 
