@@ -67,6 +67,11 @@ def kernel(function: Callable[..., Any]) -> Any:
     return compiled(function)
 
 
+def long_kernel(function: Callable[..., Any]) -> Any:
+    """`kernel` for work of milliseconds and more, during which other Python threads run."""
+    return compiled(function, nogil=True)
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """`kernel` for a part of one other kernel, which takes it in whole: told apart for people, a call costs what it saves."""
     return compiled(function, forceinline=True)
@@ -114,7 +119,7 @@ def piece_kernel(function: Callable[..., Any]) -> Any:
     Returns:
         A function that takes how many pieces there are, and the further arguments.
     """
-    run = function if CONFIG.DISABLE_JIT else compiled(function, nogil=True)
+    run = long_kernel(function)
 
     @functools.wraps(function)
     def call(pieces: int, *args: Any) -> None:

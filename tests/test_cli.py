@@ -158,7 +158,9 @@ def finals(data: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
-@pytest.mark.parametrize("learner", ["td", "br", pytest.param("ppo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "learner", ["td", "br", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "expert"))]
+)
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
     kept = {"agent.safetensors", "checkpoint.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
@@ -166,6 +168,12 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
     if learner == "ppo":
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
         data = output("train", "ppo", *options, cwd=tmp_path)
+    elif learner == "expert":
+        output("train", "--hidden", 8, *options[:-1], "before", cwd=tmp_path)
+        start = "net:path=before/agent.safetensors"
+        data = output("train", "expert", "--start", start, "--rollouts", 8, *options, cwd=tmp_path)
+        assert data["gate"]["blocks"] == 2
+        assert data["gate"]["verdict"].startswith("not replaced after 2 blocks")
     else:
         probe = ("br", "--victim", "greedy") if learner == "br" else ()
         data = output("train", *probe, "--hidden", 8, *options, cwd=tmp_path)
@@ -179,13 +187,13 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
     again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)  # it is over: nothing is left to learn
     assert finals(again) == finals(data)
     (row,) = output("curve", "run", cwd=tmp_path)["runs"]
-    met = ["greedy"] if learner == "br" else ["greedy", "planner-v1"]
+    met = {"br": ["greedy"], "expert": ["net:path=before/agent.safetensors"]}.get(learner, ["greedy", "planner-v1"])
     assert (row["run"], row["updates"], list(row["win_shares"])) == ("run", 1, met)
 
 
 def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
-    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, ppo, br")
+    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, ppo, br, expert")
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:
@@ -235,6 +243,9 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "br", "--victim", "nobody"], ["nobody", "greedy"]),
         (["train", "br", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
         (["train", "td", "--victim", "greedy"], ["--victim", "for br"]),
+        (["train", "td", "--rollouts", "8"], ["--rollouts", "for expert"]),
+        (["train", "expert", "--start", "greedy"], ["start is 'greedy'", "value net"]),
+        (["train", "expert", "--hidden", "8"], ["--hidden", "td and br"]),
         (["train", "--resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "--resume", "nowhere", "--out", "new"], ["--resume", "its folder"]),
         (["train", "--resume", "nowhere", "--minutes", "9"], ["--resume", "its settings"]),

@@ -224,11 +224,11 @@ def trials_of(spec_options, states, game, monkeypatch):
     agent = FlatMonteCarloAgent(**spec_options)
     tried, inner = [], flat_mc.try_all
 
-    def try_all(tables, trials, candidates, mover, key, each):
+    def try_all(tables, trials, candidates, key, each):
         for candidate in candidates:
             done = int(trials.tried[candidate])
             tried.extend((int(candidate), number) for number in range(done, done + each))
-        return inner(tables, trials, candidates, mover, key, each)
+        return inner(tables, trials, candidates, key, each)
 
     monkeypatch.setattr(flat_mc, "try_all", try_all)
     agent.act(game, states, np.random.default_rng(0))
@@ -247,8 +247,9 @@ def test_sequential_halving_spends_what_it_has(rollouts, k, monkeypatch):
     assert len(set(counts)) == stages  # those that drop out together have had as many
     assert (np.sort(counts)[::-1][:2] == counts.max()).all()  # the last two had the same
     # Of the two that are left to the end, the better one is played for.
-    chosen = agent.choose(game, zeroed(middle(game))[0], np.uint64(9))
-    means, tried = agent.trials.total[:k] / agent.trials.tried[:k], agent.trials.tried[:k]
+    state = zeroed(middle(game))[0]
+    chosen = agent.choose(game, state, np.uint64(9))
+    means, tried = agent.trials.total[:k, state["current_player"]] / agent.trials.tried[:k], agent.trials.tried[:k]
     goal = agent.turn.states[chosen].tobytes()
     (place,) = [place for place in range(k) if agent.trials.outcomes[place].tobytes() == goal]
     assert means[place] == means[tried == tried.max()].max()
@@ -266,14 +267,14 @@ def test_candidates_are_tried_against_the_same_luck():
     trials.outcomes[1], trials.due[1] = trials.outcomes[0], trials.due[0]
     rounds = 2 if SLOW else 5
     for _ in range(rounds):
-        flat_mc.try_all(game.tables[0], trials, np.arange(2), mover, np.uint64(5), 1)
+        flat_mc.try_all(game.tables[0], trials, np.arange(2), np.uint64(5), 1)
     expected = 0.0
     for number in range(rounds):
         trials.playout.state[0] = trials.outcomes[0]
         luck = chance.random_word(np.uint64(5), flat_mc.LUCK, np.uint64(number))
         playouts.play_on(game.tables[0], trials.playout, np.uint64(luck), np.int8(turns.TURN_OVER))
         expected += trials.playout.shares[mover]
-    assert trials.total[:2].tolist() == pytest.approx([expected, expected])
+    assert trials.total[:2, mover].tolist() == pytest.approx([expected, expected])
     assert trials.tried[:2].tolist() == [rounds, rounds]
 
 

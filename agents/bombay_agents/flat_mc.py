@@ -16,7 +16,8 @@ from bombay_agents.playouts import Playout
 from bombay_agents.turn_agent import TurnAgent, name_of
 from bombay_env import Game, chance
 from bombay_env.agent import Agent
-from bombay_env.compile import kernel
+from bombay_env.compile import kernel, long_kernel
+from bombay_env.rules import MAX_PLAYERS
 
 DEFAULT_MS: Final = 20.0
 MAX_MS: Final = 60_000.0
@@ -27,12 +28,12 @@ LUCK: Final = np.uint64(2003)  # stream of keyed chance, of the keys of rollouts
 
 
 class Trials(NamedTuple):
-    """Memory for the candidates of one turn and their rollouts; for one thread at a time. K is MAX_K."""
+    """Memory for the candidates of one turn and their rollouts; for one thread at a time. K is MAX_K, P MAX_PLAYERS."""
 
     playout: Playout
     outcomes: np.ndarray  # (K,) records, after the turn and before any restock
     due: np.ndarray  # (K,) int8
-    total: np.ndarray  # (K,) float64, the mover's shares added up
+    total: np.ndarray  # (K, P) float64, the seats' shares added up
     tried: np.ndarray  # (K,) int64, rollouts
 
 
@@ -82,24 +83,30 @@ class FlatMonteCarloAgent(TurnAgent):
             playouts.new_playout(game, space, self.values.evaluator(game), self.rounds, self.restock),
             np.zeros(MAX_K, game.state_dtype),
             np.zeros(MAX_K, np.int8),
-            np.zeros(MAX_K, np.float64),
+            np.zeros((MAX_K, MAX_PLAYERS), np.float64),
             np.zeros(MAX_K, np.int64),
         )
         return self.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """Try the candidates out, and lay out the turn again for the one that did best."""
+        best = self.try_out(game, state, key)
+        return turns.find_state(
+            self.turn, turns.enumerate_turn(state, game.tables[0], self.turn), self.trials.outcomes[best]
+        )
+
+    def try_out(self, game: Game, state: Any, key: np.uint64) -> int:
+        """Play rollouts of `candidates` turns from `state`, a record. Returns the place in `trials` of the one that did best."""
         tables = game.tables[0]
         trials, mover = self.trials, int(state.current_player)
-        count = turns.check_count(propose(state, tables, trials, self.k))
-        best = best_by_halving(
-            count,
-            lambda candidates, each: try_all(tables, trials, candidates, mover, key, each),
-            lambda candidates: trials.total[candidates] / trials.tried[candidates],
+        self.candidates = turns.check_count(propose(state, tables, trials, self.k))
+        return best_by_halving(
+            self.candidates,
+            lambda candidates, each: try_all(tables, trials, candidates, key, each),
+            lambda candidates: trials.total[candidates, mover] / trials.tried[candidates],
             self.rollouts,
             (self.ms or 0) / 1000,
         )
-        return turns.find_state(self.turn, turns.enumerate_turn(state, tables, self.turn), trials.outcomes[best])
 
 
 @kernel
@@ -122,8 +129,8 @@ def propose(state, tables, trials, most):
     return number
 
 
-@kernel
-def try_all(tables, trials, candidates, mover, key, each):
+@long_kernel
+def try_all(tables, trials, candidates, key, each):
     """Play `each` rollouts of every candidate, with the same luck for all that have had as many. Returns their number."""
     playout = trials.playout
     for place in range(len(candidates)):
@@ -132,6 +139,7 @@ def try_all(tables, trials, candidates, mover, key, each):
             luck = chance.random_word(key, LUCK, np.uint64(trials.tried[candidate]))
             playout.state[0] = trials.outcomes[candidate]
             playouts.play_on(tables, playout, luck, trials.due[candidate])
-            trials.total[candidate] += playout.shares[mover]
+            for seat in range(tables.num_players):
+                trials.total[candidate, seat] += playout.shares[seat]
             trials.tried[candidate] += 1
     return len(candidates) * each

@@ -34,7 +34,7 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, runs, td, td_response, workers
+from bombay_training import bench_report, judging, runs, td, td_expert, td_response, workers
 from bombay_training import gate as gates
 from bombay_training.match import Fault, Match
 from bombay_training.tables import cell, new_table
@@ -356,6 +356,7 @@ class Learner(enum.StrEnum):
     TD = "td"
     PPO = "ppo"
     BR = "br"
+    EXPERT = "expert"
 
 
 @app.command()
@@ -365,7 +366,8 @@ def train(
         Learner,
         typer.Argument(
             help="td: values of turns' outcomes, without PyTorch. ppo: a policy, with the extra `ppo`. br: a best response by "
-            "td to an agent, its --victim, that is frozen: what there is to exploit in it."
+            "td to an agent, its --victim, that is frozen: what there is to exploit in it. expert: a value net, its --start, "
+            "learns from games whose turns rollouts choose by it; it ends with the gate."
         ),
     ] = Learner.TD,
     minutes: Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)] = 3.0,
@@ -392,6 +394,15 @@ def train(
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="Do not begin br with the weights of a victim that is td's.")
     ] = False,
+    start_net: Annotated[
+        str | None,
+        typer.Option(
+            "--start", help="The value net's player that expert begins with; td unless given.", metavar="AGENT"
+        ),
+    ] = None,
+    rollouts: Annotated[
+        int | None, typer.Option(help="Of expert's teacher, a turn; 64 unless given.", min=1, max=MAX_COUNT)
+    ] = None,
     save: Annotated[
         Path | None, typer.Option("--out", help="A new folder for the run; runs/<date> unless given.")
     ] = None,
@@ -401,7 +412,9 @@ def train(
             help="Go on with the run in this folder, with its own settings, instead of a new one.", metavar="RUN"
         ),
     ] = None,
-    blocks: Annotated[int, typer.Option(help="Deals a row of the closing table.", min=1, max=MAX_COUNT)] = 250,
+    blocks: Annotated[
+        int, typer.Option(help="Deals a row of the closing table, and at most of expert's gate.", min=1, max=MAX_COUNT)
+    ] = 250,
     as_json: Json = False,
 ) -> None:
     """Train an agent by self-play and end with its table against the reference agents."""
@@ -428,15 +441,22 @@ def train(
             }
             if learner is not Learner.BR and (victim is not None or from_scratch):
                 raise ValueError("--victim and --from-scratch are for br")
+            if learner is not Learner.EXPERT and (start_net is not None or rollouts is not None):
+                raise ValueError("--start and --rollouts are for expert")
             if learner is Learner.BR:
                 settings = _response_settings(context, victim, hidden, from_scratch, threads, common)
                 start = functools.partial(td.begin, td_response.ResponseRun(settings), folder)
             elif learner is Learner.TD:
                 settings = td.TDSettings(**common, hidden=hidden or td.TDSettings.hidden, threads=threads or 0)
                 start = functools.partial(td.train, settings, folder)
+            elif hidden is not None:
+                raise ValueError("--hidden is for td and br")
+            elif learner is Learner.EXPERT:
+                settings = td_expert.settings_for(
+                    start_net or td_expert.ExpertSettings.start, rollouts=rollouts, threads=threads, **common
+                )
+                start = functools.partial(td.begin, td_expert.ExpertRun(settings), folder)
             else:
-                if hidden is not None:
-                    raise ValueError("--hidden is for td and br")
                 ppo = _learner(learner)
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
@@ -460,12 +480,16 @@ def train(
     if responds:
         data |= {"victim": settings.victim, **td_response.budgets(path, settings.victim)}
         title = f"best response to copies of {settings.victim}"
+    if isinstance(settings, td_expert.ExpertSettings):
+        data["gate"] = _gate_expert(path, settings, where, blocks, as_json)
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     drawn = _draw_curve(folder)
     _show(data, [judging.results_table(matches, f"{title} after {progress.summary}")], as_json)
     if not as_json:
         if responds:
             out.print(_budget(data), markup=False, highlight=False)
+        if "gate" in data:
+            out.print(f"Against copies of {settings.start}: {data['gate']['verdict']}", soft_wrap=True, markup=False)
         counts = ",".join(map(str, settings.players))
         lines = (
             f"The agent, its settings, seed, versions and metrics are in {folder}",
@@ -781,7 +805,7 @@ def _learner(name: str) -> Any:
     if name not in list(Learner):
         raise ValueError(f"the run is of a learner {name!r}; there are {', '.join(Learner)}")
     if name != Learner.PPO:
-        return td if name == Learner.TD else td_response
+        return {Learner.TD: td, Learner.BR: td_response, Learner.EXPERT: td_expert}[Learner(name)]
     try:
         from bombay_training import ppo
     except ImportError as error:
@@ -823,6 +847,20 @@ def _response_settings(
     if not _is_given(context, "minutes"):
         common = {**common, "minutes": None}
     return td_response.settings_for(victim, hidden, from_scratch=from_scratch, threads=threads or 0, **common)
+
+
+def _gate_expert(
+    path: Path, settings: td_expert.ExpertSettings, board: Path | None, blocks: int, quiet: bool
+) -> dict[str, Any]:
+    """Whether the new agent takes the place of the one that it began as, by a match."""
+    games = [Game(Rules.official(count), Board.load(board)) for count in settings.players]
+    bounds = gates.Bounds(gates.par_of(games))
+    most = blocks * sum(settings.players)
+    with workers.Workers() as pool, _progress("gate, games at most", most, quiet) as advance:
+        verdict = _play(
+            gates.gate, games, f"net:path={path}", settings.start, bounds, blocks, settings.seed, pool, advance
+        )
+    return {**verdict.to_dict(), "verdict": str(verdict)}
 
 
 def _budget(data: dict[str, Any]) -> str:

@@ -1,0 +1,142 @@
+"""Expert iteration: what rollouts found is what is learned, the teacher knows no hidden luck, and runs repeat."""
+
+import dataclasses
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_env import Game, Rules
+from bombay_training import runs, td, td_expert
+from bombay_training.td_expert import Desk, ExpertPlay, ExpertRun, ExpertSettings
+
+HIDDEN = 8  # of all nets in the tests, since others compile anew
+SLOW = numba.config.DISABLE_JIT
+EACH = 2 if SLOW else 4  # games of each kind
+ROLLOUTS = 8 if SLOW else 24
+
+
+def short_games():
+    return [Game(Rules(n, sets=2, turns_per_set=1, actions_per_turn=2)) for n in ((2,) if SLOW else (2, 3))]
+
+
+def student(seed=1):
+    """A net's player with arbitrary weights."""
+    run = td.Run(td.TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
+    net = run.net()
+    return ValueNetAgent(dataclasses.replace(net, about={**net.about, "training": {"games": 1000}}), force=True)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """The spec of that net."""
+    student().net.save(tmp_path / "start.safetensors")
+    return f"net:path={tmp_path / 'start.safetensors'}"
+
+
+def played(trace=0.7, explore=0.3, first=0):
+    """What a few short games teach."""
+    agent = student()
+    play = ExpertPlay(short_games(), EACH, agent, ROLLOUTS)
+    places = play.play(agent.net.record(), 5, first, 0.0, explore, trace)
+    return play, play.samples.reshape(-1)[places]
+
+
+def test_positions_learn_the_result_of_games_where_nothing_is_expected():
+    play, samples = played(trace=1.0, explore=0.0)
+    for number, game in enumerate(play.games):
+        n = game.num_players
+        for lane, count in enumerate(play.counts[number]):
+            mine = play.samples[number, lane, :count]
+            assert count == n + 1, "a turn of each, and the restock; of the last turns the end is foreseen"
+            by_seat = [np.roll(sample["margin"][:n], sample["seat"]) for sample in mine]
+            assert (np.ptp(by_seat, axis=0) < 1e-6).all()
+    assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
+
+
+def test_what_rollouts_found_is_expected_of_the_turn_before():
+    """With λ = 0 a position learns what is expected of the next one: the mean of its rollouts, seen from its own seat."""
+    game, agent = short_games()[0], student()
+    n = game.num_players
+    desk = Desk(game, agent, ROLLOUTS)
+    found, inner = [], desk.choose
+
+    def choose(*args):
+        place, best = inner(*args)
+        trials, seat = desk.teacher.trials, int(desk.state["current_player"][0])
+        found.append(np.roll(trials.total[place, :n] / trials.tried[place], -seat))
+        return place, best
+
+    desk.choose = choose
+    samples = np.zeros(9, ExpertPlay([game], 1, agent, ROLLOUTS).samples.dtype)
+    count = desk.play(np.uint64(3), 0.0, 0.0, samples)
+    assert count == n + 1
+    for index in range(n - 1):  # the last turn of the set is followed by a restock, which has no rollouts
+        shift = (int(samples[index]["seat"]) - int(samples[index + 1]["seat"])) % n
+        assert samples[index]["share"][:n] == pytest.approx(np.roll(found[index + 1], -shift), abs=1e-6)
+    assert [len(shares) for shares in found] == [n] * 2 * n
+
+
+def test_an_exploring_turn_is_judged_by_the_best_candidate():
+    _, samples = played(explore=1.0)
+    explored = samples[samples["explored"] == 1]
+    assert len(explored)
+    assert np.allclose(explored["best_share"].sum(axis=1), 1, atol=1e-5)
+
+
+def test_games_repeat_on_any_number_of_threads_and_others_follow():
+    _, samples = played()
+    threads = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        _, again = played()
+    finally:
+        numba.set_num_threads(threads)
+    assert np.array_equal(samples, again)
+    _, others = played(first=EACH)
+    assert not np.array_equal(samples["expected"][:3], others["expected"][:3])
+
+
+def test_the_teacher_sees_no_seed():
+    game = short_games()[0]
+    desk = Desk(game, student(), ROLLOUTS)
+    for seed in (1, 2):
+        desk.state[:] = game.new_states([1])
+        desk.state["seed"] = seed
+        asked = []
+        desk.teacher.try_out = lambda game, state, key, asked=asked: asked.append(state.copy()) or 0
+        desk.choose(np.uint64(3), np.uint64(0), 0.0)
+        assert asked[0]["seed"] == 0
+
+
+@pytest.mark.skipif(SLOW, reason="games by the official rules take minutes without the compiler")
+def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tmp_path):
+    settings = td_expert.settings_for(start, players=(2,), games=2, rollouts=8, updates=2, epochs=1)
+    assert settings.hidden == HIDDEN
+    first = ExpertRun(settings)
+    assert np.array_equal(first.net().first, student().net.first)
+    whole = ValueNet.load(td_expert.train(settings, tmp_path / "whole"))
+    assert not np.array_equal(whole.first, student().net.first)
+    assert whole.about["training"]["games"] == 1000 + 4
+    run = ExpertRun(settings)
+    run.update()
+    runs.begin(run, tmp_path / "cut", runs.DISTRIBUTIONS)
+    run.save(tmp_path / "cut")
+    td_expert.go_on(td_expert.open_run(tmp_path / "cut"), tmp_path / "cut")
+    resumed = ValueNet.load(tmp_path / "cut" / runs.AGENT)
+    for name in ("first", "first_bias", "last", "last_bias"):
+        assert np.array_equal(getattr(whole, name), getattr(resumed, name))
+
+
+def test_what_cannot_be_learned_with_is_refused(start):
+    with pytest.raises(ValueError, match=r"^rollouts is 0; it must be from 1 to \d+$"):
+        td_expert.settings_for(start, rollouts=0)
+    with pytest.raises(
+        ValueError, match=r"^start is 'greedy'; it must be a value net's player, such as td or net:path="
+    ):
+        td_expert.settings_for("greedy")
+    with pytest.raises(ValueError, match=r"^hidden is 16; the net of net:path=.* has 8$"):
+        ExpertRun(ExpertSettings(start=start, hidden=16))
+    with pytest.raises(ValueError, match="was not trained on these rules"):
+        ExpertRun(td_expert.settings_for(start, players=(4,)))
