@@ -14,6 +14,7 @@ import pytest
 from bombay_env import Game, Rules
 from bombay_training import bench, bench_learning, bench_report, peers
 from bombay_training.td import TDSettings
+from nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
@@ -156,7 +157,7 @@ def check_learning(row):
 
 @needs_jit
 def test_learning_by_td_is_divided_up():
-    settings = TDSettings(players=(2,), games=4, hidden=8)  # as in the tests of TD, whose kernels are at hand
+    settings = TDSettings(players=(2,), games=4, hidden=HIDDEN)  # as in the tests of TD, whose kernels are at hand
     check_learning(bench_learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
 
 

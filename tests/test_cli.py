@@ -12,6 +12,7 @@ import numba
 import pytest
 
 from bombay_env.kernel_cache import COMPILING
+from nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
@@ -169,14 +170,14 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
         data = output("train", "ppo", *options, cwd=tmp_path)
     elif learner == "expert":
-        output("train", "--hidden", 8, *options[:-1], "before", cwd=tmp_path)
+        output("train", "--hidden", HIDDEN, *options[:-1], "before", cwd=tmp_path)
         start = "net:path=before/agent.safetensors"
         data = output("train", "expert", "--start", start, "--rollouts", 8, *options, cwd=tmp_path)
         assert data["gate"]["blocks"] == 2
         assert data["gate"]["verdict"].startswith("not replaced after 2 blocks")
     else:
         probe = ("br", "--victim", "greedy") if learner == "br" else ()
-        data = output("train", *probe, "--hidden", 8, *options, cwd=tmp_path)
+        data = output("train", *probe, "--hidden", HIDDEN, *options, cwd=tmp_path)
     rivals = ["greedy"] if learner == "br" else ["random", "greedy", "planner-v1"]
     assert [match["lineup"][1] for match in data["matches"]] == rivals
     assert ("victim_games" in data) == (learner == "br")

@@ -18,8 +18,8 @@ from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training import arena, live, runs, td, td_learn, td_play
 from bombay_training.td import TDSettings
+from nets import HIDDEN
 
-HIDDEN = 8  # of all nets in the tests, since others compile anew
 SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
 TINY = TDSettings(
     players=(2, 3),
@@ -107,7 +107,7 @@ def test_the_gradient_is_that_of_the_loss():
     """By differences, in some weights of each part of the net."""
     play, learner, places = played()
     samples = play.samples.reshape(-1)
-    learner.net["last"] *= 10
+    learner.net["last"] *= 40
     weight = 0.7
 
     def loss(net):

@@ -1,6 +1,7 @@
 """Expert iteration: what rollouts found is what is learned, the teacher knows no hidden luck, and runs repeat."""
 
 import dataclasses
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -10,8 +11,8 @@ from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training import runs, td, td_expert
 from bombay_training.td_expert import Desk, ExpertPlay, ExpertRun, ExpertSettings
+from nets import HIDDEN
 
-HIDDEN = 8  # of all nets in the tests, since others compile anew
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 4  # games of each kind
 ROLLOUTS = 8 if SLOW else 24
@@ -78,13 +79,42 @@ def test_what_rollouts_found_is_expected_of_the_turn_before():
     assert [len(shares) for shares in found] == [n] * 2 * n
 
 
-def test_an_exploring_turn_is_judged_by_the_best_candidate():
-    _, samples = played(explore=1.0)
-    explored = samples[samples["explored"] == 1]
-    assert len(explored)
-    assert np.allclose(explored["best_share"].sum(axis=1), 1, atol=1e-5)
+def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_the_best():
+    game, agent = short_games()[-1], student()
+    n = game.num_players
+    desk = Desk(game, agent, ROLLOUTS)
+    turns_taken, inner = [], desk.choose
+
+    def choose(*args):
+        before = desk.state[0].copy()
+        place, best = inner(*args)
+        trials, seat = desk.teacher.trials, int(before["current_player"])
+        found = np.roll(trials.total[best, :n] / trials.tried[best], -seat)
+        turns_taken.append((before, place != best, found, trials.outcomes[best].copy()))
+        return place, best
+
+    desk.choose = choose
+    samples = np.zeros(9, ExpertPlay([game], 1, agent, ROLLOUTS).samples.dtype)
+    explored = 0
+    for seed in range(1 if SLOW else 4):
+        turns_taken.clear()
+        assert desk.play(np.uint64(seed), 1.0, 0.5, samples) == n + 1
+        assert len(turns_taken) == 2 * n
+        for index in range(n):
+            assert samples[index]["explored"] == turns_taken[index][1]
+            if turns_taken[index][1]:
+                explored += 1
+                assert samples[index]["best_share"][:n] == pytest.approx(turns_taken[index][2], abs=1e-6)
+        states = [before for before, *_ in turns_taken[n + 1 :]] + [desk.state[0].copy()]
+        for state, (_, _, _, outcome) in zip(states, turns_taken[n:], strict=True):
+            state["seed"] = 0
+            assert state.tobytes() == outcome.tobytes(), "where the end is foreseen nobody explores"
+    assert explored > 0
 
 
+@pytest.mark.skipif(
+    numba.config.NUMBA_NUM_THREADS < 2 or SLOW, reason="there is one thread only, as without the compiler"
+)
 def test_games_repeat_on_any_number_of_threads_and_others_follow():
     _, samples = played()
     threads = numba.get_num_threads()
@@ -123,6 +153,14 @@ def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tm
     run.update()
     runs.begin(run, tmp_path / "cut", runs.DISTRIBUTIONS)
     run.save(tmp_path / "cut")
+    Path(start.removeprefix("net:path=")).rename(tmp_path / "elsewhere")
+    run.save(tmp_path / "cut")
+    with pytest.raises(OSError, match=r"start\.safetensors"):
+        td_expert.open_run(tmp_path / "cut")
+    student(seed=2).net.save(tmp_path / "start.safetensors")
+    with pytest.raises(ValueError, match="is no checkpoint of a TD run with the settings beside it"):
+        td_expert.open_run(tmp_path / "cut")
+    (tmp_path / "elsewhere").rename(tmp_path / "start.safetensors")
     td_expert.go_on(td_expert.open_run(tmp_path / "cut"), tmp_path / "cut")
     resumed = ValueNet.load(tmp_path / "cut" / runs.AGENT)
     for name in ("first", "first_bias", "last", "last_bias"):
@@ -130,13 +168,13 @@ def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tm
 
 
 def test_what_cannot_be_learned_with_is_refused(start):
-    with pytest.raises(ValueError, match=r"^rollouts is 0; it must be from 1 to \d+$"):
+    with pytest.raises(ValueError, match=r"^rollouts is 0; it must be a whole number from 1 to \d+$"):
         td_expert.settings_for(start, rollouts=0)
     with pytest.raises(
         ValueError, match=r"^start is 'greedy'; it must be a value net's player, such as td or net:path="
     ):
         td_expert.settings_for("greedy")
-    with pytest.raises(ValueError, match=r"^hidden is 16; the net of net:path=.* has 8$"):
+    with pytest.raises(ValueError, match=rf"^hidden is 16; the net of net:path=.* has {HIDDEN}$"):
         ExpertRun(ExpertSettings(start=start, hidden=16))
     with pytest.raises(ValueError, match="was not trained on these rules"):
         ExpertRun(td_expert.settings_for(start, players=(4,)))

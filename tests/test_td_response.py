@@ -11,8 +11,8 @@ from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training import arena, runs, td, td_learn, td_response
 from bombay_training.td_response import NetVictim, ResponsePlay, ResponseRun, ResponseSettings, Victim
+from nets import HIDDEN
 
-HIDDEN = 8  # of all nets in the tests, since others compile anew
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 6  # games of each kind
 TINY = ResponseSettings(
@@ -130,7 +130,7 @@ def test_a_response_begins_with_the_weights_of_its_victim(victim):
     assert np.array_equal(begun.average, begun.net)
     other = ResponseRun(dataclasses.replace(settings, from_scratch=True)).learner
     assert not np.array_equal(other.net, begun.net)
-    with pytest.raises(ValueError, match=r"^hidden is 9; to begin with the weights of net:.* it must be 8$"):
+    with pytest.raises(ValueError, match=rf"^hidden is 9; to begin with the weights of net:.* it must be {HIDDEN}$"):
         ResponseRun(dataclasses.replace(settings, hidden=9))
 
 

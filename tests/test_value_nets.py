@@ -24,12 +24,12 @@ from bombay_env.compile import kernel
 from bombay_env.rewards import seat_rewards
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.audit import audit
+from nets import HIDDEN
 from position import official, variant
 from variants import random_board
 
 SLOW = numba.config.DISABLE_JIT  # a turn takes a while to value then
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
-HIDDEN = 8  # of all nets here that are asked, since others compile anew
 LOOKED_AT = 4 if SLOW else 40  # outcomes of a turn
 OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
 

@@ -51,7 +51,7 @@ def forget(foresight):
 
 @kernel
 def foresee(after, tables, seat, weights, others, traffic, survey, foresight):
-    """Overwrite `foresight.seen[0]` with what becomes of `after`, a node between turns, until `seat` moves for the last time.
+    """Overwrite `foresight.seen[0]` with what becomes of `after`, a node between turns, in the rounds that are foreseen.
 
     `others` are the weights of those who reply in the first round, `weights` of all later. Call `forget` before another turn.
     `survey` is overwritten. Returns False if a turn has no room.

@@ -174,13 +174,15 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
 
 @kernel
 def ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work):
-    """The same of what is likely to become of an outcome of the seat's turn, a node. It must have been valued."""
-    turn_features.read_ahead(after, tables, lookups, seat, raw, reader)
+    """The same of what is likely to become of an outcome of the seat's turn, a node. Returns False if a turn has no room."""
+    if not turn_features.read_ahead(after, tables, lookups, seat, raw, reader):
+        return False
     if turn_features.end_ahead(reader):
         answer_end(after, tables, seat, reader, work)
     else:
         add_all(net, factors, reader.bytes, work.hidden)
         finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
+    return True
 
 
 @kernel

@@ -17,7 +17,6 @@ from bombay_agents import turn_features, turns, value_net
 from bombay_agents.value_agent import ValueNetAgent, plan_turn
 from bombay_env import Game
 from bombay_env.compile import kernel
-from bombay_env.state import NOBODY
 from bombay_training import bench, td
 from bombay_training.bench import Rates
 
@@ -95,7 +94,7 @@ def measure_td(game: Game, repeats: int, seconds: float, settings: td.TDSettings
     try:
         run = td.Run(settings)
         run.update()
-        part = part_of_net(game, ValueNetAgent(run.net()))
+        part = part_of_net(game, ValueNetAgent(run.net(), rounds=1))
         runs = [_td_updates(run, part, seconds) for _ in range(repeats)]
     finally:
         numba.set_num_threads(before)
@@ -159,7 +158,7 @@ def read_outcomes(states, tables, space):
         turn_features.forget(reader)
         for node in range(1, count):
             after = memory.node[node]
-            if after.due != turns.TURN_GOES_ON and after.state.current_player != NOBODY and work.worth[node] >= least:
+            if after.due != turns.TURN_GOES_ON and work.worth[node] >= least:
                 turn_features.read_ahead(after, tables[0], asked.lookups[0], seat, asked.raw[0], reader)
 
 

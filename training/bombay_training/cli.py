@@ -378,7 +378,7 @@ def train(
     seed: Seed = 0,
     board: BoardFile = None,
     threads: Annotated[
-        int | None, typer.Option(help="Threads: all for td, 1 for ppo unless given.", min=1, max=MAX_COUNT)
+        int | None, typer.Option(help="Threads: 1 for ppo, all for others unless given.", min=1, max=MAX_COUNT)
     ] = None,
     hidden: Annotated[
         int | None, typer.Option(help="Width of td's and br's net; 64, or the victim's, unless given.", min=1, max=1024)
@@ -453,7 +453,10 @@ def train(
                 raise ValueError("--hidden is for td and br")
             elif learner is Learner.EXPERT:
                 settings = td_expert.settings_for(
-                    start_net or td_expert.ExpertSettings.start, rollouts=rollouts, threads=threads, **common
+                    td_expert.ExpertSettings.start if start_net is None else start_net,
+                    rollouts=rollouts,
+                    threads=threads,
+                    **common,
                 )
                 start = functools.partial(td.begin, td_expert.ExpertRun(settings), folder)
             else:
@@ -724,7 +727,7 @@ def _play(function: Any, *arguments: Any, **options: Any) -> Any:
     """Matches; what cannot be played ends the command with one line."""
     try:
         return function(*arguments, **options)
-    except (RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise typer.BadParameter(" ".join(str(error).split())) from None
 
 
@@ -855,11 +858,10 @@ def _gate_expert(
     """Whether the new agent takes the place of the one that it began as, by a match."""
     games = [Game(Rules.official(count), Board.load(board)) for count in settings.players]
     bounds = gates.Bounds(gates.par_of(games))
+    new = f"net:path={path},rounds={_play(td_expert.net_of, settings.start).rounds}"
     most = blocks * sum(settings.players)
     with workers.Workers() as pool, _progress("gate, games at most", most, quiet) as advance:
-        verdict = _play(
-            gates.gate, games, f"net:path={path}", settings.start, bounds, blocks, settings.seed, pool, advance
-        )
+        verdict = _play(gates.gate, games, new, settings.start, bounds, blocks, settings.seed, pool, advance)
     return {**verdict.to_dict(), "verdict": str(verdict)}
 
 

@@ -36,7 +36,7 @@ from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
 from bombay_training.td_play import SelfPlay
 
-FORMAT: Final = "bombay-td-checkpoint/1"
+FORMAT: Final = "bombay-td-checkpoint/2"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
 COUNTS: Final = "one or more of 2, 3, 4, 5, each once"
 KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
@@ -95,22 +95,23 @@ class TDSettings:
             ("minutes", self.minutes > 0, "above 0"),
             ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
             ("players", set(self.players) <= {2, 3, 4, 5} and 0 < len(set(self.players)) == len(self.players), COUNTS),
-            *((name, _is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
-            ("hidden", _is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
+            *((name, is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
+            ("hidden", is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
             ("games", self.games >= len(self.players), f"at least {len(self.players)}, one a kind of table"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in parts),
             ("margin_weight", self.margin_weight >= 0, "at least 0"),
             ("keep", 0 <= self.keep < 1, "at least 0 and below 1"),
             ("seed", 0 <= self.seed < 2**63, "from 0 to 2**63 − 1"),
-            ("threads", _is_whole(self.threads, 0), "a whole number of at least 0"),
+            ("threads", is_whole(self.threads, 0), "a whole number of at least 0"),
         ]
         for name, holds, allowed in checks:
             if not holds:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be {allowed}")
 
 
-def _is_whole(value: Any, low: int, high: int = 2**31) -> bool:
+def is_whole(value: Any, low: int, high: int = 2**31) -> bool:
+    """Whether a setting is an integer in a range."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 

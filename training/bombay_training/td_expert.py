@@ -3,13 +3,14 @@
 The teacher is `flat-mc` with the net, as it is at the time, for its value: it tries the turns that the planner ranks highest in
 games played on to the end of the set, where the net is asked. The student learns positions as in `td_play.py`, with one
 difference: what is expected of the end of a turn is, where shares of the win are concerned, the mean of its rollouts and not the
-net's word. So what the teacher sees by looking further becomes the net's knowledge, and the next teacher looks further still. A
-run begins with the weights of a net that there is; whether its own is better, a match decides (`gate.py`).
+net's word. So the net is to learn what the teacher sees by looking further. A run begins with the weights of a net that there
+is; whether its own is better, a match decides (`gate.py`).
 
 A game is a function of the run's key, its number and the net; games are played side by side on threads.
 """
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -58,8 +59,11 @@ class ExpertSettings(TDSettings):
     def __post_init__(self) -> None:
         """Raise ValueError for anything that cannot be learned with."""
         super().__post_init__()
-        if isinstance(self.rollouts, bool) or not 1 <= self.rollouts <= flat_mc.MAX_ROLLOUTS:
-            raise ValueError(f"rollouts is {self.rollouts!r}; it must be from 1 to {flat_mc.MAX_ROLLOUTS}")
+        most = flat_mc.MAX_ROLLOUTS
+        if not td.is_whole(self.rollouts, 1, most):
+            raise ValueError(f"rollouts is {self.rollouts!r}; it must be a whole number from 1 to {most}")
+        if not isinstance(self.start, str):
+            raise ValueError(f"start is {self.start!r}; it must be the spec of a value net's player")
 
 
 def net_of(spec: str) -> ValueNetAgent:
@@ -115,6 +119,7 @@ class Desk:
                 state, self.reading, tables, self.game.lookups, self.net, self.factors, self.turn.memory,
                 self.turn.states, node, other, found, self.raw, self.reader, self.work, self.drawn, samples, count,
             )  # fmt: skip
+            turns.check_count(count)
             move += 1
         teach(state, tables, np.float32(trace), self.work, samples, count)
         return int(count)
@@ -156,23 +161,27 @@ def end_turn(
     """Play the turn at `states[0]`, laid out in `memory`, to the outcome at `node` and write its end down behind `count` samples.
 
     `nodes` are the states in `memory`. `found`, (2, MAX_PLAYERS), are the shares that rollouts found for the outcome and for the
-    best, at node `best`. Returns the number of samples then.
+    best, at node `best`, which is played for in the seat's last turn. Returns the number of samples then, or `turns.TOO_MANY`.
     """
     n, seat = np.int64(tables.num_players), np.int64(states[0].current_player)
     sample = samples[count]
     turn_features.forget(reader)
-    if node != best:
-        value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
+    if not value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work):
+        return np.int64(turns.TOO_MANY)
+    # In the last of the seat's turns there is nothing to find out about.
+    explored = node != best and not turn_features.end_ahead(reader)
+    chosen = node if explored else best
+    if explored:
         sample.best_margin[:] = work.margin
         by_place(found[1], seat, n, sample.best_share)
-    after = memory.node[node]
-    value_net.ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work)
+        if not value_net.ask_ahead(memory.node[chosen], tables, lookups, seat, net, factors, raw, reader, work):
+            return np.int64(turns.TOO_MANY)
     if not turn_features.end_ahead(reader):
-        by_place(found[0], seat, n, work.share)
-        write_down(sample, n, seat, node != best, raw, reader, work)
+        by_place(found[0] if explored else found[1], seat, n, work.share)
+        write_down(sample, n, seat, explored, raw, reader, work)
         count += 1
-    restock_due = after.due == turns.RESTOCK_DUE
-    states[0] = nodes[node]
+    restock_due = memory.node[chosen].due == turns.RESTOCK_DUE
+    states[0] = nodes[chosen]
     if restock_due:
         batch.restock(states[0], tables, drawn)
         mover = np.int64(states[0].current_player)
@@ -225,9 +234,12 @@ class ExpertPlay(SelfPlay):
                 finally:
                     free.put(desk)
 
-            with ThreadPoolExecutor(threads) as pool:
+            pool = ThreadPoolExecutor(threads)
+            try:
                 for done in [pool.submit(play_one, lane) for lane in range(self.each)]:
                     done.result()
+            finally:
+                pool.shutdown(cancel_futures=True)  # of an exception or Ctrl-C, what has not begun
         return self.written()
 
 
@@ -246,6 +258,7 @@ class ExpertRun(Run):
 
     def __init__(self, settings: ExpertSettings) -> None:
         self.student = net_of(settings.start)
+        self.games_before = games_learned_from(settings.start) or 0
         hidden = self.student.net.hidden
         if hidden != settings.hidden:
             raise ValueError(f"hidden is {settings.hidden}; the net of {settings.start} has {hidden}")
@@ -271,8 +284,16 @@ class ExpertRun(Run):
             "algorithm": "expert iteration: TD(λ) on rollouts",
             "start": self.settings.start,
             "rollouts": self.settings.rollouts,
-            "games": about["games"] + (games_learned_from(self.settings.start) or 0),
+            "games": about["games"] + self.games_before,
         }
+
+    def player(self) -> ValueNetAgent:
+        """The agent so far, to be judged; it looks as far ahead as the one that it began as."""
+        return ValueNetAgent(self.net(), rounds=self.student.rounds)
+
+    def circumstances(self) -> list[str]:
+        """The net that it began with: another under the same name is another run."""
+        return [hashlib.sha256(self.student.net.record().tobytes()).hexdigest(), str(self.student.rounds)]
 
 
 def settings_for(start: str, **options: Any) -> ExpertSettings:
