@@ -150,9 +150,9 @@ def check_learning(row):
     assert row.rate.median < min(row.collected.median, row.learned.median)
     assert list(row.shares) == ["engine", "net", "learning", "other"]
     assert sum(row.shares.values()) == pytest.approx(1)
-    assert all(share >= 0 for share in row.shares.values())  # the net's is a difference of times, and may be lost in noise
-    assert row.shares["engine"] > 0
-    assert row.shares["learning"] > 0
+    assert all(share >= 0 for share in row.shares.values())
+    for part in ("engine", "learning"):  # the net's is a difference of times, and may be lost in noise
+        assert row.shares[part] > 0
     data = json.loads(json.dumps({**dataclasses.asdict(row), "ratio": None}))
     assert bench_report._learning_table([data]).row_count == 1
 
