@@ -29,9 +29,7 @@ def test_the_td_net_is_of_official_games_of_any_number():
         net_files.check_trained_on("td", net.about, official(n))
 
 
-@pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="replies of whole turns are slow so; test_value_nets has short games"
-)
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="foresight is slow so; test_value_nets has short games")
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_td_decides_at_every_table(n):
     game = official(n)
@@ -72,7 +70,9 @@ def test_the_champion_thinks_for_a_tenth_of_a_second():
         make("champion:ms=5,rollouts=5")
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of turns are slow so; test_search repeats searches")
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="rollouts of whole games are slow so; test_search repeats searches"
+)
 def test_the_champion_repeats_with_a_number_of_rollouts():
     game = official(2)
     assert len({digest(game, ["champion:rollouts=16"]) for _ in range(2)}) == 1

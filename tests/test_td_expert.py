@@ -112,9 +112,7 @@ def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_
     assert explored > 0
 
 
-@pytest.mark.skipif(
-    numba.config.NUMBA_NUM_THREADS < 2 or SLOW, reason="there is one thread only, as without the compiler"
-)
+@pytest.mark.skipif(SLOW or numba.config.NUMBA_NUM_THREADS < 2, reason="there is but one thread")
 def test_games_repeat_on_any_number_of_threads_and_others_follow():
     _, samples = played()
     threads = numba.get_num_threads()
@@ -140,7 +138,7 @@ def test_the_teacher_sees_no_seed():
         assert asked[0]["seed"] == 0
 
 
-@pytest.mark.skipif(SLOW, reason="games by the official rules take minutes without the compiler")
+@pytest.mark.skipif(SLOW, reason="whole games by the official rules are slow without the compiler")
 def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tmp_path):
     settings = td_expert.settings_for(start, players=(2,), games=2, rollouts=8, updates=2, epochs=1)
     assert settings.hidden == HIDDEN
