@@ -29,8 +29,13 @@ def num_chunks(states):
 @kernel
 def chunk_lanes(states, chunk):
     """The lanes of a chunk, as a range."""
-    chunks = num_chunks(states)
-    return range(len(states) * chunk // chunks, len(states) * (chunk + 1) // chunks)
+    return lanes_of(chunk, num_chunks(states), len(states))
+
+
+@kernel
+def lanes_of(chunk, chunks, lanes):
+    """The range of lanes in one of the chunks that they are divided into."""
+    return range(lanes * chunk // chunks, lanes * (chunk + 1) // chunks)
 
 
 @kernel

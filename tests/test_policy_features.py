@@ -4,9 +4,10 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import policy_features, prospects, turn_features
+from bombay_agents import planner, policy_features, prospects, turn_features
+from bombay_agents.planner_value import WEIGHTS_V1
 from bombay_agents.policy_features import LOOKAHEAD, Reader
-from bombay_env import Game, Rules
+from bombay_env import Game, Rules, engine
 from bombay_env.rules import MAX_PLAYERS
 
 SLOW = bool(numba.config.DISABLE_JIT)
@@ -30,29 +31,38 @@ def expected(game, states):
     return rupees
 
 
-def with_rivals(game, states, seat):
-    """What a seat may expect less the others' mean rupees."""
-    rivals = np.delete(states["rupees"][:, : game.num_players], seat, axis=1).mean(axis=1)
-    return expected(game, states)[:, seat] - rivals
+def outcomes_of(game, record):
+    """What the planner's value says of every outcome of the turn, by the bytes of its state."""
+    space = planner.new_space(game)
+    count = planner.value_turn(record, game.tables[0], WEIGHTS_V1[game.num_players], space)
+    over = np.flatnonzero(space.turn.due[:count])
+    return {space.turn.states[node].tobytes(): space.values[node] for node in over}
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
-def test_gains_are_what_actions_change(game):
-    states, reader, looked_at = some_states(game, 8 if SLOW else 20), Reader(game, LOOKAHEAD), 0
-    gains = reader.read(states)[:, -game.num_actions :]
-    for state, found in zip(states, gains, strict=True):
-        before = np.array([state])
-        legal, seat = game.legal_actions(before)[0], int(before["current_player"][0])
+def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
+    states, reader, inside = some_states(game, 8 if SLOW else 20), Reader(game, LOOKAHEAD), 0
+    losses = reader.read(states)[:, -game.num_actions :]
+    for record, found in zip(np.asarray(states), losses, strict=True):
+        legal, worth = game.legal_actions(np.array([record]))[0], outcomes_of(game, record)
         assert not found[~legal].any()
-        now = with_rivals(game, before, seat)[0]
+        assert found[legal].max() == 0
         for action in np.flatnonzero(legal):
-            after = before.copy()
-            game.step(after, [action])
-            if after["set"][0] == before["set"][0]:  # else a restock has come in between
-                gain = np.clip(with_rivals(game, after, seat)[0] - now, -8, 8)
-                assert found[action] == pytest.approx(gain, abs=1e-3), game.action_name(action)
-                looked_at += 1
-    assert looked_at > 20
+            after = record.copy()
+            engine.apply(after, game.tables[0], action)
+            within = {after.tobytes()} if after.tobytes() in worth else set(outcomes_of(game, after))
+            loss = max(worth[outcome] for outcome in within) - max(worth.values())
+            assert found[action] == pytest.approx(max(-policy_features.LARGEST, loss), abs=1e-5), game.action_name(
+                action
+            )
+            inside += len(within) > 1
+    assert inside > 10
+
+
+def test_a_turn_without_room_is_told():
+    game = Game(Rules(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0)))
+    with pytest.raises(OverflowError, match="too many to plan it as a whole"):
+        Reader(game, LOOKAHEAD).read(game.new_states([1]))
 
 
 def test_a_turn_that_has_not_begun_counts_once():
@@ -70,7 +80,7 @@ def test_a_turn_that_has_not_begun_counts_once():
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
-def test_every_seat_sees_itself_first_and_only_the_mover_sees_gains(game):
+def test_every_seat_sees_itself_first_and_only_the_mover_sees_losses(game):
     states, n = some_states(game, 4), game.num_players
     ahead = expected(game, states)
     ahead -= ahead.mean(axis=1, keepdims=True)

@@ -42,7 +42,7 @@ def test_td_decides_at_every_table(n):
 def test_other_rules_take_force():
     game = Game(Rules(3, sets=1))
     rng = np.random.default_rng(0)
-    for spec in ("td", "champion:rollouts=8"):
+    for spec in ("td", "champion:nodes=8"):
         with pytest.raises(ValueError, match="was not trained on these rules") as caught:
             make(spec).act(game, game.new_states([1]), rng)
         assert "\n" not in str(caught.value)
@@ -56,7 +56,7 @@ def test_other_rules_take_force():
         "td:rounds=1,force=true",
         "champion",
         "champion:ms=5.0",
-        "champion:rollouts=20",
+        "champion:nodes=20",
         "champion:ms=5.0,force=true",
     ],
 )
@@ -66,13 +66,13 @@ def test_they_are_called_what_makes_them(spec):
 
 def test_the_champion_thinks_for_a_tenth_of_a_second():
     assert make("champion").ms == 100
-    with pytest.raises(ValueError, match=r"^flat-mc takes ms or rollouts, not both$"):
-        make("champion:ms=5,rollouts=5")
+    with pytest.raises(ValueError, match=r"^search takes ms or nodes, not both$"):
+        make("champion:ms=5,nodes=5")
 
 
 @pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="rollouts of whole games are slow so; test_search repeats searches"
+    numba.config.DISABLE_JIT, reason="playing on to the end of a set is slow so; test_search repeats searches"
 )
-def test_the_champion_repeats_with_a_number_of_rollouts():
+def test_the_champion_repeats_with_a_number_of_nodes():
     game = official(2)
-    assert len({digest(game, ["champion:rollouts=16"]) for _ in range(2)}) == 1
+    assert len({digest(game, ["champion:nodes=16"]) for _ in range(2)}) == 1

@@ -2,10 +2,12 @@
 
     perfect_recall, screened   the observation in that mode, as `Game.observe` has it
     lookahead                  the observation in bytes and everybody's plans (`turn_features.py`); what each seat may expect to
-                               end with, less the mean (`prospects.py`); how much each action at hand would change that
+                               end with, less the mean (`prospects.py`); what each action at hand would lose
 
-What an action leads to is looked at without the restock that may follow, for the mover alone: to others, and where it is illegal,
-it shows as zero. All are float32, the gains last, one an action: a net can hand them on as they are. Knows nothing of nets.
+What an action loses is told by the planner's value (`planner_value.py`): how much better than the best outcome of the turn that
+begins with it the best of all is, in rupees below zero. It is looked at for the mover alone: to others, and where an action is
+illegal, it shows as zero. All are float32, the losses last, one an action: a net can hand them on as they are. Knows nothing of
+nets.
 """
 
 import hashlib
@@ -14,19 +16,17 @@ from typing import Any, Final
 import numpy as np
 from numba import prange
 
-from bombay_agents import prospects, turn_features
-from bombay_env import Game, engine, observe
+from bombay_agents import prospects, turn_features, turn_values, turns
+from bombay_env import Game, observe
 from bombay_env.batch import MAX_CHUNKS, chunk_lanes, num_chunks
 from bombay_env.compile import batch_kernel, kernel
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import NOBODY
 
 LOOKAHEAD: Final = "lookahead"
 MODES: Final = ("perfect_recall", "screened", LOOKAHEAD)
-VERSION: Final = 2  # of what `lookahead` means beside the plans
+VERSION: Final = 3  # of what `lookahead` means beside the plans
 AHEAD_SCALE: Final = 10.0  # rupees ahead that show as 1
-LARGEST: Final = 8.0  # rupees; gains beyond show as this
-NO_COST: Final = -1
+LARGEST: Final = 8.0  # rupees; losses beyond show as this
 
 
 def digest(game: Game, mode: str) -> str:
@@ -37,7 +37,7 @@ def digest(game: Game, mode: str) -> str:
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
-def num_gains(game: Game, mode: str) -> int:
+def num_losses(game: Game, mode: str) -> int:
     """How many of the last features belong to an action each."""
     return game.num_actions if mode == LOOKAHEAD else 0
 
@@ -59,10 +59,15 @@ class Reader:
             self.raw, self.reader = turn_features.new_readers(game, MAX_CHUNKS)
             self.factors = turn_features.factors(game.feature_layout)
             self.outlook = prospects.new_outlook(game)
-            self.after = np.zeros(MAX_CHUNKS, game.state_dtype)
+            self.nodes = self.reader["foresight"]["memory"]["node"]["state"][:, 0, 0]  # where turns are laid out
+            self.least = np.zeros(MAX_CHUNKS, np.int64)
 
     def read(self, states: np.ndarray, seats: Any = None, out: np.ndarray | None = None) -> np.ndarray:
-        """(k, F) float32: what each mover sees of (k,) states, or what `seats` (k,) see; into `out` if it is given."""
+        """(k, F) float32: what each mover sees of (k,) states, or what `seats` (k,) see; into `out` if it is given.
+
+        Raises:
+            OverflowError: a turn has too many states to look ahead; see `turns.turns`.
+        """
         game = self.game
         if self.mode != LOOKAHEAD:
             return game.observe(states, seats=seats, screened=self.mode == "screened", out=out)
@@ -71,14 +76,20 @@ class Reader:
         read_all(
             records, game.as_readings(records), game.tables, game.lookups,
             np.empty(0, np.int64) if seats is None else np.asarray(seats, np.int64),
-            self.raw, self.reader, self.factors, self.outlook, self.after, rows,
+            self.raw, self.reader, self.factors, self.outlook, self.nodes, self.least, rows,
         )  # fmt: skip
+        turns.check_count(self.least.min())
         return rows
 
 
-def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, outlook, after, rows):
-    """Overwrite `rows` (batch, F) with what `seats` (batch,) see; without seats, (0,), with what each mover sees."""
+def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, outlook, nodes, least, rows):
+    """Overwrite `rows` (batch, F) with what `seats` (batch,) see; without seats, (0,), with what each mover sees.
+
+    `nodes` (MAX_CHUNKS, MAX_NODES) are the states in the memory of readers; `least` (MAX_CHUNKS,) is TOO_MANY where a turn has
+    no room.
+    """
     for chunk in prange(num_chunks(states)):
+        least[chunk] = 0
         for lane in chunk_lanes(states, chunk):
             seat = np.int64(seats[lane]) if len(seats) else observe.mover_of(states[lane])
             row, plans = rows[lane], len(factors)
@@ -89,8 +100,9 @@ def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, o
             row[plans:] = np.float32(0)
             enter_ahead(states[lane], tables[0], seat, outlook[chunk], row[plans : plans + MAX_PLAYERS])
             if states[lane].current_player == seat:
-                gains = row[plans + MAX_PLAYERS :]
-                enter_gains(states[lane], tables[0], seat, outlook[chunk], after, chunk, gains)
+                nodes[chunk, 0] = states[lane]
+                count = enter_losses(tables[0], readers[chunk], row[plans + MAX_PLAYERS :])
+                least[chunk] = min(least[chunk], count)
 
 
 read_all = batch_kernel(_read_all, prospects.MIN_LANES)
@@ -110,36 +122,17 @@ def enter_ahead(state, tables, seat, outlook, row):
 
 
 @kernel
-def enter_gains(state, tables, player, outlook, after, chunk, gains):
-    """Enter for each legal action what it would change of what the mover may expect, tolls that it pays to others included."""
-    now = prospects.expect(state, tables, player, outlook) - others_mean(state, tables, player)
-    moves, others = engine.legal_moves(state, tables), engine.legal_others(state, tables)
-    surveyed = NO_COST  # one survey serves all moves that cost the same
-    for action in range(len(gains)):
-        is_move = action < tables.num_sites
-        word = moves if is_move else others
-        bit = np.uint64(action) if is_move else np.uint64(action - tables.num_sites)
-        if (word >> bit) & np.uint64(1) == np.uint64(0):
-            continue
-        after[chunk] = state
-        engine.apply(after[chunk], tables, action)
-        cost = np.int64(tables.enter_cost[action]) if is_move else NO_COST
-        if after[chunk].current_player == NOBODY:
-            expected = prospects.expect(after[chunk], tables, player, outlook)
-        else:
-            if not is_move or cost != surveyed:
-                prospects.look(after[chunk], tables, player, outlook)
-                surveyed = cost
-            expected = prospects.worth(after[chunk], tables, player, outlook)
-        gain = expected - others_mean(after[chunk], tables, player) - now
-        gains[action] = max(-LARGEST, min(LARGEST, gain))
-
-
-@kernel
-def others_mean(state, tables, player):
-    """The others' mean rupees."""
-    total = 0
-    for seat in range(tables.num_players):
-        if seat != player:
-            total += np.int64(state.rupees[seat])
-    return total / (tables.num_players - 1)
+def enter_losses(tables, reader, losses):
+    """Enter for each action what it gives away, of the turn of the state at node 0 in the reader's memory. Returns the nodes."""
+    memory, values = reader.foresight[0].memory[0], reader.foresight[0].worth
+    count = turns.lay_out(tables, memory)
+    if count != turns.TOO_MANY:
+        survey = reader.survey[turn_features.SURVEYS]
+        turn_values.value_outcomes(tables, reader.weights[0], reader.site_traffic, memory, survey, values, count)
+        turn_values.look_back(memory, values, count)
+        for number in range(memory.num_edges):
+            edge = memory.edge[number]
+            if edge.before != 0:
+                break
+            losses[edge.action] = max(-LARGEST, values[edge.after] - values[0])
+    return count

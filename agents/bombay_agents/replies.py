@@ -84,7 +84,7 @@ def play_further(seen, tables, seat, weights, traffic, survey, foresight):
     for _ in range(1, foresight.rounds):
         if goes_on(seen):
             copy_node(seen, first)
-            if not take_turn(tables, weights, traffic, survey, foresight):
+            if not reply(tables, weights, traffic, survey, foresight):
                 return False
             copy_node(first, seen)
             if not play_until(seen, tables, seat, weights, traffic, survey, foresight):
@@ -147,13 +147,13 @@ def play_until(node, tables, seat, weights, traffic, survey, foresight):
     first = foresight.memory[0].node[0]
     copy_node(node, first)
     while goes_on(first) and first.state.current_player != seat:
-        if not take_turn(tables, weights, traffic, survey, foresight):
+        if not reply(tables, weights, traffic, survey, foresight):
             return False
     return True
 
 
 @kernel
-def take_turn(tables, weights, traffic, survey, foresight):
+def reply(tables, weights, traffic, survey, foresight):
     """Overwrite node 0 of `memory` with the outcome of its mover's turn that is worth most. Returns False without room."""
     memory = foresight.memory[0]
     count = turns.lay_out(tables, memory)

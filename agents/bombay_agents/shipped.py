@@ -7,7 +7,7 @@ play 2 to 5 players by the official rules on the packaged board; other games tak
 from pathlib import Path
 from typing import Final
 
-from bombay_agents.flat_mc import FlatMonteCarloAgent
+from bombay_agents.search import SearchAgent
 from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
@@ -26,18 +26,18 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
     return agent
 
 
-def make_champion(ms: float | None = None, rollouts: int | None = None, force: bool = False) -> FlatMonteCarloAgent:
-    """Candidates tried out in games played on from there, which the net of TD values.
+def make_champion(ms: float | None = None, nodes: int | None = None, force: bool = False) -> SearchAgent:
+    """A tree over whole turns; beyond it all play on as `planner-v1` to the end of the set, which the net of TD values.
 
     Args:
-        ms: milliseconds a turn. Not with `rollouts`; 100 if neither is given.
-        rollouts: rollouts a turn instead; the same position and key give the same turn.
+        ms: milliseconds a turn. Not with `nodes`; 100 if neither is given.
+        nodes: iterations a turn instead; the same position and key give the same turn.
         force: as for `make_td`.
     """
-    given = {"ms": ms, "rollouts": rollouts, "force": force or None}
-    if rollouts is None and ms is None:
+    given = {"ms": ms, "nodes": nodes, "force": force or None}
+    if nodes is None and ms is None:
         ms = CHAMPION_MS
-    agent = FlatMonteCarloAgent(ms, rollouts, value=make_td(force=force))
+    agent = SearchAgent(ms, nodes, rounds=DEFAULT_ROUNDS, restock=False, temperature=0.0, value=make_td(force=force))
     agent.name = spec("champion", **given)
     return agent
 

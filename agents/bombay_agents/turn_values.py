@@ -46,3 +46,19 @@ def best_outcome(memory, values, count):
         if memory.node[node].due != turns.TURN_GOES_ON and (best < 0 or values[node] > values[best]):
             best = node
     return best
+
+
+@kernel
+def look_back(memory, values, count):
+    """Overwrite `values` of the nodes at which the turn goes on with that of the best outcome that they lead to."""
+    for node in range(count):
+        if memory.node[node].due == turns.TURN_GOES_ON:
+            values[node] = -np.inf
+    changed = True
+    while changed:  # once more for each way that is longer than another to the same node
+        changed = False
+        for number in range(memory.num_edges - 1, -1, -1):
+            edge = memory.edge[number]
+            if values[edge.after] > values[edge.before]:
+                values[edge.before] = values[edge.after]
+                changed = True

@@ -17,6 +17,7 @@ from bombay_env.compile import kernel, record_dtype
 from bombay_env.state import reading_dtype, state_dtype
 
 MAX_NODES: Final = 4096  # of one turn; under the official rules a few hundred at most
+MAX_EDGES: Final = 16 * MAX_NODES  # decisions that lead from one state of a turn to another
 MAX_DECISIONS: Final = 256  # of one way through a turn: an action each, and a `take` after a palace
 TOO_MANY: Final = -1  # instead of a number of nodes
 NO_NODE: Final = -1
@@ -35,6 +36,9 @@ _HALF: Final = np.uint64(32)
 _MULTIPLY: Final = np.uint64(0x9E3779B1)
 _KEYS: Final = np.random.default_rng(0).integers(1 << 64, size=128, dtype=np.uint64)  # arbitrary, one for each word
 _SLOT_BITS: Final = np.uint64(SLOTS - 1)
+
+
+EDGE: Final = record_dtype([("before", np.int32), ("after", np.int32), ("action", np.int32)])
 
 
 class TurnSpace(NamedTuple):
@@ -87,6 +91,12 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
         ("node", node, (MAX_NODES,)),
         ("slots", np.int64, (SLOTS,)),  # hash table: the round, and the node in its low half
         ("rounds", np.int64),  # turns laid out so far: entries of earlier ones are void
+        (
+            "edge",
+            EDGE,
+            (MAX_EDGES,),
+        ),  # every decision at every node, whether or not it is the one that led to the other first
+        ("num_edges", np.int64),
     ]
     return record_dtype(whole)
 
@@ -151,6 +161,7 @@ def lay_out(tables, memory):
     first = memory.node[0]
     first.parent = NO_NODE
     first.due = TURN_OVER if first.state.current_player < 0 else TURN_GOES_ON
+    memory.num_edges = 0
     enter(memory, 0)
     count = 1
     node = 0
@@ -173,19 +184,23 @@ def add_all(memory, tables, node, actions, first, count):
     before = memory.node[node]
     while actions != engine.NO_BITS:
         if actions & engine.ONE != engine.NO_BITS:
-            if count >= MAX_NODES:
-                return count
+            if count >= MAX_NODES or memory.num_edges >= MAX_EDGES:
+                return np.int64(MAX_NODES)
             after = memory.node[count]
             for place in range(len(before.words)):
                 after.words[place] = before.words[place]
             restock_due = engine.apply(after.state, tables, action)
             # With two players a set may end and the next begin with the same player.
             over = after.state.current_player != before.state.current_player or after.state.set != before.state.set
-            if enter(memory, count):
+            number = enter(memory, count)
+            if number == count:
                 after.parent = node
                 after.action = action
                 after.due = RESTOCK_DUE if restock_due else TURN_OVER if over else TURN_GOES_ON
                 count += 1
+            edge = memory.edge[memory.num_edges]
+            edge.before, edge.after, edge.action = node, number, action
+            memory.num_edges += 1
         actions >>= engine.ONE
         action += 1
     return count
@@ -193,15 +208,15 @@ def add_all(memory, tables, node, actions, first, count):
 
 @kernel
 def enter(memory, node):
-    """Enter `node`, the last, in the hash table. Returns False if a node with the same state is there already."""
+    """Enter `node`, the last, in the hash table. Returns the node with the same state that is there already, or else `node`."""
     mark = memory.rounds << 32
     slot = np.int64(hash_words(memory.node[node].words) & _SLOT_BITS)
     while memory.slots[slot] >= mark:
         if same_words(memory.node[node].words, memory.node[memory.slots[slot] - mark].words):
-            return False
+            return memory.slots[slot] - mark
         slot = (slot + 1) % SLOTS
     memory.slots[slot] = mark + node
-    return True
+    return np.int64(node)
 
 
 @kernel

@@ -75,7 +75,7 @@ class PPOSettings:
     shaping_weight: float = 1.0
     """The part of it that is paid as a seat's prospects change, not at the end."""
     trust: float = 3.0
-    """Where the net reads what actions would gain: how much a rupee of it speaks for the action before anything is learned."""
+    """Where the net reads what actions lose: how much a rupee of it speaks against the action before anything is learned."""
     num_envs: int = 512
     """Games side by side."""
     num_steps: int = 32
@@ -379,7 +379,7 @@ class Trunk(BaseFeaturesExtractor):
 def make_model(settings: PPOSettings, env: BombayVecEnv, clock: Clock) -> MaskablePPO:
     """MaskablePPO with its buffer attached to `env`; its steps shrink as `clock` runs."""
     activation = TORCH_ACTIVATIONS[settings.activation]
-    passed = policy_features.num_gains(env.tables[0].game, settings.observation_mode)
+    passed = policy_features.num_losses(env.tables[0].game, settings.observation_mode)
     model = MaskablePPO(
         "MlpPolicy",
         env,

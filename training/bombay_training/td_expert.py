@@ -31,7 +31,7 @@ from bombay_env.state import NOBODY
 from bombay_training import td
 from bombay_training.runs import Progress
 from bombay_training.td import Run, TDSettings
-from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, SelfPlay, set_targets, write_down
+from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, SelfPlay, begin_set, set_targets, write_down
 from bombay_training.td_response import games_learned_from
 
 LUCK: Final = np.uint64(3004)  # stream of keyed chance: what the teacher's rollouts draw
@@ -115,7 +115,7 @@ class Desk:
             trials = self.teacher.trials
             found = trials.total[[place, best]] / trials.tried[[place, best], None]
             node, other = self.nodes_of(place, best)
-            count = take_turn(
+            count = end_turn_of(
                 state, self.reading, tables, self.game.lookups, self.net, self.factors, self.turn.memory,
                 self.turn.states, node, other, found, self.raw, self.reader, self.work, self.drawn, samples, count,
             )  # fmt: skip
@@ -142,7 +142,7 @@ class Desk:
 
 
 @long_kernel
-def take_turn(
+def end_turn_of(
     states, readings, tables, lookups, net, factors, memory, nodes, node, best, found,
     raw, reader, work, drawn, samples, count,
 ):  # fmt: skip
@@ -183,10 +183,9 @@ def end_turn(
     restock_due = memory.node[chosen].due == turns.RESTOCK_DUE
     states[0] = nodes[chosen]
     if restock_due:
-        batch.restock(states[0], tables, drawn)
-        mover = np.int64(states[0].current_player)
-        value_net.ask(readings[0], tables, lookups, mover, net, factors, raw, reader, work)
-        write_down(samples[count], n, mover, False, raw, reader, work)
+        begin_set(
+            states, readings, np.int64(0), tables, lookups, net, factors, raw, reader, work, drawn, samples[count]
+        )  # fmt: skip
         count += 1
     return count
 

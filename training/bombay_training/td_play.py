@@ -113,19 +113,13 @@ def play_piece(
 ):  # fmt: skip
     """Play a chunk of as many games as `counts` has room for, all in the one of `states` that has its number."""
     drawn = np.empty(NUM_COLOURS, np.int64)
-    for number in lanes_of(chunk, len(states), len(counts)):
+    for number in batch.lanes_of(chunk, len(states), len(counts)):
         index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
         seed = chance.random_word(key, GAMES, index)
         counts[number] = play_game(
             seed, states, readings, chunk, tables[0], lookups[0], net[0], factors, blend, explore, trace,
             memory[chunk], nodes, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn, samples[number],
         )  # fmt: skip
-
-
-@kernel
-def lanes_of(chunk, chunks, lanes):
-    """The range of lanes in one of the chunks that they are divided into."""
-    return range(lanes * chunk // chunks, lanes * (chunk + 1) // chunks)
 
 
 @kernel
@@ -181,12 +175,20 @@ def take_turn(
     restock_due = after.due == turns.RESTOCK_DUE
     states[place] = nodes[chunk, chosen]
     if restock_due:
-        batch.restock(states[place], tables, drawn)
-        mover = np.int64(states[place].current_player)
-        value_net.ask(readings[place], tables, lookups, mover, net, factors, raw, reader, work)
-        write_down(samples[count], n, mover, False, raw, reader, work)
+        begin_set(
+            states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, samples[count]
+        )  # fmt: skip
         count += 1
     return count
+
+
+@kernel
+def begin_set(states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, sample):
+    """Draw the restock that is due at `states[place]`, and make a sample of the position after it."""
+    batch.restock(states[place], tables, drawn)
+    mover = np.int64(states[place].current_player)
+    value_net.ask(readings[place], tables, lookups, mover, net, factors, raw, reader, work)
+    write_down(sample, np.int64(tables.num_players), mover, False, raw, reader, work)
 
 
 @kernel

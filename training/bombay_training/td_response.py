@@ -28,7 +28,7 @@ from bombay_env.state import NOBODY
 from bombay_training import ladder, td
 from bombay_training.runs import Progress
 from bombay_training.td import Run, TDSettings
-from bombay_training.td_play import CHUNKS, SelfPlay, lanes_of, set_targets, take_turn
+from bombay_training.td_play import CHUNKS, SelfPlay, set_targets, take_turn
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
 
@@ -174,7 +174,7 @@ def follow_piece(
 ):  # fmt: skip
     """Play the turn in a chunk of some lanes as the net likes best; `done` says where there was room to lay it out."""
     drawn = np.empty(NUM_COLOURS, np.int64)
-    for number in lanes_of(chunk, len(memory), len(lanes)):
+    for number in batch.lanes_of(chunk, len(memory), len(lanes)):
         lane = lanes[number]
         nodes[chunk, 0] = states[lane]
         laid = value_net.value_turn(
@@ -239,7 +239,7 @@ def respond_piece(
 ):  # fmt: skip
     """Play the learner's turn in a chunk of some lanes and write its end down."""
     drawn = np.empty(NUM_COLOURS, np.int64)
-    for number in lanes_of(chunk, len(memory), len(lanes)):
+    for number in batch.lanes_of(chunk, len(memory), len(lanes)):
         lane = lanes[number]
         counts[lane] = take_turn(
             states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], factors, blend, explore,
