@@ -1,14 +1,14 @@
 """Games played on from a position by planners, for some turns, until a value is asked.
 
-Seats take the outcomes of their turns the more likely the better they are for themselves, by a temperature, or always the best;
-all chance is keyed, so that candidates can be tried against the same luck.
+Seats take the outcomes of their turns the more likely the better they are for themselves, by a temperature; all chance is keyed,
+so that candidates can be tried against the same luck.
 """
 
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import evaluation, planner, turn_values, turns
+from bombay_agents import evaluation, planner, turns
 from bombay_agents.evaluation import Evaluator, Values
 from bombay_agents.planner import PlannerSpace
 from bombay_env import Game, batch, chance
@@ -19,7 +19,6 @@ from bombay_env.state import NOBODY
 
 CHOICES: Final = np.uint64(2002)  # stream of keyed chance: what seats do; those below 1000 are the game's
 TEMPERATURE: Final = 0.1  # rupees
-MAX_TEMPERATURE: Final = 100.0
 TO_UNIT: Final = 2.0**-64
 HALF_UNIT: Final = 2.0**-65
 
@@ -31,7 +30,7 @@ class Playout(NamedTuple):
     evaluator: Evaluator
     rounds: int  # turns of each seat before the value is asked
     restock: bool  # whether to go on into the next set, instead of asking the value where one ends
-    temperature: float  # rupees: how far seats stray from the planner's choice; not at all if 0
+    temperature: float  # rupees: how far seats stray from the planner's choice
     state: np.ndarray  # (1,) record, where it is played
     shares: np.ndarray  # (P,) float64: what every seat may expect at the end
     drawn: np.ndarray  # (4,) int64
@@ -102,9 +101,7 @@ def begin_set(tables, playout, due):
 
 @kernel
 def draw_outcome(space, count, temperature, luck, turn):
-    """An outcome of the turn laid out, with probability proportional to exp(value / temperature); at 0 the best."""
-    if temperature == 0.0:
-        return turn_values.best_outcome(space.turn.memory[0], space.values, count)
+    """An outcome of the turn laid out, with probability proportional to exp(value / temperature)."""
     best = -np.inf
     for node in range(count):
         if space.turn.due[node] != turns.TURN_GOES_ON:

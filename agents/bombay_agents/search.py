@@ -34,7 +34,6 @@ class SearchAgent(TurnAgent):
         k: turns of the mover that are tried, those its own value ranks highest.
         rounds: turns that each seat takes beyond the tree, as planners do, before the value is asked.
         restock: whether to look into the next set; if not, the value is asked where a set ends.
-        temperature: rupees that seats stray from the planner's choice beyond the tree; at 0 they do not.
         value: an agent that values positions, `planner-v1` unless given.
     """
 
@@ -45,7 +44,6 @@ class SearchAgent(TurnAgent):
         k: int = 8,
         rounds: int = 2,
         restock: bool = True,
-        temperature: float = playouts.TEMPERATURE,
         value: Agent | None = None,
     ) -> None:
         super().__init__()
@@ -61,13 +59,9 @@ class SearchAgent(TurnAgent):
             raise ValueError(f"search: rounds is {rounds}; it must be from 0 to {MAX_ROUNDS}")
         if not 1 <= k <= tree.MAX_EDGES:
             raise ValueError(f"search: k is {k}; it must be from 1 to {tree.MAX_EDGES}")
-        if not 0 <= temperature <= playouts.MAX_TEMPERATURE:
-            most = playouts.MAX_TEMPERATURE
-            raise ValueError(f"search: temperature is {temperature}; it must be from 0 to {most:.0f}")
-        self.ms, self.nodes, self.k, self.rounds = ms, nodes, k, rounds
-        self.restock, self.temperature = restock, temperature
+        self.ms, self.nodes, self.k, self.rounds, self.restock = ms, nodes, k, rounds, restock
         self.values = playouts.values_of(value, "search")
-        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock", "temperature"), value)
+        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock"), value)
         self.judgement = tree.Judgement()
 
     def prepare(self, game: Game) -> turns.TurnSpace:
@@ -75,8 +69,7 @@ class SearchAgent(TurnAgent):
         size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS))
         self.planner = planner.new_space(game)
         self.endgame = endgame.new_space(game, self.planner.turn)
-        evaluator = self.values.evaluator(game)
-        playout = playouts.new_playout(game, self.planner, evaluator, self.rounds, self.restock, self.temperature)
+        playout = playouts.new_playout(game, self.planner, self.values.evaluator(game), self.rounds, self.restock)
         self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.judgement)
         return self.planner.turn
 

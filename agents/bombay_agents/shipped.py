@@ -27,7 +27,7 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
 
 
 def make_champion(ms: float | None = None, nodes: int | None = None, force: bool = False) -> SearchAgent:
-    """A tree over whole turns; beyond it all play on as `planner-v1` to the end of the set, which the net of TD values.
+    """A tree over whole turns, whose positions the net of TD values as they are.
 
     Args:
         ms: milliseconds a turn. Not with `nodes`; 100 if neither is given.
@@ -37,7 +37,7 @@ def make_champion(ms: float | None = None, nodes: int | None = None, force: bool
     given = {"ms": ms, "nodes": nodes, "force": force or None}
     if nodes is None and ms is None:
         ms = CHAMPION_MS
-    agent = SearchAgent(ms, nodes, rounds=DEFAULT_ROUNDS, restock=False, temperature=0.0, value=make_td(force=force))
+    agent = SearchAgent(ms, nodes, rounds=0, value=make_td(force=force))
     agent.name = spec("champion", **given)
     return agent
 

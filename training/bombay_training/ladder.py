@@ -41,6 +41,7 @@ WIDTH: Final = 200  # of the table
 # What takes about so many milliseconds a turn on the machine of the README's table.
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
+CHAMPION_100 = "champion:nodes=4500"
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
 
 
@@ -74,7 +75,14 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
     for agent, rest in cheap:
         for players in counts:
             yield Row(players, agent, rest, CHEAP_BLOCKS, CHEAP_BLOCKS)
-    for agent, rest in ((FLAT_20, "planner-v1"), (FLAT_100, "planner-v1"), (SEARCH_100, FLAT_100)):
+    thinking = [
+        (FLAT_20, "planner-v1"),
+        (FLAT_100, "planner-v1"),
+        (CHAMPION_100, "planner-v1"),
+        (SEARCH_100, FLAT_100),
+        (CHAMPION_100, SEARCH_100),
+    ]
+    for agent, rest in thinking:
         for players in counts:
             blocks = -(-FEW_GAMES // players)
             yield Row(players, agent, rest, blocks, 10)
