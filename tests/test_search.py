@@ -67,6 +67,8 @@ def after_turn(game, states, agent, rng=None):
         ("search:rounds=-1", r"search: rounds is -1; it must be from 0 to \d+"),
         ("search:ms=5,nodes=5", r"search takes ms or nodes, not both"),
         ("search:nodes=many", r".*'nodes'.*whole number.*"),
+        ("search:prior=0", r"search: prior is 0\.0; it must be from 0\.01 to 100"),
+        ("search:prior=nan", r"search: prior is nan; it must be from 0\.01 to 100"),
         ("search:rollouts=5", r".*no option 'rollouts'; its options are ms, nodes.*"),
         ("flat-mc:rollouts=0", r"flat-mc: rollouts is 0; it must be from 1 to \d+"),
         ("flat-mc:ms=-1", r"flat-mc: ms is -1\.0; it must be from [\d.]+ to \d+"),

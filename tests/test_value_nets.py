@@ -9,7 +9,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from bombay_agents import evaluation, make, net_files, planner, turn_features, turns, value_net
+from bombay_agents import evaluation, make, net_files, planner, replies, turn_features, turns, value_net
 from bombay_agents.net import Net, NetAgent
 from bombay_agents.net_files import HEADER
 from bombay_agents.net_outcomes import NetOutcomeAgent
@@ -153,6 +153,7 @@ def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
         ({"path": policy}, NetAgent),
         ({"path": policy, "sample": True, "force": True}, NetAgent),
         ({"path": policy, "outcomes": True}, NetOutcomeAgent),
+        ({"path": policy, "outcomes": True, "rounds": 2}, NetOutcomeAgent),
     ):
         agent = make_net(**options)
         assert type(agent) is kind
@@ -161,12 +162,16 @@ def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
     for options, complaint in (
         ({"path": value, "sample": True}, "sample=true is for policy nets played without outcomes=true"),
         ({"path": policy, "sample": True, "outcomes": True}, "sample=true is for policy nets"),
+        ({"path": policy, "rounds": 2}, "rounds is for value nets and with outcomes=true"),
         ({"path": other}, "'bombay-dance/1'; this program reads 'bombay-net/2' and 'bombay-value/2'"),
         ({"path": __file__}, "not a safetensors file"),
     ):
         with pytest.raises(ValueError, match=complaint) as caught:
             make_net(**options)
         assert str(caught.value).startswith(options["path"])
+    for path in (value, policy):
+        with pytest.raises(ValueError, match=r"^net: rounds is 0; it must be from 1 to 100$"):
+            make_net(path, outcomes=True, rounds=0)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         make_net("nowhere")
 
@@ -294,23 +299,42 @@ def test_a_value_net_decides_by_what_players_may_see():
     assert str(report) == f"passed, asked in {report.states} states"
 
 
-def test_a_value_head_judges_outcomes_by_what_was_and_will_be_paid():
+@kernel
+def foresee_anew(tables, ahead, turn, number):
+    """`replies.foresee` without what is kept of other outcomes."""
+    after, reader = turn.memory[0].node[number], ahead[0]
+    seat = np.int64(turn.states[0].current_player)
+    turn_features.forget(reader)
+    replies.foresee(
+        after, tables[0], seat, reader.weights[0], reader.weights[1], reader.site_traffic,
+        reader.survey[turn_features.SURVEYS], reader.foresight[0],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("rounds", [1] if SLOW else [1, 5])
+def test_a_value_head_judges_what_is_foreseen_by_what_was_and_will_be_paid(rounds):
     game = Game(Rules(3, **SHORT))
-    agent = NetOutcomeAgent(policy_net(game, training=SHAPED))
-    ended = 0
+    agent = NetOutcomeAgent(policy_net(game, training=SHAPED), rounds=rounds)
+    space, actions = turns.new_space(game), np.empty(256, np.int64)
+    _, ahead = turn_features.new_readers(game, 1, rounds)
+    seen = ahead["foresight"]["seen"]["state"][0, 0]
+    kinds = set()
     for state in positions(game):
         seat, worth = int(state["current_player"][0]), {}
-        for turn in turns.turns(game, state):
-            over = game.is_terminal(turn.state)[0]
-            to_come = agent.net.forward(game.observe(turn.state, seats=[seat]))[1][0]
-            found = to_come + 0.5 * prospects(game, turn.state, 0.75)[0, seat]
+        record = state.view(game.state_dtype, np.ndarray)[0]
+        for node in proposals(game, record, space):
+            foresee_anew(game.tables, ahead, space, node)
+            over = game.is_terminal(seen)[0]
+            to_come = agent.net.forward(game.observe(seen, seats=[seat]))[1][0]
+            found = to_come + 0.5 * prospects(game, seen, 0.75)[0, seat]
             if over:
-                margin, win = (seat_rewards(game.results(turn.state), kind)[0, seat] for kind in ("margin", "win"))
+                margin, win = (seat_rewards(game.results(seen), kind)[0, seat] for kind in ("margin", "win"))
                 found = 0.25 * margin + 0.75 * win
-            worth[turn.actions[0]] = max(found, worth.get(turn.actions[0], -np.inf))
-            ended += over
+            turns.way_to(space, node, actions)
+            worth[actions[0]] = max(found, worth.get(actions[0], -np.inf))
+            kinds.add((bool(over), bool(space.states["current_player"][node] < 0)))
         assert worth[chosen(agent, game, state)] == pytest.approx(max(worth.values()), abs=1e-5)
-    assert ended > 0
+    assert kinds == {(False, False), (True, False), (True, True)}
     assert agent.act(game, state[:0], np.random.default_rng(0)).shape == (0,)
 
 

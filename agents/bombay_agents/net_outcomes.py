@@ -1,8 +1,11 @@
-"""`NetOutcomeAgent`: a policy net played by its value head, which judges every outcome of the turn from the mover's eyes.
+"""`NetOutcomeAgent`: a policy net played by its value head, which judges what becomes of the outcomes of the turn.
+
+Of the outcomes it is asked about those that the planner ranks highest, and there about the position some rounds of turns later,
+which are foreseen (`replies.py`), from the mover's eyes, as a value net is (`value_net.py`).
 
 The value head was trained to say what is still to be paid. Where rewards were shaped, a part was paid before, by what each seat
-was heading for (`prospects.py`); it is added back, or outcomes could not be compared. An outcome that ends the game counts by
-what its result pays in all.
+was heading for (`prospects.py`); it is added back, or outcomes could not be compared. A game that is foreseen to
+be over counts by what its result pays in all.
 """
 
 from __future__ import annotations
@@ -13,14 +16,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_agents import net_files, turns
+from bombay_agents import net_files, replies, turn_features, turns, value_net
 from bombay_agents.net import Net, new_reader
 from bombay_agents.policy_features import Reader
 from bombay_agents.prospects import blended, new_outlook, prospects
+from bombay_agents.value_agent import DEFAULT_ROUNDS, check_rounds
 from bombay_env import Game
-from bombay_env.compile import kernel
+from bombay_env.compile import kernel, record_dtype
 
-LANES_AT_ONCE: Final = 32  # whose outcomes are judged together, some hundred each
+LANES_AT_ONCE: Final = 32  # whose outcomes are judged together
+WORK: Final = record_dtype(
+    [("worth", np.float64, (turns.MAX_NODES,)), ("most", np.float64, (value_net.PROPOSALS,))]
+)  # of `value_net.propose`
 
 
 class NetOutcomeAgent:
@@ -29,17 +36,25 @@ class NetOutcomeAgent:
     Args:
         path: the file to load (errors as `Net.load`), or a net at hand.
         force: play also under rules and on boards that it was not trained on.
+        rounds: of turns that are foreseen, up to the end of the set, as for `ValueNetAgent`.
     Raises:
-        ValueError: the net does not say what its value head was trained to predict.
+        ValueError: the net does not say what its value head was trained to predict, or `rounds` is out of range.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | Net, force: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str] | Net, force: bool = False, rounds: int = DEFAULT_ROUNDS) -> None:
+        check_rounds(rounds)
         self.net = path if isinstance(path, Net) else Net.load(path)
-        self.force = force
-        self.name = net_files.spec_of(None if isinstance(path, Net) else path, outcomes=True, force=force)
+        self.force, self.rounds = force, rounds
+        self.name = net_files.spec_of(
+            None if isinstance(path, Net) else path,
+            outcomes=True,
+            force=force,
+            rounds=rounds if rounds != DEFAULT_ROUNDS else 0,
+        )
         self.blend, self.shaping_weight = _paid(self.name, self.net.about)
         self._reader: Reader | None = None  # of the game that was asked about last, as the rest
         self._space: Any = None
+        self._memory: Any = None
         self._outlook: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -71,19 +86,23 @@ class NetOutcomeAgent:
         if self._reader is None or game is not self._reader.game:
             self._reader = new_reader(self.name, self.net, game, self.force)
             self._space, self._outlook = turns.new_space(game), new_outlook(game)
+            _, ahead = turn_features.new_readers(game, 1, self.rounds)
+            seen = np.zeros(turns.MAX_NODES, game.state_dtype)
+            self._memory = ahead, np.zeros(1, WORK), np.zeros(turns.MAX_NODES, np.int64), seen
         return self._reader
 
     def _choose(self, game: Game, records: np.ndarray) -> np.ndarray:
         """The first action towards the best outcome of each state's turn."""
         space, firsts = self._space, np.empty(turns.MAX_NODES, np.int64)
+        ahead, work, nodes, seen = self._memory
         outcomes, actions, lengths = [], [], []
         for record in records:
             count = turns.check_count(turns.enumerate_turn(record, game.tables[0], space))
             note_first(space, count, firsts)
-            over = np.flatnonzero(space.due[:count] != turns.TURN_GOES_ON)
-            outcomes.append(space.states[over])
-            actions.append(firsts[over])
-            lengths.append(len(over))
+            number = turns.check_count(foresee_best(game.tables, space.memory, ahead, work, count, nodes, seen))
+            outcomes.append(seen[:number].copy())
+            actions.append(firsts[nodes[:number]])
+            lengths.append(number)
         if not lengths:
             return np.empty(0, np.int64)
         values = self.values(game, np.concatenate(outcomes), np.repeat(records["current_player"], lengths))
@@ -97,6 +116,32 @@ def note_first(space, count, firsts):
     for node in range(1, count):
         parent = space.parent[node]
         firsts[node] = space.action[node] if parent == 0 else firsts[parent]
+
+
+@kernel
+def foresee_best(tables, memory, ahead, work, count, nodes, seen):
+    """Write down the outcomes proposed among the first `count` nodes of a turn, and what is foreseen of each, in their order.
+
+    All arguments but `count` are arrays; overwritten are `nodes`, (MAX_NODES,) int64, and `seen`, as many states. Returns the
+    number of outcomes, or `turns.TOO_MANY` if a turn has no room.
+    """
+    turn, reader = memory[0], ahead[0]
+    seat = np.int64(turn.node[0].state.current_player)
+    least = value_net.propose(tables[0], turn, reader, work[0], count)
+    turn_features.forget(reader)
+    number = 0
+    for node in range(1, count):
+        after = turn.node[node]
+        if after.due != turns.TURN_GOES_ON and work[0].worth[node] >= least:
+            if not replies.foresee(
+                after, tables[0], seat, reader.weights[0], reader.weights[1], reader.site_traffic,
+                reader.survey[turn_features.SURVEYS], reader.foresight[0],
+            ):  # fmt: skip
+                return turns.TOO_MANY
+            nodes[number] = node
+            seen[number] = reader.foresight[0].seen[0].state
+            number += 1
+    return number
 
 
 def _paid(name: str, about: net_files.Header) -> tuple[float, float]:

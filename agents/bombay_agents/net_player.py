@@ -19,7 +19,7 @@ def make_net(
         sample: draw from a policy net's policy instead of playing the likeliest action.
         outcomes: have a policy net judge the outcomes of its turn by its value head. A value net always does.
         force: play also under rules and on boards that the net was not trained on.
-        rounds: of turns that a value net's player foresees.
+        rounds: of turns that are foreseen by a value net's player, or where outcomes are judged.
     Raises:
         OSError: the file cannot be read.
         ValueError: it holds no net, or one that the options do not suit.
@@ -28,11 +28,10 @@ def make_net(
     net_files.check(
         found in FORMATS, f"{path}: its format is {found!r}; this program reads {' and '.join(map(repr, FORMATS))}"
     )
-    net_files.check(found == value_agent.FORMAT or rounds is None, f"{path}: rounds is for value nets")
     raw = found == net.FORMAT and not outcomes
+    net_files.check(not raw or rounds is None, f"{path}: rounds is for value nets and with outcomes=true")
     net_files.check(raw or not sample, f"{path}: sample=true is for policy nets played without outcomes=true")
     if raw:
         return NetAgent(path, sample, force)
-    if found == net.FORMAT:
-        return NetOutcomeAgent(path, force)
-    return ValueNetAgent(path, force, value_agent.DEFAULT_ROUNDS if rounds is None else rounds)
+    ahead = value_agent.DEFAULT_ROUNDS if rounds is None else rounds
+    return NetOutcomeAgent(path, force, ahead) if found == net.FORMAT else ValueNetAgent(path, force, ahead)

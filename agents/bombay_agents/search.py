@@ -20,6 +20,7 @@ MAX_MS: Final = 60_000.0
 MAX_NODES: Final = 1_000_000
 NODES_PER_MS: Final = 100  # more than any machine grows: how much room a search by the clock makes
 MAX_ROUNDS: Final = 100
+MIN_PRIOR, MAX_PRIOR = 0.01, 100.0
 ENDGAME_SHARE: Final = 0.5  # of the budget that an attempt to solve the ending may take
 LAYOUTS_PER_MS: Final = 40  # turns laid out in a millisecond, cautiously
 LAYOUTS_PER_NODE: Final = 4  # turns laid out in the time of one node of the tree
@@ -34,6 +35,7 @@ class SearchAgent(TurnAgent):
         k: turns of the mover that are tried, those its own value ranks highest.
         rounds: turns that each seat takes beyond the tree, as planners do, before the value is asked.
         restock: whether to look into the next set; if not, the value is asked where a set ends.
+        prior: rupees; a turn worth so much less to its mover than the best, by the planner's value, is looked at 1/e as eagerly.
         value: an agent that values positions, `planner-v1` unless given.
     """
 
@@ -44,6 +46,7 @@ class SearchAgent(TurnAgent):
         k: int = 8,
         rounds: int = 2,
         restock: bool = True,
+        prior: float = tree.Judgement().prior_rupees,
         value: Agent | None = None,
     ) -> None:
         super().__init__()
@@ -59,10 +62,12 @@ class SearchAgent(TurnAgent):
             raise ValueError(f"search: rounds is {rounds}; it must be from 0 to {MAX_ROUNDS}")
         if not 1 <= k <= tree.MAX_EDGES:
             raise ValueError(f"search: k is {k}; it must be from 1 to {tree.MAX_EDGES}")
-        self.ms, self.nodes, self.k, self.rounds, self.restock = ms, nodes, k, rounds, restock
+        if not MIN_PRIOR <= prior <= MAX_PRIOR:
+            raise ValueError(f"search: prior is {prior}; it must be from {MIN_PRIOR} to {MAX_PRIOR:.0f}")
+        self.ms, self.nodes, self.k, self.rounds, self.restock, self.prior = ms, nodes, k, rounds, restock, prior
         self.values = playouts.values_of(value, "search")
-        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock"), value)
-        self.judgement = tree.Judgement()
+        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock", "prior"), value)
+        self.judgement = tree.Judgement(prior_rupees=prior)
 
     def prepare(self, game: Game) -> turns.TurnSpace:
         """Make the tree and what goes with it."""

@@ -12,6 +12,7 @@ from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 CHAMPION_MS: Final = 100.0  # milliseconds a turn
+CHAMPION_PRIOR: Final = 0.1  # rupees: others are taken to stray less from the planner's turns than `search` does by itself
 
 
 def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
@@ -37,7 +38,7 @@ def make_champion(ms: float | None = None, nodes: int | None = None, force: bool
     given = {"ms": ms, "nodes": nodes, "force": force or None}
     if nodes is None and ms is None:
         ms = CHAMPION_MS
-    agent = SearchAgent(ms, nodes, rounds=0, value=make_td(force=force))
+    agent = SearchAgent(ms, nodes, rounds=0, prior=CHAMPION_PRIOR, value=make_td(force=force))
     agent.name = spec("champion", **given)
     return agent
 

@@ -146,8 +146,7 @@ class ValueNetAgent(TurnAgent):
         self, net: ValueNet | str | os.PathLike[str], force: bool = False, rounds: int = DEFAULT_ROUNDS
     ) -> None:
         super().__init__()
-        if not 1 <= rounds <= replies.MAX_ROUNDS:
-            raise ValueError(f"net: rounds is {rounds}; it must be from 1 to {replies.MAX_ROUNDS}")
+        check_rounds(rounds)
         at_hand = isinstance(net, ValueNet)
         self.net = net if isinstance(net, ValueNet) else ValueNet.load(net)
         self.force, self.rounds = force, rounds
@@ -214,3 +213,9 @@ def plan_turn(state, tables, space):
         space.values,
     )
     return count if count == turns.TOO_MANY else turn_values.best_outcome(memory, space.values, count)
+
+
+def check_rounds(rounds: int) -> None:
+    """Raise ValueError for a number of rounds that cannot be foreseen."""
+    if not 1 <= rounds <= replies.MAX_ROUNDS:
+        raise ValueError(f"net: rounds is {rounds}; it must be from 1 to {replies.MAX_ROUNDS}")
