@@ -517,7 +517,8 @@ def test_a_match_as_json_and_as_a_table():
         console = Console(file=io.StringIO(), width=200)
         console.print(table)
         assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in console.file.getvalue()
-        assert "first, 2 × random" in console.file.getvalue()
+        assert ("first, 2 × random" in console.file.getvalue()) == everyone
+        assert "2 × random" in console.file.getvalue()
 
 
 def test_agents_of_one_name_are_kept_apart():

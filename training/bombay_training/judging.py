@@ -155,9 +155,10 @@ def seat_rows(match: Match) -> list[dict[str, Any]]:
 
 def results_table(matches: Sequence[Match], title: str | None = None, everyone: bool = False) -> Table:
     """Matches as a table, a row for every agent of each line-up; of one against the rest for the first, unless `everyone`."""
+    one = not everyone and all(match.format == "1vrest" for match in matches)
     table = Table(title=title)
     table.add_column("agent", overflow="fold")  # a spec is told whole
-    table.add_column("line-up", overflow="fold")
+    table.add_column("against" if one else "line-up", overflow="fold")
     for heading in (
         "players",
         "games",
@@ -176,7 +177,7 @@ def results_table(matches: Sequence[Match], title: str | None = None, everyone: 
             timing = match.timings[index]
             table.add_row(
                 Text(match.agents[index]),
-                Text(describe_lineup(match.lineup)),
+                Text(describe_lineup(match.lineup[1:] if one else match.lineup)),
                 str(match.game.num_players),
                 str(match.num_games),
                 f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]",
