@@ -517,8 +517,9 @@ def test_a_match_as_json_and_as_a_table():
         console = Console(file=io.StringIO(), width=200)
         console.print(table)
         assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in console.file.getvalue()
-        assert ("first, 2 × random" in console.file.getvalue()) == everyone
-        assert "2 × random" in console.file.getvalue()
+        told = console.file.getvalue()
+        assert ("line-up" in told, "first, 2 × random" in told) == (everyone, everyone)
+        assert ("against" in told, "│ 2 × random" in told) == (not everyone, not everyone)
 
 
 def test_agents_of_one_name_are_kept_apart():

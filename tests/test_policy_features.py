@@ -4,10 +4,11 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import planner, policy_features, prospects, turn_features
+from bombay_agents import planner, policy_features, prospects, turn_features, turn_values, turns
 from bombay_agents.planner_value import WEIGHTS_V1
 from bombay_agents.policy_features import LOOKAHEAD, Reader
 from bombay_env import Game, Rules, engine
+from bombay_env.compile import kernel
 from bombay_env.rules import MAX_PLAYERS
 
 SLOW = bool(numba.config.DISABLE_JIT)
@@ -43,14 +44,15 @@ def outcomes_of(game, record):
 def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
     states, reader, inside = some_states(game, 8 if SLOW else 20), Reader(game, LOOKAHEAD), 0
     losses = reader.read(states)[:, -game.num_actions :]
-    for record, found in zip(np.asarray(states), losses, strict=True):
-        legal, worth = game.legal_actions(np.array([record]))[0], outcomes_of(game, record)
+    for lane, found in enumerate(losses):
+        state = states[lane : lane + 1].view(game.state_dtype, np.ndarray)
+        legal, worth = game.legal_actions(state)[0], outcomes_of(game, state[0])
         assert not found[~legal].any()
         assert found[legal].max() == 0
         for action in np.flatnonzero(legal):
-            after = record.copy()
-            engine.apply(after, game.tables[0], action)
-            within = {after.tobytes()} if after.tobytes() in worth else set(outcomes_of(game, after))
+            after = state.copy()
+            engine.apply(after[0], game.tables[0], action)
+            within = {after.tobytes()} if after.tobytes() in worth else set(outcomes_of(game, after[0]))
             loss = max(worth[outcome] for outcome in within) - max(worth.values())
             assert found[action] == pytest.approx(max(-policy_features.LARGEST, loss), abs=1e-5), game.action_name(
                 action
@@ -59,10 +61,28 @@ def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
     assert inside > 10
 
 
+@kernel
+def look_back(memory, values, count):
+    """`turn_values.look_back` of a record in an array."""
+    turn_values.look_back(memory[0], values, count)
+
+
+def test_what_nodes_lead_to_is_found_in_whatever_order_edges_stand():
+    memory, values = turns.new_space(GAMES[0]).memory, np.array([9.0, 9.0, 9.0, 5.0])
+    memory["node"]["due"][0, :4] = [turns.TURN_GOES_ON] * 3 + [turns.TURN_OVER]
+    memory["edge"]["before"][0, :3], memory["edge"]["after"][0, :3] = (2, 1, 0), (3, 2, 1)
+    memory["num_edges"] = 3
+    look_back(memory, values, 4)
+    assert values.tolist() == [5.0] * 4
+
+
 def test_a_turn_without_room_is_told():
     game = Game(Rules(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0)))
+    reader, states = Reader(game, LOOKAHEAD), game.new_states(range(1, 2 if SLOW else 201))
     with pytest.raises(OverflowError, match="too many to plan it as a whole"):
-        Reader(game, LOOKAHEAD).read(game.new_states([1]))
+        reader.read(states)
+    states["actions_left"] = 1
+    assert reader.read(states[:1]).any(), "as if nothing had been"
 
 
 def test_a_turn_that_has_not_begun_counts_once():

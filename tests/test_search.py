@@ -94,6 +94,17 @@ def test_a_budget_is_either_of_time_or_of_work(spec):
     assert agent.name.startswith(spec)
 
 
+def test_a_smaller_prior_looks_less_at_what_the_planner_ranks_low():
+    agent, game, first = make("search:nodes=5,prior=0.1"), table(), []
+    assert (agent.judgement.prior_rupees, agent.name) == (0.1, "search:nodes=5,prior=0.1")
+    for judgement in (make("search").judgement, agent.judgement):
+        grown = planted(game, middle(game), 2, judgement=judgement).tree
+        shares = grown.edge_prior[: grown.num_edges[0]]
+        assert shares.sum() == pytest.approx(1, abs=1e-5)
+        first.append(shares[0])
+    assert first[0] < first[1]
+
+
 # --- Any game, no look at the seed ---
 
 

@@ -65,13 +65,14 @@ def test_they_are_called_what_makes_them(spec):
 
 
 def test_the_champion_thinks_for_a_tenth_of_a_second():
-    assert make("champion").ms == 100
+    champion = make("champion")
+    assert (champion.ms, champion.rounds, champion.prior) == (100, 0, 0.1)
     with pytest.raises(ValueError, match=r"^search takes ms or nodes, not both$"):
         make("champion:ms=5,nodes=5")
 
 
 @pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="playing on to the end of a set is slow so; test_search repeats searches"
+    numba.config.DISABLE_JIT, reason="asking the net throughout a tree is slow so; test_search repeats searches"
 )
 def test_the_champion_repeats_with_a_number_of_nodes():
     game = official(2)

@@ -1,11 +1,12 @@
 """`NetOutcomeAgent`: a policy net played by its value head, which judges what becomes of the outcomes of the turn.
 
 Of the outcomes it is asked about those that the planner ranks highest, and there about the position some rounds of turns later,
-which are foreseen (`replies.py`), from the mover's eyes, as a value net is (`value_net.py`).
+which are foreseen (`replies.py`), from the mover's eyes, much as a value net is (`value_net.py`). Unlike a value net, it never
+learned from positions in which a set is over and the next restock is still to come.
 
 The value head was trained to say what is still to be paid. Where rewards were shaped, a part was paid before, by what each seat
 was heading for (`prospects.py`); it is added back, or outcomes could not be compared. A game that is foreseen to
-be over counts by what its result pays in all.
+be over counts by what its result pays in all, as if that were certain.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class NetOutcomeAgent:
 
         Raises:
             ValueError: as `NetAgent.act`.
+            OverflowError: a turn has too many states; see `turns.turns`.
         """
         self._reader_of(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)

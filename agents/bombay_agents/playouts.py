@@ -42,7 +42,6 @@ def new_playout(
     evaluator: Evaluator,
     rounds: int,
     restock: bool = True,
-    temperature: float = TEMPERATURE,
 ) -> Playout:
     """Memory for playing on in `game`; `space` is overwritten by it."""
     return Playout(
@@ -50,7 +49,7 @@ def new_playout(
         evaluator,
         rounds,
         restock,
-        temperature,
+        TEMPERATURE,
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_PLAYERS, np.float64),
         np.zeros(NUM_COLOURS, np.int64),

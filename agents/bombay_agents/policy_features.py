@@ -73,6 +73,7 @@ class Reader:
             return game.observe(states, seats=seats, screened=self.mode == "screened", out=out)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         rows = np.empty((len(records), self.num_features), np.float32) if out is None else out
+        self.least[:] = 0
         read_all(
             records, game.as_readings(records), game.tables, game.lookups,
             np.empty(0, np.int64) if seats is None else np.asarray(seats, np.int64),
@@ -85,11 +86,10 @@ class Reader:
 def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, outlook, nodes, least, rows):
     """Overwrite `rows` (batch, F) with what `seats` (batch,) see; without seats, (0,), with what each mover sees.
 
-    `nodes` (MAX_CHUNKS, MAX_NODES) are the states in the memory of readers; `least` (MAX_CHUNKS,) is TOO_MANY where a turn has
-    no room.
+    `nodes` (MAX_CHUNKS, MAX_NODES) are the states in the memory of readers; `least` (MAX_CHUNKS,) zeros, TOO_MANY then where a
+    turn has no room.
     """
     for chunk in prange(num_chunks(states)):
-        least[chunk] = 0
         for lane in chunk_lanes(states, chunk):
             seat = np.int64(seats[lane]) if len(seats) else observe.mover_of(states[lane])
             row, plans = rows[lane], len(factors)

@@ -97,7 +97,8 @@ def expect(state, tables, player, outlook):
     if state.current_player == NOBODY:
         return 1.0 * engine.final_rupees(state, tables, player)
     look(state, tables, player, outlook)
-    return worth(state, tables, player, outlook)
+    plan = planner_value.plan_worth(state, tables, player, outlook.survey, outlook.weights)
+    return np.int64(state.rupees[player]) + outlook.survey.assets + plan
 
 
 @kernel
@@ -111,10 +112,3 @@ def look(state, tables, player, outlook):
         survey.time += np.int64(state.actions_left)
         survey.assets += survey.rate * np.int64(state.actions_left)
     planner_value.survey_plans(state, tables, player, survey, outlook.weights)
-
-
-@kernel
-def worth(state, tables, player, outlook):
-    """What `expect` finds, after `look` at this state or at one that differs in the elephant's site and in rupees alone."""
-    plan = planner_value.plan_worth(state, tables, player, outlook.survey, outlook.weights)
-    return np.int64(state.rupees[player]) + outlook.survey.assets + plan

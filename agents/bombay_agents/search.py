@@ -18,9 +18,10 @@ from bombay_env.agent import Agent
 DEFAULT_MS: Final = 100.0
 MAX_MS: Final = 60_000.0
 MAX_NODES: Final = 1_000_000
-NODES_PER_MS: Final = 100  # more than any machine grows: how much room a search by the clock makes
+NODES_PER_MS: Final = 500  # more than a machine grows, by ten times: how much room a search by the clock makes
 MAX_ROUNDS: Final = 100
-MIN_PRIOR, MAX_PRIOR = 0.01, 100.0
+MIN_PRIOR: Final = 0.01  # rupees
+MAX_PRIOR: Final = 100.0
 ENDGAME_SHARE: Final = 0.5  # of the budget that an attempt to solve the ending may take
 LAYOUTS_PER_MS: Final = 40  # turns laid out in a millisecond, cautiously
 LAYOUTS_PER_NODE: Final = 4  # turns laid out in the time of one node of the tree
@@ -67,7 +68,7 @@ class SearchAgent(TurnAgent):
         self.ms, self.nodes, self.k, self.rounds, self.restock, self.prior = ms, nodes, k, rounds, restock, prior
         self.values = playouts.values_of(value, "search")
         self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock", "prior"), value)
-        self.judgement = tree.Judgement(prior_rupees=prior)
+        self.judgement = tree.Judgement(prior_rupees=float(prior))
 
     def prepare(self, game: Game) -> turns.TurnSpace:
         """Make the tree and what goes with it."""

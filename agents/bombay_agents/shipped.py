@@ -12,9 +12,7 @@ from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 CHAMPION_MS: Final = 100.0  # milliseconds a turn
-CHAMPION_PRIOR: Final = (
-    0.1  # rupees: others are taken to stray less from the planner's turns than `search` does by itself
-)
+CHAMPION_PRIOR: Final = 0.1  # rupees: in its tree all stray less from the planner's turns than `search` takes them to
 
 
 def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:

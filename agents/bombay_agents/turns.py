@@ -2,7 +2,8 @@
 
 A turn is a few decisions of one player with no chance in between, so it can be laid out whole: a node for every state that the
 mover can bring about, each once however many ways lead to it, up to and including those in which the turn is over. Those are
-its outcomes; a restock that may follow one is left out. Nodes stand in the order of breadth-first search, so the way to an
+its outcomes; a restock that may follow one is left out. An edge is a decision at a node: all are kept, also those that lead to a
+node that was there. Nodes stand in the order of breadth-first search, so the way to an
 outcome is one with as few decisions as any.
 
 Knows the engine, and nothing of what an outcome is worth: `planner_value.py` does.
@@ -91,18 +92,14 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
         ("node", node, (MAX_NODES,)),
         ("slots", np.int64, (SLOTS,)),  # hash table: the round, and the node in its low half
         ("rounds", np.int64),  # turns laid out so far: entries of earlier ones are void
-        (
-            "edge",
-            EDGE,
-            (MAX_EDGES,),
-        ),  # every decision at every node, whether or not it is the one that led to the other first
+        ("edge", EDGE, (MAX_EDGES,)),
         ("num_edges", np.int64),
     ]
     return record_dtype(whole)
 
 
 def new_space(game: Game) -> TurnSpace:
-    """Memory for the turns of `game`, about a megabyte; for one thread at a time."""
+    """Memory for the turns of `game`, about two megabytes; for one thread at a time."""
     memory = np.zeros(1, memory_dtype(game.board.num_sites))
     node = memory["node"][0]
     return TurnSpace(memory, *(node[name] for name in ("state", "parent", "action", "due", "group")))
@@ -131,7 +128,8 @@ def check_count(count: int) -> int:
     """`count`, what `enumerate_turn` returned, unless the turn had no room."""
     if count == TOO_MANY:
         raise OverflowError(
-            f"a turn under these rules has more than {MAX_NODES} states: too many to plan it as a whole; "
+            f"a turn under these rules has more than {MAX_NODES} states or {MAX_EDGES} decisions at them: too many to plan it "
+            "as a whole; "
             "allow fewer actions_per_turn"
         )
     return int(count)
@@ -156,7 +154,7 @@ def enumerate_turn(state, tables, space):
 
 @kernel
 def lay_out(tables, memory):
-    """Lay out the turn of the state at node 0 of `memory`."""
+    """Lay out the turn of the state at node 0 of `memory`, with its edges. Returns the number of nodes or TOO_MANY."""
     memory.rounds += 1
     first = memory.node[0]
     first.parent = NO_NODE

@@ -154,7 +154,10 @@ def seat_rows(match: Match) -> list[dict[str, Any]]:
 
 
 def results_table(matches: Sequence[Match], title: str | None = None, everyone: bool = False) -> Table:
-    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first, unless `everyone`."""
+    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first, unless `everyone`.
+
+    Where all are of one against the rest, only the rest is named beside the agent.
+    """
     one = not everyone and all(match.format == "1vrest" for match in matches)
     table = Table(title=title)
     table.add_column("agent", overflow="fold")  # a spec is told whole

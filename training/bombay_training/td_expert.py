@@ -31,7 +31,7 @@ from bombay_env.state import NOBODY
 from bombay_training import td
 from bombay_training.runs import Progress
 from bombay_training.td import Run, TDSettings
-from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, SelfPlay, begin_set, set_targets, write_down
+from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, SelfPlay, note_restock, set_targets, write_down
 from bombay_training.td_response import games_learned_from
 
 LUCK: Final = np.uint64(3004)  # stream of keyed chance: what the teacher's rollouts draw
@@ -183,7 +183,7 @@ def end_turn(
     restock_due = memory.node[chosen].due == turns.RESTOCK_DUE
     states[0] = nodes[chosen]
     if restock_due:
-        begin_set(
+        note_restock(
             states, readings, np.int64(0), tables, lookups, net, factors, raw, reader, work, drawn, samples[count]
         )  # fmt: skip
         count += 1

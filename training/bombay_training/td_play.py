@@ -175,7 +175,7 @@ def take_turn(
     restock_due = after.due == turns.RESTOCK_DUE
     states[place] = nodes[chunk, chosen]
     if restock_due:
-        begin_set(
+        note_restock(
             states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, samples[count]
         )  # fmt: skip
         count += 1
@@ -183,7 +183,7 @@ def take_turn(
 
 
 @kernel
-def begin_set(states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, sample):
+def note_restock(states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, sample):
     """Draw the restock that is due at `states[place]`, and make a sample of the position after it."""
     batch.restock(states[place], tables, drawn)
     mover = np.int64(states[place].current_player)
