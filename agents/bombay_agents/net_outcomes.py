@@ -5,8 +5,8 @@ which are foreseen (`replies.py`), from the mover's eyes, much as a value net is
 learned from positions in which a set is over and the next restock is still to come.
 
 The value head was trained to say what is still to be paid. Where rewards were shaped, a part was paid before, by what each seat
-was heading for (`prospects.py`); it is added back, or outcomes could not be compared. A game that is foreseen to
-be over counts by what its result pays in all, as if that were certain.
+was heading for (`prospects.py`); it is added back, or outcomes could not be compared. A game that is foreseen to be over counts
+by what its result pays in all, as if that were certain.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from bombay_env import Game
 from bombay_env.compile import kernel, record_dtype
 
 LANES_AT_ONCE: Final = 32  # whose outcomes are judged together
-WORK: Final = record_dtype(
-    [("worth", np.float64, (turns.MAX_NODES,)), ("most", np.float64, (value_net.PROPOSALS,))]
-)  # of `value_net.propose`
+# What `value_net.propose` works in.
+WORK: Final = record_dtype([("worth", np.float64, (turns.MAX_NODES,)), ("most", np.float64, (value_net.PROPOSALS,))])
 
 
 class NetOutcomeAgent:

@@ -18,7 +18,7 @@ from bombay_env.agent import Agent
 DEFAULT_MS: Final = 100.0
 MAX_MS: Final = 60_000.0
 MAX_NODES: Final = 1_000_000
-NODES_PER_MS: Final = 500  # more than a machine grows, by ten times: how much room a search by the clock makes
+NODES_PER_MS: Final = 500  # several times what was seen to grow: how much room a search by the clock makes
 MAX_ROUNDS: Final = 100
 MIN_PRIOR: Final = 0.01  # rupees
 MAX_PRIOR: Final = 100.0
