@@ -511,8 +511,9 @@ def test_a_match_as_json_and_as_a_table():
     assert [row["seats"] for row in told["agents"]] == [1, 2]
     share = share_with_interval(match)
     assert told["agents"][0]["win_share"] == dataclasses.asdict(share)
-    for everyone, rows in ((False, 2), (True, 4)):
-        table = results_table([match, match], "title", everyone)
+    for everyone, rows in ((False, 2), (True, 3)):
+        other = dataclasses.replace(match, format="mixed") if everyone else match
+        table = results_table([match, other], "title")
         assert table.row_count == rows
         console = Console(file=io.StringIO(), width=200)
         console.print(table)

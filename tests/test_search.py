@@ -434,7 +434,7 @@ def assert_sound(game, grown):
     assert (grown.total[:count] >= 0).all()
     for node in laid_out(grown):
         edges = edges_of(grown, node)
-        assert 0 < len(edges) <= tree.MAX_EDGES
+        assert 0 < len(edges) <= tree.EDGES_PER_NODE
         assert visits[node] - 1 == sum(grown.edge_visits[edge] for edge in edges)
         assert sum(grown.edge_prior[edge] for edge in edges) == pytest.approx(1, rel=1e-5)
         assert all(0 <= grown.edge_total[edge] <= grown.edge_visits[edge] + 1e-9 for edge in edges)

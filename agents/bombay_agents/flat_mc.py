@@ -22,7 +22,7 @@ from bombay_env.rules import MAX_PLAYERS
 DEFAULT_MS: Final = 20.0
 MAX_MS: Final = 60_000.0
 MAX_ROLLOUTS: Final = 1_000_000
-MAX_K: Final = tree.MAX_EDGES
+MAX_K: Final = tree.EDGES_PER_NODE
 MAX_ROUNDS: Final = 100
 LUCK: Final = np.uint64(2003)  # stream of keyed chance, of the keys of rollouts
 

@@ -18,7 +18,7 @@ from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 
 CHOICES: Final = np.uint64(2002)  # stream of keyed chance: what seats do; those below 1000 are the game's
-TEMPERATURE: Final = 0.1  # rupees
+TEMPERATURE: Final = 0.1  # rupees: how far seats stray from the planner's choice
 TO_UNIT: Final = 2.0**-64
 HALF_UNIT: Final = 2.0**-65
 
@@ -30,7 +30,6 @@ class Playout(NamedTuple):
     evaluator: Evaluator
     rounds: int  # turns of each seat before the value is asked
     restock: bool  # whether to go on into the next set, instead of asking the value where one ends
-    temperature: float  # rupees: how far seats stray from the planner's choice
     state: np.ndarray  # (1,) record, where it is played
     shares: np.ndarray  # (P,) float64: what every seat may expect at the end
     drawn: np.ndarray  # (4,) int64
@@ -49,7 +48,6 @@ def new_playout(
         evaluator,
         rounds,
         restock,
-        TEMPERATURE,
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_PLAYERS, np.float64),
         np.zeros(NUM_COLOURS, np.int64),
@@ -82,7 +80,7 @@ def play_on(tables, playout, luck, due):
         if not running or state.current_player == NOBODY:
             break
         count = planner.value_turn(state, tables, playout.evaluator.weights, space)
-        chosen = draw_outcome(space, count, playout.temperature, luck, turn)
+        chosen = draw_outcome(space, count, TEMPERATURE, luck, turn)
         playout.state[0] = space.turn.states[chosen]
         running = begin_set(tables, playout, space.turn.due[chosen])
     evaluation.evaluate(state, tables, playout.evaluator, playout.shares)

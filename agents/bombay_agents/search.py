@@ -61,8 +61,8 @@ class SearchAgent(TurnAgent):
             raise ValueError(f"search: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
         if not 0 <= rounds <= MAX_ROUNDS:
             raise ValueError(f"search: rounds is {rounds}; it must be from 0 to {MAX_ROUNDS}")
-        if not 1 <= k <= tree.MAX_EDGES:
-            raise ValueError(f"search: k is {k}; it must be from 1 to {tree.MAX_EDGES}")
+        if not 1 <= k <= tree.EDGES_PER_NODE:
+            raise ValueError(f"search: k is {k}; it must be from 1 to {tree.EDGES_PER_NODE}")
         if not MIN_PRIOR <= prior <= MAX_PRIOR:
             raise ValueError(f"search: prior is {prior}; it must be from {MIN_PRIOR} to {MAX_PRIOR:.0f}")
         self.ms, self.nodes, self.k, self.rounds, self.restock, self.prior = ms, nodes, k, rounds, restock, prior

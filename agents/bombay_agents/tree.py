@@ -26,7 +26,7 @@ from bombay_env.compile import kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 
-MAX_EDGES: Final = 12  # of one node
+EDGES_PER_NODE: Final = 12  # at most
 MAX_DEPTH: Final = 64  # turns below the root; deeper nodes are not looked into
 RESTOCKS: Final = np.int64(8)  # that are drawn for one edge
 RESTOCK_SEEDS: Final = np.uint64(2001)  # streams of keyed chance; those below 1000 are the game's
@@ -75,7 +75,7 @@ class Search(NamedTuple):
 def new_tree(game: Game, max_nodes: int) -> Tree:
     """Memory for a tree with up to `max_nodes` nodes, some 3 kB each; the system provides it as the tree grows."""
     states, words = padded_records(max_nodes + 1, game.state_dtype)  # the last one is where new positions are made
-    num_edges = MAX_EDGES * max_nodes
+    num_edges = EDGES_PER_NODE * max_nodes
     return Tree(
         states,
         words,
@@ -121,7 +121,7 @@ def grow(tables, search, key, edges, each):
     walks = 0
     for place in range(len(edges)):
         for _ in range(each):
-            if tree.count[0] < len(tree.visits) and tree.count[1] + MAX_EDGES <= len(tree.edge_visits):
+            if tree.count[0] < len(tree.visits) and tree.count[1] + EDGES_PER_NODE <= len(tree.edge_visits):
                 depth = walk(tables, search, key, tree.first_edge[0] + edges[place])
                 back_up(tables, tree, depth, search.playout.shares)
                 walks += 1
@@ -230,14 +230,14 @@ def expand(tables, search, node):
 @kernel
 def rank_outcome(space, outcome, number):
     """Put an outcome among the `number` in `space.ranked`, best value first. Returns how many there are then."""
-    place = min(number, MAX_EDGES - 1)
-    if number == MAX_EDGES and space.values[outcome] <= space.values[space.ranked[place]]:
+    place = min(number, EDGES_PER_NODE - 1)
+    if number == EDGES_PER_NODE and space.values[outcome] <= space.values[space.ranked[place]]:
         return number
     while place > 0 and space.values[outcome] > space.values[space.ranked[place - 1]]:
         space.ranked[place] = space.ranked[place - 1]
         place -= 1
     space.ranked[place] = outcome
-    return min(number + 1, MAX_EDGES)
+    return min(number + 1, EDGES_PER_NODE)
 
 
 @kernel

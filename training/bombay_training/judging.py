@@ -153,12 +153,12 @@ def seat_rows(match: Match) -> list[dict[str, Any]]:
     ]
 
 
-def results_table(matches: Sequence[Match], title: str | None = None, everyone: bool = False) -> Table:
-    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first, unless `everyone`.
+def results_table(matches: Sequence[Match], title: str | None = None) -> Table:
+    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first alone.
 
     Where all are of one against the rest, only the rest is named beside the agent.
     """
-    one = not everyone and all(match.format == "1vrest" for match in matches)
+    one = all(match.format == "1vrest" for match in matches)
     table = Table(title=title)
     table.add_column("agent", overflow="fold")  # a spec is told whole
     table.add_column("against" if one else "line-up", overflow="fold")
@@ -175,7 +175,7 @@ def results_table(matches: Sequence[Match], title: str | None = None, everyone: 
     ):
         table.add_column(heading, justify="right", no_wrap=True)
     for match in matches:
-        for index in range(1 if match.format == "1vrest" and not everyone else len(match.agents)):
+        for index in range(1 if match.format == "1vrest" else len(match.agents)):
             share, margin = share_with_interval(match, index), margin_with_interval(match, index)
             timing = match.timings[index]
             table.add_row(
