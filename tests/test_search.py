@@ -7,8 +7,9 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import endgame, evaluation, flat_mc, halving, make, planner, playouts, search, tree, turns
+from bombay_agents import endgame, evaluation, flat_mc, greedy, halving, make, planner, playouts, search, tree, turns
 from bombay_agents.flat_mc import FlatMonteCarloAgent
+from bombay_agents.greedy import GreedyAgent
 from bombay_agents.search import SearchAgent
 from bombay_agents.turn_agent import TurnAgent
 from bombay_env import Game, Rules, chance, engine
@@ -76,6 +77,8 @@ def after_turn(game, states, agent, rng=None):
         ("flat-mc:k=1000", r"flat-mc: k is 1000; it must be from 2 to \d+"),
         ("flat-mc:rounds=-1", r"flat-mc: rounds is -1; it must be from 0 to \d+"),
         ("flat-mc:ms=5,rollouts=5", r"flat-mc takes ms or rollouts, not both"),
+        ("flat-mc:policy=best", r"flat-mc: policy is 'best'; it must be planner or greedy"),
+        ("search:ranker=[random]", r"search: 'random' values no positions; take one that does, such as planner"),
     ],
 )
 def test_options_out_of_range_are_refused_in_one_line(spec, reason):
@@ -118,6 +121,15 @@ def audited_games():
 def test_with_a_count_budget_only_the_public_state_and_the_generator_matter(spec):
     games = [table()] if SLOW else audited_games()
     report = audit(lambda: make(spec), games, 2 if SLOW else 12 * len(games))
+    assert str(report) == f"passed, asked in {report.states} states"
+
+
+@pytest.mark.parametrize(
+    "spec", ["flat-mc:rollouts=12,k=3,rounds=1,policy=greedy", "search:nodes=12,rounds=0,ranker=[planner]"]
+)
+def test_other_policies_and_rankers_see_no_more(spec):
+    assert make(spec).name == spec
+    report = audit(lambda: make(spec), [table(3)], 2 if SLOW else 20)
     assert str(report) == f"passed, asked in {report.states} states"
 
 
@@ -219,6 +231,23 @@ def test_milliseconds_are_kept(spec, monkeypatch):
     agent = FlatMonteCarloAgent(ms=6, k=2, rounds=1) if spec.startswith("flat") else SearchAgent(ms=6, rounds=0)
     agent.act(game, middle(game, 3), np.random.default_rng(0))
     assert 6 <= next(looks) <= 9
+
+
+@pytest.mark.parametrize(("seconds", "cost"), [(1.0, 0.001), (1.0, 0.03), (0.01, 0.01)])
+def test_halving_goes_over_its_time_by_one_try_of_each_at_most(seconds, cost, monkeypatch):
+    spent, tried = [0.0], np.zeros(8, np.int64)
+    monkeypatch.setattr(halving, "time", types.SimpleNamespace(perf_counter=lambda: spent[0]))
+
+    def play(candidates, each):
+        spent[0] += cost * each * len(candidates)
+        tried[candidates] += each
+        return each * len(candidates)
+
+    best = halving.best_by_halving(8, play, lambda candidates: -abs(candidates - 5.0), seconds=seconds)
+    assert best == 5
+    assert min(seconds, 8 * cost) <= spent[0] <= seconds + 8 * cost
+    assert (tried >= 1).all()
+    assert tried[5] == tried.max() > tried.min() or seconds < 8 * cost
 
 
 def test_a_search_by_the_clock_ends_when_its_memory_is_full(monkeypatch):
@@ -373,6 +402,48 @@ def test_a_tree_without_restocks_has_no_position_of_the_next_set():
         assert averages(grown, 2).sum() == pytest.approx(1)
 
 
+def test_greedy_playouts_take_the_turns_that_greedy_takes():
+    game, agent = table(), GreedyAgent()
+    playout = playouts.new_playout(game, planner.new_space(game), agents_value(game), 1, policy="greedy")
+    for number in (0, 3) if SLOW else range(12):
+        start = zeroed(middle(game, number))
+        drawn = set()
+        for luck in range(4 if SLOW else 40):
+            played = start.copy()
+            due = greedy.play_turn(played, game.tables[0], playout.greedy, np.uint64(luck), 0)
+            assert due in (turns.TURN_OVER, turns.RESTOCK_DUE)
+            drawn.add((int(due), played.tobytes()))
+        assert {due for due, _ in drawn} <= {turns.TURN_OVER, turns.RESTOCK_DUE}
+        taken = {
+            zeroed(after_turn(game, start, agent, np.random.default_rng(seed)))[0].tobytes()
+            for seed in range(8 if SLOW else 120)
+        }
+        if all(due == turns.TURN_OVER for due, _ in drawn):
+            assert {state for _, state in drawn} <= taken
+
+
+def test_playing_on_by_greedy_players_ends_with_the_game_and_is_keyed():
+    game, found = variant(2, **SHORT), []
+    playout = playouts.new_playout(game, planner.new_space(game), agents_value(game), 100, policy="greedy")
+    for luck in (11, 11, *range(12, 14 if SLOW else 30)):
+        playout.state[0] = game.new_states([3])[0]
+        assert playouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
+        assert playout.state["current_player"][0] == -1
+        found.append(playout.state[0].tobytes())
+    assert found[0] == found[1]
+    assert len(set(found)) > 1
+
+
+@pytest.mark.skipif(SLOW, reason="a turn of thousands of states, half a millisecond each with the compiler off")
+def test_a_turn_without_room_further_on_is_told():
+    game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
+    states, space = position(game, actions_left=1, elephants={1: "E3"}), turns.new_space(game)
+    assert turns.enumerate_turn(zeroed(states)[0], game.tables[0], space) != turns.TOO_MANY
+    for agent in (FlatMonteCarloAgent(rollouts=24, rounds=1), SearchAgent(nodes=60, rounds=0)):
+        with pytest.raises(OverflowError, match="too many to plan it as a whole"):
+            agent.act(game, states, np.random.default_rng(0))
+
+
 def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
     game = official(2)
     space = planner.new_space(game)
@@ -392,13 +463,18 @@ def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
 # --- The tree ---
 
 
-def planted(game, states, size, rounds=0, judgement=None, restock=True):
+def planted(game, states, size, rounds=0, judgement=None, restock=True, ranker=None):
     """A tree of `size` nodes at most, begun at a state."""
     evaluator = planner.make_planner_v1().evaluator(game)
     playout = playouts.new_playout(game, planner.new_space(game), evaluator, rounds, restock)
-    made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement())
+    made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement(), ranker)
     tree.plant(zeroed(states)[0], game.tables[0], made)
     return made
+
+
+def agents_value(game):
+    """The planner's value, as searches take it."""
+    return planner.make_planner_v1().evaluator(game)
 
 
 def grow(game, made, key, each):
@@ -455,6 +531,29 @@ def test_a_trees_visits_and_shares_add_up(n):
     assert averages(made.tree, n).sum() == pytest.approx(1)
     assert_sound(game, made.tree)
     assert {int(made.tree.edge_visits[edge]) for edge in edges_of(made.tree, 0)} == {each}
+
+
+def test_a_ranker_orders_the_same_outcomes_by_what_it_gives_their_mover():
+    game, shares, moved = table(3), np.zeros(5), 0
+    value = agents_value(game)
+    for number in (1, 4) if SLOW else range(10):
+        states = middle(game, number)
+        mover = int(states["current_player"][0])
+        plain = planted(game, states, 2).tree
+        made = planted(game, states, 20, ranker=value)
+        ranked, edges = made.tree, edges_of(made.tree, 0)
+        found = []
+        for edge in edges:
+            evaluation.evaluate(ranked.edge_states[edge], game.tables[0], value, shares)
+            found.append(shares[mover])
+        assert found == sorted(found, reverse=True)
+        prior = ranked.edge_prior[: len(edges)].tolist()
+        assert prior == sorted(prior, reverse=True)
+        order = [[state.tobytes() for state in grown.edge_states[: len(edges)]] for grown in (plain, ranked)]
+        assert sorted(order[0]) == sorted(order[1])
+        moved += order[0] != order[1]
+        assert grow(game, made, 1, 1) == len(edges)
+    assert SLOW or moved
 
 
 def test_a_full_tree_stops_growing():

@@ -1,9 +1,9 @@
 """`FlatMonteCarloAgent`: the turns that its own value ranks highest, each tried out in games played on from there.
 
 No tree: every candidate is a turn of the mover, after which all seats play by the planner's value, each outcome of a turn being
-drawn the more likely the better it is for its mover, for some rounds; then the shares of the win that `evaluation.py` gives are
-added up. Candidates are tried against the same luck (common random numbers), and half of them drop out again and again
-(`halving.py`).
+drawn the more likely the better it is for its mover, or as `greedy` does, for some rounds; then the shares of the win that
+`evaluation.py` gives are added up. Candidates are tried against the same luck (common random numbers), and half of them drop out
+again and again (`halving.py`).
 """
 
 from typing import Any, Final, NamedTuple
@@ -46,6 +46,7 @@ class FlatMonteCarloAgent(TurnAgent):
         k: candidates.
         rounds: turns that each seat takes in a rollout before the value is asked; a large number: to the end of the game.
         restock: whether rollouts go on into the next set; if not, the value is asked where a set ends.
+        policy: who plays the rollouts, `planner` or `greedy`.
         value: an agent that values positions, `planner-v1` unless given.
     """
 
@@ -56,6 +57,7 @@ class FlatMonteCarloAgent(TurnAgent):
         k: int = 8,
         rounds: int = 4,
         restock: bool = True,
+        policy: str = "planner",
         value: Agent | None = None,
     ) -> None:
         super().__init__()
@@ -71,16 +73,19 @@ class FlatMonteCarloAgent(TurnAgent):
         ):
             if number is not None and not low <= number <= high:
                 raise ValueError(f"flat-mc: {name} is {number}; it must be from {low} to {high:.0f}")
+        if policy not in playouts.POLICIES:
+            raise ValueError(f"flat-mc: policy is {policy!r}; it must be {' or '.join(playouts.POLICIES)}")
         self.ms, self.rollouts, self.k, self.rounds, self.restock = ms, rollouts, k, rounds, restock
+        self.policy = policy
         self.values = playouts.values_of(value, "flat-mc")
-        self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock"), value)
+        self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock", "policy"), value=value)
 
     def prepare(self, game: Game) -> turns.TurnSpace:
         """Make the memory for trials."""
         space = planner.new_space(game)
         self.turn = turns.new_space(game)
         self.trials = Trials(
-            playouts.new_playout(game, space, self.values.evaluator(game), self.rounds, self.restock),
+            playouts.new_playout(game, space, self.values.evaluator(game), self.rounds, self.restock, self.policy),
             np.zeros(MAX_K, game.state_dtype),
             np.zeros(MAX_K, np.int8),
             np.zeros((MAX_K, MAX_PLAYERS), np.float64),
@@ -102,7 +107,7 @@ class FlatMonteCarloAgent(TurnAgent):
         self.candidates = turns.check_count(propose(state, tables, trials, self.k))
         return best_by_halving(
             self.candidates,
-            lambda candidates, each: try_all(tables, trials, candidates, key, each),
+            lambda candidates, each: turns.check_count(try_all(tables, trials, candidates, key, each)),
             lambda candidates: trials.total[candidates, mover] / trials.tried[candidates],
             self.rollouts,
             (self.ms or 0) / 1000,
@@ -131,14 +136,18 @@ def propose(state, tables, trials, most):
 
 @long_kernel
 def try_all(tables, trials, candidates, key, each):
-    """Play `each` rollouts of every candidate, with the same luck for all that have had as many. Returns their number."""
+    """Play `each` rollouts of every candidate, with the same luck for all that have had as many.
+
+    Returns their number, or `turns.TOO_MANY`.
+    """
     playout = trials.playout
     for place in range(len(candidates)):
         candidate = candidates[place]
         for _ in range(each):
             luck = chance.random_word(key, LUCK, np.uint64(trials.tried[candidate]))
             playout.state[0] = trials.outcomes[candidate]
-            playouts.play_on(tables, playout, luck, trials.due[candidate])
+            if not playouts.play_on(tables, playout, luck, trials.due[candidate]):
+                return turns.TOO_MANY
             for seat in range(tables.num_players):
                 trials.total[candidate, seat] += playout.shares[seat]
             trials.tried[candidate] += 1

@@ -4,18 +4,21 @@ Each legal action is tried on a copy of the state, without the restock that may 
 decision; nor has what the others may do.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from bombay_agents import turns
 from bombay_agents.value import Weights, clock_of, survey, value
-from bombay_env import Game, engine
+from bombay_env import Game, chance, engine
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.compile import kernel
 from bombay_env.rules import NUM_COLOURS
 
 CLOSE: Final = 1e-9  # values nearer than this to the best are as good: one of them is drawn
 EFFORT: Final = 1e-6  # what a move has to gain: of equals, rather stay than wander
+EQUALS: Final = np.uint64(2005)  # stream of keyed chance, of `play_turn`; those below 1000 are the game's
+TO_UNIT: Final = 2.0**-53
 
 
 class GreedyAgent:
@@ -33,6 +36,50 @@ class GreedyAgent:
             records, game.legal_actions(records), game.tables, self.weights, rng.random(len(records)), trial, actions
         )
         return actions
+
+
+class GreedySpace(NamedTuple):
+    """What deciding takes where no agent stands by; for one thread at a time. A actions, S sites."""
+
+    weights: Weights
+    mask: np.ndarray  # (1, A) bool
+    flags: np.ndarray  # (1,) of `Game.mask_dtype`, the same memory
+    values: np.ndarray  # (A,) float64
+    gain: np.ndarray  # (S, 4) float64
+    trial: np.ndarray  # (1,) record
+
+
+def new_space(game: Game) -> GreedySpace:
+    """Memory for `play_turn` in `game`."""
+    mask = np.zeros((1, game.num_actions), np.bool_)
+    return GreedySpace(
+        GreedyAgent.weights,
+        mask,
+        mask.view(game.mask_dtype).reshape(-1),
+        np.zeros(game.num_actions, np.float64),
+        np.zeros((game.board.num_sites, NUM_COLOURS), np.float64),
+        np.zeros(1, game.state_dtype),
+    )
+
+
+@kernel
+def play_turn(states, tables, space, luck, turn):
+    """Play the rest of the turn of `states[0]`; equals are decided by the key `luck` and the number `turn`.
+
+    Returns what is due then, of `turns.py`; a restock is not drawn.
+    """
+    state = states[0]
+    mover, number = state.current_player, state.set
+    for decision in range(turns.MAX_DECISIONS):
+        engine.legal(state, tables, space.flags[0])
+        action_values(state, tables, space.weights, space.mask[0], space.trial, space.gain, space.values)
+        random = chance.random_word(luck, EQUALS, np.uint64(turn * turns.MAX_DECISIONS + decision))
+        action = draw_best(space.values, space.mask[0], np.float64(random >> np.uint64(11)) * TO_UNIT)
+        if engine.apply(state, tables, action):
+            return turns.RESTOCK_DUE
+        if state.current_player != mover or state.set != number:
+            return turns.TURN_OVER
+    return turns.TOO_MANY
 
 
 @kernel

@@ -7,11 +7,12 @@ budget, so those that stay are tried more and more. Knows nothing of what a try 
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-SLICE: Final = 4  # tries of each candidate between two looks at the clock
+SLICE: Final = 4  # tries of each candidate between two looks at the clock, while there is time for as many
 
 
 def best_by_halving(
@@ -28,7 +29,7 @@ def best_by_halving(
             can be.
         means: how those named have done so far, (k,) float64.
         tries: all together; at least one a candidate and stage is made.
-        seconds: from now, where `tries` is None.
+        seconds: from now, where `tries` is None; every candidate is tried once in any case.
     """
     start = time.perf_counter()
     stages = max(1, math.ceil(math.log2(count)))
@@ -37,9 +38,18 @@ def best_by_halving(
         if tries is not None:
             play(left, max(1, tries // (stages * len(left))))
         else:
-            end = start + seconds * (stage + 1) / stages
-            while play(left, SLICE) and time.perf_counter() < end:
-                pass
+            if stage == 0:
+                play(left, 1)
+            play_until(start + seconds * (stage + 1) / stages, partial(play, left))
         order = np.argsort(-means(left), kind="stable")
         left = np.sort(left[order[: (len(left) + 1) // 2]])
     return int(left[np.argmax(means(left))]) if len(left) > 1 else int(left[0])
+
+
+def play_until(end: float, play: Callable[[int], int]) -> None:
+    """Call `play` with numbers of tries until the clock says `end` or it makes none: with few where more would take too long."""
+    now, each, played = time.perf_counter(), 1, 1
+    while now < end and played:
+        began, played = now, play(each)
+        now = time.perf_counter()
+        each = SLICE if (now - began) / each * SLICE <= end - now else 1

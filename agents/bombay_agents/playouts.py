@@ -1,19 +1,20 @@
-"""Games played on from a position by planners, for some turns, until a value is asked.
+"""Games played on from a position by planners, or by greedy players, for some turns, until a value is asked.
 
-Seats take the outcomes of their turns the more likely the better they are for themselves, by a temperature; all chance is keyed,
-so that candidates can be tried against the same luck.
+Planners take the outcomes of their turns the more likely the better they are for themselves, by a temperature; all chance is
+keyed, so that candidates can be tried against the same luck.
 """
 
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import evaluation, planner, turns
+from bombay_agents import evaluation, greedy, planner, turns
 from bombay_agents.evaluation import Evaluator, Values
+from bombay_agents.greedy import GreedySpace
 from bombay_agents.planner import PlannerSpace
 from bombay_env import Game, batch, chance
 from bombay_env.agent import Agent
-from bombay_env.compile import kernel
+from bombay_env.compile import inlined, kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -21,6 +22,7 @@ CHOICES: Final = np.uint64(2002)  # stream of keyed chance: what seats do; those
 TEMPERATURE: Final = 0.1  # rupees: how far seats stray from the planner's choice
 TO_UNIT: Final = 2.0**-64
 HALF_UNIT: Final = 2.0**-65
+POLICIES: Final = ("planner", "greedy")
 
 
 class Playout(NamedTuple):
@@ -30,6 +32,7 @@ class Playout(NamedTuple):
     evaluator: Evaluator
     rounds: int  # turns of each seat before the value is asked
     restock: bool  # whether to go on into the next set, instead of asking the value where one ends
+    greedy: GreedySpace | None  # if there is one, seats play as `greedy` does
     state: np.ndarray  # (1,) record, where it is played
     shares: np.ndarray  # (P,) float64: what every seat may expect at the end
     drawn: np.ndarray  # (4,) int64
@@ -41,13 +44,15 @@ def new_playout(
     evaluator: Evaluator,
     rounds: int,
     restock: bool = True,
+    policy: str = "planner",
 ) -> Playout:
-    """Memory for playing on in `game`; `space` is overwritten by it."""
+    """Memory for playing on in `game` by one of `POLICIES`; `space` is overwritten by it."""
     return Playout(
         space,
         evaluator,
         rounds,
         restock,
+        greedy.new_space(game) if policy == "greedy" else None,
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_PLAYERS, np.float64),
         np.zeros(NUM_COLOURS, np.int64),
@@ -62,7 +67,7 @@ def values_of(value: Agent | None, who: str) -> Values:
     """
     chosen = planner.make_planner_v1() if value is None else value
     if not isinstance(chosen, Values):
-        raise ValueError(f"{who}: {chosen.name!r} values no positions; take one that does, such as value=[planner]")
+        raise ValueError(f"{who}: {chosen.name!r} values no positions; take one that does, such as planner")
     return chosen
 
 
@@ -70,20 +75,34 @@ def values_of(value: Agent | None, who: str) -> Values:
 def play_on(tables, playout, luck, due):
     """Play on from `playout.state` by the key `luck`; what every seat may expect then is left in `playout.shares`.
 
-    `due` is what is due there, `turns.TURN_OVER` or `turns.RESTOCK_DUE`.
+    `due` is what is due there, `turns.TURN_OVER` or `turns.RESTOCK_DUE`. Returns False if a turn has no room.
     """
     state = playout.state[0]
     state.seed = luck
-    space = playout.planner
     running = begin_set(tables, playout, due)
     for turn in range(playout.rounds * tables.num_players):
         if not running or state.current_player == NOBODY:
             break
-        count = planner.value_turn(state, tables, playout.evaluator.weights, space)
-        chosen = draw_outcome(space, count, TEMPERATURE, luck, turn)
-        playout.state[0] = space.turn.states[chosen]
-        running = begin_set(tables, playout, space.turn.due[chosen])
+        after = take_turn(tables, playout, playout.greedy, luck, turn)
+        if after == turns.TOO_MANY:
+            return False
+        running = begin_set(tables, playout, after)
     evaluation.evaluate(state, tables, playout.evaluator, playout.shares)
+    return True
+
+
+@inlined
+def take_turn(tables, playout, greedy_space, luck, turn):
+    """Play the turn of `playout.state`. Returns what is due then, or `turns.TOO_MANY`."""
+    if greedy_space is not None:  # decided when this is compiled, by the type of an argument
+        return greedy.play_turn(playout.state, tables, greedy_space, luck, turn)
+    space = playout.planner
+    count = planner.value_turn(playout.state[0], tables, playout.evaluator.weights, space)
+    if count == turns.TOO_MANY:
+        return turns.TOO_MANY
+    chosen = draw_outcome(space, count, TEMPERATURE, luck, turn)
+    playout.state[0] = space.turn.states[chosen]
+    return np.int64(space.turn.due[chosen])
 
 
 @kernel

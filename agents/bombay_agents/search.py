@@ -36,8 +36,10 @@ class SearchAgent(TurnAgent):
         k: turns of the mover that are tried, those its own value ranks highest.
         rounds: turns that each seat takes beyond the tree, as planners do, before the value is asked.
         restock: whether to look into the next set; if not, the value is asked where a set ends.
-        prior: rupees; a turn worth so much less to its mover than the best, by the planner's value, is looked at 1/e as eagerly.
+        prior: rupees; a turn worth so much less to its mover than the best is looked at 1/e as eagerly.
         value: an agent that values positions, `planner-v1` unless given.
+        ranker: an agent that values positions and says what turns in the tree are worth to their movers, of the dozen that the
+            planner's value ranks highest; this value itself unless given.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class SearchAgent(TurnAgent):
         restock: bool = True,
         prior: float = tree.Judgement().prior_rupees,
         value: Agent | None = None,
+        ranker: Agent | None = None,
     ) -> None:
         super().__init__()
         if ms is not None and nodes is not None:
@@ -67,7 +70,10 @@ class SearchAgent(TurnAgent):
             raise ValueError(f"search: prior is {prior}; it must be from {MIN_PRIOR} to {MAX_PRIOR:.0f}")
         self.ms, self.nodes, self.k, self.rounds, self.restock, self.prior = ms, nodes, k, rounds, restock, prior
         self.values = playouts.values_of(value, "search")
-        self.name = name_of(self, "search", ("ms", "nodes", "k", "rounds", "restock", "prior"), value)
+        self.ranker = None if ranker is None else playouts.values_of(ranker, "search")
+        self.name = name_of(
+            self, "search", ("ms", "nodes", "k", "rounds", "restock", "prior"), value=value, ranker=ranker
+        )
         self.judgement = tree.Judgement(prior_rupees=float(prior))
 
     def prepare(self, game: Game) -> turns.TurnSpace:
@@ -76,7 +82,8 @@ class SearchAgent(TurnAgent):
         self.planner = planner.new_space(game)
         self.endgame = endgame.new_space(game, self.planner.turn)
         playout = playouts.new_playout(game, self.planner, self.values.evaluator(game), self.rounds, self.restock)
-        self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.judgement)
+        ranker = self.ranker.evaluator(game) if self.ranker else None
+        self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.judgement, ranker)
         return self.planner.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
@@ -92,7 +99,7 @@ class SearchAgent(TurnAgent):
         grown = self.search.tree
         best = best_by_halving(
             min(self.k, int(grown.num_edges[0])),
-            lambda edges, each: tree.grow(tables, self.search, key, edges, each),
+            lambda edges, each: turns.check_count(tree.grow(tables, self.search, key, edges, each)),
             lambda edges: tree.root_averages(grown, edges),
             self.nodes,
             (self.ms or 0) / 1000 - (time.perf_counter() - start),

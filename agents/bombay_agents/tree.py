@@ -1,7 +1,7 @@
 """The tree that `search` grows: max^n over whole turns, a share of the win for every seat backed up.
 
     node    a position between turns, with what its visits found for each seat on average
-    edge    a turn from there: one of the outcomes that the mover's own value ranks highest, by that rank
+    edge    a turn from there: one of the outcomes that the mover's own value ranks highest, by that rank or by a ranker's
 
 One iteration goes along an edge of the root that it is told, then at each node along the one that looks best for that node's
 mover (PUCT: the average so far for the mover, and a bonus for edges ranked high and visited little), until it meets a position
@@ -18,11 +18,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bombay_agents import planner, playouts, turns
+from bombay_agents import evaluation, planner, planner_value, playouts, turns
+from bombay_agents.evaluation import Evaluator
 from bombay_agents.playouts import Playout
 from bombay_agents.turns import padded_records
 from bombay_env import Game, batch, chance
-from bombay_env.compile import kernel
+from bombay_env.compile import inlined, kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -31,6 +32,7 @@ MAX_DEPTH: Final = 64  # turns below the root; deeper nodes are not looked into
 RESTOCKS: Final = np.int64(8)  # that are drawn for one edge
 RESTOCK_SEEDS: Final = np.uint64(2001)  # streams of keyed chance; those below 1000 are the game's
 LUCK: Final = np.uint64(2004)
+LEAST_SHARE: Final = 1e-6  # of the win: less is as bad
 NEW: Final = -1  # an edge without a node, a node whose turn is not laid out
 
 
@@ -70,6 +72,7 @@ class Search(NamedTuple):
     tree: Tree
     playout: Playout
     judgement: Judgement
+    ranker: Evaluator | None = None  # says what outcomes are worth to their mover; the planner's value if None
 
 
 def new_tree(game: Game, max_nodes: int) -> Tree:
@@ -115,7 +118,7 @@ def plant(state, tables, search):
 def grow(tables, search, key, edges, each):
     """Walk `each` times along each of the root's `edges`, (k,) int64 counted from its first; nowhere once the tree is full.
 
-    Returns the number of walks.
+    Returns the number of walks, or `turns.TOO_MANY` if a turn has no room.
     """
     tree = search.tree
     walks = 0
@@ -123,6 +126,8 @@ def grow(tables, search, key, edges, each):
         for _ in range(each):
             if tree.count[0] < len(tree.visits) and tree.count[1] + EDGES_PER_NODE <= len(tree.edge_visits):
                 depth = walk(tables, search, key, tree.first_edge[0] + edges[place])
+                if depth == turns.TOO_MANY:
+                    return turns.TOO_MANY
                 back_up(tables, tree, depth, search.playout.shares)
                 walks += 1
     return walks
@@ -130,7 +135,10 @@ def grow(tables, search, key, edges, each):
 
 @kernel
 def walk(tables, search, key, edge):
-    """Go from the root along `edge` to a position that is valued; its shares are left in `playout.shares`. Returns the depth."""
+    """Go from the root along `edge` to a position that is valued; its shares are left in `playout.shares`.
+
+    Returns the depth, or `turns.TOO_MANY` if a turn has no room.
+    """
     tree = search.tree
     luck = chance.random_word(key, LUCK, np.uint64(tree.edge_visits[edge]))
     tree.way[0, 0] = 0
@@ -139,19 +147,18 @@ def walk(tables, search, key, edge):
     while True:
         if tree.edge_due[edge] == turns.RESTOCK_DUE and not search.playout.restock:
             search.playout.state[0] = tree.edge_states[edge]
-            playouts.play_on(tables, search.playout, luck, tree.edge_due[edge])
-            return depth
+            return depth if playouts.play_on(tables, search.playout, luck, tree.edge_due[edge]) else turns.TOO_MANY
         node = follow(tables, tree, edge, key)
         depth += 1
         tree.way[depth, 0] = node
         tree.way[depth, 1] = NEW
         at_end = tree.mover[node] == NOBODY
-        if tree.first_edge[node] == NEW and tree.visits[node] > 0 and not at_end:
-            expand(tables, search, node)
+        wanted = tree.first_edge[node] == NEW and tree.visits[node] > 0 and not at_end
+        if wanted and expand(tables, search, node) == turns.TOO_MANY:
+            return turns.TOO_MANY
         if tree.first_edge[node] == NEW or depth + 1 == MAX_DEPTH:
             search.playout.state[0] = tree.states[node]
-            playouts.play_on(tables, search.playout, luck, np.int8(turns.TURN_OVER))
-            return depth
+            return depth if playouts.play_on(tables, search.playout, luck, np.int8(turns.TURN_OVER)) else turns.TOO_MANY
         edge = choose_edge(tree, search.judgement, node)
         tree.way[depth, 1] = edge
 
@@ -208,6 +215,7 @@ def expand(tables, search, node):
     for outcome in range(count):
         if space.turn.due[outcome] != turns.TURN_GOES_ON:
             number = rank_outcome(space, outcome, number)
+    rank_anew(tables, space, search.ranker, search.playout.shares, number)
     tree.first_edge[node] = first
     tree.num_edges[node] = number
     tree.count[1] += number
@@ -238,6 +246,32 @@ def rank_outcome(space, outcome, number):
         place -= 1
     space.ranked[place] = outcome
     return min(number + 1, EDGES_PER_NODE)
+
+
+@inlined
+def rank_anew(tables, space, ranker, shares, number):
+    """Let the ranker, if there is one, value the first `number` outcomes in `space.ranked`, and order them by that."""
+    if ranker is not None:  # decided when this is compiled, by the type of an argument
+        for place in range(number):
+            outcome = space.ranked[place]
+            space.values[outcome] = worth_by_shares(tables, space, ranker, shares, outcome)
+            while place > 0 and space.values[outcome] > space.values[space.ranked[place - 1]]:
+                space.ranked[place] = space.ranked[place - 1]
+                place -= 1
+            space.ranked[place] = outcome
+
+
+@kernel
+def worth_by_shares(tables, space, ranker, shares, outcome):
+    """What an outcome is worth to its mover by the share of the win that `ranker` gives it, in rupees.
+
+    That is the worth by which `evaluation.py` would come to such a share, but for what is the same for all outcomes.
+    """
+    mover = np.int64(space.turn.states[0].current_player)
+    evaluation.evaluate(space.turn.states[outcome], tables, ranker, shares)
+    in_set, later = planner_value.turns_to_come(space.turn.states[outcome], tables, mover)
+    temperature = ranker.temperature + ranker.temperature_per_turn * (in_set + later)
+    return temperature * np.log(max(shares[mover], LEAST_SHARE))
 
 
 @kernel

@@ -19,12 +19,13 @@ from bombay_env.agent import Agent
 MAX_KEPT: Final = 65_536  # states with a decision kept, the latest
 
 
-def name_of(agent: Any, kind: str, options: Sequence[str], value: Agent | None) -> str:
-    """The spec that makes an agent of its `kind`: its options as they are, but for those at their defaults."""
+def name_of(agent: Any, kind: str, options: Sequence[str], **within: Agent | None) -> str:
+    """The spec that makes an agent of its `kind`: its options but for those at their defaults, and the agents within it."""
     defaults = inspect.signature(type(agent)).parameters
     told = {name: getattr(agent, name) for name in options}
     parts = [f"{name}={str(told[name]).lower()}" for name in options if told[name] != defaults[name].default]
-    return f"{kind}:{','.join(parts + ([f'value=[{value.name}]'] if value else []))}"
+    parts += [f"{name}=[{inner.name}]" for name, inner in within.items() if inner]
+    return f"{kind}:{','.join(parts)}"
 
 
 class TurnAgent(ABC):
