@@ -40,8 +40,8 @@ def make(spec: str) -> Agent:
     """The agent that `spec` describes.
 
     Raises:
-        ValueError: the spec is malformed, a name or an option is unknown, or a value is not what the option takes; one
-            line that says what is wrong and what is allowed.
+        ValueError: the spec is malformed, a name or an option is unknown, a value is not what the option takes, or the
+            agent cannot be imported or made; one line that says what is wrong and what is allowed.
     """
     if not isinstance(spec, str) or not spec.strip():
         raise ValueError(f"an agent spec is name[:key=value,…], such as 'greedy', or module:object, not {spec!r}")
@@ -60,7 +60,7 @@ def make(spec: str) -> Agent:
         if parameter.default is parameter.empty and key not in texts:
             raise ValueError(f"agent {name!r} needs the option {key!r}, as in '{name}:{key}=…'")
     values = {key: _parse(text, parameters[key], f"option {key!r} of agent {name!r}") for key, text in texts.items()}
-    return _checked(factory(**values), name)
+    return _checked(_made(factory, values, name), name)
 
 
 def _resolve(spec: str) -> tuple[str, Any, str | None]:
@@ -70,6 +70,16 @@ def _resolve(spec: str) -> tuple[str, Any, str | None]:
         return f"{own['module']}:{own['object']}", _own_object(own["module"], own["object"]), own["options"]
     name, colon, options = spec.partition(":")
     return name, _factory(name), options if colon else None
+
+
+def _made(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
+    """What a factory makes; a ValueError of its own is taken to say what is wrong with the values."""
+    try:
+        return factory(**values)
+    except ValueError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever a factory does
+        raise ValueError(f"agent {name!r} cannot be made: {_line(error)}") from error
 
 
 def _checked(agent: Any, name: str) -> Agent:
@@ -88,14 +98,15 @@ def _own_object(module: str, path: str) -> Any:
         found = operator.attrgetter(path)(importlib.import_module(module))
     except AttributeError as error:
         raise ValueError(f"agent {module + ':' + path!r} is not there: {error}") from error
-    except Exception as error:  # whatever a module does when it is imported
-        words = " ".join(str(error).split())
-        raise ValueError(
-            f"agent {module + ':' + path!r} cannot be imported: {type(error).__name__}: {words}"
-        ) from error
+    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
+        raise ValueError(f"agent {module + ':' + path!r} cannot be imported: {_line(error)}") from error
     if not callable(found) and not hasattr(found, "act"):
         raise ValueError(f"{module + ':' + path!r}, of type {type(found).__name__}, is no agent: it lacks `act`")
     return found
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _entries() -> dict[str, EntryPoint]:

@@ -412,7 +412,7 @@ class Game:
             Draws (k, 4) int64 by colour, in ascending order, and their probabilities (k,) float64, each the nearest float to
             the exact ratio of counts. Both are empty if no restock follows.
         """
-        record = self._one(state)
+        record = self.as_record(state)
         if record["current_player"] == NOBODY or record["set"] + 1 >= self.rules.sets:
             return np.zeros((0, NUM_COLOURS), np.int64), np.zeros(0)
         held = (np.array(self.rules.bales) - record["basket"].sum(axis=0)).tolist()
@@ -427,6 +427,15 @@ class Game:
     def as_readings(self, states: np.ndarray) -> np.ndarray:
         """A plain array of states as `observe.py` reads them, over the same memory."""
         return states.view(self._reading_dtype)
+
+    def as_record(self, state: States) -> Any:
+        """One state, a record or a (1,) array, as a record. Raises ValueError if it is no single state of this game."""
+        if isinstance(state, np.void):
+            state = np.asarray(state)
+        states = self._states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
+        if len(states) != 1:
+            raise ValueError(f"one state is wanted, not {len(states)}")
+        return states[0]
 
     def as_mask_records(self, masks: np.ndarray) -> np.ndarray:
         """(…, num_actions) bool, C-contiguous, as a flat array of records over the same memory."""
@@ -464,15 +473,6 @@ class Game:
             raise ValueError(f"states are of games for {counts} players; this game is for {self.num_players}")
         records = np.ascontiguousarray(states)
         return records if records.dtype is self.state_dtype else records.view(self.state_dtype)
-
-    def _one(self, state: States) -> Any:
-        """One state given as a record, a 0-d or a (1,) array, as a record."""
-        if isinstance(state, np.void):
-            state = np.asarray(state)
-        states = self._states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
-        if len(states) != 1:
-            raise ValueError(f"one state is wanted, not {len(states)}")
-        return states[0]
 
     def _check_writable(self, states: np.ndarray) -> None:
         if not states.flags.writeable:

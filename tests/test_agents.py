@@ -233,6 +233,14 @@ class Outer(Inner):
         self.given = (path, nodes, ms, sample, value, guess, word)
 
 
+ERRORS = [ValueError("which is wrong"), RuntimeError("two\nlines"), FileNotFoundError("nowhere"), SystemExit(0)]
+
+
+class Raising(Inner):
+    def __init__(self, which: int) -> None:
+        raise ERRORS[which]
+
+
 MADE = Inner()
 
 
@@ -312,6 +320,10 @@ def test_specs_nest_in_brackets():
         ("test_agents:Inner:deep=1", "agent 'test_agents:Inner' has no option 'deep'"),
         ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, made already"),
         ("lost", "agent 'lost' .* cannot be loaded"),
+        ("test_agents:Raising:which=0", "^which is wrong$"),
+        ("test_agents:Raising:which=1", "^agent 'test_agents:Raising' cannot be made: RuntimeError: two lines$"),
+        ("test_agents:Raising:which=2", "cannot be made: FileNotFoundError: nowhere$"),
+        ("test_agents:Raising:which=3", "cannot be made: SystemExit: 0$"),
     ],
 )
 def test_a_bad_spec_is_refused_in_one_line(spec, message):

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import signal
 from contextlib import nullcontext
 
 import numba
@@ -34,10 +35,11 @@ from bombay_training.judging import (
     margin_with_interval,
     par,
     results_table,
+    seat_rows,
     share_with_interval,
     summary,
 )
-from bombay_training.match import Match, Timing
+from bombay_training.match import Fault, Match, Timing
 from bombay_training.workers import Workers
 from position import official
 
@@ -236,6 +238,14 @@ def raising(count):
     raise KeyError("no idea")
 
 
+def leaving(count):
+    raise SystemExit(3)
+
+
+def interrupting(count):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("answer", "action", "reason"),
     [
@@ -252,6 +262,7 @@ def raising(count):
         (lambda count: [0] * count, "list", "it answered with a list"),
         (lambda count: None, "NoneType", "it answered with a NoneType"),
         (raising, "none", "it raised KeyError: 'no idea' ("),
+        (leaving, "none", "it raised SystemExit: 3 ("),
     ],
 )
 def test_a_faulty_agent_loses_its_games_on_record(answer, action, reason):
@@ -270,6 +281,29 @@ def test_a_faulty_agent_loses_its_games_on_record(answer, action, reason):
         assert not match.final[fault.game].any()
     assert [row["faults"] for row in summary(match)["agents"]] == [0, 6, 0]
     assert share_with_interval(match, "wrong").mean == 0
+
+
+def test_ctrl_c_stops_a_match_and_is_no_fault_unless_the_process_is_deaf_to_it(monkeypatch):
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        run_blocks(TINY, [First(), Wrong(interrupting), First()], 1)
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
+    match = run_blocks(TINY, [First(), Wrong(interrupting), First()], 1)
+    assert [fault.reason.split(" (")[0] for fault in match.faults] == ["it raised KeyboardInterrupt"] * 3
+
+
+def test_an_agent_that_fails_has_nothing_by_any_of_its_seats():
+    lost = Raises("lost")
+    for match in (
+        two_vs_two(Game(Rules(4, sets=1, turns_per_set=1)), First(), lost, 1),
+        one_vs_rest(TINY, First(), lost, 1),
+    ):
+        assert len(match.faults) == match.num_games
+        assert share_with_interval(match, "lost").mean == 0
+        assert share_with_interval(match, "first").mean == 1
+        assert np.allclose(match.win_share.sum(axis=1), 1)
+    alone = run_blocks(TINY, [lost] * 3, 1)
+    assert alone.win_share.tolist() == [[0, 0.5, 0.5]] * 3
 
 
 def test_only_the_games_of_bad_answers_are_lost():
@@ -365,6 +399,16 @@ class Raises(First):
         raise ValueError("never")
 
 
+class Leaves(First):
+    def act(self, game, states, rng):
+        leaving(len(states))
+
+
+class Interrupts(First):
+    def act(self, game, states, rng):
+        interrupting(len(states))
+
+
 def same_records(one, other):
     return [record.to_dict() for record in one] == [record.to_dict() for record in other]
 
@@ -406,10 +450,29 @@ def test_an_agent_that_hangs_or_ends_its_process_loses_that_game_on_record(monke
     assert pool.running == []
 
 
+def test_an_agent_that_leaves_or_interrupts_does_not_end_its_process():
+    processes = []
+    with Workers(1) as pool:
+        for spec, reason in (("Leaves", "it raised SystemExit: 3 ("), ("Interrupts", "it raised KeyboardInterrupt (")):
+            match = run_fixed_seats(TINY, ["random", f"test_arena:{spec}", "random"], 2, workers=pool)
+            assert [fault.reason.startswith(reason) for fault in match.faults] == [True, True]
+            processes.append(pool.running[0].process.pid)
+    assert len(set(processes)) == 1
+
+
+def test_a_call_in_many_games_may_take_longer_than_a_system_waits():
+    with Workers(1, turn_limit=worker_module.MAX_TURN_LIMIT) as pool:
+        match = run_fixed_seats(TINY, ["random"] * 3, 30, workers=pool)
+    assert (match.num_games, match.faults) == (30, ())
+
+
 def test_objects_play_in_this_process_only():
     with Workers(1) as pool, pytest.raises(ValueError, match="'first' is an object"):
         run_blocks(TINY, [First()] * 3, 1, workers=pool)
-    for options, message in (({"processes": 0}, "processes is 0"), ({"turn_limit": 0.0}, "turn_limit is 0")):
+    limits = [
+        ({"turn_limit": limit}, f"turn_limit is {limit}.*at most 86400") for limit in (0.0, 1e12, math.inf, math.nan)
+    ]
+    for options, message in [({"processes": 0}, "processes is 0"), *limits]:
         with pytest.raises(ValueError, match=message):
             Workers(**options)
 
@@ -491,6 +554,21 @@ def test_one_block_tells_no_spread_of_rupees():
     assert margin_with_interval(match).to_dict() == {"mean": 0, "low": None, "high": None}
 
 
+def test_games_that_faults_ended_count_for_no_means_of_rupees():
+    # Block 0: 10 against 6, and a fault; block 1: two faults.
+    match = made_match([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], finals=[[10, 6], [0, 0], [0, 0], [0, 0]])
+    faults = tuple(Fault(0, "a", 0, game, game // 2, game % 2, "none", "it is lost") for game in range(4))
+    some, all_lost = dataclasses.replace(match, faults=faults[1:]), dataclasses.replace(match, faults=faults)
+    assert [share_with_interval(one).mean for one in (match, some, all_lost)] == [0.5] * 3
+    assert (margin_with_interval(some).mean, final_with_interval(some).mean) == (2, 10)
+    assert margin_with_interval(some, "b").mean == -2
+    assert [(row["final"], row["faults"]) for row in seat_rows(some)] == [(10, 3), (6, 0)]
+    assert [row["final"] for row in seat_rows(all_lost)] == [None, None]
+    for row in summary(all_lost)["agents"]:
+        assert row["margin"] == row["final"] == {"mean": None, "low": None, "high": None}
+    assert shown(results_table([all_lost]), 200).count("– │     – │") == 2
+
+
 def test_an_agent_not_in_the_match_is_refused():
     match = made_match([[[1, 0], [0, 1]]])
     for agent in ("c", 2, -1):
@@ -499,6 +577,12 @@ def test_an_agent_not_in_the_match_is_refused():
 
 
 # --- telling ---
+
+
+def shown(table, width):
+    console = Console(file=io.StringIO(), width=width)
+    console.print(table)
+    return console.file.getvalue()
 
 
 def test_a_match_as_json_and_as_a_table():
@@ -515,12 +599,36 @@ def test_a_match_as_json_and_as_a_table():
         other = dataclasses.replace(match, format="mixed") if everyone else match
         table = results_table([match, other], "title")
         assert table.row_count == rows
-        console = Console(file=io.StringIO(), width=200)
-        console.print(table)
-        assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in console.file.getvalue()
-        told = console.file.getvalue()
+        told = shown(table, 200)
+        assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in told
         assert ("line-up" in told, "first, 2 × random" in told) == (everyone, everyone)
         assert ("against" in told, "│ 2 × random" in told) == (not everyone, not everyone)
+
+
+@pytest.mark.parametrize("faults", [0, 1200])
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [(80, "p99, final, ms/turn, margin ± 95 %"), (100, "p99, final, ms/turn"), (200, "")],
+)
+def test_a_narrow_table_cuts_no_name_and_no_share(width, left_out, faults):
+    names = ("champion:nodes=4500,a=1", "net:path=runs/td-20280101-120000/agent.safetensors")
+    match = dataclasses.replace(made_match([[[1, 0], [0, 1]]] * 4), agents=names, lineup=names, format="1vrest")
+    match = dataclasses.replace(match, faults=(Fault(1, names[1], 0, 0, 0, 0, "none", "it is lost"),) * faults)
+    told = shown(results_table([match], width=width), width)
+    rows = [line.strip("│").split("│") for line in told.splitlines() if line.startswith("│")]
+    folded = ["".join(cell.strip() for cell in column) for column in zip(*rows, strict=True)]
+    assert folded[:2] == list(names)
+    assert all(len(row[0]) >= 12 and len(row[1]) >= 12 for row in rows)  # ten letters and space on both sides
+    assert str(share_with_interval(match)) in folded
+    assert "0.50" in folded
+    assert f"0 / {faults}" in folded
+    assert left_out in told
+    assert ("no room for" in told) == bool(left_out)
+
+
+def test_faults_of_the_rest_are_told_beside_an_agents_own():
+    assert "0 / 3 │" in shown(results_table([one_vs_rest(TINY, First(), Raises("lost"), 1)]), 200)
+    assert "3 / 0 │" in shown(results_table([one_vs_rest(TINY, Raises("lost"), First(), 1)]), 200)
 
 
 def test_agents_of_one_name_are_kept_apart():

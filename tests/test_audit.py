@@ -43,6 +43,12 @@ def test_installed_agents_decide_by_what_players_may_see(name):
     assert (report.verdict == "not auditable") == (getattr(make(name), "ms", None) is not None)
 
 
+@pytest.mark.skipif(QUICK, reason="searches take long with the compiler off")
+def test_a_champion_by_nodes_decides_by_what_players_may_see():
+    report = audit(lambda: make("champion:nodes=9,force=true"), GAMES, 40)
+    assert report.verdict == "passed", str(report)
+
+
 class Peeks(RandomAgent):
     def act(self, game, states, rng):
         keys = (states["seed"] % np.uint64(3)).astype(np.int64)
@@ -77,6 +83,20 @@ class Raises(RandomAgent):
         raise OSError("no file")
 
 
+class Exits(RandomAgent):
+    def act(self, game, states, rng):
+        raise SystemExit(0)
+
+
+class OnlyOnce(RandomAgent):
+    made = 0
+
+    def __init__(self):
+        OnlyOnce.made += 1
+        if OnlyOnce.made == 3:
+            raise ValueError("the file is gone")
+
+
 @pytest.mark.parametrize(
     ("agent", "reason", "answers"),
     [
@@ -86,6 +106,8 @@ class Raises(RandomAgent):
         (Cheats, "it chose end_turn, which is illegal", 1),
         (Floats, "it answered with float64 of shape", 0),
         (Raises, "it raised OSError: no file", 0),
+        (Exits, "it raised SystemExit: 0", 0),
+        (OnlyOnce, "it raised ValueError: the file is gone", 0),
     ],
 )
 def test_what_is_wrong_is_named_with_the_first_state(agent, reason, answers):
@@ -100,12 +122,13 @@ def test_what_is_wrong_is_named_with_the_first_state(agent, reason, answers):
         assert report.state["current_player"] in (0, 1)
 
 
-def test_milliseconds_cannot_be_audited():
+@pytest.mark.parametrize("ms", [5, 2.5, "fast"])
+def test_milliseconds_cannot_be_audited(ms):
     agent = RandomAgent()
-    agent.ms = 5
+    agent.ms = ms
     report = audit(lambda: agent, GAMES)
     assert report.verdict == "not auditable"
-    assert "5 ms" in report.reason
+    assert f"{ms} ms" in report.reason
 
 
 def test_samples_are_of_all_phases_and_repeat():

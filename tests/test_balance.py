@@ -1,6 +1,7 @@
 """`bombay balance`: the books, the pairing of what-ifs, the intervals, and the command."""
 
 import dataclasses
+import io
 import json
 import os
 import random
@@ -11,11 +12,13 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from rich.console import Console
+from typer.testing import CliRunner
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_env.actions import action_ranges
-from bombay_training import balance
+from bombay_training import balance, cli
 from bombay_training.arena import run_fixed_seats
 from bombay_training.balance import SOURCES, SPENDING, USES, Books, Change, Table, Tier
 from position import official, position, variant
@@ -168,11 +171,16 @@ def test_an_agent_that_fails_is_named():
         def act(self, game, states, rng):
             raise KeyError("lost")
 
+    class Exits(RandomAgent):
+        def act(self, game, states, rng):
+            raise SystemExit(0)
+
     class Illegal(RandomAgent):
         def act(self, game, states, rng):
             return np.full(len(states), 1000)
 
-    for agent, reason in ((Broken(), "raised KeyError"), (Illegal(), "action 1000 is illegal")):
+    faults = ((Broken(), "raised KeyError"), (Exits(), "raised SystemExit: 0"), (Illegal(), "action 1000 is illegal"))
+    for agent, reason in faults:
         with pytest.raises(balance.AgentError, match=f"agent 'x' in games 0 to 1.*{reason}"):
             balance.play_games(variant(2, **SHORT), agent, "x", 0, 0, range(2))
 
@@ -297,6 +305,25 @@ def test_too_few_or_equal_games_do_not_tell():
     assert won[1].high > 0.1
 
 
+def test_a_narrow_table_cuts_no_name_and_no_figure():
+    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", *reports.P_COLUMNS)
+    row = (
+        "flat-mc:rollouts=125",
+        "20,000",
+        "0",
+        "0.250 [0.240, 0.260]",
+        "-1.23 [-1.24, -1.22]",
+        "25.12",
+        "< 0.0001",
+        "0.1234",
+    )
+    console = Console(file=io.StringIO(), width=80)
+    console.print(reports.Sheet("seats", "by seat", 4, (), columns, (row,)).rich())
+    lines = [line.strip("│").split("│") for line in console.file.getvalue().splitlines() if line.startswith("│")]
+    folded = ["".join(cell.strip() for cell in column) for column in zip(*lines, strict=True)]
+    assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]
+
+
 # --- the command ---
 
 
@@ -341,6 +368,54 @@ def test_a_wrong_argument_ends_in_one_line(tmp_path: Path):
     assert line.startswith("bombay: ")
     assert "tolls" in line
     assert not list(tmp_path.iterdir())
+
+
+OWN = """
+import os
+from bombay_agents.random import RandomAgent
+
+class Prints(RandomAgent):
+    def act(self, game, states, rng):
+        print("a word")
+        return super().act(game, states, rng)
+
+class Ends(RandomAgent):
+    def act(self, game, states, rng):
+        os._exit(0)
+"""
+
+
+def with_own_agents(folder):
+    """Options for a short game, with agents in a module there."""
+    (folder / "mine.py").write_text(OWN)
+    (folder / "rules.json").write_text(json.dumps(SHORT))
+    return "--players", 2, "--games", 2, "--rules", "rules.json"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_agents_print_is_not_part_of_the_report(tmp_path: Path, workers):
+    done = bombay("--tier", "mine:Prints", "--workers", workers, "--json", *with_own_agents(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["games"] == 2
+    assert "a word" in done.stderr
+
+
+def test_an_agent_that_ends_its_process_is_named_in_one_line(tmp_path: Path):
+    options = ("--tier", "mine:Ends", "--tier", "random", "--workers", 2, "--json", *with_own_agents(tmp_path))
+    done = bombay(*options, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith("bombay: ")
+    assert "agent 'mine:Ends' was being asked when its process ended" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_there_are_as_many_processes_as_cores_that_may_be_used(monkeypatch):
+    asked = []
+    monkeypatch.setattr(cli.workers, "num_cores", lambda: 7)
+    monkeypatch.setattr(balance, "run", lambda tables, seed, workers, progress: asked.append(workers) or [])
+    monkeypatch.setattr(reports, "report", lambda *_: {})
+    CliRunner().invoke(cli.app, ["balance", "--tier", "random", "--json"])
+    assert asked == [7]
 
 
 def test_the_other_commands_do_without_matplotlib():

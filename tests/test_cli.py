@@ -96,6 +96,10 @@ class Careless:
         print("a word")
         return np.full(len(states), 0)
 
+class Mute:
+    def act(self, game, states, rng):
+        return None
+
 class Seeing:
     def act(self, game, states, rng):
         legal = game.legal_actions(states)
@@ -112,10 +116,34 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     assert data["matches"][0]["agents"][0]["faults"] == 4
     assert data["matches"][0]["agents"][0]["win_share"]["mean"] == 0
     assert len(output("replay", "g.jsonl", cwd=tmp_path)["records"]) == 8
-    done = bombay("audit", "mine:Seeing", "--players", 2, "--states", 8, "--rules", "rules.json", cwd=tmp_path)
+    small = ("--players", 2, "--states", 8, "--rules", "rules.json")
+    done = bombay("audit", "mine:Seeing", *small, cwd=tmp_path)
     assert done.returncode == 1
     assert "mine:Seeing: failed: 2 players, state" in done.stdout
     assert done.stdout.count("\n") == 1
+    done = bombay("audit", "mine:Careless", *small, "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["verdict"] == "failed"
+    assert "a word" in done.stderr
+
+
+def test_an_agent_that_exits_does_not_pass_the_audit(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import sys\n\nclass Leaves:\n    def __init__(self):\n        sys.exit(0)\n")
+    assert_one_line(bombay("audit", "mine:Leaves", cwd=tmp_path), "'mine:Leaves' cannot be made: SystemExit: 0")
+    (tmp_path / "mine.py").write_text("raise SystemExit")
+    assert_one_line(bombay("audit", "mine:Leaves", cwd=tmp_path), "'mine:Leaves' cannot be imported: SystemExit")
+
+
+def test_simulate_tells_of_faults(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
+    arguments = ("simulate", "random", "mine:Mute", "--players", 2, "--games", 2, "--rules", "rules.json")
+    data = output(*arguments, cwd=tmp_path)
+    assert [(row["win_share"], row["final"], row["faults"]) for row in data["seats"]] == [(1, None, 0), (0, None, 2)]
+    assert len(data["faults"]) == 2
+    assert "agent 'mine:Mute' in seat 1 of block 0" in data["faults"][0]
+    done = bombay(*arguments, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "mine:Mute lost 2 games by faults; the first: " in done.stderr
 
 
 def test_gate_tells_by_its_exit_code_whether_an_agent_is_replaced(tmp_path: Path) -> None:
@@ -140,6 +168,7 @@ def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "one against the rest" in done.stdout
     assert "all together" in done.stdout
+    assert "greedy, random, mine:Careless" in done.stdout  # folded nowhere: a pipe has room
     assert "mine:Careless lost" in done.stderr
 
 
@@ -228,6 +257,9 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["arena", "greedy", "greedy"], ["twice"]),
         (["arena", "greedy", "random", "--format", "2v2", "--players", "3-4"], ["2v2 is for 4 players", "3-4"]),
         (["arena", "greedy", "random", "--turn-limit", "0"], ["--turn-limit"]),
+        (["arena", "greedy", "random", "--turn-limit", "inf"], ["--turn-limit", "86400"]),
+        (["arena", "greedy", "random", "--turn-limit", "1e12"], ["--turn-limit", "86400"]),
+        (["arena", "greedy", "random", "--turn-limit", "nan"], ["--turn-limit", "86400"]),
         (["arena", "greedy", "random", "--records", "nowhere/games.jsonl"], ["nowhere"]),
         (["arena", "greedy", "nowhere:Agent"], ["nowhere:Agent", "cannot be imported"]),
         (["gate", "greedy", "greedy"], ["the same", "greedy"]),

@@ -239,6 +239,28 @@ def test_only_the_last_round_is_solved():
             endgame.solve(game, states)
 
 
+@pytest.mark.parametrize("function", [endgame.solve, turns.turns])
+def test_only_one_state_of_the_game_is_taken(function):
+    game = official(2)
+    states = last_turn(game)
+    for wrong, complaint in (
+        (np.concatenate([states, states]), "^one state is wanted, not 2$"),
+        (states[:0], "^one state is wanted, not 0$"),
+        (states.tolist(), "^states must be an array of this game's state_dtype, not list$"),
+        (np.zeros(1), "^states must be an array of this game's state_dtype, not float64$"),
+        (last_turn(official(3)), r"^states are of games for \[3\] players; this game is for 2$"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            function(game, wrong)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, 2.0, None, 2**63])
+def test_a_limit_that_is_none_is_refused(limit):
+    game = official(2)
+    with pytest.raises(ValueError, match=rf"^limit is {limit}; it must be a whole number from 1 to \d+$"):
+        endgame.solve(game, last_turn(game), limit)
+
+
 def test_the_limit_is_of_turns_laid_out():
     game = variant(2, **SHORT)
     states = ending(game, 2, **BAZAAR)

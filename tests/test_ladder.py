@@ -7,6 +7,7 @@ import json
 import numba
 import numpy as np
 import pytest
+import typer
 
 from bombay_agents import make, planner
 from bombay_agents.random import RandomAgent
@@ -55,7 +56,7 @@ def run(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("COLUMNS", "160")
     play_part = ladder.play_part
 
-    def run(name, most=99, blocks=None, show=False):
+    def run(name, most=99, blocks=None, show=False, only=""):
         played = []
 
         def play(row, game, first, blocks, **options):
@@ -66,7 +67,7 @@ def run(monkeypatch, tmp_path, capsys):
 
         monkeypatch.setattr(ladder, "play_part", play)
         with contextlib.suppress(Stopped):
-            ladder.main(out=tmp_path / name, players=[2], most=blocks, show=show)
+            ladder.main(out=tmp_path / name, players=[2], most=blocks, show=show, only=only)
         return capsys.readouterr().out, played
 
     return run
@@ -118,8 +119,45 @@ def test_parts_of_an_agent_that_decides_otherwise_now_do_not_count(run, monkeypa
     assert run("file") == (before, [])
 
 
-def test_only_what_was_played_is_shown(run):
-    assert run("file", show=True)[1] == []
+@pytest.mark.parametrize("rest", [b"3\n", b"[1]\n", b"{}\n", b"\xff\xfe{\n", b"[" * 100_000 + b"\n"])
+def test_lines_that_tell_of_no_part_are_passed_over(run, tmp_path, rest):
+    table = run("file")[0]
+    file = tmp_path / "file"
+    file.write_bytes(rest + file.read_bytes())
+    assert run("file") == (table, [])
+
+
+@pytest.mark.parametrize(("name", "show"), [(".", True), (".", False), ("file/new", False)])
+def test_a_file_that_cannot_be_is_refused_in_one_line(run, tmp_path, name, show):
+    (tmp_path / "file").touch()
+    with pytest.raises(typer.BadParameter, match=r"^--out: .*(directory|exists)") as refused:
+        run(name, show=show)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_agent_is_refused_with_those_there_are(run):
+    with pytest.raises(typer.BadParameter, match=f"^--only is 'nobody'; the rows are of {WHIM}, random$"):
+        run("file", only="nobody")
+    assert run("file", only="rand")[1] == ALL[3:]
+
+
+def test_agents_are_asked_for_their_digest_once(run, monkeypatch):
+    asked, ladder_make = [], ladder.make
+    monkeypatch.setattr(ladder, "make", lambda spec: asked.append(spec) or ladder_make(spec))
+    run("file", show=True)
+    assert asked.count(WHIM) == asked.count("random") == ladder.POSITIONS  # though they stand in two rows
+
+
+@pytest.mark.usefixtures("run")
+def test_digests_are_those_of_files_there_are():
+    digests = ladder.Digests(official(2))
+    assert digests.of([WHIM]) == "434ed8ceacf769ac"
+    assert digests.of(["greedy", WHIM]) == "9f8138161bc64cb1"
+
+
+def test_only_what_was_played_is_shown(run, tmp_path):
+    assert run("folder/file", show=True)[1] == []
+    assert not list(tmp_path.iterdir())
     run("file", most=1)
     table, played = run("file", show=True)
     assert played == []
@@ -205,6 +243,20 @@ def test_two_generations_of_tuning_leave_weights_to_play_with(tmp_path, monkeypa
     again = make(f"planner:weights={out}").weights
     assert again[3] == agent.weights[3]
     assert again[2] != agent.weights[2]
+
+
+def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path):
+    (tmp_path / "wrong.json").write_text("{}")
+    for name, complaint in (
+        ("wrong.json", "must be an object"),
+        (".", "cannot be read"),
+        ("nowhere/new.json", "nowhere"),
+    ):
+        with pytest.raises(typer.BadParameter, match=complaint) as refused:
+            tune.tune(tmp_path / name, players=2)
+        assert "\n" not in str(refused.value)
+    tune.check_writable(tmp_path / "new.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["wrong.json"]
 
 
 def test_a_candidate_like_the_incumbent_has_no_margin():

@@ -31,6 +31,16 @@ class Solver:
         return np.array([endgame.solve(game, states[lane : lane + 1]).actions[0] for lane in range(len(states))])
 
 
+class Exits:
+    def act(self, game, states, rng):
+        raise SystemExit(0)
+
+
+class Cheats:
+    def act(self, game, states, rng):
+        return np.full(len(states), -1)
+
+
 def test_best_play_has_no_regret_and_random_turns_have_more_than_planned_ones():
     game = official(2)
     sample = list(regret.endings(game, 3 if SLOW else 40, 1 if SLOW else 2, 1000, seed=1))
@@ -74,4 +84,10 @@ def test_the_command_prints_a_table_or_json():
         tight = run(app, ["random", "--players", "2", "--positions", "2", "--turns", "2", "--limit", "1"])
         assert tight.exit_code == 2
         assert "limit=1" in tight.stderr
+    assert "[–, –]" in run(app, ["random", "--players", "2", "--positions", "1", "--turns", "1"]).stdout
     assert run(app, ["nobody"]).exit_code == 2
+    for agent, reason in (("Exits", "raised SystemExit: 0"), ("Cheats", "action -1 is illegal")):
+        failed = run(app, [f"test_regret:{agent}", "--players", "2", "--positions", "1", "--turns", "1"])
+        assert failed.exit_code == 2
+        assert f"agent 'test_regret:{agent}'" in failed.stderr
+        assert reason in failed.stderr

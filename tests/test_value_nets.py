@@ -293,12 +293,12 @@ def test_the_outcome_taken_is_the_best_of_those_proposed(game):
     assert SLOW or most > 0, "everything was proposed"
 
 
-@pytest.mark.parametrize("kind", [ValueNetAgent, NetOutcomeAgent])
-def test_what_foresees_decides_by_what_players_may_see(kind):
+@pytest.mark.parametrize("kind", [ValueNetAgent, NetOutcomeAgent, NetAgent])
+def test_nets_decide_by_what_players_may_see(kind):
     games = TABLES[:1] if SLOW else [*TABLES]
     of_policy = policy_net(games[0], training=SHAPED)
     net, force = (random_net(*games), False) if kind is ValueNetAgent else (of_policy, True)
-    report = audit(lambda: kind(net, force), games, 2 if SLOW else 48)
+    report = audit(lambda: kind(net, force=force), games, 2 if SLOW else 48)
     assert str(report) == f"passed, asked in {report.states} states"
 
 

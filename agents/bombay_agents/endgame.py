@@ -20,6 +20,7 @@ MAX_OUTCOMES: Final = 512  # of one turn
 MARGIN_WEIGHT: Final = 1e-4  # shares of a win differ by 1/20 at least, margins by less than 500
 TOO_LARGE: Final = -1  # instead of the node chosen
 DEFAULT_LIMIT: Final = 1_000_000  # turns laid out
+MAX_LIMIT: Final = 1 << 62  # which is none
 
 
 class Solution(NamedTuple):
@@ -66,13 +67,16 @@ def solve(game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, space: Endg
 
     Args:
         state: (1,), running, in the last game turn of the last set, unchanged.
-        limit: most turns to lay out on the way.
+        limit: most turns to lay out on the way, at least 1.
 
     Raises:
-        ValueError: the game is over, it is not the last round, or `limit` does not suffice.
+        ValueError: it is not one state of this game, the game is over, it is not the last round, `limit` is no such number, or
+            it does not suffice.
     """
+    record = game.as_record(state)
+    if not isinstance(limit, int | np.integer) or not 1 <= limit <= MAX_LIMIT:
+        raise ValueError(f"limit is {limit!r}; it must be a whole number from 1 to {MAX_LIMIT}")
     space = space or new_space(game)
-    record = np.ascontiguousarray(state).view(game.state_dtype, np.ndarray)[0]
     if not 0 < turns_left(record, game.tables[0]) <= game.num_players:
         raise ValueError("only positions in the last game turn of the last set can be solved")
     node = solve_turn(record, game.tables[0], limit, space)
@@ -103,7 +107,7 @@ def solve_turn(state, tables, limit, space):
     """The node of `space.turn` to play for from `state`, in the last round; row 0 of `final` and `share` is what comes of it.
 
     Args:
-        limit: most turns to lay out.
+        limit: most turns to lay out, at least 1.
 
     Returns:
         The node, or TOO_LARGE if `limit` or the memory does not suffice. `space.turn` no longer holds the turn then: lay it
@@ -129,7 +133,7 @@ def solve_turn(state, tables, limit, space):
                 settle_row(after, tables, space)
                 take_if_better(tables, space, depth, MAX_TURNS)
             else:
-                if laid_out == limit or not open_turn(after, tables, space, depth + 1):
+                if laid_out >= limit or not open_turn(after, tables, space, depth + 1):
                     return TOO_LARGE
                 laid_out += 1
                 depth += 1

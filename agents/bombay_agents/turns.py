@@ -109,11 +109,11 @@ def turns(game: Game, state: np.ndarray, space: TurnSpace | None = None) -> list
     """The distinct outcomes of the mover's turn from `state`, (1,), each with a shortest way there; none once the game is over.
 
     Raises:
+        ValueError: it is not one state of this game.
         OverflowError: the rules allow so much in a turn that it has more than `MAX_NODES` states.
     """
     space = space or new_space(game)
-    record = np.ascontiguousarray(state).view(game.state_dtype, np.ndarray)
-    count = check_count(enumerate_turn(record[0], game.tables[0], space))
+    count = check_count(enumerate_turn(game.as_record(state), game.tables[0], space))
     actions = np.empty(MAX_DECISIONS, np.int64)
     found = []
     for node in range(1, count):

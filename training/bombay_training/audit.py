@@ -1,9 +1,10 @@
 """The audit: does an agent decide by what players may see, and by nothing else?
 
-It is asked in states sampled from seeded games, by a fresh object each time: with the same generator it must give the same legal
-decisions again, and again when the seeds in the records are others, and leave the states as they were. An agent on a budget of
-milliseconds (an attribute `ms` that is not None) need not repeat itself, so nothing can be told of it. Knows agents only by
-`act`; `bombay audit` prints what is found here.
+It is asked in states sampled from seeded games, made anew each time unless its spec names an object that is there already: with
+the same generator it must give the same legal decisions again, and again when the seeds in the records are others, and leave
+the states as they were. An agent on a budget of milliseconds (an attribute `ms` that is not None) need not repeat itself, so
+nothing can be told of it. There is no time limit: an agent that hangs, hangs the audit. Knows agents only by `act`; `bombay
+audit` prints what is found here.
 """
 
 import dataclasses
@@ -63,14 +64,14 @@ def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, s
     """Audit an agent.
 
     Args:
-        make: makes a fresh agent, the same each time.
+        make: makes the agent, the same each time; called before each time that it is asked.
         games: what to play; the states are shared out among them.
         states: how many to ask in, in all.
         seed: of the games and of the agent's generator.
     """
     milliseconds = getattr(make(), "ms", None)
     if milliseconds is not None:
-        reason = f"it has a budget of {milliseconds:g} ms, and time does not repeat; give it one of nodes or rollouts"
+        reason = f"it has a budget of {milliseconds} ms, and time does not repeat; give it one of nodes or rollouts"
         return Report("not auditable", 0, reason)
     asked = 0
     for number, game in enumerate(games):
@@ -125,20 +126,20 @@ def _moments(game: Game, agent: Agent, lanes: int, rng: np.random.Generator) -> 
 def _check(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> None:
     """Ask an agent in these states; raises `_Failure` with the first thing that is wrong."""
     rng = np.random.default_rng(seed)
-    first = _ask(make(), game, sample, seed)
-    again = _ask(make(), game, sample, seed)
+    first = _ask(make, game, sample, seed)
+    again = _ask(make, game, sample, seed)
     _compare(game, first, again, "asked again in the same way")
     for _ in range(OTHER_SEEDS):
         scrubbed = game.scrub(sample, rng.integers(MAX_SEED, size=len(sample), dtype=np.uint64, endpoint=True))
-        other = _ask(make(), game, np.asarray(scrubbed), seed)
+        other = _ask(make, game, np.asarray(scrubbed), seed)
         _compare(game, first, other, "with another seed in the record, which no player may see")
 
 
-def _ask(agent: Agent, game: Game, sample: np.ndarray, seed: int) -> np.ndarray:
+def _ask(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> np.ndarray:
     shown = sample.copy().view(np.recarray)
     try:
-        answer = agent.act(game, shown, np.random.default_rng(seed))
-    except Exception as error:  # whatever an agent raises is its own fault
+        answer = make().act(game, shown, np.random.default_rng(seed))
+    except (Exception, SystemExit) as error:  # whatever an agent raises is its own fault
         raise _Failure(f"it raised {type(error).__name__}: {' '.join(str(error).split())}") from error
     if not isinstance(answer, np.ndarray) or answer.shape != (len(sample),) or answer.dtype.kind not in "iu":
         found = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__

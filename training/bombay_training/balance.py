@@ -12,8 +12,10 @@ import json
 import multiprocessing
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Final, Self
 
 import numba
@@ -78,7 +80,7 @@ TOKEN_RUPEES = 1 + int(PalaceToken.RUPEES)  # as it lies on a site
 
 
 class AgentError(RuntimeError):
-    """An agent raised, or answered with something that is no legal action; one line says which, where and why."""
+    """An agent raised, chose no legal action, or ended its process or never its turn; the message says which and where."""
 
 
 class AccountingError(RuntimeError):
@@ -300,7 +302,7 @@ def run(
         progress: called with the number of games that have just ended, whenever some have.
 
     Raises:
-        AgentError: an agent raised or chose no legal action.
+        AgentError: an agent raised, chose no legal action or ended its process.
         AccountingError: the books of a game do not add up.
     """
     chunks = [chunk for table in tables for chunk in chunks_of(table, seed)]
@@ -334,6 +336,8 @@ def _played(chunks: Sequence[Chunk], workers: int) -> Iterator[Books]:
         try:
             for future in futures:
                 yield future.result()
+        except BrokenProcessPool:
+            raise AgentError(_ended(chunks, futures, workers)) from None
         except KeyboardInterrupt:  # cancelling, as below, would first play the chunks that have begun to their ends
             for process in multiprocessing.active_children():
                 process.terminate()
@@ -343,9 +347,21 @@ def _played(chunks: Sequence[Chunk], workers: int) -> Iterator[Books]:
             raise
 
 
+def _ended(chunks: Sequence[Chunk], futures: Sequence[Future[Books]], workers: int) -> str:
+    """Who may have ended a process. Chunks are begun in order: those under way are the first that came to nothing."""
+    lost = [
+        chunk.spec
+        for chunk, future in zip(chunks, futures, strict=True)
+        if isinstance(future.exception(), BrokenProcessPool)
+    ]
+    agents = " or ".join(f"agent {spec!r}" for spec in dict.fromkeys(lost[:workers]))
+    return f"{agents} was being asked when its process ended, by its own doing or the machine's"
+
+
 def _start_worker() -> None:
-    """One thread a process, and an end without a word when the user stops the command."""
+    """One thread a process, nothing of what agents print among the results, and a silent end when the user stops the command."""
     numba.set_num_threads(1)
+    sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -366,7 +382,7 @@ def play_games(game: Game, agent: Agent, name: str, seed: int, number: int, numb
     while lanes.size:
         scrub_rng, rng = (np.random.default_rng((seed, number, step, part)) for part in range(2))
         seen = game.scrub(states, scrub_rng.integers(MAX_SEED, size=lanes.size, dtype=np.uint64, endpoint=True))
-        actions = _decide(game, agent, states, seen, rng, f"agent {name!r} in games {numbers[0]} to {numbers[-1]}")
+        actions = decide(game, agent, states, seen, rng, f"agent {name!r} in games {numbers[0]} to {numbers[-1]}")
         records = np.asarray(states)
         book_all(records, game.tables, sale, bonus, actions, lanes, books.rupees, books.uses, books.spent)
         game.step(states, actions)
@@ -381,13 +397,13 @@ def play_games(game: Game, agent: Agent, name: str, seed: int, number: int, numb
     return books
 
 
-def _decide(
+def decide(
     game: Game, agent: Agent, states: np.ndarray, seen: np.ndarray, rng: np.random.Generator, where: str
 ) -> np.ndarray:
-    """What the agent chooses, all of it legal. Raises AgentError."""
+    """What the agent chooses, all of it legal. Raises AgentError, which begins with `where`."""
     try:
         answer = agent.act(game, seen, rng)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit() would end the command as if all were well
         raise AgentError(f"{where} raised {type(error).__name__}: {error}") from error
     try:
         return game.check_actions(states, answer)

@@ -23,7 +23,7 @@ from scipy import stats
 from bombay_env import __version__
 from bombay_training.balance import SOURCES, SPENDING, USES, Books, Table
 from bombay_training.judging import CONFIDENCE, Estimate, wilson
-from bombay_training.tables import cell, new_table
+from bombay_training.tables import cell, interval, new_table
 
 FORMAT: Final = "bombay-balance/1"
 P_COLUMNS: Final = ("p, shares", "p, margins")  # of the tests that all seats are equal
@@ -236,8 +236,8 @@ def _seat_sheet(found: list[dict[str, Any]]) -> Sheet:
             table["agent"],
             f"{table['games']:,}",
             str(row["seat"]),
-            _interval(row["win_share"], "{:.3f}"),
-            _interval(row["margin"], "{:+.2f}"),
+            interval(row["win_share"], "{:.3f}"),
+            interval(row["margin"], "{:+.2f}"),
             f"{row['final']['mean']:.2f}",
             *_p_values(table["all_seats_equal"], row["seat"]),
         )
@@ -254,9 +254,9 @@ def _change_sheet(table: dict[str, Any], tried: dict[str, Any]) -> Sheet:
         (
             str(row["seat"]),
             f"{row['win_share']['mean']:.3f}",
-            _interval(row["win_share_change"], "{:+.3f}"),
+            interval(row["win_share_change"], "{:+.3f}"),
             f"{row['margin']['mean']:+.2f}",
-            _interval(row["margin_change"], "{:+.2f}"),
+            interval(row["margin_change"], "{:+.2f}"),
             *_p_values(tried["all_seats_equal"], row["seat"]),
         )
         for row in tried["seats"]
@@ -276,11 +276,6 @@ def _mean_sheet(table: dict[str, Any], what: str, names: Sequence[str], heading:
     if what in SUMS:
         rows.append((SUMS[what], *(f"{sum(column):.2f}" for column in zip(*lines, strict=True))))
     return Sheet(what, heading, table["players"], (table["agent"],), columns, tuple(rows))
-
-
-def _interval(estimate: dict[str, float | None], form: str) -> str:
-    mean, *bounds = ("–" if value is None else form.format(value) for value in estimate.values())
-    return f"{mean} [{', '.join(bounds)}]"
 
 
 def _p_values(tests: dict[str, Any], seat: int) -> list[str]:

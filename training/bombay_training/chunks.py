@@ -7,6 +7,7 @@ its key and on nothing else, so that chunks can be played in any order and proce
 """
 
 import dataclasses
+import signal
 import time
 import traceback
 from collections.abc import Sequence
@@ -114,11 +115,16 @@ class Watch(Protocol):
         """The games still running have taken these actions, which ended so many turns, those of games lost among them."""
 
 
-def lost_share(plan: Plan, seat: int) -> np.ndarray:
-    """Win shares (n,) after a fault: nothing for the offender, the rest in equal parts."""
-    share = np.full(plan.game.num_players, 1 / (plan.game.num_players - 1))
-    share[seat] = 0
-    return share
+def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
+    """Win shares (n,) after a fault in `seat` of a game with these agents, `seats` (n,): nothing for the offender, the rest in
+    equal parts.
+
+    The offender loses in all its seats, or faults would win for it in the others; who has all seats loses in `seat` alone.
+    """
+    others = seats != seats[seat]
+    if not others.any():
+        others = np.arange(len(seats)) != seat
+    return np.asarray(others / others.sum())
 
 
 def lost_game(plan: Plan, chunk: Chunk, actions: Sequence[int], agent: int, reason: str) -> Played:
@@ -130,7 +136,7 @@ def lost_game(plan: Plan, chunk: Chunk, actions: Sequence[int], agent: int, reas
         history.add(action)
         plan.game.step(states, [action])
     loss = Loss(number, agent, int(states["current_player"][0]), "none", reason)
-    final, share = np.zeros((1, plan.game.num_players), np.int32), lost_share(plan, loss.seat)[None]
+    final, share = np.zeros((1, plan.game.num_players), np.int32), lost_share(plan.seats[number], loss.seat)[None]
     records = [_record(plan, number, history, states, loss)] if plan.keep_records else []
     return Played(chunk.games, final, share, [loss], [Clock() for _ in plan.names], records)
 
@@ -219,7 +225,9 @@ class _Table:
         start = time.perf_counter()
         try:
             answer = self.agents[index].act(self.game, seen, self.rngs[index])
-        except Exception as error:  # whatever an agent raises is its own fault
+        except BaseException as error:  # whatever an agent raises is its own fault, SystemExit too
+            if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                raise  # the user's Ctrl-C; a process deaf to it (`workers.py`) has this from the agent, too
             return None, "none", _told(error)
         finally:
             seconds = time.perf_counter() - start
@@ -261,7 +269,7 @@ class _Table:
             place = self.lanes[lane]
             self.kept[lane] = False
             self.played.losses.append(loss)
-            self.played.win_share[place] = lost_share(self.plan, loss.seat)
+            self.played.win_share[place] = lost_share(self.plan.seats[loss.game], loss.seat)
             if self.histories:
                 self._keep_record(lane, loss)
         turns = int(self.turns_left[self.lanes[~self.kept]].sum())
@@ -307,7 +315,7 @@ def _not_actions(answer: Any, count: int) -> str:
     return ""
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """An exception in one line, with the place it comes from."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     words = " ".join(str(error).split())

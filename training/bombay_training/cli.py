@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,8 +40,8 @@ from bombay_training.match import Fault, Match
 from bombay_training.tables import cell, new_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-# Tables are not broken to fit where nobody looks: in files and pipes they get the room they need.
-out, err = Console(width=None if sys.stdout.isatty() else 120), Console(stderr=True)
+# Tables are not broken to fit where nobody looks: in files and pipes they get the room they need, which is less than this.
+out, err = Console(width=None if sys.stdout.isatty() else 1000), Console(stderr=True)
 
 MAX_COUNT = 1_000_000  # games or deals that one command plays
 REFERENCES = ("random", "greedy", "planner-v1")  # whom a new agent is shown against
@@ -139,7 +139,8 @@ def simulate(
         _check_new_file(save)
     records: list[Record] | None = [] if save else None
     rows: list[dict[str, Any]] = []
-    with _progress("games", games * len(tables), as_json) as advance:
+    faults: list[Fault] = []
+    with _progress("games", games * len(tables), as_json) as advance, redirect_stdout(sys.stderr):
         for game in tables:
             lineup = [makers[seat % len(makers)] for seat in range(game.num_players)]
             start = time.perf_counter()
@@ -148,11 +149,19 @@ def simulate(
             rows += [
                 {"players": game.num_players, "seconds": round(seconds, 3), **row} for row in judging.seat_rows(match)
             ]
+            faults += match.faults
     if save and records is not None:
         with user_input():
             write_records(save, records)
-    data = {"command": "simulate", "games": games, "seed": seed, "seats": rows, "records": str(save) if save else None}
-    table = new_table("simulate", ["players", "seat", "agent", "games", "win share", "mean final"])
+    data = {
+        "command": "simulate",
+        "games": games,
+        "seed": seed,
+        "seats": rows,
+        "faults": [str(fault) for fault in faults[: judging.FAULTS_TOLD]],
+        "records": str(save) if save else None,
+    }
+    table = new_table("simulate", ["players", "seat", "agent", "games", "win share", "mean final", "faults"])
     for row in rows:
         table.add_row(
             str(row["players"]),
@@ -160,9 +169,11 @@ def simulate(
             cell(row["agent"]),
             str(row["games"]),
             f"{row['win_share']:.3f}",
-            f"{row['final']:.2f}",
+            "–" if row["final"] is None else f"{row['final']:.2f}",
+            str(row["faults"]),
         )
     _show(data, [table], as_json)
+    _tell_faults(faults)
     if save and not as_json:
         out.print(f"{games * len(tables)} records are in {save}", markup=False)
 
@@ -222,6 +233,7 @@ def arena(
             help="Seconds a call of an agent may take for each game it decides in; who overruns it loses that game. "
             "The first call of a process has a minute more.",
             min=0.001,
+            max=workers.MAX_TURN_LIMIT,
         ),
     ] = None,
     save: Annotated[Path | None, typer.Option("--records", help="A new .jsonl file for the games' records.")] = None,
@@ -229,8 +241,9 @@ def arena(
 ) -> None:
     """Play agents against each other in blocks of one deal in several seatings, with intervals over blocks.
 
-    An agent that raises, hangs (--turn-limit) or plays an illegal action loses that game: its win share there is 0, the others'
-    1/(n-1), and the game counts with no rupees for anyone.
+    An agent that raises, hangs (--turn-limit) or plays an illegal action loses that game: its win share there is 0 in all its
+    seats, the others share 1 equally, and means of rupees leave the game out. Faults of one against the rest are shown as its
+    own / those of the rest.
     """
     with user_input():
         tables = _games(players, rules, board)
@@ -267,7 +280,7 @@ def arena(
     }
     title = {Form.ONE_VS_REST: "one against the rest", Form.TWO_VS_TWO: "two against two", Form.MIXED: "all together"}
     tables_shown = [
-        judging.results_table([match for match in matches if match.format == kind.value], title[kind])
+        judging.results_table([match for match in matches if match.format == kind.value], title[kind], out.width)
         for kind in Form
         if any(match.format == kind.value for match in matches)
     ]
@@ -337,11 +350,15 @@ def audit(
     board: BoardFile = None,
     as_json: Json = False,
 ) -> None:
-    """Check that an agent decides by what it may see: exit code 0 if it does, 1 if not, 2 if that cannot be told."""
-    with user_input():
-        games = _games(players, rules, board)
-        bombay_agents.make(agent)
-    report = audits.audit(lambda: bombay_agents.make(agent), games, states, seed)
+    """Check that an agent decides by what it may see: exit code 0 if it does, 1 if not, 2 if that cannot be told.
+
+    There is no time limit: an agent that hangs, hangs the audit.
+    """
+    with redirect_stdout(sys.stderr):  # what an agent prints is not part of the result
+        with user_input():
+            games = _games(players, rules, board)
+            bombay_agents.make(agent)
+        report = audits.audit(lambda: bombay_agents.make(agent), games, states, seed)
     data = {"command": "audit", "agent": agent, **report.to_dict()}
     if as_json:
         print(json.dumps(data))
@@ -487,7 +504,7 @@ def train(
         data["gate"] = _gate_expert(path, settings, where, blocks, as_json)
     (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     drawn = _draw_curve(folder)
-    _show(data, [judging.results_table(matches, f"{title} after {progress.summary}")], as_json)
+    _show(data, [judging.results_table(matches, f"{title} after {progress.summary}", out.width)], as_json)
     if not as_json:
         if responds:
             out.print(_budget(data), markup=False, highlight=False)
@@ -556,8 +573,9 @@ def balance(
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes, which change nothing but the time; all cores unless given.", min=1)
+    processes: Annotated[
+        int | None,
+        typer.Option("--workers", help="Processes, which change nothing but the time; one a core unless given.", min=1),
     ] = None,
     save: Annotated[
         Path | None, typer.Option("--out", help="A new folder for report.md, report.json and plots.")
@@ -565,7 +583,7 @@ def balance(
     as_json: Json = False,
 ) -> None:
     """Study whether the game is fair to every seat: all seats by the same agent, with an account of every rupee."""
-    with user_input():
+    with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
         tables = _games(players, rules, board)
         tiers = [balances.Tier.parse(text, games, MAX_COUNT) for text in tier or balances.TIERS]
         if len({one.spec for one in tiers}) < len(tiers):
@@ -574,9 +592,9 @@ def balance(
         reports = _analysis_module("balance_report")
         _check_new_folder(save)
     total = sum(table.tier.games for table in planned)
-    with _progress("games", total, as_json) as advance:
+    with _progress("games", total, as_json) as advance, redirect_stdout(sys.stderr):
         try:
-            books = balances.run(planned, seed, workers or os.cpu_count() or 1, advance)
+            books = balances.run(planned, seed, processes or workers.num_cores(), advance)
         except balances.AgentError as error:
             raise typer.BadParameter(" ".join(str(error).split())) from None
     data = reports.report(planned, books, seed, notes)

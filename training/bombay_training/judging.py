@@ -1,8 +1,8 @@
 """What can honestly be said of a match: estimates with intervals over blocks, tables and JSON.
 
 Games of one block are not independent, so every interval is over blocks. A game that a fault ended counts in the win share as
-the match says, and with no rupees for anyone in margins and finals: where an agent has faults, its win share alone judges it.
-Knows a match's arrays (`match.py`), not how games are played.
+the match says. It has no rupees, so margins and finals are means of the other games: where an agent has faults, its win share
+alone judges it. Knows a match's arrays (`match.py`), not how games are played.
 """
 
 import dataclasses
@@ -20,6 +20,9 @@ from bombay_training.match import Match
 CONFIDENCE: Final = 0.95
 SAME: Final = 1e-9  # block means whose standard error is below this agree
 FAULTS_TOLD: Final = 20  # of a match, one line each
+NAME_WIDTH: Final = 10  # letters that a column of names has at least; longer ones are folded where room is short
+# Columns that a narrow table leaves out, in this order.
+SPARED: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Estimate:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def to_dict(self) -> dict[str, float | None]:
-        """As plain JSON types; None for a bound there is not."""
+        """As plain JSON types; None for a number there is not."""
         return {name: value if math.isfinite(value) else None for name, value in dataclasses.asdict(self).items()}
 
 
@@ -66,13 +69,16 @@ def wilson(share: float, error: float, blocks: int, confidence: float = CONFIDEN
 
 
 def margin_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean rupee margin of one agent, its seats pooled: z standard errors over blocks to either side."""
-    return _with_errors(match.of_agent(match.margin, agent), confidence)
+    """The mean rupee margin of one agent, its seats pooled: z standard errors over blocks to either side.
+
+    Games that faults ended are left out; not a number if none is left.
+    """
+    return _with_errors(match.of_agent(match.margin, agent, match.played_out), confidence)
 
 
 def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
     """The mean final rupees of one agent, likewise."""
-    return _with_errors(match.of_agent(match.final, agent), confidence)
+    return _with_errors(match.of_agent(match.final, agent, match.played_out), confidence)
 
 
 def par(match: Match, agent: int | str = 0) -> float:
@@ -86,7 +92,7 @@ def weight(match: Match, agent: int | str = 0) -> int:
 
 
 def _with_errors(means: np.ndarray, confidence: float) -> Estimate:
-    mean, error = float(means.mean()), _standard_error(means)
+    mean, error = float(means.mean()) if means.size else math.nan, _standard_error(means)
     half = statistics.NormalDist().inv_cdf((1 + confidence) / 2) * error
     return Estimate(mean, mean - half, mean + half)
 
@@ -140,54 +146,88 @@ def summary(match: Match) -> dict[str, Any]:
 
 
 def seat_rows(match: Match) -> list[dict[str, Any]]:
-    """How each seat of a line-up with fixed seats fared, as plain JSON types."""
+    """How each seat of a line-up with fixed seats fared, as plain JSON types; rupees are those of games played to the end."""
+    final = match.final[match.played_out]
     return [
         {
             "seat": seat,
             "agent": match.lineup[seat],
             "games": match.num_games,
             "win_share": float(match.win_share[:, seat].mean()),
-            "final": float(match.final[:, seat].mean()),
+            "final": float(final[:, seat].mean()) if len(final) else None,
+            "faults": sum(fault.seat == seat for fault in match.faults),
         }
         for seat in range(match.game.num_players)
     ]
 
 
-def results_table(matches: Sequence[Match], title: str | None = None) -> Table:
+def results_table(matches: Sequence[Match], title: str | None = None, width: int | None = None) -> Table:
     """Matches as a table, a row for every agent of each line-up; of one against the rest for the first alone.
 
-    Where all are of one against the rest, only the rest is named beside the agent.
+    Where all are of one against the rest, only the rest is named beside the agent; faults are its own / those of the rest.
+
+    Args:
+        matches: a row or more for each.
+        title: of the table.
+        width: of the terminal. Where it is too narrow for all columns, some are left out, as the caption says; names are
+            folded. All are there if None.
     """
-    one = all(match.format == "1vrest" for match in matches)
-    table = Table(title=title)
-    table.add_column("agent", overflow="fold")  # a spec is told whole
-    table.add_column("against" if one else "line-up", overflow="fold")
-    for heading in (
-        "players",
-        "games",
-        "win share [95 %]",
-        "par",
-        "margin ± 95 %",
-        "final",
-        "ms/turn",
-        "p99",
-        "faults",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for match in matches:
-        for index in range(1 if match.format == "1vrest" else len(match.agents)):
-            share, margin = share_with_interval(match, index), margin_with_interval(match, index)
-            timing = match.timings[index]
-            table.add_row(
-                Text(match.agents[index]),
-                Text(describe_lineup(match.lineup[1:] if one else match.lineup)),
-                str(match.game.num_players),
-                str(match.num_games),
-                f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]",
-                f"{par(match, index):.2f}",
-                f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}",
-                f"{final_with_interval(match, index).mean:.1f}",
-                *("–" if time is None else f"{time:.2g}" for time in (timing.ms_per_turn, timing.p99_ms)),
-                str(sum(fault.agent == index for fault in match.faults)),
-            )
+    columns, left_out = _columns(matches), []
+    for heading in SPARED:
+        if width is None or _least_width(columns) <= width:
+            break
+        del columns[heading]
+        left_out.append(heading)
+    table = Table(title=title, caption=f"no room for: {', '.join(left_out)}" if left_out else None)
+    for number, heading in enumerate(columns):
+        if number < 2:
+            table.add_column(heading, overflow="fold")  # a spec is told whole
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
     return table
+
+
+def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
+    """What a table of matches tells, by heading; the two columns of names come first."""
+    one = all(match.format == "1vrest" for match in matches)
+    rows = [
+        (match, index) for match in matches for index in range(1 if match.format == "1vrest" else len(match.agents))
+    ]
+    margins = [margin_with_interval(*row) for row in rows]
+    timings = [match.timings[index] for match, index in rows]
+    return {
+        "agent": [match.agents[index] for match, index in rows],
+        "against" if one else "line-up": [
+            describe_lineup(match.lineup[1:] if one else match.lineup) for match, _ in rows
+        ],
+        "players": [str(match.game.num_players) for match, _ in rows],
+        "games": [str(match.num_games) for match, _ in rows],
+        "win share [95 %]": [str(share_with_interval(*row)) for row in rows],
+        "par": [f"{par(*row):.2f}" for row in rows],
+        "margin ± 95 %": [
+            "–" if math.isnan(margin.mean) else f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}"
+            for margin in margins
+        ],
+        "final": [_number(final_with_interval(*row).mean, ".1f") for row in rows],
+        "ms/turn": [_number(timing.ms_per_turn, ".2g") for timing in timings],
+        "p99": [_number(timing.p99_ms, ".2g") for timing in timings],
+        "faults": [_faults(*row) for row in rows],
+    }
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None or math.isnan(value) else format(value, form)
+
+
+def _faults(match: Match, index: int) -> str:
+    """How many games an agent lost by faults; of one against the rest, which has no row, also how many the rest did."""
+    own = sum(fault.agent == index for fault in match.faults)
+    return f"{own} / {len(match.faults) - own}" if match.format == "1vrest" else str(own)
+
+
+def _least_width(columns: dict[str, list[str]]) -> int:
+    """Of a table with these columns, the first two of which are names; frame and space take three letters a column."""
+    widths = [max(map(len, (heading, *column))) for heading, column in columns.items()]
+    return 1 + sum(3 + (width if number > 1 else min(width, NAME_WIDTH)) for number, width in enumerate(widths))

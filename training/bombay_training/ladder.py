@@ -8,7 +8,9 @@ machine; the milliseconds beside them are those of the machine that played. A li
 they did when it was written: each line has a digest of what both choose in a few positions.
 """
 
+import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -94,21 +96,38 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
 # --- playing, part by part ---
 
 
-def digest(game: Game, specs: Sequence[str]) -> str:
-    """What agents choose in a few positions of games among planners: another digest, other agents."""
-    states = game.new_states(range(POSITIONS))
-    planner, rng = make("planner-v1"), np.random.default_rng(0)
-    for number in range(POSITIONS):
-        for _ in range(number * DEPTH):
-            lane = states[number : number + 1]
-            if not game.is_terminal(lane)[0]:
-                game.step(lane, planner.act(game, lane, rng))
-    running = states[~game.is_terminal(states)]
-    made = hashlib.sha256()
-    for spec in specs:
-        for lane in range(len(running)):
-            made.update(make(spec).act(game, running[lane : lane + 1], np.random.default_rng(lane)).tobytes())
-    return made.hexdigest()[:16]
+class Digests:
+    """What agents choose in a few positions of games among planners: another digest, other agents. Each is asked once."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._chosen: dict[str, bytes] = {}  # by spec
+
+    def of(self, specs: Sequence[str]) -> str:
+        """The digest of these agents, in this order."""
+        for spec in specs:
+            if spec not in self._chosen:
+                self._chosen[spec] = self._ask(spec)
+        return hashlib.sha256(b"".join(self._chosen[spec] for spec in specs)).hexdigest()[:16]
+
+    def _ask(self, spec: str) -> bytes:
+        answers = [
+            make(spec).act(self.game, self._positions[lane : lane + 1], np.random.default_rng(lane))
+            for lane in range(len(self._positions))
+        ]
+        return b"".join(answer.tobytes() for answer in answers)
+
+    @functools.cached_property
+    def _positions(self) -> np.ndarray:
+        game = self.game
+        states = game.new_states(range(POSITIONS))
+        planner, rng = make("planner-v1"), np.random.default_rng(0)
+        for number in range(POSITIONS):
+            for _ in range(number * DEPTH):
+                lane = states[number : number + 1]
+                if not game.is_terminal(lane)[0]:
+                    game.step(lane, planner.act(game, lane, rng))
+        return states[~game.is_terminal(states)]
 
 
 def play_part(row: Row, game: Game, first: int, blocks: int, **options: Any) -> Match:
@@ -133,15 +152,15 @@ def sums(match: Match) -> dict[str, Any]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The parts already played; the last line may have been cut off."""
+    """The parts already played. Lines that tell of none are passed over: the last one may have been cut off."""
     if not path.exists():
         return []
     lines = []
-    for text in path.read_text(encoding="utf-8").splitlines():
-        try:
-            lines.append(json.loads(text))
-        except ValueError:
-            continue
+    for text in path.read_bytes().splitlines():
+        with contextlib.suppress(ValueError, RecursionError):  # ValueError: also of bytes that are no UTF-8
+            line = json.loads(text)
+            if isinstance(line, dict) and line.keys() >= {"row", "first", "kept"}:
+                lines.append(line)
     return lines
 
 
@@ -164,6 +183,13 @@ def add_line(path: Path, part: dict[str, Any]) -> None:
     cut_off = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
     with path.open("a", encoding="utf-8") as file:
         file.write(("\n" if cut_off else "") + json.dumps(part) + "\n")
+
+
+def check_writable(path: Path) -> None:
+    """Make the file's folder, and raise OSError if it cannot be written: now rather than when a part is played."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab"):
+        pass
 
 
 # --- telling ---
@@ -240,15 +266,24 @@ def main(
 ) -> None:
     """Play what is missing of the table, and print it."""
     counts = sorted(set(players or (2, 3, 4, 5)))
-    wanted = [row if most is None else row.cut(most) for row in rows(counts) if row.agent.startswith(only)]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    lines = read_lines(out)
+    table_rows = list(rows(counts))
+    wanted = [row if most is None else row.cut(most) for row in table_rows if row.agent.startswith(only)]
+    if not wanted:
+        agents = ", ".join(dict.fromkeys(row.agent for row in table_rows))
+        raise typer.BadParameter(f"--only is {only!r}; the rows are of {agents}")
+    try:
+        lines = read_lines(out)
+        if not show:
+            check_writable(out)
+    except OSError as error:
+        raise typer.BadParameter(f"--out: {error}") from None
+    digests = {count: Digests(Game(Rules.official(count), Board.load())) for count in counts}
     done: list[tuple[Row, list[dict[str, Any]]]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Workers(processes) as workers, Progress(*columns, console=Console(stderr=True), disable=show) as bar:
         for row in wanted:
-            game = Game(Rules.official(row.players), Board.load())
-            made = digest(game, [row.agent, row.rest])
+            game = digests[row.players].game
+            made = digests[row.players].of([row.agent, row.rest])
             parts = parts_of(row, made, lines)
             task = bar.add_task(f"{row.players} players, {row.agent} against {row.rest}", total=row.blocks)
             first = sum(part["kept"]["blocks"] for part in parts)

@@ -70,8 +70,8 @@ class Match:
         seating: (G,) int64 which of the seatings.
         seats: (G, n) int64 indices into `agents`.
         final: (G, n) int32 rupees with awards (RULES 5); zeros in a game that a fault ended.
-        win_share: (G, n) float64, 1 over the number of winners for each winner; after a fault 0 for the offender and
-            1/(n−1) for each of the others.
+        win_share: (G, n) float64, 1 over the number of winners for each winner; after a fault 0 in all seats of the offending
+            agent, and equal parts of 1 in the others. An agent that has all seats loses in the offending one alone.
         timings: by agent.
         faults: the games that faults ended, in the games' order.
         format: `1vrest`, `2v2`, `mixed`, or `seats` for any other.
@@ -104,6 +104,13 @@ class Match:
         return len(np.unique(self.block))
 
     @property
+    def played_out(self) -> np.ndarray:
+        """Which games no fault ended, (G,) bool: those whose rupees tell something."""
+        played = np.ones(self.num_games, np.bool_)
+        played[[fault.game for fault in self.faults]] = False
+        return played
+
+    @property
     def margin(self) -> np.ndarray:
         """Final rupees less the table's mean, (G, n) float64; zeros after a fault, where no rupees were counted."""
         return np.asarray(self.final - self.final.mean(axis=1, keepdims=True))
@@ -112,16 +119,23 @@ class Match:
         """How many seats of a game an agent has."""
         return int((self.seats[0] == self._index(agent)).sum())
 
-    def of_agent(self, values: np.ndarray, agent: int | str = 0) -> np.ndarray:
+    def of_agent(self, values: np.ndarray, agent: int | str = 0, games: np.ndarray | None = None) -> np.ndarray:
         """Block means (blocks,) of one agent's entries of `values` (G, n); its seats, where it has several, are pooled.
+
+        Args:
+            values: what to take the means of.
+            agent: its index or name.
+            games: (G,) bool, the games to take, all unless given; blocks that have none are left out.
 
         Raises:
             ValueError: no agent of the match has this index or name.
         """
         mine = self.seats == self._index(agent)
         blocks = np.unique(self.block, return_inverse=True)[1]
-        totals = np.bincount(blocks, (values * mine).sum(axis=1))
-        return totals / np.bincount(blocks, mine.sum(axis=1))
+        if games is not None:
+            mine &= games[:, None]
+        totals, counts = (np.bincount(blocks, part.sum(axis=1)) for part in (values * mine, mine))
+        return np.asarray(totals[counts > 0] / counts[counts > 0])
 
     def _index(self, agent: int | str) -> int:
         index = self.agents.index(agent) if agent in self.agents else agent

@@ -20,8 +20,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from bombay_agents import Agent, endgame, make
 from bombay_agents.planner import make_planner_v1
 from bombay_env import Board, Game, Rules, chance
+from bombay_training.balance import AgentError, decide
 from bombay_training.judging import CONFIDENCE, Estimate, wilson
-from bombay_training.tables import cell, new_table
+from bombay_training.tables import cell, interval, new_table
 
 DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
 SCRUBS: Final = np.uint64(1104)
@@ -30,7 +31,6 @@ DEFAULT_TURNS: Final = 4
 DEFAULT_LIMIT: Final = 100_000  # turns laid out for one position; a second or two
 MOST_PASSED_OVER: Final = 10  # games for each position wanted
 SAME: Final = 1e-9
-NO_LIMIT: Final = 1 << 62
 DECISIONS: Final = 1000  # of one turn, at most; more is an agent that does not end it
 
 
@@ -74,15 +74,16 @@ def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -
     """The position after the agent's turn, (1,), decision by decision; `key` seeds its generator and the copies it gets.
 
     Raises:
-        RuntimeError: the turn does not end.
+        AgentError: it raises, chooses no legal action, or does not end its turn.
     """
     after, rng = state.copy(), np.random.default_rng(key)
     seeds = np.random.default_rng([*key, int(SCRUBS)])
     for _ in range(DECISIONS):
-        game.step(after, agent.act(game, game.scrub(after, seeds.integers(1 << 63, size=1)), rng))
+        seen = game.scrub(after, seeds.integers(1 << 63, size=1))
+        game.step(after, decide(game, agent, after, seen, rng, f"agent {agent.name!r}"))
         if after["current_player"][0] != state["current_player"][0]:
             return after
-    raise RuntimeError(f"{agent.name} has not ended its turn after {DECISIONS} decisions")
+    raise AgentError(f"agent {agent.name!r} has not ended its turn after {DECISIONS} decisions")
 
 
 class Judge:
@@ -100,7 +101,8 @@ class Judge:
                 result = self.game.results(state)[0]
                 share, final = np.array(result["win_share"]), np.array(result["final"])
             else:
-                found = endgame.solve(self.game, state, NO_LIMIT, self.space)  # the whole position was within one
+                # Without a limit: the whole position was within one.
+                found = endgame.solve(self.game, state, endgame.MAX_LIMIT, self.space)
                 share, final = found.win_share, found.final
             self._known[key] = share, final - final.mean()
         return self._known[key]
@@ -157,7 +159,8 @@ def table_of(game: Game, specs: Sequence[str], given: np.ndarray) -> Any:
     table = new_table(title, ["agent", "win share", "rupees", "best turns"])
     for spec, values in zip(specs, given, strict=True):
         share, rupees = estimates(values)
-        table.add_row(cell(spec), str(share), str(rupees), f"{summary(spec, values)['best']:.0%}")
+        bounds = (interval(found.to_dict(), "{:.3f}") for found in (share, rupees))
+        table.add_row(cell(spec), *bounds, f"{summary(spec, values)['best']:.0%}")
     return table
 
 
@@ -188,7 +191,10 @@ def main(
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
         playing = bar.add_task("agents' turns", total=positions * len(specs))
-        given = regrets(game, made, sample, seed, lambda number: bar.advance(playing, number))
+        try:
+            given = regrets(game, made, sample, seed, lambda number: bar.advance(playing, number))
+        except AgentError as error:
+            raise typer.BadParameter(" ".join(str(error).split())) from None
     if as_json:
         rows = [summary(spec, values) for spec, values in zip(specs, given, strict=True)]
         told = {

@@ -14,11 +14,19 @@ def cell(value: Any) -> Text:
     return Text("".join(letter if letter.isprintable() else "?" for letter in words))
 
 
+def interval(estimate: dict[str, float | None], form: str) -> str:
+    """A mean and its bounds, as `Estimate.to_dict` gives them, each in this form; a dash for a bound there is not."""
+    mean, *bounds = ("–" if value is None else form.format(value) for value in estimate.values())
+    return f"{mean} [{', '.join(bounds)}]"
+
+
 def new_table(title: str, columns: list[str]) -> Table:
-    """A table without rows: agents and names to the left, figures to the right."""
+    """A table without rows: agents and names to the left, figures to the right. What finds no room is folded, never cut."""
     made = Table(title=cell(title))
     for column in columns:
         made.add_column(
-            column, justify="left" if column in ("agent", "agents", "what", "a decision includes") else "right"
+            column,
+            justify="left" if column in ("agent", "agents", "what", "a decision includes") else "right",
+            overflow="fold",
         )
     return made

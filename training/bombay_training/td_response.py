@@ -97,7 +97,7 @@ def told_of(victim: str) -> Iterator[None]:
     """Whatever the victim raises meanwhile becomes a `VictimError` of one line."""
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         words = " ".join(str(error).split())
         raise VictimError(f"the victim {victim} cannot go on: {type(error).__name__}: {words}") from error
 
@@ -301,7 +301,7 @@ class ResponseRun(Run):
     @functools.cached_property
     def _decisions(self) -> list[str]:
         with told_of(self.settings.victim):
-            return [ladder.digest(game, [self.settings.victim]) for game in self.games]
+            return [ladder.Digests(game).of([self.settings.victim]) for game in self.games]
 
     def circumstances(self) -> list[str]:
         """What the victim decides: another victim under the same name is another run."""

@@ -96,10 +96,14 @@ def tune(
 ) -> None:
     """Tune the planner's weights for one number of players by self-play; write them down whenever the incumbent is beaten."""
     try:
+        incumbent = (read_weights(out) if out.exists() else WEIGHTS_V1)[players]
+        check_writable(out)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from None
+    try:
         import cma
     except ImportError as error:
         raise SystemExit(f"tuning needs the extra `tune`: pip install 'bombay-env[tune]' ({error})") from None
-    incumbent = (read_weights(out) if out.exists() else WEIGHTS_V1)[players]
     table = Table(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
@@ -116,6 +120,15 @@ def tune(
             if better:
                 incumbent = challenger
                 write_weights(out, players, incumbent)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError if the file cannot be written: found out now rather than when there are weights to keep."""
+    new = not path.exists()
+    with path.open("ab"):
+        pass
+    if new:
+        path.unlink()
 
 
 def write_weights(path: Path, players: int, weights: Weights) -> None:

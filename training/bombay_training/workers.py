@@ -27,6 +27,8 @@ SPAWN: Final = multiprocessing.get_context("spawn")
 ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 FIRST_CALL_SECONDS: Final = 60.0  # more for a first call in a process, which may compile; halved after each overrun
 TELL_SECONDS: Final = 0.2  # between two reports of progress
+MAX_TURN_LIMIT: Final = 86_400.0  # seconds
+LONGEST_WAIT: Final = 86_400.0  # seconds at a time; a call in many games may take more, but no system waits for a month
 
 
 class Workers:
@@ -36,16 +38,18 @@ class Workers:
 
     Args:
         processes: how many; as many as this process may use cores unless given.
-        turn_limit: seconds that a call of an agent may take for each game it decides in; no limit if None. The first call in
-            a process is given a minute more.
+        turn_limit: seconds that a call of an agent may take for each game it decides in, up to `MAX_TURN_LIMIT`; no limit if
+            None. The first call in a process is given a minute more.
     """
 
     def __init__(self, processes: int | None = None, turn_limit: float | None = None) -> None:
         count = num_cores() if processes is None else processes
         if count < 1:
             raise ValueError(f"processes is {count}; it must be at least 1")
-        if turn_limit is not None and not turn_limit > 0:
-            raise ValueError(f"turn_limit is {turn_limit}; it must be a number of seconds above 0")
+        if turn_limit is not None and not 0 < turn_limit <= MAX_TURN_LIMIT:
+            raise ValueError(
+                f"turn_limit is {turn_limit}; it must be a number of seconds above 0 and at most {MAX_TURN_LIMIT:g}"
+            )
         self.count, self.turn_limit = count, turn_limit
         self.running: list[_Worker] = []
 
@@ -138,7 +142,7 @@ class _Match:
 
 def _seconds_left(busy: "list[_Worker]") -> float | None:
     deadlines = [worker.deadline for worker in busy if worker.deadline is not None]
-    return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+    return min(LONGEST_WAIT, max(0.0, min(deadlines) - time.monotonic())) if deadlines else None
 
 
 class _Worker:
