@@ -73,12 +73,14 @@ def _resolve(spec: str) -> tuple[str, Any, str | None]:
 
 
 def _made(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
-    """What a factory makes; a ValueError of its own is taken to say what is wrong with the values."""
+    """What a factory makes; a ValueError of one line is taken to say what is wrong with the values."""
     try:
         return factory(**values)
-    except ValueError:
+    except KeyboardInterrupt:
         raise
-    except (Exception, SystemExit) as error:  # whatever a factory does
+    except BaseException as error:  # whatever a factory does
+        if isinstance(error, ValueError) and len(str(error).splitlines()) == 1:
+            raise
         raise ValueError(f"agent {name!r} cannot be made: {_line(error)}") from error
 
 
@@ -179,7 +181,7 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
             return TRUTH[text.lower()] if kind is bool else kind(text)
         except (ValueError, KeyError):
             continue
-    raise ValueError(f"{what} is {text!r}; it takes {_told(plain) if plain else 'an agent in brackets, as [greedy]'}")
+    raise ValueError(f"{what} is {text!r}; it takes {_told(plain) if plain else 'an agent in brackets, as [planner]'}")
 
 
 def _told(kinds: list[Any]) -> str:

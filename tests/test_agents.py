@@ -233,7 +233,13 @@ class Outer(Inner):
         self.given = (path, nodes, ms, sample, value, guess, word)
 
 
-ERRORS = [ValueError("which is wrong"), RuntimeError("two\nlines"), FileNotFoundError("nowhere"), SystemExit(0)]
+ERRORS = [
+    ValueError("which is wrong"),
+    RuntimeError("two\nlines"),
+    FileNotFoundError("nowhere"),
+    SystemExit(0),
+    ValueError(),
+]
 
 
 class Raising(Inner):
@@ -307,7 +313,7 @@ def test_specs_nest_in_brackets():
         ("outer", "agent 'outer' needs the option 'path'"),
         ("outer:path=x,sample=maybe", "'maybe'; it takes true or false"),
         ("outer:path=x,ms=fast", "'fast'; it takes a number"),
-        ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[greedy\]"),
+        ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[planner\]"),
         ("outer:path=x,value=[inner", "brackets that do not match"),
         ("outer:path=x]", "brackets that do not match"),
         ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),

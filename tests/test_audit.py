@@ -89,11 +89,11 @@ class Exits(RandomAgent):
 
 
 class OnlyOnce(RandomAgent):
-    made = 0
+    made, last = 0, 3
 
     def __init__(self):
         OnlyOnce.made += 1
-        if OnlyOnce.made == 3:
+        if OnlyOnce.made == OnlyOnce.last:
             raise ValueError("the file is gone")
 
 
@@ -120,6 +120,13 @@ def test_what_is_wrong_is_named_with_the_first_state(agent, reason, answers):
     if answers == 2:
         assert f"it chose {report.answers[0]}, and {report.answers[1]} " in report.reason
         assert report.state["current_player"] in (0, 1)
+
+
+def test_an_agent_that_cannot_be_made_fails(monkeypatch):
+    monkeypatch.setattr(OnlyOnce, "made", 0)
+    monkeypatch.setattr(OnlyOnce, "last", 1)
+    report = audit(OnlyOnce, GAMES[:1], STATES)
+    assert str(report) == "failed: it raised ValueError: the file is gone"
 
 
 @pytest.mark.parametrize("ms", [5, 2.5, "fast"])

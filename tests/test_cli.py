@@ -129,6 +129,13 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
 def test_an_agent_that_exits_does_not_pass_the_audit(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import sys\n\nclass Leaves:\n    def __init__(self):\n        sys.exit(0)\n")
     assert_one_line(bombay("audit", "mine:Leaves", cwd=tmp_path), "'mine:Leaves' cannot be made: SystemExit: 0")
+    leaving = (
+        "import os\n\nclass Leaves:\n    name = 'leaves'\n    def act(self, game, states, rng):\n        os._exit(0)\n"
+    )
+    (tmp_path / "mine.py").write_text(leaving)
+    done = bombay("audit", "mine:Leaves", "--players", 2, "--states", 4, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == "mine:Leaves: failed: it ended its process, or the machine did\n"
     (tmp_path / "mine.py").write_text("raise SystemExit")
     assert_one_line(bombay("audit", "mine:Leaves", cwd=tmp_path), "'mine:Leaves' cannot be imported: SystemExit")
 

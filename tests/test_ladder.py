@@ -1,6 +1,7 @@
 """The ladder's table: played in parts, cut off and gone on with, it is the table of a run that was not; and `tune.py`."""
 
 import contextlib
+import dataclasses
 import itertools
 import json
 
@@ -14,6 +15,7 @@ from bombay_agents.random import RandomAgent
 from bombay_training import judging, ladder, tune
 from bombay_training.arena import one_vs_rest, run_blocks
 from bombay_training.ladder import Row
+from bombay_training.match import Fault
 from position import official
 
 SLOW = numba.config.DISABLE_JIT
@@ -119,7 +121,18 @@ def test_parts_of_an_agent_that_decides_otherwise_now_do_not_count(run, monkeypa
     assert run("file") == (before, [])
 
 
-@pytest.mark.parametrize("rest", [b"3\n", b"[1]\n", b"{}\n", b"\xff\xfe{\n", b"[" * 100_000 + b"\n"])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"3\n",
+        b"[1]\n",
+        b"{}\n",
+        b'{"row":3,"first":0,"kept":{}}\n',
+        b'{"row":{},"first":0,"kept":{"blocks":0}}\n',
+        b"\xff\xfe{\n",
+        b"[" * 100_000 + b"\n",
+    ],
+)
 def test_lines_that_tell_of_no_part_are_passed_over(run, tmp_path, rest):
     table = run("file")[0]
     file = tmp_path / "file"
@@ -197,6 +210,20 @@ def test_figures_of_parts_are_those_of_the_match():
     assert sum(part["kept"]["games"] for part in parts) == match.num_games
 
 
+def test_rupees_of_games_that_faults_ended_are_in_no_mean():
+    game = official(2)
+    match = one_vs_rest(game, Whim(), Thinks(), 4, ladder.SEED)
+    lost = match.block < 1
+    fault = Fault(agent=0, name="whim", seat=0, game=0, block=0, seating=0, action="none", reason="")
+    faults = tuple(dataclasses.replace(fault, game=int(number)) for number in np.flatnonzero(lost))
+    match = dataclasses.replace(match, faults=faults, final=np.where(lost[:, None], 0, match.final))
+    part = json.loads(json.dumps({"kept": ladder.sums(match)}))
+    for name, whole in (("margin", judging.margin_with_interval(match)), ("final", judging.final_with_interval(match))):
+        found = ladder.estimate([part], name)
+        assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
+        assert part["kept"][name][2] == 3
+
+
 # --- matches in parts ---
 
 
@@ -255,7 +282,7 @@ def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path
         with pytest.raises(typer.BadParameter, match=complaint) as refused:
             tune.tune(tmp_path / name, players=2)
         assert "\n" not in str(refused.value)
-    tune.check_writable(tmp_path / "new.json")
+    tune.try_writing(tmp_path / "new.json")
     assert [path.name for path in tmp_path.iterdir()] == ["wrong.json"]
 
 

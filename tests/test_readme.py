@@ -1,8 +1,10 @@
 """The README: its example runs, its pictures and files exist."""
 
+import inspect
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numba
@@ -10,6 +12,7 @@ import pytest
 
 from bombay_agents import make
 from bombay_env import Game, Rules
+from bombay_env.agent_specs import GROUP
 from bombay_training.audit import audit
 from bombay_training.cli import app
 
@@ -37,6 +40,23 @@ def test_the_agent_of_ones_own_passes_an_audit(tmp_path: Path, monkeypatch: pyte
     monkeypatch.syspath_prepend(tmp_path)
     games = [Game(Rules(2, sets=1, turns_per_set=1))]
     assert audit(lambda: make("my_agent:MyAgent"), games, states=4).verdict == "passed"
+
+
+def code_in_rows(text: str) -> list[list[list[str]]]:
+    """Of every row of a table that begins with code, the names in code, cell by cell."""
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| `")]
+    return [[re.findall(r"`([\w-]+)(?:=\w+)?`", cell) for cell in row] for row in rows]
+
+
+def test_options_are_those_that_agents_take() -> None:
+    """The table of players and that of options against what the agents are made by."""
+    players, options = README.split("## The players")[1].split("## Arena and audit")[0].split("| option | of |")
+    factories = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
+    taken = {name: set(inspect.signature(factory).parameters) for name, factory in factories.items()}
+    assert {agent: set(row[2]) for row in code_in_rows(players) for agent in row[0]} == taken
+    told = {(agent, option) for row in code_in_rows(options) for agent in row[1] for option in row[0]}
+    one_line = {("flat-mc", "nodes"), ("search", "rollouts"), ("champion", "rollouts")}  # for both budgets of work
+    assert told - one_line == {(agent, option) for agent, names in taken.items() for option in names}
 
 
 def test_pettingzoo_example_fits_in_twenty_lines() -> None:

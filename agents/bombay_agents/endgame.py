@@ -20,7 +20,7 @@ MAX_OUTCOMES: Final = 512  # of one turn
 MARGIN_WEIGHT: Final = 1e-4  # shares of a win differ by 1/20 at least, margins by less than 500
 TOO_LARGE: Final = -1  # instead of the node chosen
 DEFAULT_LIMIT: Final = 1_000_000  # turns laid out
-MAX_LIMIT: Final = 1 << 62  # which is none
+MAX_LIMIT: Final = 1 << 62  # as good as none
 
 
 class Solution(NamedTuple):

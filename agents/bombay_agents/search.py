@@ -33,7 +33,7 @@ class SearchAgent(TurnAgent):
     Args:
         ms: milliseconds a turn. Not with `nodes`; 100 if neither is given.
         nodes: iterations a turn instead; the same position, key and number give the same turn.
-        k: turns of the mover that are tried, those its own value ranks highest.
+        k: turns of the mover that are tried, those ranked highest.
         rounds: turns that each seat takes beyond the tree, as planners do, before the value is asked.
         restock: whether to look into the next set; if not, the value is asked where a set ends.
         prior: rupees; a turn worth so much less to its mover than the best is looked at 1/e as eagerly.

@@ -32,7 +32,7 @@ MAX_DEPTH: Final = 64  # turns below the root; deeper nodes are not looked into
 RESTOCKS: Final = np.int64(8)  # that are drawn for one edge
 RESTOCK_SEEDS: Final = np.uint64(2001)  # streams of keyed chance; those below 1000 are the game's
 LUCK: Final = np.uint64(2004)
-LEAST_SHARE: Final = 1e-6  # of the win: less is as bad
+LEAST_SHARE: Final = 1e-6  # of the win: a ranker's that is nearer to 0 or 1 counts as this
 NEW: Final = -1  # an edge without a node, a node whose turn is not laid out
 
 
@@ -265,13 +265,17 @@ def rank_anew(tables, space, ranker, shares, number):
 def worth_by_shares(tables, space, ranker, shares, outcome):
     """What an outcome is worth to its mover by the share of the win that `ranker` gives it, in rupees.
 
-    That is the worth by which `evaluation.py` would come to such a share, but for what is the same for all outcomes.
+    By as much as one outcome is worth more than another, `evaluation.py` would have the mover's own worth differ for such shares
+    if it were the same to all others.
     """
     mover = np.int64(space.turn.states[0].current_player)
     evaluation.evaluate(space.turn.states[outcome], tables, ranker, shares)
-    in_set, later = planner_value.turns_to_come(space.turn.states[outcome], tables, mover)
-    temperature = ranker.temperature + ranker.temperature_per_turn * (in_set + later)
-    return temperature * np.log(max(shares[mover], LEAST_SHARE))
+    turns_left = 0
+    for seat in range(tables.num_players):
+        in_set, later = planner_value.turns_to_come(space.turn.states[outcome], tables, seat)
+        turns_left += in_set + later
+    temperature = ranker.temperature + ranker.temperature_per_turn * turns_left / tables.num_players
+    return temperature * np.log(max(shares[mover], LEAST_SHARE) / max(1.0 - shares[mover], LEAST_SHARE))
 
 
 @kernel

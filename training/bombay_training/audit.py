@@ -4,16 +4,23 @@ It is asked in states sampled from seeded games, made anew each time unless its 
 the same generator it must give the same legal decisions again, and again when the seeds in the records are others, and leave
 the states as they were. An agent on a budget of milliseconds (an attribute `ms` that is not None) need not repeat itself, so
 nothing can be told of it. There is no time limit: an agent that hangs, hangs the audit. Knows agents only by `act`; `bombay
-audit` prints what is found here.
+audit` prints what is found here, in a process of its own, as an agent that ends its process must not pass.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
+import bombay_agents
 from bombay_agents import Agent
 from bombay_agents.greedy import GreedyAgent
 from bombay_agents.random import RandomAgent
@@ -69,7 +76,10 @@ def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, s
         states: how many to ask in, in all.
         seed: of the games and of the agent's generator.
     """
-    milliseconds = getattr(make(), "ms", None)
+    try:
+        milliseconds = getattr(_made(make), "ms", None)
+    except _Failure as failure:
+        return Report("failed", 0, failure.reason)
     if milliseconds is not None:
         reason = f"it has a budget of {milliseconds} ms, and time does not repeat; give it one of nodes or rollouts"
         return Report("not auditable", 0, reason)
@@ -87,6 +97,30 @@ def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, s
             return Report("failed", asked, reason, told, failure.answers)
         asked += len(sample)
     return Report("passed", asked)
+
+
+def audit_apart(spec: str, games: Sequence[Game], states: int, seed: int) -> Report:
+    """Audit the agent that `spec` names in a process of its own: one that ends it has failed.
+
+    Raises:
+        ValueError: the spec names no agent, or it cannot be made.
+    """
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _be_silent) as pool:
+        try:
+            return pool.submit(_audit_spec, spec, games, states, seed).result()
+        except BrokenProcessPool:
+            return Report("failed", 0, "it ended its process, or the machine did")
+
+
+def _be_silent() -> None:
+    """What an agent prints is not part of the result; Ctrl-C ends the process without a word."""
+    sys.stdout = sys.stderr
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _audit_spec(spec: str, games: Sequence[Game], states: int, seed: int) -> Report:
+    bombay_agents.make(spec)
+    return audit(lambda: bombay_agents.make(spec), games, states, seed)
 
 
 def sample_states(game: Game, count: int, seed: int = 0) -> np.ndarray:
@@ -135,12 +169,28 @@ def _check(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int)
         _compare(game, first, other, "with another seed in the record, which no player may see")
 
 
+@contextmanager
+def _its_fault() -> Iterator[None]:
+    """Whatever an agent raises meanwhile is its own fault."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _Failure(f"it raised {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
+def _made(make: Callable[[], Agent]) -> Agent:
+    with _its_fault():
+        return make()
+    raise AssertionError  # _its_fault lets nothing through but what it raises
+
+
 def _ask(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> np.ndarray:
     shown = sample.copy().view(np.recarray)
-    try:
-        answer = make().act(game, shown, np.random.default_rng(seed))
-    except (Exception, SystemExit) as error:  # whatever an agent raises is its own fault
-        raise _Failure(f"it raised {type(error).__name__}: {' '.join(str(error).split())}") from error
+    agent = _made(make)
+    with _its_fault():
+        answer = agent.act(game, shown, np.random.default_rng(seed))
     if not isinstance(answer, np.ndarray) or answer.shape != (len(sample),) or answer.dtype.kind not in "iu":
         found = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
         raise _Failure(f"it answered with {found}, not with integers of shape ({len(sample)},)")

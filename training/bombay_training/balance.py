@@ -403,7 +403,9 @@ def decide(
     """What the agent chooses, all of it legal. Raises AgentError, which begins with `where`."""
     try:
         answer = agent.act(game, seen, rng)
-    except (Exception, SystemExit) as error:  # sys.exit() would end the command as if all were well
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() would end the command as if all were well
         raise AgentError(f"{where} raised {type(error).__name__}: {error}") from error
     try:
         return game.check_actions(states, answer)

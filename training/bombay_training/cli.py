@@ -354,11 +354,8 @@ def audit(
 
     There is no time limit: an agent that hangs, hangs the audit.
     """
-    with redirect_stdout(sys.stderr):  # what an agent prints is not part of the result
-        with user_input():
-            games = _games(players, rules, board)
-            bombay_agents.make(agent)
-        report = audits.audit(lambda: bombay_agents.make(agent), games, states, seed)
+    with user_input():
+        report = audits.audit_apart(agent, _games(players, rules, board), states, seed)
     data = {"command": "audit", "agent": agent, **report.to_dict()}
     if as_json:
         print(json.dumps(data))

@@ -39,6 +39,7 @@ FEW_GAMES: Final = 400  # of agents that think; as many blocks as make at least 
 POSITIONS: Final = 24  # in a digest
 DEPTH: Final = 6  # decisions between two of them
 WIDTH: Final = 200  # of the table
+COUNTS: Final = {"blocks": 1, "games": 1, "faults": 0}  # of a part, and the least that they are
 
 # What takes about so many milliseconds a turn on the machine of the README's table.
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
@@ -137,15 +138,18 @@ def play_part(row: Row, game: Game, first: int, blocks: int, **options: Any) -> 
 
 
 def sums(match: Match) -> dict[str, Any]:
-    """What is kept of a part: of block means, their number, sums and sums of squares; and the times."""
+    """What is kept of a part: of block means their sums, sums of squares and number; and the times.
+
+    Games that faults ended have no rupees, so blocks that have no others are not among those of margin and final.
+    """
     kept: dict[str, Any] = {"blocks": match.num_blocks, "games": match.num_games}
     means = {
         "share": match.of_agent(match.win_share) * judging.weight(match),
-        "margin": match.of_agent(match.margin),
-        "final": match.of_agent(match.final),
+        "margin": match.of_agent(match.margin, games=match.played_out),
+        "final": match.of_agent(match.final, games=match.played_out),
     }
     for name, values in means.items():
-        kept[name] = [float(values.sum()), float((values**2).sum())]
+        kept[name] = [float(values.sum()), float((values**2).sum()), len(values)]
     kept["faults"] = len(match.faults)
     kept["clocks"] = [[timing.turns, timing.seconds, timing.p99_ms] for timing in match.timings]
     return kept
@@ -159,9 +163,19 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for text in path.read_bytes().splitlines():
         with contextlib.suppress(ValueError, RecursionError):  # ValueError: also of bytes that are no UTF-8
             line = json.loads(text)
-            if isinstance(line, dict) and line.keys() >= {"row", "first", "kept"}:
+            if tells_of_a_part(line):
                 lines.append(line)
     return lines
+
+
+def tells_of_a_part(line: Any) -> bool:
+    """Whether a line of a file is as `main` writes them, so far as it is relied on."""
+    row, kept = (line.get(name) if isinstance(line, dict) else None for name in ("row", "kept"))
+    if not isinstance(row, dict) or not isinstance(kept, dict) or not isinstance(line.get("first"), int):
+        return False
+    lengths = {"share": 3, "margin": 3, "final": 3, "clocks": 2}
+    lists = all(isinstance(kept.get(name), list) and len(kept[name]) == length for name, length in lengths.items())
+    return lists and all(isinstance(kept.get(name), int) and kept[name] >= low for name, low in COUNTS.items())
 
 
 def parts_of(row: Row, made: str, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -197,8 +211,9 @@ def check_writable(path: Path) -> None:
 
 def estimate(parts: Sequence[dict[str, Any]], name: str) -> Estimate:
     """A mean over blocks with its interval: Wilson's for the share, normal ones else."""
-    count = sum(part["kept"]["blocks"] for part in parts)
-    total, squares = (sum(part["kept"][name][place] for part in parts) for place in (0, 1))
+    total, squares, count = (sum(part["kept"][name][place] for part in parts) for place in (0, 1, 2))
+    if not count:
+        return Estimate(math.nan, -math.inf, math.inf)
     mean = total / count
     error = math.sqrt(max(0.0, squares - count * mean**2) / (count - 1) / count) if count > 1 else math.inf
     if name == "share":

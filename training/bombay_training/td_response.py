@@ -97,7 +97,9 @@ def told_of(victim: str) -> Iterator[None]:
     """Whatever the victim raises meanwhile becomes a `VictimError` of one line."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         words = " ".join(str(error).split())
         raise VictimError(f"the victim {victim} cannot go on: {type(error).__name__}: {words}") from error
 

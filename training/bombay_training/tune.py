@@ -97,7 +97,7 @@ def tune(
     """Tune the planner's weights for one number of players by self-play; write them down whenever the incumbent is beaten."""
     try:
         incumbent = (read_weights(out) if out.exists() else WEIGHTS_V1)[players]
-        check_writable(out)
+        try_writing(out)
     except (ValueError, OSError) as error:
         raise typer.BadParameter(" ".join(str(error).split())) from None
     try:
@@ -122,7 +122,7 @@ def tune(
                 write_weights(out, players, incumbent)
 
 
-def check_writable(path: Path) -> None:
+def try_writing(path: Path) -> None:
     """Raise OSError if the file cannot be written: found out now rather than when there are weights to keep."""
     new = not path.exists()
     with path.open("ab"):
