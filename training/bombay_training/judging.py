@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bombay_training.match import Match
+from bombay_training.tables import milliseconds
 
 CONFIDENCE: Final = 0.95
 SAME: Final = 1e-9  # block means whose standard error is below this agree
@@ -196,6 +197,7 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
         (match, index) for match in matches for index in range(1 if match.format == "1vrest" else len(match.agents))
     ]
     margins = [margin_with_interval(*row) for row in rows]
+    finals = [final_with_interval(*row) for row in rows]
     timings = [match.timings[index] for match, index in rows]
     return {
         "agent": [match.agents[index] for match, index in rows],
@@ -210,15 +212,11 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
             "–" if math.isnan(margin.mean) else f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}"
             for margin in margins
         ],
-        "final": [_number(final_with_interval(*row).mean, ".1f") for row in rows],
-        "ms/turn": [_number(timing.ms_per_turn, ".2g") for timing in timings],
-        "p99": [_number(timing.p99_ms, ".2g") for timing in timings],
+        "final": ["–" if math.isnan(final.mean) else f"{final.mean:.1f}" for final in finals],
+        "ms/turn": [milliseconds(timing.ms_per_turn) for timing in timings],
+        "p99": [milliseconds(timing.p99_ms) for timing in timings],
         "faults": [_faults(*row) for row in rows],
     }
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None or math.isnan(value) else format(value, form)
 
 
 def _faults(match: Match, index: int) -> str:

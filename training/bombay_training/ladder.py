@@ -27,10 +27,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bombay_agents import make
 from bombay_env import Board, Game, Rules
-from bombay_training import arena, judging
+from bombay_training import arena, judging, tables
 from bombay_training.judging import CONFIDENCE, Estimate, wilson
 from bombay_training.match import Match
-from bombay_training.tables import new_table
 from bombay_training.workers import Workers
 
 SEED: Final = 2028  # of the deals: held out, nothing was tuned on them
@@ -230,7 +229,7 @@ def milliseconds(parts: Sequence[dict[str, Any]], agent: int) -> float:
 
 def table_of(done: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Any:
     """The rows played so far."""
-    table = new_table(
+    table = tables.new_table(
         f"deals of seed {SEED}, 95 % intervals over blocks",
         [
             "players",
@@ -258,7 +257,7 @@ def table_of(done: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Any:
             f"{par:.2f}",
             f"{margin.mean:+.1f}",
             f"{final.mean:.1f}",
-            *(f"{milliseconds(parts, agent):.2g}" for agent in (0, 1)),
+            *(tables.milliseconds(milliseconds(parts, agent)) for agent in (0, 1)),
             str(sum(part["kept"]["faults"] for part in parts)),
         )
     return table

@@ -1,5 +1,6 @@
 """Tables for a terminal: what the commands that print them share."""
 
+import math
 from typing import Any
 
 from rich.table import Table
@@ -30,3 +31,10 @@ def new_table(title: str, columns: list[str]) -> Table:
             overflow="fold",
         )
     return made
+
+
+def milliseconds(value: float | None) -> str:
+    """A time in two digits, or in whole milliseconds; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
