@@ -7,7 +7,7 @@ import pytest
 from bombay_agents import make, net_files, shipped
 from bombay_agents.value_agent import ValueNet
 from bombay_env import Game, Rules
-from bombay_training.ladder import digest
+from bombay_training.ladder import Digests
 from position import official
 
 FILES = sorted(shipped.WEIGHTS.glob("*.safetensors"))
@@ -74,4 +74,4 @@ def test_the_champion_thinks_for_a_tenth_of_a_second():
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a net asked all over a tree is slow so; test_search repeats")
 def test_the_champion_repeats_with_a_number_of_nodes():
     game = official(2)
-    assert len({digest(game, ["champion:nodes=16"]) for _ in range(2)}) == 1
+    assert len({Digests(game).of(["champion:nodes=16"]) for _ in range(2)}) == 1
