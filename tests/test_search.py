@@ -438,8 +438,9 @@ def test_playing_on_by_greedy_players_ends_with_the_game_and_is_keyed():
     assert len(set(found)) > 1
 
 
-@pytest.mark.skipif(SLOW, reason="a turn of thousands of states, half a millisecond each with the compiler off")
-def test_a_turn_without_room_further_on_is_told():
+def test_a_turn_without_room_further_on_is_told(monkeypatch):
+    if SLOW:
+        monkeypatch.setattr(turns, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
     states, space = position(game, actions_left=1, elephants={1: "E3"}), turns.new_space(game)
     assert turns.enumerate_turn(zeroed(states)[0], game.tables[0], space) != turns.TOO_MANY

@@ -71,7 +71,7 @@ def test_the_champion_thinks_for_a_tenth_of_a_second():
         make("champion:ms=5,nodes=5")
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a net asked all over a tree is slow so; test_search repeats")
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="100 seconds with the compiler off; test_search repeats")
 def test_the_champion_repeats_with_a_number_of_nodes():
     game = official(2)
     assert len({Digests(game).of(["champion:nodes=16"]) for _ in range(2)}) == 1
