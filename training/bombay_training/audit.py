@@ -77,7 +77,8 @@ def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, s
         seed: of the games and of the agent's generator.
     """
     try:
-        milliseconds = getattr(_made(make), "ms", None)
+        with _its_fault():
+            milliseconds = getattr(make(), "ms", None)
     except _Failure as failure:
         return Report("failed", 0, failure.reason)
     if milliseconds is not None:
@@ -180,17 +181,10 @@ def _its_fault() -> Iterator[None]:
         raise _Failure(f"it raised {type(error).__name__}: {' '.join(str(error).split())}") from error
 
 
-def _made(make: Callable[[], Agent]) -> Agent:
-    with _its_fault():
-        agent = make()
-    return agent
-
-
 def _ask(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> np.ndarray:
     shown = sample.copy().view(np.recarray)
-    agent = _made(make)
     with _its_fault():
-        answer = agent.act(game, shown, np.random.default_rng(seed))
+        answer = make().act(game, shown, np.random.default_rng(seed))
     if not isinstance(answer, np.ndarray) or answer.shape != (len(sample),) or answer.dtype.kind not in "iu":
         found = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
         raise _Failure(f"it answered with {found}, not with integers of shape ({len(sample)},)")
