@@ -153,7 +153,7 @@ def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
         ({"path": policy}, NetAgent),
         ({"path": policy, "sample": True, "force": True}, NetAgent),
         ({"path": policy, "outcomes": True}, NetOutcomeAgent),
-        ({"path": policy, "outcomes": True, "rounds": 2}, NetOutcomeAgent),
+        ({"path": policy, "outcomes": True, "rounds": 3}, NetOutcomeAgent),
     ):
         agent = make_net(**options)
         assert type(agent) is kind

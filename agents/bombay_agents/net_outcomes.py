@@ -36,7 +36,7 @@ class NetOutcomeAgent:
     Args:
         path: the file to load (errors as `Net.load`), or a net at hand.
         force: play also under rules and on boards that it was not trained on.
-        rounds: of turns that are foreseen, up to the end of the set, as for `ValueNetAgent`.
+        rounds: of turns that are foreseen, as for `ValueNetAgent`.
     Raises:
         ValueError: the net does not say what its value head was trained to predict, or `rounds` is out of range.
     """

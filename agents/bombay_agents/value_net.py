@@ -168,8 +168,7 @@ def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
     """Overwrite `margin` and `share` with those of a position, a record of `reading_dtype`, from the eyes of `seat`."""
     turn_features.forget(reader)
     turn_features.read(state, tables, lookups, seat, raw, reader)
-    add_all(net, factors, reader.bytes, work.hidden)
-    finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
+    answer(tables, net, factors, raw, reader, work)
 
 
 @kernel
@@ -180,9 +179,15 @@ def ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work):
     if turn_features.end_ahead(reader):
         answer_end(after, tables, seat, reader, work)
     else:
-        add_all(net, factors, reader.bytes, work.hidden)
-        finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
+        answer(tables, net, factors, raw, reader, work)
     return True
+
+
+@kernel
+def answer(tables, net, factors, raw, reader, work):
+    """The same of what has been read last."""
+    add_all(net, factors, reader.bytes, work.hidden)
+    finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
 
 
 @kernel
