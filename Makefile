@@ -18,7 +18,7 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 
 .PHONY: train test slow lint compiled interpreted package coverage bench ladder clean
 
-# LEARNER=ppo for PPO, which brings PyTorch.
+# LEARNER=ppo for PPO, which brings PyTorch; LEARNER=expert for expert iteration from `td`.
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
@@ -73,6 +73,9 @@ clean:
 # Beside the learner, Matplotlib draws its curve.
 .venv/.td: .venv/.made pyproject.toml constraints.txt
 	$(INSTALL) --editable . matplotlib
+	@touch $@
+
+.venv/.expert: .venv/.td
 	@touch $@
 
 .venv/.ppo: .venv/.made pyproject.toml constraints.txt

@@ -23,6 +23,7 @@ from bombay_env import Game, Rules
 from bombay_env.compile import kernel
 from bombay_env.rewards import seat_rewards
 from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import NOBODY
 from bombay_training.audit import audit
 from nets import HIDDEN
 from position import official, variant
@@ -350,9 +351,10 @@ def test_a_value_head_of_unknown_meaning_judges_no_outcomes(training):
 # --- inside searches ---
 
 
+@pytest.mark.parametrize("begins", [True, False])
 @pytest.mark.parametrize("game", TABLES, ids=lambda game: str(game.num_players))
-def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game):
-    """A net that by its bias favours places in order, seen from the mover."""
+def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game, begins):
+    """A net that by its bias favours places in order, seen from the mover in a new set, from the one before it in others."""
     n, net = game.num_players, random_net(*TABLES)
     bias = np.zeros(10, np.float32)
     bias[MAX_PLAYERS:] = np.arange(0, -4 * MAX_PLAYERS, -4)
@@ -360,10 +362,33 @@ def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game):
     for mover in range(n):
         states, shares = game.new_states([mover]), np.full(MAX_PLAYERS, 7.0)
         states["current_player"] = mover
-        evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
+        states["first_player"] = mover if begins else (mover + 1) % n
+        assert evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
         assert shares[:n].sum() == pytest.approx(1)
         assert shares[n:].tolist() == [7.0] * (MAX_PLAYERS - n)
-        assert np.argsort(-shares[:n]).tolist() == [(mover + place) % n for place in range(n)]
+        eyes = mover if begins else (mover - 1) % n
+        assert np.argsort(-shares[:n]).tolist() == [(eyes + place) % n for place in range(n)]
+
+
+@pytest.mark.parametrize("rounds", [1] if SLOW else [1, 2])
+@pytest.mark.parametrize("game", TABLES[::2] if SLOW else TABLES, ids=lambda game: str(game.num_players))
+def test_searches_are_told_what_the_net_says_of_ends_of_turns(game, rounds):
+    net, shares, looked_at = random_net(game), np.zeros(MAX_PLAYERS), 0
+    evaluator, memory = (
+        ValueNetAgent(net, rounds=rounds).evaluator(game),
+        evaluation.new_net_memory(game, net.record(), rounds),
+    )
+    turn, rng, n = turns.new_space(game), np.random.default_rng(3), game.num_players
+    for states in positions(game, seed=4, every=3):
+        state = states.view(game.state_dtype, np.ndarray)[0]
+        count = turns.enumerate_turn(state, game.tables[0], turn)
+        for node in rng.permutation(np.flatnonzero(turn.due[:count] == turns.TURN_OVER))[:LOOKED_AT]:
+            if turn.states[node]["current_player"] != NOBODY:
+                ask_anew(game.tables, memory, turn, node)
+                assert evaluation.evaluate(turn.states[node], game.tables[0], evaluator, shares)
+                assert np.roll(shares[:n], -int(state["current_player"])) == pytest.approx(memory.work[0]["share"][:n])
+                looked_at += 1
+    assert looked_at >= 4
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ The worths are those of `planner_value.py`. A lead of some rupees decides late i
 temperature grows with the turns to come; its two numbers were fitted to games among planners by maximum likelihood. Once a game
 is over the shares are those of its result. Searches back these shares up, one a seat.
 
-An evaluator may hold a value net (`value_net.py`), which then says the shares instead; its scripted weights are for those who
-play games on.
+An evaluator may hold a value net (`value_net.py`), which then says the shares instead, of what it foresees as it did when it
+learned; the scripted weights are for those who play games on.
 """
 
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from bombay_agents import planner_value, turn_features, value_net
+from bombay_agents import planner_value, turn_features, turns, value_net
 from bombay_agents.planner_value import Weights
 from bombay_env import Game, engine
 from bombay_env.compile import inlined, kernel
@@ -42,8 +42,7 @@ class NetMemory(NamedTuple):
     net: np.ndarray  # of `value_net.net_dtype`
     factors: np.ndarray  # (F,) float32 of `turn_features.factors`
     lookups: np.ndarray  # of `Game.lookups`
-    state: np.ndarray  # a position
-    reading: np.ndarray  # the same memory, as it is read
+    node: np.ndarray  # a position between turns
     raw: np.ndarray  # what it is read with
     reader: np.ndarray  # of `turn_features.reader_dtype`
     work: np.ndarray  # of `value_net.work_dtype`
@@ -53,11 +52,12 @@ def new_net_memory(game: Game, net: np.ndarray, rounds: int = 1) -> NetMemory:
     """Memory for asking `net`, (1,) of `value_net.net_dtype`, in `game`, `rounds` of turns foreseen where that is asked for."""
     layout = game.feature_layout
     num_features, hidden = net.dtype["first"].shape
-    state = np.zeros(1, game.state_dtype)
+    node = np.zeros(1, turns.memory_dtype(layout.num_sites)["node"].base)
+    node["due"] = turns.TURN_OVER
     raw, reader = turn_features.new_readers(game, 1, rounds)
     work = np.zeros(1, value_net.work_dtype(num_features, hidden))
     factors = turn_features.factors(layout)
-    return NetMemory(net, factors, game.lookups, state, game.as_readings(state), raw, reader, work)
+    return NetMemory(net, factors, game.lookups, node, raw, reader, work)
 
 
 class Evaluator(NamedTuple):
@@ -89,14 +89,17 @@ def new_evaluator(game: Game, weights: Weights, net: NetMemory | None = None) ->
 
 @kernel
 def evaluate(state, tables, evaluator, shares):
-    """Overwrite `shares`, the first n of (MAX_PLAYERS,) float64, with the share of the win that each seat may expect."""
+    """Overwrite `shares`, the first n of (MAX_PLAYERS,) float64, with the share of the win that each seat may expect.
+
+    Returns False if a turn that is foreseen has no room.
+    """
     if state.current_player == NOBODY:
         result = evaluator.result[0]
         engine.settle(state, tables, result)
         for seat in range(tables.num_players):
             shares[seat] = result.win_share[seat]
-    else:
-        share_out(state, tables, evaluator, evaluator.net, shares)
+        return True
+    return share_out(state, tables, evaluator, evaluator.net, shares)
 
 
 @inlined
@@ -104,29 +107,38 @@ def share_out(state, tables, evaluator, net, shares):
     """`evaluate` while the game runs."""
     if net is None:  # decided when this is compiled, by the type of an argument
         share_worths(state, tables, evaluator, shares)
-    else:
-        share_by_net(state, tables, net, shares)
+        return True
+    return share_by_net(state, tables, net, shares)
 
 
 @inlined
 def share_by_net(state, tables, net, shares):
-    """Overwrite `shares` with what the net says from the eyes of the mover."""
+    """Overwrite `shares` with what the net says, asked as it learned. Returns False if a turn that is foreseen has no room.
+
+    That is from the eyes of the seat whose turn is over, about what is foreseen from there; where a set begins, from those of
+    the seat to move, about the position as it is.
+    """
     n = np.int64(tables.num_players)
     eyes = np.int64(state.current_player)
-    work = net.work[0]
-    net.state[0] = state
-    value_net.ask(
-        net.reading[0], tables, net.lookups[0], eyes, net.net[0], net.factors, net.raw[0], net.reader[0], work
-    )
+    node, raw, reader, work = net.node[0], net.raw[0], net.reader[0], net.work[0]
+    node.state = state
+    if state.turn == 0 and state.current_player == state.first_player:
+        value_net.ask(node.reading, tables, net.lookups[0], eyes, net.net[0], net.factors, raw, reader, work)
+    else:
+        eyes = (eyes + n - 1) % n
+        turn_features.forget(reader)
+        if not value_net.ask_ahead(node, tables, net.lookups[0], eyes, net.net[0], net.factors, raw, reader, work):
+            return False
     for place in range(n):
         shares[(eyes + place) % n] = work.share[place]
+    return True
 
 
 @inlined
 def share_worths(state, tables, evaluator, shares):
     """Overwrite `shares` with those that the scripted worths come to."""
-    turns = value_seats(state, tables, evaluator)
-    temperature = evaluator.temperature + evaluator.temperature_per_turn * turns
+    to_come = value_seats(state, tables, evaluator)
+    temperature = evaluator.temperature + evaluator.temperature_per_turn * to_come
     most = -np.inf
     for seat in range(tables.num_players):
         most = max(most, evaluator.worths[seat])
@@ -142,9 +154,9 @@ def share_worths(state, tables, evaluator, shares):
 def value_seats(state, tables, evaluator):
     """Overwrite `evaluator.worths` with what the position is worth to each seat. Returns the mean of turns to come."""
     survey = evaluator.survey[0]
-    turns = 0
+    to_come = 0
     for seat in range(tables.num_players):
         planner_value.survey_seat(state, tables, seat, evaluator.weights, evaluator.traffic, survey)
         evaluator.worths[seat] = planner_value.value(state, tables, seat, survey, evaluator.weights)
-        turns += survey.turns
-    return turns / tables.num_players
+        to_come += survey.turns
+    return to_come / tables.num_players

@@ -87,8 +87,7 @@ def play_on(tables, playout, luck, due):
         if after == turns.TOO_MANY:
             return False
         running = begin_set(tables, playout, after)
-    evaluation.evaluate(state, tables, playout.evaluator, playout.shares)
-    return True
+    return evaluation.evaluate(state, tables, playout.evaluator, playout.shares)
 
 
 @inlined

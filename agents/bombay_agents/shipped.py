@@ -12,7 +12,6 @@ from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 CHAMPION_MS: Final = 100.0  # milliseconds a turn
-CHAMPION_PRIOR: Final = 0.1  # rupees: in its tree all stray less from the planner's turns than `search` takes them to
 
 
 def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
@@ -28,7 +27,7 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
 
 
 def make_champion(ms: float | None = None, nodes: int | None = None, force: bool = False) -> SearchAgent:
-    """A tree over whole turns, whose positions the net of TD values as they are.
+    """A tree over whole turns, whose positions the net of TD values as it foresees them a round later; no games are played on.
 
     Args:
         ms: milliseconds a turn. Not with `nodes`; 100 if neither is given.
@@ -38,7 +37,7 @@ def make_champion(ms: float | None = None, nodes: int | None = None, force: bool
     given = {"ms": ms, "nodes": nodes, "force": force or None}
     if nodes is None and ms is None:
         ms = CHAMPION_MS
-    agent = SearchAgent(ms, nodes, rounds=0, prior=CHAMPION_PRIOR, value=make_td(force=force))
+    agent = SearchAgent(ms, nodes, rounds=0, value=make_td(1, force))
     agent.name = spec("champion", **given)
     return agent
 

@@ -215,7 +215,8 @@ def expand(tables, search, node):
     for outcome in range(count):
         if space.turn.due[outcome] != turns.TURN_GOES_ON:
             number = rank_outcome(space, outcome, number)
-    rank_anew(tables, space, search.ranker, search.playout.shares, number)
+    if not rank_anew(tables, space, search.ranker, search.playout.shares, number):
+        return np.int64(turns.TOO_MANY)
     tree.first_edge[node] = first
     tree.num_edges[node] = number
     tree.count[1] += number
@@ -250,26 +251,31 @@ def rank_outcome(space, outcome, number):
 
 @inlined
 def rank_anew(tables, space, ranker, shares, number):
-    """Let the ranker, if there is one, value the first `number` outcomes in `space.ranked`, and order them by that."""
+    """Let the ranker, if there is one, value the first `number` outcomes in `space.ranked`, and order them by that.
+
+    Returns False if a turn that it foresees has no room.
+    """
     if ranker is not None:  # decided when this is compiled, by the type of an argument
         for place in range(number):
             outcome = space.ranked[place]
+            if not evaluation.evaluate(space.turn.states[outcome], tables, ranker, shares):
+                return False
             space.values[outcome] = worth_by_shares(tables, space, ranker, shares, outcome)
             while place > 0 and space.values[outcome] > space.values[space.ranked[place - 1]]:
                 space.ranked[place] = space.ranked[place - 1]
                 place -= 1
             space.ranked[place] = outcome
+    return True
 
 
 @kernel
 def worth_by_shares(tables, space, ranker, shares, outcome):
-    """What an outcome is worth to its mover by the share of the win that `ranker` gives it, in rupees.
+    """What an outcome is worth to its mover by the `shares` of the win that `ranker` gives it, in rupees.
 
     By as much as one outcome is worth more than another, `evaluation.py` would have the mover's own worth differ for such shares
     if it were the same to all others.
     """
     mover = np.int64(space.turn.states[0].current_player)
-    evaluation.evaluate(space.turn.states[outcome], tables, ranker, shares)
     turns_left = 0
     for seat in range(tables.num_players):
         in_set, later = planner_value.turns_to_come(space.turn.states[outcome], tables, seat)

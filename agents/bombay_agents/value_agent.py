@@ -166,7 +166,7 @@ class ValueNetAgent(TurnAgent):
         """
         self.space = ValueSpace(
             turns.new_space(game),
-            self._new_memory(game, self.rounds),
+            self._new_memory(game),
             np.float32(self.net.blend),
             np.zeros(turns.MAX_NODES, np.float32),
         )
@@ -177,11 +177,13 @@ class ValueNetAgent(TurnAgent):
         return turns.check_count(plan_turn(state, game.tables, self.space))
 
     def evaluator(self, game: Game) -> Evaluator:
-        """Its value, for searches (`evaluation.Values`); games are played on by planners. Errors as `prepare`."""
-        weights = WEIGHTS_V1[game.num_players]
-        return new_evaluator(game, weights, self._new_memory(game))
+        """Its value, for searches (`evaluation.Values`), as far ahead as it looks; games are played on by planners.
 
-    def _new_memory(self, game: Game, rounds: int = 1) -> NetMemory:
+        Errors as `prepare`.
+        """
+        return new_evaluator(game, WEIGHTS_V1[game.num_players], self._new_memory(game))
+
+    def _new_memory(self, game: Game) -> NetMemory:
         """Memory for asking the net in `game`, once it has been found fit."""
         layout = game.feature_layout
         net_files.check_fits(
@@ -193,7 +195,7 @@ class ValueNetAgent(TurnAgent):
         )
         if not self.force:
             net_files.check_trained_on(self.name, self.net.about, game)
-        return new_net_memory(game, self._record, rounds)
+        return new_net_memory(game, self._record, self.rounds)
 
 
 @kernel

@@ -43,7 +43,7 @@ COUNTS: Final = {"blocks": 1, "games": 1, "faults": 0}  # of a part, and the lea
 # What takes about so many milliseconds a turn on the machine of the README's table.
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
-CHAMPION_100 = "champion:nodes=4500"
+CHAMPION_100 = "champion:nodes=2200"
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
 
 

@@ -34,7 +34,7 @@ from bombay_training import live, runs
 from bombay_training.live import LiveJudge
 from bombay_training.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.td_learn import Learner
-from bombay_training.td_play import SelfPlay
+from bombay_training.td_play import Lessons, SelfPlay
 
 FORMAT: Final = "bombay-td-checkpoint/2"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
@@ -135,7 +135,7 @@ class Run:
         self.positions = 0  # learned from so far
         self.elapsed = 0.0  # seconds of learning before the last start
 
-    def games_to_play(self) -> SelfPlay:
+    def games_to_play(self) -> Lessons:
         """The memory in which an update's games are played."""
         return SelfPlay(self.games, self.each, self.settings.hidden)
 

@@ -31,7 +31,7 @@ from bombay_env.state import NOBODY
 from bombay_training import td
 from bombay_training.runs import Progress
 from bombay_training.td import Run, TDSettings
-from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, SelfPlay, note_restock, set_targets, write_down
+from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, Lessons, note_restock, set_targets, write_down
 from bombay_training.td_response import games_learned_from
 
 LUCK: Final = np.uint64(3004)  # stream of keyed chance: what the teacher's rollouts draw
@@ -204,11 +204,11 @@ def teach(states, tables, trace, work, samples, count):
     set_targets(np.int64(tables[0].num_players), trace, work[0], samples, count)
 
 
-class ExpertPlay(SelfPlay):
-    """The memory in which games are played by the teacher; see `SelfPlay`."""
+class ExpertPlay(Lessons):
+    """Games whose turns the teacher chooses."""
 
     def __init__(self, games: Sequence[Game], each: int, student: ValueNetAgent, rollouts: int) -> None:
-        super().__init__(games, each, student.net.hidden)
+        super().__init__(games, each)
         self.student, self.rollouts = student, rollouts
         self.desks: list[list[Desk]] = [[] for _ in games]  # by kind of game, one a thread
 
@@ -267,8 +267,8 @@ class ExpertRun(Run):
         for net in (self.learner.net, self.learner.average):
             net[:] = self.student.net.record()
 
-    def games_to_play(self) -> SelfPlay:
-        """The memory in which an update's games are played."""
+    def games_to_play(self) -> Lessons:
+        """An update's games, and room for what they teach."""
         return ExpertPlay(self.games, self.each, self.student, self.settings.rollouts)
 
     def references(self) -> tuple[str, ...]:

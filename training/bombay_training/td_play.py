@@ -51,27 +51,21 @@ def most_samples(rules: Rules) -> int:
     return rules.sets * (rules.turns_per_set * rules.num_players + 1)
 
 
-class SelfPlay:
-    """The memory in which games are played.
+class Lessons:
+    """What games teach, and room for it.
 
     Args:
         games: by number of players.
         each: games that are played at a time, of each number of players.
-        hidden: width of the net.
     """
 
-    def __init__(self, games: Sequence[Game], each: int, hidden: int) -> None:
+    def __init__(self, games: Sequence[Game], each: int) -> None:
         self.games, self.each = games, each
         layout = games[0].feature_layout
-        count = turn_features.num_features(layout)
-        most = max(most_samples(game.rules) for game in games)
-        self.states = np.zeros(CHUNKS, games[0].state_dtype)
-        self.turns = np.zeros(CHUNKS, turns.memory_dtype(layout.num_sites))
-        self.readers = [turn_features.new_readers(game, CHUNKS) for game in games]
-        self.work = np.zeros(CHUNKS, value_net.work_dtype(count, hidden))
-        self.values = np.zeros((CHUNKS, turns.MAX_NODES), np.float32)
+        self.num_features = turn_features.num_features(layout)
         self.factors = turn_features.factors(layout)
-        self.samples = np.zeros((len(games), each, most), sample_dtype(count))
+        most = max(most_samples(game.rules) for game in games)
+        self.samples = np.zeros((len(games), each, most), sample_dtype(self.num_features))
         self.counts = np.zeros((len(games), each), np.int64)
 
     def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
@@ -89,6 +83,33 @@ class SelfPlay:
         Raises:
             OverflowError: a turn has too many states; see `turns.turns`.
         """
+        raise NotImplementedError
+
+    def written(self) -> np.ndarray:
+        """Places in `samples`, flat, that hold something."""
+        most = self.samples.shape[-1]
+        return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
+
+
+class SelfPlay(Lessons):
+    """Games in which a net plays all seats, and the memory that takes.
+
+    Args:
+        games: by number of players.
+        each: games that are played at a time, of each number of players.
+        hidden: width of the net.
+    """
+
+    def __init__(self, games: Sequence[Game], each: int, hidden: int) -> None:
+        super().__init__(games, each)
+        self.states = np.zeros(CHUNKS, games[0].state_dtype)
+        self.turns = np.zeros(CHUNKS, turns.memory_dtype(games[0].board.num_sites))
+        self.readers = [turn_features.new_readers(game, CHUNKS) for game in games]
+        self.work = np.zeros(CHUNKS, value_net.work_dtype(self.num_features, hidden))
+        self.values = np.zeros((CHUNKS, turns.MAX_NODES), np.float32)
+
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
+        """Play games `first` and on of each number of players; see `Lessons`."""
         for number, game in enumerate(self.games):
             raw, reader = self.readers[number]
             play_piece(
@@ -99,11 +120,6 @@ class SelfPlay:
             )  # fmt: skip
             turns.check_count(self.counts[number].min())
         return self.written()
-
-    def written(self) -> np.ndarray:
-        """Places in `samples`, flat, that hold something."""
-        most = self.samples.shape[-1]
-        return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
 
 @piece_kernel
