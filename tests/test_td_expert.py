@@ -79,6 +79,12 @@ def test_what_rollouts_found_is_expected_of_the_turn_before():
     assert [len(shares) for shares in found] == [n] * 2 * n
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_what_is_learned_from_lies_a_round_ahead_however_far_the_student_looks(rounds):
+    desk = Desk(short_games()[0], ValueNetAgent(student().net, force=True, rounds=rounds), ROLLOUTS)
+    assert desk.reader["foresight"]["rounds"].tolist() == [[1]]
+
+
 def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_the_best():
     game, agent = short_games()[-1], student()
     n = game.num_players

@@ -236,6 +236,14 @@ def ask_anew(tables, memory, turn, number):
     value_net.ask_ahead(after, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
 
 
+@kernel
+def ask_as_it_is(tables, memory, states, seat):
+    """`ask` about a position, with nothing foreseen."""
+    node, raw, reader, work = memory.node[0], memory.raw[0], memory.reader[0], memory.work[0]
+    node.state = states[0]
+    value_net.ask(node.reading, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
+
+
 def by_hand(memory, net, game, turn, node):
     """What the mover may expect of an outcome of a turn that is laid out, asked from the beginning."""
     ask_anew(game.tables, memory, turn, node)
@@ -372,21 +380,28 @@ def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game, begins):
 
 @pytest.mark.parametrize("rounds", [1] if SLOW else [1, 2])
 @pytest.mark.parametrize("game", TABLES[::2] if SLOW else TABLES, ids=lambda game: str(game.num_players))
-def test_searches_are_told_what_the_net_says_of_ends_of_turns(game, rounds):
+def test_searches_are_told_what_the_net_says_of_ends_of_turns_and_beginnings_of_sets(game, rounds):
     net, shares, looked_at = random_net(game), np.zeros(MAX_PLAYERS), 0
     evaluator, memory = (
         ValueNetAgent(net, rounds=rounds).evaluator(game),
         evaluation.new_net_memory(game, net.record(), rounds),
     )
     turn, rng, n = turns.new_space(game), np.random.default_rng(3), game.num_players
+
+    def check(state, seat):
+        assert evaluation.evaluate(state, game.tables[0], evaluator, shares)
+        assert np.roll(shares[:n], -seat) == pytest.approx(memory.work[0]["share"][:n])
+
+    begun = game.new_states([1]).view(game.state_dtype, np.ndarray)
+    ask_as_it_is(game.tables, memory, begun, np.int64(0))
+    check(begun[0], 0)
     for states in positions(game, seed=4, every=3):
         state = states.view(game.state_dtype, np.ndarray)[0]
         count = turns.enumerate_turn(state, game.tables[0], turn)
         for node in rng.permutation(np.flatnonzero(turn.due[:count] == turns.TURN_OVER))[:LOOKED_AT]:
             if turn.states[node]["current_player"] != NOBODY:
                 ask_anew(game.tables, memory, turn, node)
-                assert evaluation.evaluate(turn.states[node], game.tables[0], evaluator, shares)
-                assert np.roll(shares[:n], -int(state["current_player"])) == pytest.approx(memory.work[0]["share"][:n])
+                check(turn.states[node], int(state["current_player"]))
                 looked_at += 1
     assert looked_at >= 4
 

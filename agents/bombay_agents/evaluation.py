@@ -116,7 +116,7 @@ def share_by_net(state, tables, net, shares):
     """Overwrite `shares` with what the net says, asked as it learned. Returns False if a turn that is foreseen has no room.
 
     That is from the eyes of the seat whose turn is over, about what is foreseen from there; where a set begins, from those of
-    the seat to move, about the position as it is.
+    the seat to move, about the position as it is; also where its restock is still to come, other than in training.
     """
     n = np.int64(tables.num_players)
     eyes = np.int64(state.current_player)

@@ -2,7 +2,7 @@
 
     features (F,) ── sparse ── hidden (H,) ── relu ── outputs (2 P,)        seats by place: the one whose eyes it has comes first
 
-It reads what `turn_features.py` reads, from the eyes of the seat to move, and answers in one pass for all seats:
+It reads what `turn_features.py` reads, from the eyes of one seat, and answers in one pass for all seats:
 `margin`, tens of rupees above the table's mean at the end, and `share` of the win. Both start from what the planner's value
 expects of each seat: the net says what it adds to that. Of the outcomes of a turn it is asked about those that the planner ranks
 highest, and there about the position some turns later, which are foreseen (`replies.py`), unless the game is over by then: its

@@ -100,7 +100,8 @@ class Desk:
         self.turn = self.teacher.prepare(game)
         net = self.teacher.trials.playout.evaluator.net
         assert net is not None  # a value net's player has one
-        self.net, self.factors, self.raw, self.reader, self.work = net.net, net.factors, net.raw, net.reader, net.work
+        self.net, self.factors, self.work = net.net, net.factors, net.work
+        self.raw, self.reader = turn_features.new_readers(game, 1)  # a round ahead, however far the student looks
         self.state = np.zeros(1, game.state_dtype)
         self.reading = game.as_readings(self.state)
         self.drawn = np.empty(NUM_COLOURS, np.int64)
