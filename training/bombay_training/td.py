@@ -136,7 +136,7 @@ class Run:
         self.elapsed = 0.0  # seconds of learning before the last start
 
     def games_to_play(self) -> Lessons:
-        """The memory in which an update's games are played."""
+        """An update's games, and room for what they teach."""
         return SelfPlay(self.games, self.each, self.settings.hidden)
 
     def references(self) -> tuple[str, ...]:

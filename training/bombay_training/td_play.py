@@ -9,6 +9,7 @@ teaches a value for every seat. Where a mover explores, what went before is judg
 function of the run's key, its number and the net; nothing depends on threads.
 """
 
+import abc
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -51,7 +52,7 @@ def most_samples(rules: Rules) -> int:
     return rules.sets * (rules.turns_per_set * rules.num_players + 1)
 
 
-class Lessons:
+class Lessons(abc.ABC):
     """What games teach, and room for it.
 
     Args:
@@ -68,6 +69,7 @@ class Lessons:
         self.samples = np.zeros((len(games), each, most), sample_dtype(self.num_features))
         self.counts = np.zeros((len(games), each), np.int64)
 
+    @abc.abstractmethod
     def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
         """Play games `first` and on of each number of players.
 
@@ -83,7 +85,6 @@ class Lessons:
         Raises:
             OverflowError: a turn has too many states; see `turns.turns`.
         """
-        raise NotImplementedError
 
     def written(self) -> np.ndarray:
         """Places in `samples`, flat, that hold something."""

@@ -285,7 +285,7 @@ class ResponseRun(Run):
                 net[:] = self.victim.weights
 
     def games_to_play(self) -> SelfPlay:
-        """The memory in which an update's games are played."""
+        """An update's games, and room for what they teach."""
         victim: Victim = Victim(self.settings.victim)
         if isinstance(victim.agent, ValueNetAgent):
             victim = NetVictim(self.settings.victim, self.games)
