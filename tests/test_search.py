@@ -20,6 +20,7 @@ from variants import random_board
 SLOW = numba.config.DISABLE_JIT  # a turn takes some 50 ms to value then
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
 NODES = 6 if SLOW else 40
+DUE = np.int64(turns.TURN_OVER)  # at positions that are valued
 SPECS = [f"flat-mc:rollouts={NODES},k=3,rounds=1", f"search:nodes={NODES}"]
 SPECS += [f"{spec},restock=false" for spec in SPECS]
 both = pytest.mark.parametrize("spec", SPECS)
@@ -331,12 +332,12 @@ def test_shares_of_a_position_are_a_distribution_and_at_the_end_those_of_the_res
     shares = np.full(5, 7.0)
     states = game.new_states([n])
     while not game.is_terminal(states)[0]:
-        evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
+        evaluation.evaluate(states[0], DUE, game.tables[0], evaluator, shares)
         assert shares[:n].sum() == pytest.approx(1)
         assert shares[:n].min() > 0
         assert shares[n:].tolist() == [7.0] * (5 - n)
         states = after_turn(game, states, agent)
-    evaluation.evaluate(states[0], game.tables[0], evaluator, shares)
+    evaluation.evaluate(states[0], DUE, game.tables[0], evaluator, shares)
     assert shares[:n].tolist() == game.results(states)["win_share"][0].tolist()
 
 
@@ -345,9 +346,8 @@ def test_more_rupees_are_worth_more_and_the_more_so_the_later():
     evaluator, worth = planner.make_planner_v1().evaluator(game), []
     for set, rupees in ((0, [2, 2, 2]), (0, [2, 9, 2]), (2, [2, 9, 2])):
         shares = np.zeros(5)
-        evaluation.evaluate(
-            position(game, set=set, player=set, turn=4, rupees=rupees)[0], game.tables[0], evaluator, shares
-        )
+        state = position(game, set=set, player=set, turn=4, rupees=rupees)[0]
+        evaluation.evaluate(state, DUE, game.tables[0], evaluator, shares)
         worth.append(shares[1])
     assert worth == sorted(worth)
     assert worth[2] > worth[0] + 0.1
@@ -549,7 +549,8 @@ def test_a_ranker_orders_the_same_outcomes_by_what_it_gives_their_mover():
         ranked, edges = made.tree, edges_of(made.tree, 0)
         found, worths = [], []
         for edge in edges:
-            evaluation.evaluate(ranked.edge_states[edge], game.tables[0], value, shares)
+            due = np.int64(ranked.edge_due[edge])
+            evaluation.evaluate(ranked.edge_states[edge], due, game.tables[0], value, shares)
             found.append(shares[mover])
             # The mover's worth, less what the others' come to together.
             heat = value.temperature + value.temperature_per_turn * evaluation.value_seats(

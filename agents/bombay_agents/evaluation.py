@@ -53,7 +53,6 @@ def new_net_memory(game: Game, net: np.ndarray, rounds: int = 1) -> NetMemory:
     layout = game.feature_layout
     num_features, hidden = net.dtype["first"].shape
     node = np.zeros(1, turns.memory_dtype(layout.num_sites)["node"].base)
-    node["due"] = turns.TURN_OVER
     raw, reader = turn_features.new_readers(game, 1, rounds)
     work = np.zeros(1, value_net.work_dtype(num_features, hidden))
     factors = turn_features.factors(layout)
@@ -88,10 +87,10 @@ def new_evaluator(game: Game, weights: Weights, net: NetMemory | None = None) ->
 
 
 @kernel
-def evaluate(state, tables, evaluator, shares):
+def evaluate(state, due, tables, evaluator, shares):
     """Overwrite `shares`, the first n of (MAX_PLAYERS,) float64, with the share of the win that each seat may expect.
 
-    Returns False if a turn that is foreseen has no room.
+    `due` is what is due there, `turns.TURN_OVER` or `turns.RESTOCK_DUE`. Returns False if a turn that is foreseen has no room.
     """
     if state.current_player == NOBODY:
         result = evaluator.result[0]
@@ -99,39 +98,50 @@ def evaluate(state, tables, evaluator, shares):
         for seat in range(tables.num_players):
             shares[seat] = result.win_share[seat]
         return True
-    return share_out(state, tables, evaluator, evaluator.net, shares)
+    return share_out(state, due, tables, evaluator, evaluator.net, shares)
 
 
 @inlined
-def share_out(state, tables, evaluator, net, shares):
+def share_out(state, due, tables, evaluator, net, shares):
     """`evaluate` while the game runs."""
     if net is None:  # decided when this is compiled, by the type of an argument
         share_worths(state, tables, evaluator, shares)
         return True
-    return share_by_net(state, tables, net, shares)
+    return share_by_net(state, due, tables, net, shares)
 
 
 @inlined
-def share_by_net(state, tables, net, shares):
+def share_by_net(state, due, tables, net, shares):
     """Overwrite `shares` with what the net says, asked as it learned. Returns False if a turn that is foreseen has no room.
 
-    That is from the eyes of the seat whose turn is over, about what is foreseen from there; where a set begins, from those of
-    the seat to move, about the position as it is; also where its restock is still to come, other than in training.
+    That is from the eyes of the seat whose turn is over, about what is foreseen from there; where a set begins, its restock
+    drawn, from those of the seat to move, about the position as it is.
     """
     n = np.int64(tables.num_players)
-    eyes = np.int64(state.current_player)
     node, raw, reader, work = net.node[0], net.raw[0], net.reader[0], net.work[0]
     node.state = state
-    if state.turn == 0 and state.current_player == state.first_player:
+    node.due = due
+    if due != turns.RESTOCK_DUE and state.turn == 0 and state.current_player == state.first_player:
+        eyes = np.int64(state.current_player)
         value_net.ask(node.reading, tables, net.lookups[0], eyes, net.net[0], net.factors, raw, reader, work)
     else:
-        eyes = (eyes + n - 1) % n
+        eyes = mover_before(state, due, tables)
         turn_features.forget(reader)
         if not value_net.ask_ahead(node, tables, net.lookups[0], eyes, net.net[0], net.factors, raw, reader, work):
             return False
     for place in range(n):
         shares[(eyes + place) % n] = work.share[place]
     return True
+
+
+@inlined
+def mover_before(state, due, tables):
+    """The seat whose turn is over: the one before the seat to move, or before the one that the set which is over began with."""
+    n = np.int64(tables.num_players)
+    following = np.int64(state.current_player)
+    if due == turns.RESTOCK_DUE and tables.rotate_first_player:
+        following += n - 1
+    return (following + n - 1) % n
 
 
 @inlined

@@ -79,15 +79,15 @@ def play_on(tables, playout, luck, due):
     """
     state = playout.state[0]
     state.seed = luck
-    running = begin_set(tables, playout, due)
+    due = begin_set(tables, playout, due)
     for turn in range(playout.rounds * tables.num_players):
-        if not running or state.current_player == NOBODY:
+        if due == turns.RESTOCK_DUE or state.current_player == NOBODY:
             break
         after = take_turn(tables, playout, playout.greedy, luck, turn)
         if after == turns.TOO_MANY:
             return False
-        running = begin_set(tables, playout, after)
-    return evaluation.evaluate(state, tables, playout.evaluator, playout.shares)
+        due = begin_set(tables, playout, after)
+    return evaluation.evaluate(state, due, tables, playout.evaluator, playout.shares)
 
 
 @inlined
@@ -106,12 +106,11 @@ def take_turn(tables, playout, greedy_space, luck, turn):
 
 @kernel
 def begin_set(tables, playout, due):
-    """Draw the restock if one is due. Returns False if one is and is not to be drawn."""
-    if due == turns.RESTOCK_DUE:
-        if not playout.restock:
-            return False
-        batch.restock(playout.state[0], tables, playout.drawn)
-    return True
+    """Draw the restock if one is due, unless none is to be drawn. Returns what is due then."""
+    if due != turns.RESTOCK_DUE or not playout.restock:
+        return np.int64(due)
+    batch.restock(playout.state[0], tables, playout.drawn)
+    return np.int64(turns.TURN_OVER)
 
 
 @kernel

@@ -258,7 +258,8 @@ def rank_anew(tables, space, ranker, shares, number):
     if ranker is not None:  # decided when this is compiled, by the type of an argument
         for place in range(number):
             outcome = space.ranked[place]
-            if not evaluation.evaluate(space.turn.states[outcome], tables, ranker, shares):
+            due = np.int64(space.turn.due[outcome])
+            if not evaluation.evaluate(space.turn.states[outcome], due, tables, ranker, shares):
                 return False
             space.values[outcome] = worth_by_shares(tables, space, ranker, shares, outcome)
             while place > 0 and space.values[outcome] > space.values[space.ranked[place - 1]]:
