@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bombay_agents import make, net_files, shipped
+from bombay_agents.net import Net
 from bombay_agents.value_agent import ValueNet
 from bombay_env import Game, Rules
 from bombay_training import ladder
@@ -23,26 +24,28 @@ def test_every_net_is_small_and_has_a_card():
             assert f"## {told}" in card, (path.name, told)
 
 
-def test_the_td_net_is_of_official_games_of_any_number():
-    net = ValueNet.load(shipped.WEIGHTS / "td.safetensors")
+@pytest.mark.parametrize(("name", "kind"), [("td", ValueNet), ("ppo", Net)])
+def test_the_nets_are_of_official_games_of_any_number(name, kind):
+    net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
     for n in (2, 3, 4, 5):
-        net_files.check_trained_on("td", net.about, official(n))
+        net_files.check_trained_on(name, net.about, official(n))
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="foresight is slow so; test_value_nets has short games")
+@pytest.mark.parametrize("spec", ["td", "ppo", "ppo:outcomes=true"])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_td_decides_at_every_table(n):
+def test_the_nets_decide_at_every_table(n, spec):
     game = official(n)
     states = game.new_states(range(8))
     legal = game.legal_actions(states)
-    actions = make("td").act(game, states, np.random.default_rng(0))
+    actions = make(spec).act(game, states, np.random.default_rng(0))
     assert legal[np.arange(8), actions].all()
 
 
 def test_other_rules_take_force():
     game = Game(Rules(3, sets=1))
     rng = np.random.default_rng(0)
-    for spec in ("td", "champion:nodes=8"):
+    for spec in ("td", "ppo", "ppo:outcomes=true", "champion:nodes=8"):
         with pytest.raises(ValueError, match="was not trained on these rules") as caught:
             make(spec).act(game, game.new_states([1]), rng)
         assert "\n" not in str(caught.value)
@@ -54,6 +57,9 @@ def test_other_rules_take_force():
         "td",
         "td:force=true",
         "td:rounds=1,force=true",
+        "ppo",
+        "ppo:sample=true,force=true",
+        "ppo:outcomes=true,rounds=1",
         "champion",
         "champion:ms=5.0",
         "champion:nodes=20",

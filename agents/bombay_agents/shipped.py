@@ -1,4 +1,4 @@
-"""The players that come with the project, made of nets that were trained once: `td`, and `champion`, which searches by it.
+"""The players that come with the project, made of nets that were trained once: `td`, `champion`, which searches by it, and `ppo`.
 
 The nets lie in `weights/`, each with a card beside it: how it was trained, how strong it is, and what is known to beat it. They
 play 2 to 5 players by the official rules on the packaged board; other games take `force=true`.
@@ -7,11 +7,12 @@ play 2 to 5 players by the official rules on the packaged board; other games tak
 from pathlib import Path
 from typing import Final
 
+from bombay_agents.net_player import make_net
 from bombay_agents.search import SearchAgent
 from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
+from bombay_env.agent import Agent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
-CHAMPION_MS: Final = 100.0  # milliseconds a turn
 
 
 def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
@@ -26,19 +27,23 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
     return agent
 
 
+def make_ppo(sample: bool = False, outcomes: bool = False, force: bool = False, rounds: int | None = None) -> Agent:
+    """The net of PPO, played action by action; the options are those of `net_player.make_net`."""
+    agent = make_net(str(WEIGHTS / "ppo.safetensors"), sample, outcomes, force, rounds)
+    agent.name = spec("ppo", sample=sample or None, outcomes=outcomes or None, rounds=rounds, force=force or None)
+    return agent
+
+
 def make_champion(ms: float | None = None, nodes: int | None = None, force: bool = False) -> SearchAgent:
     """A tree over whole turns, whose positions the net of TD values as it foresees them a round later; no games are played on.
 
     Args:
-        ms: milliseconds a turn. Not with `nodes`; 100 if neither is given.
+        ms: milliseconds a turn. Not with `nodes`; `search`'s own 100 if neither is given.
         nodes: iterations a turn instead; the same position and key give the same turn.
         force: as for `make_td`.
     """
-    given = {"ms": ms, "nodes": nodes, "force": force or None}
-    if nodes is None and ms is None:
-        ms = CHAMPION_MS
     agent = SearchAgent(ms, nodes, rounds=0, value=make_td(1, force))
-    agent.name = spec("champion", **given)
+    agent.name = spec("champion", ms=ms, nodes=nodes, force=force or None)
     return agent
 
 

@@ -73,6 +73,9 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
         ("td", "greedy"),
         ("td", "planner-v1"),
         *(("td", style) for style in STYLES),
+        ("ppo", "greedy"),
+        ("ppo", "planner-v1"),
+        ("td", "ppo"),
     ]
     for agent, rest in cheap:
         for players in counts:
