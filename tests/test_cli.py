@@ -278,6 +278,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "--players", "1"], ["--players"]),
         (["train", "--out", "."], ["exists"]),
         (["train", "sarsa"], ["sarsa", "td", "ppo"]),
+        (["train", "--out", "a,b"], ["a,b", "comma", "spec"]),
         (["train", "ppo", "--hidden", "8"], ["--hidden", "td"]),
         (["train", "br"], ["br needs", "--victim"]),
         (["train", "br", "--victim", "nobody"], ["nobody", "greedy"]),

@@ -89,6 +89,22 @@ def test_bounds_out_of_range_are_refused(options, reason):
         Bounds(PAR, **options)
 
 
+class Silent:
+    """Plays nothing."""
+
+    def act(self, game, states, rng):
+        raise RuntimeError("not today")
+
+
+def test_nobody_replaces_an_agent_that_does_not_play():
+    games = [Game(Rules(2, sets=1, turns_per_set=2))]
+    with pytest.raises(
+        ValueError, match=r"^the old agent cannot be played against: agent .*Silent' in seat .*: not today"
+    ):
+        gate.gate(games, "random", "test_gate:Silent", Bounds(0.5), 2)
+    assert not gate.gate(games, "test_gate:Silent", "random", Bounds(0.5), 2).replaced
+
+
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays hundreds of games; the bounds are tested without any")
 def test_matches_are_decided_alike_by_any_number_of_processes():
     games = [Game(Rules(n, sets=1, turns_per_set=2)) for n in (2, 3)]

@@ -2,17 +2,14 @@
 
 import dataclasses
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 
 import numba
 import numpy as np
 import pytest
 
+import killed
 from bombay_agents import turn_features, value_net
 from bombay_agents.value_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
@@ -205,7 +202,6 @@ def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(wh
     assert metrics(tmp_path)[-1]["seconds"] < passed - 3 * slept
 
 
-@pytest.mark.slow
 @needs_jit
 def test_threads_change_nothing(whole, tmp_path):
     td.train(dataclasses.replace(TINY, threads=1), tmp_path)
@@ -213,30 +209,12 @@ def test_threads_change_nothing(whole, tmp_path):
 
 
 @needs_jit
-def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
-    code = "import sys; from test_td import *; runs.SAVE_SECONDS = 0; "
-    start, go_on = (
-        f"{code} td.train(TINY, sys.argv[1])",
-        f"{code} td.go_on(td.open_run(sys.argv[1]), sys.argv[1])",
-    )
-    folder, rng, kills = tmp_path / "run", np.random.default_rng(3), 0
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    while True:
-        done = folder / runs.CHECKPOINT
-        process = subprocess.Popen(
-            [sys.executable, "-c", go_on if done.exists() else start, str(folder)], env=environment
-        )
-        before = done.stat().st_mtime_ns if done.exists() else 0
-        while process.poll() is None and not (done.exists() and done.stat().st_mtime_ns > before):
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.05))
-        if kills == 2 or process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-    assert process.wait() == 0
-    assert kills > 0
+def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
+    code = "import sys; from test_td import *; killed.save_seldom(td.Run); "
+    start = f"{code} td.train(TINY, sys.argv[1])"
+    go_on = f"{code} td.go_on(td.open_run(sys.argv[1]), sys.argv[1])"
+    folder = tmp_path / "run"
+    assert killed.finish(folder, start, go_on, np.random.default_rng(3)) > 0
     assert agent(folder) == agent(whole)
     assert without_time(folder) == without_time(whole)
 

@@ -118,7 +118,9 @@ def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_
     assert explored > 0
 
 
-@pytest.mark.skipif(SLOW or numba.config.NUMBA_NUM_THREADS < 2, reason="there is but one thread")
+@pytest.mark.skipif(
+    SLOW or numba.config.NUMBA_NUM_THREADS < 2, reason="the compiler is off, or there is but one thread"
+)
 def test_games_repeat_on_any_number_of_threads_and_others_follow():
     _, samples = played()
     threads = numba.get_num_threads()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numba
 import numpy as np
@@ -19,6 +18,7 @@ from safetensors.numpy import save_file
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import killed
 from bombay_agents import net_files
 from bombay_agents.net import Net, NetAgent
 from bombay_agents.net_files import HEADER
@@ -400,27 +400,13 @@ def without_time(folder):
 @pytest.mark.skipif(
     SLOW, reason="what it tests is tested with fewer processes below; learning is slow without the compiler"
 )
-def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_weights(tmp_path):
+def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
     settings = dataclasses.replace(TINY, updates=4, references=())
     whole = train(settings, tmp_path / "whole")
-    code = f"import sys; from test_vec_env import *; runs.SAVE_SECONDS = 0; settings = {settings!r};"
+    code = f"import sys; from test_vec_env import *; killed.save_seldom(ppo.Run); settings = {settings!r};"
     start, go_on = f"{code} train(settings, sys.argv[1])", f"{code} ppo.go_on(ppo.open_run(sys.argv[1]), sys.argv[1])"
-    folder, rng = tmp_path / "run", np.random.default_rng(3)
-    checkpoint, last, kills = folder / runs.CHECKPOINT, 0, 0
-    while True:
-        command = [sys.executable, "-c", go_on if checkpoint.exists() else start, str(folder)]
-        process = subprocess.Popen(command, cwd=os.path.dirname(__file__))
-        while process.poll() is None and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns > last):
-            time.sleep(0.01)
-        last = checkpoint.stat().st_mtime_ns
-        time.sleep(rng.uniform(0, 0.05))
-        if kills == 2 or process.poll() is not None:
-            break
-        process.kill()
-        process.wait()
-        kills += 1
-    assert process.wait() == 0
-    assert kills > 0
+    folder = tmp_path / "run"
+    assert killed.finish(folder, start, go_on, np.random.default_rng(3)) > 0
     assert (folder / runs.AGENT).read_bytes() == whole.read_bytes()
     assert without_time(folder) == without_time(whole.parent)
 
@@ -481,6 +467,7 @@ def test_sigterm_saves_what_there_is_and_then_kills(tmp_path):
         ("updates", 0),
         ("players", ()),
         ("players", (4, 6)),
+        ("players", (4, 4)),
         ("blend", 1.5),
         ("num_envs", 3),
         ("batch_size", 1),
@@ -488,8 +475,11 @@ def test_sigterm_saves_what_there_is_and_then_kills(tmp_path):
         ("trunk", (0,)),
         ("activation", "sine"),
         ("observation_mode", "x-ray"),
+        ("num_steps", 1.5),
         ("threads", 0),
+        ("threads", 1000),
         ("seed", -1),
+        ("seed", 2**32),
     ],
 )
 def test_settings_that_cannot_be_learned_with_are_refused(field, value):

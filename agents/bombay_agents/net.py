@@ -1,6 +1,6 @@
 """Policy nets as players: what their files hold (`net_files.py`), and `NetAgent`, which plays one.
 
-Playing one needs NumPy alone. How nets are trained is not known here: see `bombay_training.ppo`.
+Playing one needs no PyTorch. How nets are trained is not known here: see `bombay_training.ppo`.
 
     features (F,) ──┬── trunk ──┬── policy ── logits (A,)        every layer: x @ weight.T + bias, then the activation,
                     └── passed ─┴── value  ── value ()           except after the last of policy and of value

@@ -24,11 +24,14 @@ import numba
 import numpy as np
 
 import bombay_env
+from bombay_agents import evaluation, turns, value_net
+from bombay_agents.shipped import make_td
 from bombay_env import Game, Rules, bombay_v0
 from bombay_env.batch import chunk_lanes, num_chunks
-from bombay_env.compile import batch_kernel
+from bombay_env.compile import batch_kernel, kernel
 from bombay_env.lanes import Lanes
 from bombay_env.record import History, Record
+from bombay_env.rules import MAX_PLAYERS
 from bombay_training import peers
 
 BATCH: Final = 4096
@@ -83,7 +86,7 @@ class Rates:
 def cases(game: Game) -> list[Case]:
     """What is timed of our own, for one game."""
     state, row, mask = game.state_dtype.itemsize, 4 * game.num_features, game.num_actions
-    action = np.dtype(np.int64).itemsize
+    action, share = np.dtype(np.int64).itemsize, game.num_players * np.dtype(np.float64).itemsize
     return [
         Case("random play", "policy, mask (as bits), autoreset", BATCH, state, _random_play, threaded=True),
         Case("collect", "policy, mask, observation, autoreset", BATCH, row + mask + action + 1, _collect, True),
@@ -114,6 +117,14 @@ def cases(game: Game) -> list[Case]:
             row + mask,
             _sb3,
             needs="sb3_contrib",
+        ),
+        Case("td's net", "a position read as it is, shares of the win for all seats", BATCH, share, _ask),
+        Case(
+            "td's net in a tree",
+            "the same of what is foreseen a round later, as champion asks",
+            BATCH,
+            share,
+            _evaluate,
         ),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
     ]
@@ -251,6 +262,38 @@ def _sb3(game: Game) -> Play:
 def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A random legal action for each row; the cheapest way in NumPy."""
     return (rng.random(masks.shape, np.float32) * masks).argmax(axis=1)
+
+
+def _ask(game: Game) -> Play:
+    states, net = _between_turns(game), make_td(1, force=True).evaluator(game).net
+    return _batches(lambda _: ask_all(states, game.tables, net), len(states))
+
+
+def _evaluate(game: Game) -> Play:
+    states, evaluator, shares = _between_turns(game), make_td(1, force=True).evaluator(game), np.empty(MAX_PLAYERS)
+    return _batches(lambda _: evaluate_all(states, game.tables, evaluator, shares), len(states))
+
+
+def _between_turns(game: Game) -> np.ndarray:
+    states = _midgame(game).states
+    return states[states["actions_left"] == game.rules.actions_per_turn]
+
+
+@kernel
+def ask_all(states, tables, net):
+    """Ask the net about each state, from the eyes of the seat to move."""
+    node, raw, reader, work = net.node[0], net.raw[0], net.reader[0], net.work[0]
+    for lane in range(len(states)):
+        node.state = states[lane]
+        seat = np.int64(states[lane].current_player)
+        value_net.ask(node.reading, tables[0], net.lookups[0], seat, net.net[0], net.factors, raw, reader, work)
+
+
+@kernel
+def evaluate_all(states, tables, evaluator, shares):
+    """Value each state as a tree does."""
+    for lane in range(len(states)):
+        evaluation.evaluate(states[lane], np.int64(turns.TURN_OVER), tables[0], evaluator, shares)
 
 
 def _train(game: Game) -> Play:

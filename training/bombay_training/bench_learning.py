@@ -178,7 +178,7 @@ def measure_ppo(game: Game, repeats: int, seconds: float, **changes: Any) -> Lea
     """Updates of MaskablePPO, with a stopwatch at the doors of the environment and the policy; its settings but for `changes`."""
     model, env = bench.ppo_model(game, **changes)
     engine, net, collecting, learning = (Stopwatch() for _ in range(4))
-    engine.watch(env, "step", "env_method")  # the latter for masks
+    engine.watch(env, "step", "env_method", "seat_views")  # for masks; for the values of seats that are not to move
     net.watch(model.policy, "forward", "predict_values")
     collecting.watch(model, "collect_rollouts")
     learning.watch(model, "train")

@@ -478,6 +478,10 @@ def train(
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
             _check_new_folder(folder)
+        if set(str(folder)) & set(",[]"):
+            raise ValueError(
+                f"{folder}: a folder with a comma or a bracket in its name cannot stand in an agent's spec"
+            )
     progress = _TrainingProgress(as_json)
     try:
         with progress:

@@ -28,7 +28,7 @@ MARKERS: Final = ("o", "s", "^", "D")
 # What is drawn besides, in this order, where a run has it.
 FIGURES: Final = {
     "margin_loss": "squared error of margins, (10 rupees)²",
-    "share_loss": "entropy of win shares, nats",
+    "share_loss": "cross-entropy of win shares, nats",
     "value_loss": "squared error of values, reward²",
     "entropy": "entropy of the policy, nats",
     "learning_rate": "learning rate",

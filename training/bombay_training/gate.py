@@ -189,6 +189,8 @@ def gate(
         seed: of deals and chances.
         workers: the processes to play in; this one if None.
         progress: called with the games played since the last call.
+    Raises:
+        ValueError: the old agent lost a game by a fault, so that the match tells nothing of how strong the new one is.
     """
     alone = any(arena.thinks(make(spec)) for spec in (new, old))
     shares = np.empty((len(games), 0))
@@ -203,6 +205,9 @@ def gate(
             match = arena.one_vs_rest(
                 game, new, old, blocks, seed, first=first, chunk_games=chunk, workers=workers, progress=progress
             )
+            for fault in match.faults:
+                if fault.agent == 1:
+                    raise ValueError(f"the old agent cannot be played against: {fault}")
             part.append(match.of_agent(match.win_share))
             faults += match.faults
         shares = np.concatenate([shares, part], axis=1)

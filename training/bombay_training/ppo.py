@@ -51,6 +51,8 @@ from bombay_training.vec_env import BombayVecEnv
 FORMAT: Final = "bombay-ppo-checkpoint/1"
 NEUTRAL: Final = ("board", "references")  # settings that decide nothing; a board is told by what it holds
 DISTRIBUTIONS: Final = (*runs.DISTRIBUTIONS, "torch", "stable-baselines3", "sb3-contrib")
+MAX_SEED: Final = 2**32 - 1
+MAX_THREADS: Final = 256  # of PyTorch, which ends the process where the system has not as many to give
 TORCH_ACTIVATIONS: Final = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
@@ -75,7 +77,8 @@ class PPOSettings:
     shaping_weight: float = 1.0
     """The part of it that is paid as a seat's prospects change, not at the end."""
     trust: float = 3.0
-    """Where the net reads what actions lose: how much a rupee of it speaks against the action before anything is learned."""
+    """Where the net reads what actions lose, behind a trunk and without layers of the policy's own: how much a rupee of it speaks
+    against the action before anything is learned."""
     num_envs: int = 512
     """Games side by side."""
     num_steps: int = 32
@@ -107,7 +110,7 @@ class PPOSettings:
     activation: str = "relu"
     """relu or tanh."""
     seed: int = 0
-    """Of the deals, the weights and the sampling."""
+    """Of the deals, the weights and the sampling; what NumPy's older generator takes."""
     references: tuple[str, ...] = live.REFERENCES
     """Agents that the learner meets now and then, to be followed by; that changes nothing of what is learned."""
     threads: int = 1
@@ -117,21 +120,26 @@ class PPOSettings:
         """Raise ValueError, naming the field, for anything that cannot be learned with."""
         for name in ("players", "trunk", "policy", "value", "references"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        whole = ("num_envs", "num_steps", "batch_size", "epochs", "threads")
+        whole = ("num_envs", "num_steps", "batch_size", "epochs")
         checks: list[tuple[str, bool, str]] = [
             ("minutes", self.minutes > 0, "above 0"),
             ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
-            ("players", bool(self.players) and set(self.players) <= {2, 3, 4, 5}, "one or more of 2, 3, 4, 5"),
+            ("players", runs.are_counts(self.players), runs.COUNTS),
             ("observation_mode", self.observation_mode in MODES, f"one of {', '.join(MODES)}"),
             ("activation", self.activation in ACTIVATIONS, f"one of {', '.join(ACTIVATIONS)}"),
-            *((name, getattr(self, name) >= 1, "at least 1") for name in whole),
-            *((name, min(getattr(self, name), default=1) >= 1, "widths of at least 1") for name in PARTS),
+            *((name, runs.is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
+            *(
+                (name, all(runs.is_whole(width, 1) for width in getattr(self, name)), "widths of at least 1")
+                for name in PARTS
+            ),
+            ("threads", runs.is_whole(self.threads, 1, MAX_THREADS), f"a whole number from 1 to {MAX_THREADS}"),
+            ("seed", runs.is_whole(self.seed, 0, MAX_SEED), f"a whole number from 0 to {MAX_SEED}"),
             ("num_envs", self.num_envs >= len(self.players), f"at least {len(self.players)}, one a kind of table"),
             ("batch_size", self.batch_size >= 2, "at least 2"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             ("clip", self.clip > 0, "above 0"),
             ("max_grad_norm", self.max_grad_norm > 0, "above 0"),
-            *((name, getattr(self, name) >= 0, "at least 0") for name in ("entropy", "value_weight", "seed")),
+            *((name, getattr(self, name) >= 0, "at least 0") for name in ("entropy", "value_weight", "trust")),
             *(
                 (name, 0 <= getattr(self, name) <= 1, "from 0 to 1")
                 for name in ("gamma", "gae_lambda", "blend", "shaping_weight")
@@ -348,6 +356,7 @@ class TensorBoard:
         for name, figure in metrics.items():
             if name != "update":
                 self.writer.add_scalar(name, figure, int(metrics["update"]))
+        self.writer.flush()  # a checkpoint may follow, from which a run goes on that is killed now
         self.progress.update(fraction, metrics)
 
     def close(self) -> None:

@@ -35,6 +35,7 @@ AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
 CHECKPOINT: Final = "checkpoint.safetensors"
+COUNTS: Final = "one or more of 2, 3, 4, 5, each once"  # of players
 COUNTERS: Final = "bombay_run"  # the key under which safetensors' own header holds a checkpoint's, as JSON
 AGAINST: Final = "against_"  # and a spec: figures of quick matches, in the lines of some updates
 EARLY: Final = 5.0  # seconds of learning
@@ -140,6 +141,19 @@ def code_revision() -> str | None:
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+# --- Settings ---
+
+
+def is_whole(value: Any, low: int, high: int = 2**31) -> bool:
+    """Whether a setting is an integer in a range."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def are_counts(players: Sequence[Any]) -> bool:
+    """Whether these are numbers of players (`COUNTS` in words)."""
+    return set(players) <= {2, 3, 4, 5} and 0 < len(set(players)) == len(players)
 
 
 # --- The folder ---

@@ -38,7 +38,6 @@ from bombay_training.td_play import Lessons, SelfPlay
 
 FORMAT: Final = "bombay-td-checkpoint/2"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
-COUNTS: Final = "one or more of 2, 3, 4, 5, each once"
 KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
 
 
@@ -71,16 +70,17 @@ class TDSettings:
     trace: float = 0.8
     """λ: how far what happened is trusted over what the net expected."""
     explore: float = 0.05
-    """Probability that a seat takes any outcome at all."""
+    """ε: probability that a seat takes any outcome at all."""
     blend: float = 0.0
     """How much the share of the win counts, and not the margin, when self-play chooses an outcome at the end of the run; none at
-    the start, and rising in a line."""
+    the start, and rising in a line. Unless given, self-play goes by margins, which tell every seat something in every game;
+    shares are learned all the same, and the agent that is left plays by them."""
     blend_played: float = 1.0
     """The same in the agent that is left, and in the one that is saved on the way."""
     margin_weight: float = 1.0
-    """Weight of the margin's squared error beside the entropy of shares."""
+    """Weight of the margin's squared error beside the cross-entropy of shares."""
     keep: float = 0.998
-    """How much of the running average of weights stays, a step."""
+    """How much of the running (exponential) average of weights stays, a step."""
     seed: int = 0
     """Of the deals, the weights and the exploration."""
     threads: int = 0
@@ -94,25 +94,20 @@ class TDSettings:
         checks: list[tuple[str, bool, str]] = [
             ("minutes", self.minutes > 0, "above 0"),
             ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
-            ("players", set(self.players) <= {2, 3, 4, 5} and 0 < len(set(self.players)) == len(self.players), COUNTS),
-            *((name, is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
-            ("hidden", is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
+            ("players", runs.are_counts(self.players), runs.COUNTS),
+            *((name, runs.is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
+            ("hidden", runs.is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
             ("games", self.games >= len(self.players), f"at least {len(self.players)}, one a kind of table"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in parts),
             ("margin_weight", self.margin_weight >= 0, "at least 0"),
             ("keep", 0 <= self.keep < 1, "at least 0 and below 1"),
             ("seed", 0 <= self.seed < 2**63, "from 0 to 2**63 − 1"),
-            ("threads", is_whole(self.threads, 0), "a whole number of at least 0"),
+            ("threads", runs.is_whole(self.threads, 0), "a whole number of at least 0"),
         ]
         for name, holds, allowed in checks:
             if not holds:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be {allowed}")
-
-
-def is_whole(value: Any, low: int, high: int = 2**31) -> bool:
-    """Whether a setting is an integer in a range."""
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 class Run:

@@ -28,7 +28,7 @@ from bombay_env import Game, batch, chance
 from bombay_env.compile import kernel, long_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
-from bombay_training import td
+from bombay_training import runs, td
 from bombay_training.runs import Progress
 from bombay_training.td import Run, TDSettings
 from bombay_training.td_play import CHOICE, EXPLORES, GAMES, TO_UNIT, Lessons, note_restock, set_targets, write_down
@@ -60,7 +60,7 @@ class ExpertSettings(TDSettings):
         """Raise ValueError for anything that cannot be learned with."""
         super().__post_init__()
         most = flat_mc.MAX_ROLLOUTS
-        if not td.is_whole(self.rollouts, 1, most):
+        if not runs.is_whole(self.rollouts, 1, most):
             raise ValueError(f"rollouts is {self.rollouts!r}; it must be a whole number from 1 to {most}")
         if not isinstance(self.start, str):
             raise ValueError(f"start is {self.start!r}; it must be the spec of a value net's player")

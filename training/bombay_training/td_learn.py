@@ -59,7 +59,7 @@ class Learner:
         margin_weight: float,
         keep: float,
     ) -> np.ndarray:
-        """Learn from `samples[places]`. Returns the mean squared error of margins and the mean entropy of shares, (2,).
+        """Learn from `samples[places]`. Returns the mean squared error of margins and the mean cross-entropy of shares, (2,).
 
         Args:
             samples: of `td_play.sample_dtype`.
@@ -89,11 +89,11 @@ def _sum_gradients(work, samples, places, net, factors, margin_weight, gradients
         flat[part] = ZERO
         losses[part] = 0.0
         for index in range(len(places) * part // slices, len(places) * (part + 1) // slices):
-            square, entropy = add_gradient(
+            square, cross = add_gradient(
                 samples[places[index]], net[0], factors, margin_weight, work[part], gradients[part]
             )
             losses[part, 0] += square
-            losses[part, 1] += entropy
+            losses[part, 1] += cross
 
 
 sum_gradients = batch_kernel(_sum_gradients, min_lanes=1)
@@ -101,19 +101,19 @@ sum_gradients = batch_kernel(_sum_gradients, min_lanes=1)
 
 @kernel
 def add_gradient(sample, net, factors, margin_weight, work, gradient):
-    """Add a sample's gradient to `gradient`. Returns the squared error of margins and the entropy of shares."""
+    """Add a sample's gradient to `gradient`. Returns the squared error of margins and the cross-entropy of shares."""
     n = np.int64(sample.num_players)
     hidden, back, error = work.hidden, work.first_hidden, work.outputs
     value_net.add_all(net, factors, sample.features, hidden)
     value_net.finish(net, n, sample.expected, sample.turns_left, work)
-    square, entropy = ZERO, ZERO
+    square, cross = ZERO, ZERO
     error[:] = ZERO
     for place in range(n):
         difference = work.margin[place] - sample.margin[place]
         square += difference * difference / np.float32(n)
         error[place] = margin_weight * difference
         error[MAX_PLAYERS + place] = work.share[place] - sample.share[place]
-        entropy -= sample.share[place] * np.log(work.share[place] + TINY)
+        cross -= sample.share[place] * np.log(work.share[place] + TINY)
     for output in range(value_net.WIDTH):
         gradient.last_bias[output] += error[output]
     for unit in range(len(hidden)):
@@ -130,7 +130,7 @@ def add_gradient(sample, net, factors, margin_weight, work, gradient):
         if amount != ZERO:
             for unit in range(len(hidden)):
                 gradient.first[feature, unit] += amount * back[unit]
-    return square, entropy
+    return square, cross
 
 
 def _take_step(gradients, weights, first, second, averages, scale, rate, step, forget):

@@ -88,7 +88,7 @@ def games_learned_from(agent: str) -> int | None:
 # --- victims ---
 
 
-class VictimError(RuntimeError):
+class VictimError(ValueError):
     """The victim raised, or played no legal action."""
 
 

@@ -246,8 +246,8 @@ class BombayVecEnv(SeatVecEnv):
         num_envs: lanes in all, divided among the games as evenly as can be, the first games getting one more.
         seed: of the first deals; see `reset` in the module's table.
         blend: how much of what a game pays is the win, and not the margin (`prospects.blended`); may be set between steps.
-        shaping_weight: this part of it is paid as each seat's prospects change, the rest at the end. Over a game that comes to
-            the same, less this part of the prospects that the seat was dealt.
+        shaping_weight: this part of it is paid as each seat's prospects change, the rest at the end. Over a game in which `blend`
+            stays what it is that comes to the same, less this part of the prospects that the seat was dealt.
         observation_mode: what a seat sees, one of `policy_features.MODES`.
     Raises:
         ValueError: no games, fewer lanes than games, or games that one net cannot serve.
