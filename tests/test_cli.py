@@ -116,6 +116,9 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     assert data["matches"][0]["agents"][0]["faults"] == 4
     assert data["matches"][0]["agents"][0]["win_share"]["mean"] == 0
     assert len(output("replay", "g.jsonl", cwd=tmp_path)["records"]) == 8
+    done = bombay("gate", "random", "mine:Careless", "--max-blocks", 1, *small[:2], *small[4:], cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the old agent cannot be played against: agent 'mine:Careless'" in done.stderr
     small = ("--players", 2, "--states", 8, "--rules", "rules.json")
     done = bombay("audit", "mine:Seeing", *small, cwd=tmp_path)
     assert done.returncode == 1

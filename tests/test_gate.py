@@ -7,6 +7,7 @@ import pytest
 from bombay_env import Game, Rules
 from bombay_training import gate
 from bombay_training.gate import Bounds
+from bombay_training.match import Fault
 from bombay_training.workers import Workers
 
 PAR, DELTA = 0.25, 0.05
@@ -103,6 +104,16 @@ def test_nobody_replaces_an_agent_that_does_not_play():
     ):
         gate.gate(games, "random", "test_gate:Silent", Bounds(0.5), 2)
     assert not gate.gate(games, "test_gate:Silent", "random", Bounds(0.5), 2).replaced
+
+
+def fault(agent, block):
+    return Fault(agent, "name", 0, 0, block, 0, "none", f"in block {block}")
+
+
+def test_of_the_old_agents_faults_the_first_is_told_and_the_new_ones_are_its_own_affair():
+    gate.refuse_to_go_on([fault(0, 1), fault(0, 2)])
+    with pytest.raises(ValueError, match=r"in block 3$"):
+        gate.refuse_to_go_on([fault(0, 1), fault(1, 18), fault(1, 3)])
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays hundreds of games; the bounds are tested without any")

@@ -403,10 +403,11 @@ def without_time(folder):
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
     settings = dataclasses.replace(TINY, updates=4, references=())
     whole = train(settings, tmp_path / "whole")
-    code = f"import sys; from test_vec_env import *; killed.save_seldom(ppo.Run); settings = {settings!r};"
-    start, go_on = f"{code} train(settings, sys.argv[1])", f"{code} ppo.go_on(ppo.open_run(sys.argv[1]), sys.argv[1])"
+    code = "import sys; from test_vec_env import *; killed.save_seldom(ppo.Run); kill = killed.Kill(int(sys.argv[2]));"
+    start = f"{code} train({settings!r}, sys.argv[1], kill)"
+    go_on = f"{code} ppo.go_on(ppo.open_run(sys.argv[1]), sys.argv[1], kill)"
     folder = tmp_path / "run"
-    assert killed.finish(folder, start, go_on, np.random.default_rng(3)) > 0
+    killed.finish(folder, start, go_on, np.random.default_rng(3))
     assert (folder / runs.AGENT).read_bytes() == whole.read_bytes()
     assert without_time(folder) == without_time(whole.parent)
 

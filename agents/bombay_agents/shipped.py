@@ -28,7 +28,7 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
 
 
 def make_ppo(sample: bool = False, outcomes: bool = False, force: bool = False, rounds: int | None = None) -> Agent:
-    """The net of PPO, played action by action; the options are those of `net_player.make_net`."""
+    """The net of PPO, played action by action or, with `outcomes`, by whole turns; for the options see `net_player.make_net`."""
     agent = make_net(str(WEIGHTS / "ppo.safetensors"), sample, outcomes, force, rounds)
     agent.name = spec("ppo", sample=sample or None, outcomes=outcomes or None, rounds=rounds, force=force or None)
     return agent

@@ -86,7 +86,7 @@ class Rates:
 def cases(game: Game) -> list[Case]:
     """What is timed of our own, for one game."""
     state, row, mask = game.state_dtype.itemsize, 4 * game.num_features, game.num_actions
-    action, share = np.dtype(np.int64).itemsize, game.num_players * np.dtype(np.float64).itemsize
+    action = np.dtype(np.int64).itemsize
     return [
         Case("random play", "policy, mask (as bits), autoreset", BATCH, state, _random_play, threaded=True),
         Case("collect", "policy, mask, observation, autoreset", BATCH, row + mask + action + 1, _collect, True),
@@ -118,14 +118,8 @@ def cases(game: Game) -> list[Case]:
             _sb3,
             needs="sb3_contrib",
         ),
-        Case("td's net", "a position read as it is, shares of the win for all seats", BATCH, share, _ask),
-        Case(
-            "td's net in a tree",
-            "the same of what is foreseen a round later, as champion asks",
-            BATCH,
-            share,
-            _evaluate,
-        ),
+        Case("td's net", "a position between turns read as it is, shares of the win for all seats", 1, 0, _ask),
+        Case("td's net in a tree", "the same of what is foreseen a round later, as champion asks", 1, 0, _evaluate),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
     ]
 
@@ -275,8 +269,10 @@ def _evaluate(game: Game) -> Play:
 
 
 def _between_turns(game: Game) -> np.ndarray:
+    """Positions in the middle of games where a turn begins, and no set."""
     states = _midgame(game).states
-    return states[states["actions_left"] == game.rules.actions_per_turn]
+    begins_set = (states["turn"] == 0) & (states["current_player"] == states["first_player"])
+    return states[(states["actions_left"] == game.rules.actions_per_turn) & ~begins_set]
 
 
 @kernel

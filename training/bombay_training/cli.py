@@ -34,7 +34,7 @@ from bombay_training import arena as arenas
 from bombay_training import audit as audits
 from bombay_training import balance as balances
 from bombay_training import bench as benchmarks
-from bombay_training import bench_report, judging, runs, td, td_expert, td_response, workers
+from bombay_training import bench_report, judging, live, runs, td, td_expert, td_response, workers
 from bombay_training import gate as gates
 from bombay_training.match import Fault, Match
 from bombay_training.tables import cell, new_table
@@ -46,6 +46,7 @@ out, err = Console(width=None if sys.stdout.isatty() else 1000), Console(stderr=
 MAX_COUNT = 1_000_000  # games or deals that one command plays
 REFERENCES = ("random", "greedy", "planner-v1")  # whom a new agent is shown against
 
+EVALUATION = "evaluation.json"  # of a run: its closing table
 OWN_AGENT = "module:object for one of your own, looked for in this folder too"
 
 
@@ -313,7 +314,7 @@ def gate(
     processes: Processes = None,
     as_json: Json = False,
 ) -> None:
-    """Let a new agent replace an old one only if it beats copies of it: exit code 0 if it does, 1 if not.
+    """Let a new agent replace an old one only if it beats copies of it: exit code 0 if it does, 1 if not, 2 if the old faults.
 
     The match ends as soon as it has told enough, by a sequential test on the means of blocks, whose bounds hold however early
     it ends. At several numbers of players it is the mean win share that counts.
@@ -439,12 +440,14 @@ def train(
                 raise ValueError(
                     "--resume goes on with a run in its folder, with its settings; give only --blocks and --json"
                 )
+            _check_name(resume)
             folder, module = resume, _learner(runs.learner_of(resume))
             run = module.open_run(folder)
             settings: Any = run.settings
             start = functools.partial(module.go_on, run, folder)
         else:
             folder = save or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
+            _check_name(folder)
             Board.load(board)
             common: dict[str, Any] = {
                 "minutes": minutes,
@@ -478,15 +481,11 @@ def train(
                 settings = ppo.PPOSettings(**common, threads=threads or 1)
                 start = functools.partial(ppo.train, settings, folder)
             _check_new_folder(folder)
-        if set(str(folder)) & set(",[]"):
-            raise ValueError(
-                f"{folder}: a folder with a comma or a bracket in its name cannot stand in an agent's spec"
-            )
     progress = _TrainingProgress(as_json)
     try:
         with progress:
             path = start(progress)
-    except td_response.VictimError as error:
+    except (td_response.VictimError, live.CannotPlayError) as error:
         raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
         if (folder / runs.CHECKPOINT).exists():
@@ -501,9 +500,11 @@ def train(
     if responds:
         data |= {"victim": settings.victim, **td_response.budgets(path, settings.victim)}
         title = f"best response to copies of {settings.victim}"
+    _tell_faults([fault for match in matches for fault in match.faults])
+    runs.write_json(folder / EVALUATION, data)
     if isinstance(settings, td_expert.ExpertSettings):
         data["gate"] = _gate_expert(path, settings, where, blocks, as_json)
-    (folder / "evaluation.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        runs.write_json(folder / EVALUATION, data)
     drawn = _draw_curve(folder)
     _show(data, [judging.results_table(matches, f"{title} after {progress.summary}", out.width)], as_json)
     if not as_json:
@@ -731,6 +732,12 @@ def _check_new_file(path: Path | None, option: str = "--out") -> None:
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
     path.touch()  # found out now rather than when the games are played
     path.unlink()
+
+
+def _check_name(folder: Path) -> None:
+    """Raise ValueError if what is in the folder could not be named in an agent's spec."""
+    if set(str(folder)) & set(",[]"):
+        raise ValueError(f"{folder}: a folder with a comma or a bracket in its name cannot stand in a spec; rename it")
 
 
 def _check_new_folder(folder: Path | None) -> None:

@@ -205,18 +205,25 @@ def gate(
             match = arena.one_vs_rest(
                 game, new, old, blocks, seed, first=first, chunk_games=chunk, workers=workers, progress=progress
             )
-            for fault in match.faults:
-                if fault.agent == 1:
-                    raise ValueError(f"the old agent cannot be played against: {fault}")
             part.append(match.of_agent(match.win_share))
             faults += match.faults
         shares = np.concatenate([shares, part], axis=1)
         decision, used = bounds.decide(shares.mean(axis=0))
+        played = -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS
+        faults = [fault for fault in faults if fault.block < played]
+        refuse_to_go_on(faults)
     return Verdict(
         replaced=bool(decision),
         decided=decision is not None,
         bounds=bounds,
         players=tuple(game.num_players for game in games),
-        shares=shares[:, : -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS],
-        faults=tuple(fault for fault in faults if fault.block < -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS),
+        shares=shares[:, :played],
+        faults=tuple(faults),
     )
+
+
+def refuse_to_go_on(faults: Sequence[Fault]) -> None:
+    """Raise ValueError if one of them is the old agent's, of the first such block."""
+    broken = [fault for fault in faults if fault.agent == 1]
+    if broken:
+        raise ValueError(f"the old agent cannot be played against: {min(broken, key=lambda fault: fault.block)}")

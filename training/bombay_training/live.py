@@ -23,6 +23,10 @@ PART: Final = 0.04  # of a run's time that watching it may take
 FIRST: Final = 15.0  # seconds before the first judgement
 
 
+class CannotPlayError(ValueError):
+    """A player or a reference lost by a fault what was to be judged."""
+
+
 class LiveJudge:
     """A few fixed deals on which agents meet references, one against the rest.
 
@@ -59,13 +63,13 @@ class LiveJudge:
         """Have all that judging such a player calls compiled, and begin to wait.
 
         Raises:
-            ValueError: the player or a reference cannot play one of the games; its lost games would look like a figure.
+            CannotPlayError: the player or a reference cannot play one of the games; its lost games would look like a figure.
         """
         for game in self.games:
             for spec in self.references:
                 faults = self._match(game, player, spec, 1).faults
                 if faults:
-                    raise ValueError(
+                    raise CannotPlayError(
                         f"{faults[0].name} cannot play with {game.num_players} players: {faults[0].reason}"
                     )
         self._next = time.monotonic() + FIRST

@@ -123,7 +123,7 @@ class PPOSettings:
         whole = ("num_envs", "num_steps", "batch_size", "epochs")
         checks: list[tuple[str, bool, str]] = [
             ("minutes", self.minutes > 0, "above 0"),
-            ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
+            ("updates", self.updates is None or runs.is_whole(self.updates, 1), "None or a whole number of at least 1"),
             ("players", runs.are_counts(self.players), runs.COUNTS),
             ("observation_mode", self.observation_mode in MODES, f"one of {', '.join(MODES)}"),
             ("activation", self.activation in ACTIVATIONS, f"one of {', '.join(ACTIVATIONS)}"),

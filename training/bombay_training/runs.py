@@ -146,14 +146,14 @@ def code_revision() -> str | None:
 # --- Settings ---
 
 
-def is_whole(value: Any, low: int, high: int = 2**31) -> bool:
-    """Whether a setting is an integer in a range."""
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+def is_whole(value: Any, low: int, high: int | None = None) -> bool:
+    """Whether a setting is an integer in a range, without an upper end if `high` is None."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value and (high is None or value <= high)
 
 
 def are_counts(players: Sequence[Any]) -> bool:
     """Whether these are numbers of players (`COUNTS` in words)."""
-    return set(players) <= {2, 3, 4, 5} and 0 < len(set(players)) == len(players)
+    return all(is_whole(count, 2, 5) for count in players) and 0 < len(set(players)) == len(players)
 
 
 # --- The folder ---

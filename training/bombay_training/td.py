@@ -93,7 +93,7 @@ class TDSettings:
         parts = ("steady", "trace", "explore", "blend", "blend_played")
         checks: list[tuple[str, bool, str]] = [
             ("minutes", self.minutes > 0, "above 0"),
-            ("updates", self.updates is None or self.updates >= 1, "None or at least 1"),
+            ("updates", self.updates is None or runs.is_whole(self.updates, 1), "None or a whole number of at least 1"),
             ("players", runs.are_counts(self.players), runs.COUNTS),
             *((name, runs.is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
             ("hidden", runs.is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
