@@ -26,7 +26,7 @@ from bombay_training.tables import cell, interval, new_table
 
 DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
 SCRUBS: Final = np.uint64(1104)
-AGENTS: Final = ("random", "greedy", "planner-v1", "td", "flat-mc:rollouts=150", "search:nodes=150")
+AGENTS: Final = ("random", "greedy", "planner-v1", "td", "ppo", "flat-mc:rollouts=150", "search:nodes=150")
 DEFAULT_TURNS: Final = 4
 DEFAULT_LIMIT: Final = 100_000  # turns laid out for one position; a second or two
 MOST_PASSED_OVER: Final = 10  # games for each position wanted
