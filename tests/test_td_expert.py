@@ -118,9 +118,8 @@ def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_
     assert explored > 0
 
 
-@pytest.mark.skipif(
-    SLOW or numba.config.NUMBA_NUM_THREADS < 2, reason="the compiler is off, or there is but one thread"
-)
+@pytest.mark.skipif(SLOW, reason="so many games by rollouts take the compiler; the tests above play fewer")
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="it compares one thread with two, and there is one")
 def test_games_repeat_on_any_number_of_threads_and_others_follow():
     _, samples = played()
     threads = numba.get_num_threads()

@@ -397,9 +397,7 @@ def without_time(folder):
     return [{key: value for key, value in line.items() if not any(word in key for word in timed)} for line in lines]
 
 
-@pytest.mark.skipif(
-    SLOW, reason="what it tests is tested with fewer processes below; learning is slow without the compiler"
-)
+@pytest.mark.skipif(SLOW, reason="four processes that learn take the compiler; below one is stopped and resumed")
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
     settings = dataclasses.replace(TINY, updates=4, references=())
     whole = train(settings, tmp_path / "whole")

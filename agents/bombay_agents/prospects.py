@@ -1,9 +1,9 @@
 """What each seat is heading for while a game runs: what a learner's rewards pay as it changes.
 
-It is the potential of potential-based reward shaping (Ng, Harada and Russell, 1999).
-A guess, and only a matter of how soon a decision is paid: what has been counted is settled against the true result when the game
-ends. The rupees come from the planner's value of every seat (`planner_value.py`), asked in the middle of a turn too. Learning
-pays by it (`bombay_training.vec_env`); who plays by what was learned so has to add it back (`net_outcomes.py`).
+It is the potential of potential-based reward shaping (Ng, Harada and Russell, 1999): a guess, and only a matter of how soon a
+decision is paid, as what has been counted is settled against the true result when the game ends. The rupees come from the
+planner's value of every seat (`planner_value.py`), asked in the middle of a turn too. Learning pays by it
+(`bombay_training.vec_env`); who plays by what was learned so has to add it back (`net_outcomes.py`).
 """
 
 from typing import Any, Final
