@@ -41,6 +41,8 @@ DISTANCE_SCALE: Final = 6
 AWARD_SCALE: Final = 8
 BASKET_SCALE: Final = 2
 
+LAYOUT_VERSION: Final = 1  # of what the features mean, where names, shapes, bounds and scales do not say it
+
 LOWEST: Final = np.float32(-1)  # no feature is below
 # What a larger number counts as before it is divided, a byte's highest: divided, it is still more than any piece shows.
 MOST: Final = int(np.iinfo(np.int8).max)
@@ -125,7 +127,15 @@ def _numbers(num_sites: int) -> tuple[Piece, ...]:
             hidden=True,
             per=AWARD_SCALE,
         ),
-        Piece("margin", (seats,), 1, "provisional final rupees less the table's mean / 20", low=-1, hidden=True),
+        Piece(
+            "margin",
+            (seats,),
+            1,
+            "provisional final rupees less the table's mean / 20",
+            low=-1,
+            hidden=True,
+            per=RUPEES_SCALE,
+        ),
     )
 
 
@@ -276,9 +286,15 @@ class FeatureLayout:
 
     @cached_property
     def digest(self) -> str:
-        """16 hex digits that name the layout: nets say with it what they were trained on."""
-        described = repr([(piece.name, piece.shape, piece.low, piece.high, piece.description) for piece in self.pieces])
-        return hashlib.sha256(described.encode()).hexdigest()[:16]
+        """16 hex digits that name the layout: a net's file says with them what the net was trained on.
+
+        They cover the version and every piece's name, shape, bounds, scale and visibility, but no description.
+        """
+        numbers = [
+            (piece.name, piece.shape, float(piece.low), float(piece.high), piece.per, piece.hidden)
+            for piece in self.pieces
+        ]
+        return hashlib.sha256(repr((LAYOUT_VERSION, numbers)).encode()).hexdigest()[:16]
 
     def table(self) -> str:
         """The layout as a Markdown table, one row a piece."""

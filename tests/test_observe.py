@@ -1,5 +1,6 @@
 """What a seat sees: the layout, each piece against facts worked out apart from the encoder, and what must not be seen."""
 
+import dataclasses
 import heapq
 import itertools
 import random
@@ -8,7 +9,8 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env import Board, Game, Rules
+from bombay_agents import turn_features
+from bombay_env import Board, Game, Rules, observe
 from bombay_env.batch import make_scratch
 from bombay_env.observe import FeatureLayout
 from bombay_env.state import reading_dtype, state_dtype, state_to_dict
@@ -121,6 +123,43 @@ def test_the_digest_names_the_layout():
     assert layout.digest != FeatureLayout(25).digest
     assert len(layout.digest) == 16
     assert int(layout.digest, 16) >= 0
+
+
+def with_piece(which, /, **changes):
+    """The layout with one piece changed."""
+    layout = FeatureLayout(24)
+    pieces = tuple(dataclasses.replace(p, **changes) if p.name == which else p for p in layout.pieces)
+    layout.__dict__["pieces"] = pieces
+    return layout
+
+
+def test_the_digest_ignores_descriptions():
+    reworded = with_piece("rupees", description="said in other words")
+    assert reworded.table() != FeatureLayout(24).table()
+    assert reworded.digest == FeatureLayout(24).digest
+    assert turn_features.digest(reworded) == turn_features.digest(FeatureLayout(24))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"per": 10}, {"high": 3}, {"low": -1.0}, {"shape": (4,)}, {"name": "money"}, {"hidden": False}]
+)
+def test_the_digest_changes_with_name_shape_bounds_scale_and_visibility(changes):
+    assert with_piece("rupees", **changes).digest != FeatureLayout(24).digest
+
+
+def test_the_digest_changes_with_the_version(monkeypatch):
+    before = FeatureLayout(24).digest
+    monkeypatch.setattr(observe, "LAYOUT_VERSION", observe.LAYOUT_VERSION + 1)
+    assert FeatureLayout(24).digest != before
+
+
+def test_the_digest_of_a_nets_features_changes_with_a_scale(monkeypatch):
+    layout = FeatureLayout(24)
+    before = turn_features.digest(layout)
+    assert turn_features.digest(with_piece("rupees", per=10)) != before
+    scales = turn_features.factors
+    monkeypatch.setattr(turn_features, "factors", lambda layout: scales(layout) * np.float32(2))
+    assert turn_features.digest(layout) != before
 
 
 def test_the_layout_is_the_boards_and_not_the_rules():

@@ -72,9 +72,10 @@ def num_features(layout: observe.FeatureLayout) -> int:
 
 
 def digest(layout: observe.FeatureLayout) -> str:
-    """16 hex digits that name what is read and what it means."""
-    described = repr((layout.digest, VERSION, QUARTER, CLIENT, CITY_TOKEN, PACES, STEPS, FAR, EIGHTH, NUM_PLANS))
-    return hashlib.sha256(described.encode()).hexdigest()[:16]
+    """16 hex digits that name the features: layout, version, the constants of the plans, and the scale of every byte."""
+    constants = (layout.digest, VERSION, QUARTER, CLIENT, CITY_TOKEN, PACES, STEPS, FAR, EIGHTH, NUM_PLANS)
+    scales = factors(layout).astype("<f4").tobytes()
+    return hashlib.sha256(repr(constants).encode() + scales).hexdigest()[:16]
 
 
 def factors(layout: observe.FeatureLayout) -> np.ndarray:
