@@ -59,7 +59,7 @@ bench: .venv/.bench
 
 # The table of players against players, each against the one below: hours on two cores. Stopped, it goes on where it was.
 ladder: .venv/.td
-	$(BIN)/python -m bombay_training.ladder --out $(LADDER)
+	$(BIN)/python -m bombay_training.evaluation.ladder --out $(LADDER)
 
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

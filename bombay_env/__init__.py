@@ -19,6 +19,6 @@ if "bombay/bombay-v0" not in pettingzoo.aec_registry:
 if "bombay/Bombay-v0" not in gymnasium.registry:
     gymnasium.register(
         "bombay/Bombay-v0",
-        entry_point="bombay_env.single:BombaySingleEnv",
-        vector_entry_point="bombay_env.vector:BombayVectorEnv",
+        entry_point="bombay_env.envs.single:BombaySingleEnv",
+        vector_entry_point="bombay_env.envs.vector:BombayVectorEnv",
     )

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.board import Board
-from bombay_env.compile import record_dtype
+from bombay_env.jit.kernels import record_dtype
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 
 # Offsets after the S moves.

@@ -1,6 +1,6 @@
 """What a player is: the one method that matches, training and notebooks call.
 
-Knows nothing of any player. `agent_specs.py` makes players by name; `bombay_agents/random.py` is the smallest one to read.
+Knows nothing of any player. `registry.py` makes players by name; `bombay_agents/random.py` is the smallest one to read.
 """
 
 from typing import Protocol, runtime_checkable

@@ -10,8 +10,9 @@ import functools
 import numpy as np
 from numba import prange
 
-from bombay_env import chance, engine, observe
-from bombay_env.compile import batch_kernel, compiled, kernel
+from bombay_env import chance, engine
+from bombay_env.jit.kernels import batch_kernel, compiled, kernel
+from bombay_env.observation import encode
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -100,16 +101,16 @@ def observe_all(states, tables, lookups, seats, screened, raw, features):
     """
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
-            seat = seats[lane] if len(seats) else observe.mover_of(states[lane])
-            observe.encode(states[lane], tables[0], lookups[0], seat, screened, raw[chunk])
-            observe.scale(raw[chunk], lookups[0], features[lane])
+            seat = seats[lane] if len(seats) else encode.mover_of(states[lane])
+            encode.encode(states[lane], tables[0], lookups[0], seat, screened, raw[chunk])
+            encode.scale(raw[chunk], lookups[0], features[lane])
 
 
-def make_scratch(layout: observe.FeatureLayout) -> np.ndarray:
+def make_scratch(layout: encode.FeatureLayout) -> np.ndarray:
     """`raw` for a batch of any size: zeroed records, one a chunk, that begin on cache lines."""
-    memory = np.zeros(MAX_CHUNKS * layout.raw_dtype.itemsize + observe.ALIGNMENT, np.int8)
-    start = -memory.ctypes.data % observe.ALIGNMENT
-    return memory[start : len(memory) - observe.ALIGNMENT + start].view(layout.raw_dtype)
+    memory = np.zeros(MAX_CHUNKS * layout.raw_dtype.itemsize + encode.ALIGNMENT, np.int8)
+    start = -memory.ctypes.data % encode.ALIGNMENT
+    return memory[start : len(memory) - encode.ALIGNMENT + start].view(layout.raw_dtype)
 
 
 @batch_kernel
@@ -330,12 +331,12 @@ def collect_uniform(
         for taken in range(len(actions)):
             for lane in chunk_lanes(states, chunk):
                 row, state = taken * batch + lane, states[lane]
-                observe.encode(readings[lane], tables[0], lookups[0], observe.mover_of(state), screened, raw[chunk])
+                encode.encode(readings[lane], tables[0], lookups[0], encode.mover_of(state), screened, raw[chunk])
                 moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
                 engine.write_flags(moves, others, tables[0], masks[row])
                 random = chance.random_word(keys[lane], chance.POLICY, np.uint64(index + taken))
                 actions[taken, lane] = uniform(state, tables[0], moves, others, random)
-                observe.scale(raw[chunk], lookups[0], features[row])
+                encode.scale(raw[chunk], lookups[0], features[row])
                 play(state, tables[0], actions[taken, lane], drawn)
                 ended[taken, lane] = state.current_player == NOBODY
                 if ended[taken, lane]:

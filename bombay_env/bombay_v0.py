@@ -13,6 +13,6 @@ The features are described by `env.unwrapped.game.feature_layout.table()`.
 Version history: v0, the first.
 """
 
-from bombay_env.aec import env, raw_env
+from bombay_env.envs.aec import env, raw_env
 
 __all__ = ["env", "raw_env"]

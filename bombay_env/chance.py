@@ -7,7 +7,7 @@ which anything is asked. Knows nothing of the game but the names of its streams;
 
 import numpy as np
 
-from bombay_env.compile import kernel
+from bombay_env.jit.kernels import kernel
 
 # Streams: one for each thing that chance decides. Their numbers are part of what a seed means.
 DEMAND = np.uint64(1)

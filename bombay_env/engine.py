@@ -9,7 +9,7 @@ import numpy as np
 
 from bombay_env import chance
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, NUM_OTHER_ACTIONS, SELL, TAKE, eight_flags
-from bombay_env.compile import kernel
+from bombay_env.jit.kernels import kernel
 from bombay_env.rules import (
     COLUMN_HEIGHT,
     MAX_BALES,

@@ -1,7 +1,7 @@
 """`Game`: the one object people use. One variant on one board, for any number of games at once.
 
-It checks what it is given, hands arrays to the kernels of `batch.py` and `observe.py`, and holds no rule and no game of its own:
-states are the caller's. One game is a batch of one.
+It checks what it is given, hands arrays to the kernels of `batch.py` and `observation/encode.py`, and holds no rule and no game
+of its own: states are the caller's. One game is a batch of one.
 """
 
 import math
@@ -15,20 +15,14 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
-from bombay_env import batch, observe
+from bombay_env import batch
 from bombay_env.actions import action_names, mask_dtype
 from bombay_env.board import Board
 from bombay_env.engine import MAX_WORD_SITES
-from bombay_env.kernel_cache import CONFIG
-from bombay_env.observe import FeatureLayout
-from bombay_env.rules import (
-    COLOUR_NAMES,
-    MAX_PLAYERS,
-    NUM_COLOURS,
-    NUM_POSTS,
-    TOKEN_NAMES,
-    Rules,
-)
+from bombay_env.jit.cache import CONFIG
+from bombay_env.observation import encode
+from bombay_env.observation.encode import FeatureLayout
+from bombay_env.rules import COLOUR_NAMES, MAX_PLAYERS, NUM_COLOURS, NUM_POSTS, TOKEN_NAMES, Rules
 from bombay_env.state import NOBODY, bag, new_records, reading_dtype, result_dtype, rows, state_dtype
 from bombay_env.tables import make_tables
 
@@ -73,7 +67,7 @@ class Game:
         self.state_dtype = state_dtype(self.board.num_sites)
         self._reading_dtype = reading_dtype(self.board.num_sites)
         self.feature_layout = FeatureLayout(self.board.num_sites)
-        self.lookups = observe.make_lookups(self.feature_layout, self.rules, self.tables)
+        self.lookups = encode.make_lookups(self.feature_layout, self.rules, self.tables)
         self.mask_dtype = mask_dtype(self.board.num_sites)
         self._scratch = threading.local()
         self.action_names = action_names(self.board)
@@ -425,7 +419,7 @@ class Game:
     # --- arrays as the kernels see them ---
 
     def as_readings(self, states: np.ndarray) -> np.ndarray:
-        """A plain array of states as `observe.py` reads them, over the same memory."""
+        """A plain array of states as `observation/encode.py` reads them, over the same memory."""
         return states.view(self._reading_dtype)
 
     def as_record(self, state: States) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.board import Board, SiteKind
-from bombay_env.compile import record_dtype
+from bombay_env.jit.kernels import record_dtype
 from bombay_env.rules import (
     COLOUR_NAMES,
     COLUMN_HEIGHT,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from bombay_training import runs
+from bombay_training.learners import runs
 
 PATIENCE = 300  # seconds
 

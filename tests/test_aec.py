@@ -17,7 +17,7 @@ from gymnasium import spaces
 from pettingzoo.test import api_test, seed_test
 
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
-from bombay_env.one_game import OneGame
+from bombay_env.envs.one_game import OneGame
 from bombay_env.record import Record, RecordError
 from bombay_env.state import state_to_dict
 from position import official, position, setup_of

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from bombay_agents import Agent, make
-from bombay_agents.greedy import GreedyAgent, draw_best
-from bombay_agents.planner import make_planner_v1
 from bombay_agents.random import RandomAgent, RandomTurnAgent
-from bombay_agents.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
-from bombay_agents.value import clock_of, survey
-from bombay_env import agent_specs
-from bombay_env.agent_specs import agent_names
+from bombay_agents.scripted.greedy import GreedyAgent, draw_best
+from bombay_agents.scripted.greedy_value import clock_of, survey
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
+from bombay_env import registry
+from bombay_env.registry import agent_names
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 from bombay_env.state import check_invariants
-from bombay_training.arena import one_vs_rest, run_blocks
-from bombay_training.judging import final_with_interval, share_with_interval
+from bombay_training.evaluation.arena import one_vs_rest, run_blocks
+from bombay_training.matches.statistics import final_with_interval, share_with_interval
 from position import official, play, position, variant
 from variants import random_game
 
@@ -255,12 +255,12 @@ def no_agent() -> object:
 
 
 @pytest.fixture
-def registry(monkeypatch):
+def installed(monkeypatch):
     """Agents of this module in place of those installed."""
     places = {"inner": "test_agents:Inner", "outer": "test_agents:Outer", "none": "test_agents:no_agent"}
     places |= {"gone": "no_such_module:Agent", "lost": "test_agents:Nobody"}
-    entries = [EntryPoint(name, value, agent_specs.GROUP) for name, value in places.items()]
-    monkeypatch.setattr(agent_specs, "entry_points", lambda group: entries)
+    entries = [EntryPoint(name, value, registry.GROUP) for name, value in places.items()]
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
 
 
 def test_installed_agents_are_made_by_name():
@@ -271,7 +271,7 @@ def test_installed_agents_are_made_by_name():
     assert isinstance(make("toll-keeper"), TollKeeperAgent)
 
 
-@pytest.mark.usefixtures("registry")
+@pytest.mark.usefixtures("installed")
 def test_options_take_the_types_of_the_signature():
     given = make("outer:path=a=b:c.safetensors,nodes=20,ms=2.5,sample=true,guess=7,word=hello").given
     assert given == ("a=b:c.safetensors", 20, 2.5, True, None, 7, "hello")
@@ -279,14 +279,14 @@ def test_options_take_the_types_of_the_signature():
     assert make("inner:depth=4").depth == 4
 
 
-@pytest.mark.usefixtures("registry")
+@pytest.mark.usefixtures("installed")
 def test_agents_of_ones_own_are_named_by_module_and_object():
     assert make("test_agents:Inner:depth=4").depth == 4
     assert make("test_agents:MADE") is MADE
     assert make("outer:path=x,value=[test_agents:Inner:depth=6]").given[4].depth == 6
 
 
-@pytest.mark.usefixtures("registry")
+@pytest.mark.usefixtures("installed")
 def test_specs_nest_in_brackets():
     outer = make("outer:value=[outer:path=x,value=[inner:depth=5]],path=y")
     path, *_, value, _, _ = outer.given
@@ -295,7 +295,7 @@ def test_specs_nest_in_brackets():
     assert value.given[4].depth == 5
 
 
-@pytest.mark.usefixtures("registry")
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

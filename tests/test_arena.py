@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bombay_agents.greedy import GreedyAgent
 from bombay_agents.random import RandomAgent
+from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
-from bombay_env.agent_specs import make
 from bombay_env.record import Record
-from bombay_training import workers as worker_module
-from bombay_training.arena import (
+from bombay_env.registry import make
+from bombay_training.evaluation.arena import (
     cyclic_seatings,
     mixed,
     mixed_lineups,
@@ -29,7 +28,10 @@ from bombay_training.arena import (
     team_seatings,
     two_vs_two,
 )
-from bombay_training.judging import (
+from bombay_training.matches import pool as worker_module
+from bombay_training.matches.pool import Workers
+from bombay_training.matches.results import Fault, Match, Timing
+from bombay_training.matches.statistics import (
     describe_lineup,
     final_with_interval,
     margin_with_interval,
@@ -39,8 +41,6 @@ from bombay_training.judging import (
     share_with_interval,
     summary,
 )
-from bombay_training.match import Fault, Match, Timing
-from bombay_training.workers import Workers
 from position import official
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12

@@ -8,8 +8,8 @@ import pytest
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
-from bombay_env.agent_specs import agent_names, make
-from bombay_training.audit import audit, sample_states
+from bombay_env.registry import agent_names, make
+from bombay_training.evaluation.audit import audit, sample_states
 
 QUICK = bool(numba.config.DISABLE_JIT)
 # Every palace token brings a `take`, so that few games are needed to see one.
@@ -20,7 +20,7 @@ STATES = 12 if QUICK else 60
 @pytest.fixture(autouse=True)
 def few_games(monkeypatch):
     if QUICK:
-        monkeypatch.setattr("bombay_training.audit.GAMES_A_ROUND", 1)
+        monkeypatch.setattr("bombay_training.evaluation.audit.GAMES_A_ROUND", 1)
 
 
 def without_options():

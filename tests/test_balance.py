@@ -18,13 +18,14 @@ from typer.testing import CliRunner
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_env.actions import action_ranges
-from bombay_training import balance, cli
-from bombay_training.arena import run_fixed_seats
-from bombay_training.balance import SOURCES, SPENDING, USES, Books, Change, Table, Tier
+from bombay_training.balance import study
+from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Table, Tier
+from bombay_training.cli import main
+from bombay_training.evaluation.arena import run_fixed_seats
 from position import official, position, variant
 from variants import random_game
 
-reports = pytest.importorskip("bombay_training.balance_report", reason="needs the extra `analysis`")
+reports = pytest.importorskip("bombay_training.balance.report", reason="needs the extra `analysis`")
 
 QUICK = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 1, "turns_per_set": 2}
@@ -43,7 +44,7 @@ def written(game, states, *names):
 def book(game, states, actions, books):
     pages = (np.arange(len(states)), books.rupees, books.uses, books.spent)
     sale, bonus = np.array(game.rules.sale_rupees), np.array(game.rules.colour_rupees)
-    balance.book_all(np.asarray(states), game.tables, sale, bonus, actions, *pages)
+    study.book_all(np.asarray(states), game.tables, sale, bonus, actions, *pages)
 
 
 def entries(page, names):
@@ -118,7 +119,7 @@ def test_books_follow_every_rupee_of_random_games_and_variants(n):
     rng = random.Random(n)
     for _ in range(1 if QUICK else 6):
         game = random_game(rng, n)
-        balance.play_games(game, RandomAgent(), "random", n, 0, range(2 if QUICK else 40))
+        study.play_games(game, RandomAgent(), "random", n, 0, range(2 if QUICK else 40))
         check_steps(game, lanes=1 if QUICK else 20)
     check_steps(official(n), lanes=1 if QUICK else 20)
 
@@ -156,14 +157,14 @@ def check_steps(game, lanes):
 
 def test_books_that_do_not_add_up_name_the_game():
     game = variant(3, **SHORT)
-    books = balance.play_games(game, RandomAgent(), "random", 0, 0, range(7, 10))
+    books = study.play_games(game, RandomAgent(), "random", 0, 0, range(7, 10))
     books.rupees[1, 2, SOURCES.index("tolls")] += 1
-    with pytest.raises(balance.AccountingError, match=rf"game 8 \(seed {books.deal[1]}\): the books give seat 2"):
-        balance.check_books(books, game, range(7, 10))
+    with pytest.raises(study.AccountingError, match=rf"game 8 \(seed {books.deal[1]}\): the books give seat 2"):
+        study.check_books(books, game, range(7, 10))
     books.rupees[1, 2, SOURCES.index("tolls")] -= 1
     books.spent[0, 1, 0] -= 1
-    with pytest.raises(balance.AccountingError, match=r"game 7 .* seat 1 .* actions, the game 6"):
-        balance.check_books(books, game, range(7, 10))
+    with pytest.raises(study.AccountingError, match=r"game 7 .* seat 1 .* actions, the game 6"):
+        study.check_books(books, game, range(7, 10))
 
 
 def test_an_agent_that_fails_is_named():
@@ -181,8 +182,8 @@ def test_an_agent_that_fails_is_named():
 
     faults = ((Broken(), "raised KeyError"), (Exits(), "raised SystemExit: 0"), (Illegal(), "action 1000 is illegal"))
     for agent, reason in faults:
-        with pytest.raises(balance.AgentError, match=f"agent 'x' in games 0 to 1.*{reason}"):
-            balance.play_games(variant(2, **SHORT), agent, "x", 0, 0, range(2))
+        with pytest.raises(study.AgentError, match=f"agent 'x' in games 0 to 1.*{reason}"):
+            study.play_games(variant(2, **SHORT), agent, "x", 0, 0, range(2))
 
 
 # --- what-ifs ---
@@ -192,11 +193,11 @@ def test_what_ifs_are_played_on_the_same_deals():
     """Awards decide nothing that a random player does, so without them the same games end with so much less."""
     base = Game(Rules(3, **SHORT))
     changes = [Change.parse("fame=[0,0,0,4,8],[0]"), Change.parse("majority.0=6,106")]
-    tables, notes = balance.plan([base], [Tier("random", 20)], changes)
+    tables, notes = study.plan([base], [Tier("random", 20)], changes)
     assert [table.change for table in tables] == ["", "fame=[0]", "majority.0=106"]
     assert len(notes) == 2
     assert all("rules as they are" in note for note in notes)
-    usual, without, more = balance.run(tables, seed=3)
+    usual, without, more = study.run(tables, seed=3)
     assert (usual.deal == without.deal).all()
     assert (usual.final - without.final == usual.rupees[:, :, SOURCES.index("fame")]).all()
     assert (more.final.sum(axis=1) >= usual.final.sum(axis=1) + 100).all()
@@ -208,7 +209,7 @@ def test_what_ifs_are_played_on_the_same_deals():
 
 def test_entries_that_are_not_there_are_left_out_with_a_line():
     games = [Game(Rules.official(4)), Game(Rules.official(5))]
-    tables, notes = balance.plan(games, [Tier("random", 1)], [Change.parse("starting_rupees.4=2,3")])
+    tables, notes = study.plan(games, [Tier("random", 1)], [Change.parse("starting_rupees.4=2,3")])
     assert [(table.game.num_players, table.change) for table in tables] == [
         (4, ""),
         (5, ""),
@@ -239,7 +240,7 @@ def test_entries_that_are_not_there_are_left_out_with_a_line():
 )
 def test_a_wrong_change_is_refused(text, part):
     with pytest.raises(ValueError, match=r"^--vary") as refused:
-        balance.plan([official(4)], [Tier("random", 1)], [Change.parse(text)])
+        study.plan([official(4)], [Tier("random", 1)], [Change.parse(text)])
     assert part in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -254,15 +255,15 @@ def test_tiers_are_specs_with_or_without_a_number_of_games():
 
 def test_chunks_cover_every_game_once():
     for games in (1, 15, 400, 20_000):
-        chunks = balance.chunks_of(Table(official(2), Tier("random", games)), 0)
+        chunks = study.chunks_of(Table(official(2), Tier("random", games)), 0)
         assert [number for chunk in chunks for number in chunk.games] == list(range(games))
-        assert max(len(chunk.games) for chunk in chunks) <= balance.CHUNK_GAMES
+        assert max(len(chunk.games) for chunk in chunks) <= study.CHUNK_GAMES
         assert len(chunks) >= min(games, 8)
 
 
 def test_deals_are_the_arenas():
     game = Game(Rules(2, **SHORT))
-    (books,) = balance.run([Table(game, Tier("random", 3))], seed=9)
+    (books,) = study.run([Table(game, Tier("random", 3))], seed=9)
     assert (books.deal == run_fixed_seats(game, [RandomAgent()] * 2, 3, seed=9).deal).all()
 
 
@@ -355,8 +356,8 @@ def test_the_command_writes_its_report_whatever_the_processes(tmp_path: Path):
         assert sum(row["rupees"].values()) == pytest.approx(row["final"]["mean"])
         assert sum(row["spent"].values()) == pytest.approx(6)
 
-    tables, notes = balance.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], [Change.parse(vary)])
-    here = reports.report(tables, balance.run(tables, seed=9), 9, notes)
+    tables, notes = study.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], [Change.parse(vary)])
+    here = reports.report(tables, study.run(tables, seed=9), 9, notes)
     assert here == data
     assert [len(shown.rows) for shown in reports.tables(here)] == [3, 3, 12, 11, 7]
 
@@ -411,15 +412,15 @@ def test_an_agent_that_ends_its_process_is_named_in_one_line(tmp_path: Path):
 
 def test_there_are_as_many_processes_as_cores_that_may_be_used(monkeypatch):
     asked = []
-    monkeypatch.setattr(cli.workers, "num_cores", lambda: 7)
-    monkeypatch.setattr(balance, "run", lambda tables, seed, workers, progress: asked.append(workers) or [])
+    monkeypatch.setattr(main.workers, "num_cores", lambda: 7)
+    monkeypatch.setattr(study, "run", lambda tables, seed, workers, progress: asked.append(workers) or [])
     monkeypatch.setattr(reports, "report", lambda *_: {})
-    CliRunner().invoke(cli.app, ["balance", "--tier", "random", "--json"])
+    CliRunner().invoke(main.app, ["balance", "--tier", "random", "--json"])
     assert asked == [7]
 
 
 def test_the_other_commands_do_without_matplotlib():
-    parts = {"matplotlib", "bombay_training.balance_report", "bombay_training.balance_plots"}
-    code = f"import sys, bombay_training.cli; print(sorted({parts!r} & sys.modules.keys()))"
+    parts = {"matplotlib", "bombay_training.balance.report", "bombay_training.balance.plots"}
+    code = f"import sys, bombay_training.cli.main; print(sorted({parts!r} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stderr

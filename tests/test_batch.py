@@ -12,7 +12,7 @@ import pytest
 
 from bombay_env import Board, Game, IllegalActionError, Rules, batch, engine, tables
 from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
-from bombay_env.lanes import Lanes, lane_seeds
+from bombay_env.envs.autoreset import Lanes, lane_seeds
 from bombay_env.state import rows
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -418,7 +418,7 @@ DIGEST = """
 import hashlib, sys
 import numba, numpy as np
 from bombay_env import Game, Rules
-from bombay_env.lanes import Lanes
+from bombay_env.envs.autoreset import Lanes
 digests = set()
 for threads in (1, 2, 4):
     numba.set_num_threads(threads)
@@ -504,7 +504,7 @@ def test_python_threads_may_observe_large_and_small_batches_of_a_game_at_once():
 
 BOUNDS = """
 import numpy as np
-from bombay_env.compile import kernel
+from bombay_env.jit.kernels import kernel
 @kernel
 def canary(array, index):
     return array[index]
@@ -514,7 +514,7 @@ try:
 except IndexError:
     pass
 from bombay_env import Board, Game, Rules
-from bombay_env.lanes import Lanes
+from bombay_env.envs.autoreset import Lanes
 import bombay_agents
 for n in (2, 3, 4, 5):
     for board in (Board.load(), Board.random(seed=n)):

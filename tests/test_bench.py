@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_training import bench, bench_learning, bench_report, peers
-from bombay_training.td import TDSettings
+from bombay_training.bench import cases, learning, peers, report
+from bombay_training.learners.td.run import TDSettings
 from nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -34,13 +34,13 @@ needs_jit = pytest.mark.skipif(QUICK, reason="hours without the compiler")
 @needs_jit
 @pytest.mark.parametrize("n", SIGNATURES)
 def test_the_signature_is_pinned(n):
-    assert bench.signature(n) == SIGNATURES[n]
+    assert cases.signature(n) == SIGNATURES[n]
 
 
 @pytest.mark.skipif(not QUICK, reason="the compiled signatures are pinned above")
 def test_the_signature_is_the_same_without_the_compiler():
     """A few games; the digest was printed by the compiled code."""
-    assert bench.signature(3, games=2) == "b98d64b555297fdc6e18402175c0799d03bcaf96cc66ba6ce31b8ad450c708c7"
+    assert cases.signature(3, games=2) == "b98d64b555297fdc6e18402175c0799d03bcaf96cc66ba6ce31b8ad450c708c7"
 
 
 def run(*arguments):
@@ -52,7 +52,7 @@ def game():
 
 
 def fast_cases():
-    return [case for case in bench.cases(game()) if case.name != "MaskablePPO.train" and not (QUICK and case.games > 1)]
+    return [case for case in cases.cases(game()) if case.name != "MaskablePPO.train" and not (QUICK and case.games > 1)]
 
 
 @pytest.mark.parametrize("case", fast_cases(), ids=lambda case: case.name)
@@ -64,10 +64,10 @@ def test_every_case_counts_at_least_the_decisions_it_was_asked_for(case):
 
 def test_step_counts_the_decisions_that_the_games_really_had(monkeypatch):
     """Two batches to the end: lanes that are over are not counted."""
-    monkeypatch.setattr(bench, "BATCH", 6)
+    monkeypatch.setattr(cases, "BATCH", 6)
     small = Game(Rules(2, sets=1, turns_per_set=1))
     steps = []
-    play = bench._step(small)
+    play = cases._step(small)
     counted = small.step
     monkeypatch.setattr(
         small,
@@ -78,12 +78,12 @@ def test_step_counts_the_decisions_that_the_games_really_had(monkeypatch):
 
 
 def test_a_row_stands_beside_its_limit():
-    case = next(case for case in bench.cases(game()) if case.name == "Game.legal_actions")
+    case = next(case for case in cases.cases(game()) if case.name == "Game.legal_actions")
     small = case.__class__(
-        case.name, case.includes, 4, case.written, lambda _: bench._batches(lambda number: None, 4), True
+        case.name, case.includes, 4, case.written, lambda _: cases._batches(lambda number: None, 4), True
     )
     before = numba.get_num_threads()
-    row = bench.measure(small, game(), threads=1, repeats=3, seconds=0.01)
+    row = cases.measure(small, game(), threads=1, repeats=3, seconds=0.01)
     assert numba.get_num_threads() == before
     assert row.rate.low <= row.rate.median <= row.rate.high
     assert row.limit is not None
@@ -93,28 +93,28 @@ def test_a_row_stands_beside_its_limit():
 
 def test_the_limit_writes_every_byte_of_a_decision():
     rows = np.zeros((5, 3), np.uint64)
-    bench.write_rows(rows, np.uint64(2**64 - 1))
+    cases.write_rows(rows, np.uint64(2**64 - 1))
     assert rows.view(np.uint8).min() == 255
 
 
 def test_random_records_follow_the_rules():
-    for record in bench.random_records(game(), 2):
+    for record in cases.random_records(game(), 2):
         record.verify()
         assert record.result is not None
 
 
 def test_reports_are_compared_row_by_row():
-    def report(rate, ratio):
+    def made(rate, ratio):
         row = {"name": "collect", "threads": 1, "rate": {"median": rate}, "ratio": ratio}
         return {"rows": [row, {**row, "threads": 7, "rate": {"median": rate}}]}
 
-    old, new = report(100.0, 0.2), report(150.0, 0.1)
+    old, new = made(100.0, 0.2), made(150.0, 0.1)
     new["rows"].pop()
-    (line,) = bench_report.compare(old, new)
+    (line,) = report.compare(old, new)
     assert (line["change"], line["change_of_ratio"]) == (1.5, 0.5)
     learning = [{"name": "TD", "threads": 1, "rate": {"median": 30.0}, "ratio": None}]
-    assert bench_report.compare(old, {**new, "learning": learning}) == [line]
-    also = bench_report.compare({**old, "learning": learning}, {**new, "learning": learning})
+    assert report.compare(old, {**new, "learning": learning}) == [line]
+    also = report.compare({**old, "learning": learning}, {**new, "learning": learning})
     assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("TD", 1, None)]
 
 
@@ -123,23 +123,23 @@ def test_a_report_with_other_figures_than_numbers_is_refused(tmp_path: Path, cha
     row = {"name": "collect", "threads": 1, "rate": {"median": 5.0}, "ratio": None}
     file = tmp_path / "old.json"
     for rows in ([row], [{**row, **change}]):
-        file.write_text(json.dumps({"format": bench_report.FORMAT, "rows": rows}), encoding="utf-8")
+        file.write_text(json.dumps({"format": report.FORMAT, "rows": rows}), encoding="utf-8")
         if rows == [row]:
-            assert bench_report.read_report(file)["rows"] == [row]
+            assert report.read_report(file)["rows"] == [row]
         else:
             with pytest.raises(ValueError, match="is no report of bombay bench --json: "):
-                bench_report.read_report(file)
+                report.read_report(file)
 
 
 def test_what_runs_on_one_thread_says_so(monkeypatch):
-    monkeypatch.setattr(bench, "measure", lambda case, game, threads, *rest: (case.threaded, threads))
-    rows = bench.measure_all(game(), [2], 1, 0.01, lambda _: None)
+    monkeypatch.setattr(cases, "measure", lambda case, game, threads, *rest: (case.threaded, threads))
+    rows = cases.measure_all(game(), [2], 1, 0.01, lambda _: None)
     assert set(rows) == {(True, 2), (False, 1)}
 
 
 def test_peers_that_are_missing_are_told_of(monkeypatch):
     monkeypatch.setattr(peers, "missing", lambda peer: "not installed: it (extra `peers`)")
-    rows, absent = bench.measure_peers(1, 0.01, lambda _: None)
+    rows, absent = cases.measure_peers(1, 0.01, lambda _: None)
     assert rows == []
     assert len(absent) == len(peers.PEERS)
     assert all("not installed" in line for line in absent)
@@ -154,13 +154,13 @@ def check_learning(row):
     for part in ("engine", "learning"):  # the net's is a difference of times, and may be lost in noise
         assert row.shares[part] > 0
     data = json.loads(json.dumps({**dataclasses.asdict(row), "ratio": None}))
-    assert bench_report._learning_table([data]).row_count == 1
+    assert report._learning_table([data]).row_count == 1
 
 
 @needs_jit
 def test_learning_by_td_is_divided_up():
     settings = TDSettings(players=(2,), games=4, hidden=HIDDEN)  # as in the tests of TD, whose kernels are at hand
-    check_learning(bench_learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
+    check_learning(learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_learning_by_td_is_divided_up():
 def test_learning_by_ppo_is_divided_up():
     pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
     few = {"num_envs": 16, "num_steps": 64, "batch_size": 64}
-    check_learning(bench_learning.measure_ppo(Game(Rules.official(2)), 2, 0.0, **few))
+    check_learning(learning.measure_ppo(Game(Rules.official(2)), 2, 0.0, **few))
 
 
 def test_a_stopwatch_counts_what_it_watches_and_nothing_else():
@@ -178,7 +178,7 @@ def test_a_stopwatch_counts_what_it_watches_and_nothing_else():
             return "awake"
 
     watched, other = Sleeper(), Sleeper()
-    watch = bench_learning.Stopwatch()
+    watch = learning.Stopwatch()
     watch.watch(watched, "sleep")
     assert watched.sleep(0.02) == other.sleep(0.0) == "awake"
     once = watch.seconds
@@ -193,9 +193,9 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     names = [row["name"] for row in report["rows"]]
-    assert names == [case.name for case in bench.cases(Game())]
+    assert names == [case.name for case in cases.cases(Game())]
     assert all(row["rate"]["low"] > 0 for row in report["rows"])
-    unlimited = [case.name for case in bench.cases(Game()) if not case.written]
+    unlimited = [case.name for case in cases.cases(Game()) if not case.written]
     assert [row["name"] for row in report["rows"] if row["limit"] is None] == unlimited
     known = report["facts"]
     assert known["state_bytes"] == Game().state_dtype.itemsize
@@ -203,8 +203,8 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
     assert 0 < known["first_step_seconds_warm"] < known["first_step_seconds_cold"]
     file = tmp_path / "old.json"
     file.write_text(done.stdout, encoding="utf-8")
-    assert bench_report.read_report(file) == report
-    shown = "\n".join(str(table.title) for table in bench_report.tables({**report, "comparison": []}))
+    assert report.read_report(file) == report
+    shown = "\n".join(str(table.title) for table in report.tables({**report, "comparison": []}))
     assert "beside the older report" in shown
 
 

@@ -1,7 +1,7 @@
 """Round the compiler: what is kept on disk and when it counts, who may write there, and the choice between two batch kernels.
 
 Kernels here are tiny, since each compilation takes a while; where processes matter, a stand-in for the package holds them, made
-of the real `compile.py` and `kernel_cache.py` and two small modules.
+of the real `jit/kernels.py` and `jit/cache.py` and two small modules.
 """
 
 import os
@@ -15,12 +15,12 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env import compile as compiling
-from bombay_env import kernel_cache
-from bombay_env.compile import MIN_PARALLEL_LANES, kernel
-from bombay_env.kernel_cache import COMPILING, EACH_TIME, ONCE
+from bombay_env.jit import cache
+from bombay_env.jit import kernels as compiling
+from bombay_env.jit.cache import COMPILING, EACH_TIME, ONCE
+from bombay_env.jit.kernels import MIN_PARALLEL_LANES, kernel
 
-ROOT = Path(kernel_cache.__file__).parent.parent
+ROOT = Path(cache.__file__).parent.parent
 LINE = COMPILING + ONCE
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -28,7 +28,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are POSIX's")
 
 HELPER = """
-from bombay_env.compile import kernel
+from bombay_env.jit.kernels import kernel
 
 @kernel
 def amount():
@@ -37,7 +37,7 @@ def amount():
 TINY = """
 import numba
 from bombay_env import helper
-from bombay_env.compile import batch_kernel, kernel, piece_kernel
+from bombay_env.jit.kernels import batch_kernel, kernel, piece_kernel
 
 @kernel
 def element(array, index):
@@ -83,7 +83,7 @@ def stand_in(tmp_path_factory):
     package = folder / "bombay_env"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("compile.py", "kernel_cache.py"):
+    for name in ("jit/kernels.py", "jit/cache.py"):
         shutil.copy(ROOT / "bombay_env" / name, package)
     (package / "helper.py").write_text(HELPER)
     (package / "tiny.py").write_text(TINY)
@@ -99,7 +99,7 @@ def shared_cache(tmp_path_factory):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder where this process keeps compiled code meanwhile."""
-    monkeypatch.setattr(kernel_cache.STORE, "folder", tmp_path)
+    monkeypatch.setattr(cache.STORE, "folder", tmp_path)
     return tmp_path
 
 
@@ -131,7 +131,7 @@ DAMAGES = {
     "truncated": lambda data: data[:-1],
     "cut in the checksum": lambda data: data[:20],
     "garbage": lambda data: bytes(range(256)) * 9,
-    "a pickle": lambda data: data[kernel_cache.CHECKSUM_SIZE :],
+    "a pickle": lambda data: data[cache.CHECKSUM_SIZE :],
     "first bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
     "last bit": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
 }
@@ -146,7 +146,7 @@ def test_code_is_kept_and_a_damaged_file_is_made_anew_unread(folder, monkeypatch
         assert called(twice) == (42, True), name
         file.write_bytes(damage(whole))
         with monkeypatch.context() as guard:
-            guard.setattr(kernel_cache.pickle, "loads", lambda data: pytest.fail("unpickled"))
+            guard.setattr(cache.pickle, "loads", lambda data: pytest.fail("unpickled"))
             assert called(twice) == (42, False), name
         assert kept(folder) == [file], name
     assert called(twice) == (42, True)
@@ -194,7 +194,7 @@ def test_a_full_disk_stops_nothing_and_leaves_nothing(folder, monkeypatch, faili
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kernel_cache.tempfile if failing == "mkstemp" else os, failing, full)
+    monkeypatch.setattr(cache.tempfile if failing == "mkstemp" else os, failing, full)
     assert called(twice) == (42, False)
     assert kept(folder) == []
 
@@ -202,11 +202,11 @@ def test_a_full_disk_stops_nothing_and_leaves_nothing(folder, monkeypatch, faili
 @needs_jit
 def test_nothing_is_kept_or_loaded_once_the_sources_are_edited(folder, monkeypatch):
     with monkeypatch.context() as edited:
-        edited.setattr(kernel_cache.STORE, "stamps", kernel_cache.STORE.stamps[1:])
+        edited.setattr(cache.STORE, "stamps", cache.STORE.stamps[1:])
         assert called(twice) == (42, False)
         assert kept(folder) == []
     assert called(twice) == (42, False)
-    monkeypatch.setattr(kernel_cache.STORE, "stamps", kernel_cache.STORE.stamps[1:])
+    monkeypatch.setattr(cache.STORE, "stamps", cache.STORE.stamps[1:])
     assert called(twice) == (42, False)
 
 
@@ -253,16 +253,16 @@ def modes(folder):
 
 @posix
 def test_the_folder_is_the_users_alone(home, monkeypatch):
-    folder = kernel_cache.cache_folder(NAME)
+    folder = cache.cache_folder(NAME)
     assert folder == home / "bombay_env" / NAME
     assert modes(folder) == [0o700, 0o700]
     folder.chmod(0o777)
     folder.parent.chmod(0o770)
-    assert kernel_cache.cache_folder(NAME) == folder
+    assert cache.cache_folder(NAME) == folder
     assert modes(folder) == [0o700, 0o700]
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    assert kernel_cache.cache_folder(NAME) is None
+    assert cache.cache_folder(NAME) is None
 
 
 @posix
@@ -272,7 +272,7 @@ def test_a_link_must_be_the_users_and_lead_to_a_folder_of_the_users(home, tmp_pa
     target.mkdir()
     link.parent.mkdir(parents=True)
     link.symlink_to(target)
-    assert kernel_cache.cache_folder(NAME) == home / "bombay_env" / NAME
+    assert cache.cache_folder(NAME) == home / "bombay_env" / NAME
     real = Path.stat
 
     def foreign(path, *, follow_symlinks=True):
@@ -282,29 +282,29 @@ def test_a_link_must_be_the_users_and_lead_to_a_folder_of_the_users(home, tmp_pa
 
     monkeypatch.setattr(Path, "stat", foreign)
     for foreign.target in (True, False):
-        assert kernel_cache.cache_folder(NAME) is None
+        assert cache.cache_folder(NAME) is None
 
 
 def test_no_folder_where_none_can_be_made(home, monkeypatch):
     home.write_text("a file in the way")
-    assert kernel_cache.cache_folder(NAME) is None
+    assert cache.cache_folder(NAME) is None
     home.unlink()
     home.mkdir()
     (home / "bombay_env").write_text("a file in the way")
-    assert kernel_cache.cache_folder(NAME) is None
+    assert cache.cache_folder(NAME) is None
 
 
 def test_a_relative_or_missing_setting_means_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     for value in ("", "relative"):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert kernel_cache.cache_folder(NAME) == tmp_path / ".cache" / "bombay_env" / NAME
+        assert cache.cache_folder(NAME) == tmp_path / ".cache" / "bombay_env" / NAME
 
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", homeless)
-    assert kernel_cache.cache_folder(NAME) is None
+    assert cache.cache_folder(NAME) is None
 
 
 def test_pruning_spares_the_recent_the_last_few_and_what_is_not_ours(home):
@@ -320,33 +320,33 @@ def test_pruning_spares_the_recent_the_last_few_and_what_is_not_ours(home):
     strange = home / "bombay_env" / "notes"
     strange.mkdir()
     os.utime(strange, (0, 0))
-    kernel_cache.cache_folder(lately[0].name)
+    cache.cache_folder(lately[0].name)
     assert all(path.exists() for path in older), "pruned though no folder is new"
-    new = kernel_cache.cache_folder(NAME)
+    new = cache.cache_folder(NAME)
     assert set((home / "bombay_env").iterdir()) == {new, strange, *lately}
 
     shutil.rmtree(home)
     older = [folder_used(number, 2 + number) for number in range(10)]
-    kernel_cache.cache_folder(older[-1].name)  # a use, which makes it the youngest
-    new = kernel_cache.cache_folder(NAME)
-    assert set((home / "bombay_env").iterdir()) == {new, older[-1], *older[: kernel_cache.FOLDERS_KEPT - 2]}
+    cache.cache_folder(older[-1].name)  # a use, which makes it the youngest
+    new = cache.cache_folder(NAME)
+    assert set((home / "bombay_env").iterdir()) == {new, older[-1], *older[: cache.FOLDERS_KEPT - 2]}
 
 
 def test_the_digest_follows_names_contents_and_versions(tmp_path, monkeypatch):
     path = tmp_path / "module.py"
     path.write_text("a = 1\n")
-    digests = [kernel_cache.source_digest([("bombay_env/module.py", path)])]
-    digests.append(kernel_cache.source_digest([("bombay_env/renamed.py", path)]))
+    digests = [cache.source_digest([("bombay_env/module.py", path)])]
+    digests.append(cache.source_digest([("bombay_env/renamed.py", path)]))
     path.write_text("a = 2\n")
-    digests.append(kernel_cache.source_digest([("bombay_env/module.py", path)]))
+    digests.append(cache.source_digest([("bombay_env/module.py", path)]))
     monkeypatch.setattr(numba, "__version__", "another")
-    digests.append(kernel_cache.source_digest([("bombay_env/module.py", path)]))
+    digests.append(cache.source_digest([("bombay_env/module.py", path)]))
     assert len(set(digests)) == 4
-    assert kernel_cache.source_digest([("bombay_env/module.py", path)]) == digests[-1]
+    assert cache.source_digest([("bombay_env/module.py", path)]) == digests[-1]
 
 
 def test_every_source_of_the_package_is_named():
-    names = {name for name, _ in kernel_cache.source_files()}
+    names = {name for name, _ in cache.source_files()}
     package = ROOT / "bombay_env"
     assert names >= {f"bombay_env/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
 
@@ -382,7 +382,7 @@ def test_without_a_folder_it_runs_and_says_so(stand_in, tmp_path):
 
 @needs_jit
 def test_other_peoples_kernels_are_not_announced(capfd, folder, monkeypatch):
-    monkeypatch.setattr(kernel_cache.STORE, "announced", False)
+    monkeypatch.setattr(cache.STORE, "announced", False)
     assert numba.njit(lambda number: number)(1) == 1
     assert capfd.readouterr().err == ""
     assert called(twice) == (42, False)
@@ -503,11 +503,11 @@ import gc, importlib
 for name in ("bombay_env", "bombay_env.bombay_v0", "bombay_env.record", "bombay_agents", "bombay_training"):
     importlib.import_module(name)
 try:
-    import bombay_training.vec_env
+    import bombay_training.learners.ppo.vec_env
 except ModuleNotFoundError as error:  # without the training extra
     assert error.name.split(".")[0] in ("stable_baselines3", "sb3_contrib", "torch", "gymnasium"), error
 from numba.core.dispatcher import Dispatcher
-from bombay_env.kernel_cache import PACKAGES, KernelCache
+from bombay_env.jit.cache import PACKAGES, KernelCache
 ours = [one for one in gc.get_objects() if isinstance(one, Dispatcher) and isinstance(one._cache, KernelCache)]
 print(len(ours), [one.__name__ for one in ours if one.overloads])
 """

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import naive
-from bombay_agents import endgame, turns
+from bombay_agents import turns
+from bombay_agents.search import endgame
 from position import last_turn, official, play, position, variant
 
 SLOW = numba.config.DISABLE_JIT

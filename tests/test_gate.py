@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_training import gate
-from bombay_training.gate import Bounds
-from bombay_training.match import Fault
-from bombay_training.workers import Workers
+from bombay_training.evaluation import gate
+from bombay_training.evaluation.gate import Bounds
+from bombay_training.matches.pool import Workers
+from bombay_training.matches.results import Fault
 
 PAR, DELTA = 0.25, 0.05
 MATCHES, BLOCKS = 1000, 1200

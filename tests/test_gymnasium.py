@@ -13,13 +13,13 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import bombay_env
-from bombay_agents.greedy import GreedyAgent
 from bombay_agents.random import RandomAgent
+from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
+from bombay_env.envs.single import BombaySingleEnv
+from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import History, Record
 from bombay_env.rewards import seat_rewards
-from bombay_env.single import BombaySingleEnv
-from bombay_env.vector import BombayVectorEnv
 from position import official, position, setup_of
 
 SLOW = bool(numba.config.DISABLE_JIT)
@@ -704,7 +704,7 @@ def test_opponents_go_by_name_by_object_or_in_a_list():
 
 def test_importing_and_making_it_needs_no_agents_package(monkeypatch):
     """Names are found through the entry points; where there are none, agents can still be given."""
-    monkeypatch.setattr("bombay_env.agent_specs.entry_points", lambda group: [])
+    monkeypatch.setattr("bombay_env.registry.entry_points", lambda group: [])
     refusal(lambda: BombaySingleEnv(), "random", "bombay_env.agents")
     BombaySingleEnv(opponents=Keyed()).reset(seed=1)
 

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 import typer
 
-from bombay_agents import make, planner
+from bombay_agents import make
 from bombay_agents.random import RandomAgent
-from bombay_training import judging, ladder, tune
-from bombay_training.arena import one_vs_rest, run_blocks
-from bombay_training.ladder import Row
-from bombay_training.match import Fault
+from bombay_agents.scripted import planner
+from bombay_training.evaluation import ladder
+from bombay_training.evaluation.arena import one_vs_rest, run_blocks
+from bombay_training.evaluation.ladder import Row
+from bombay_training.learners import tune
+from bombay_training.matches import statistics
+from bombay_training.matches.results import Fault
 from position import official
 
 SLOW = numba.config.DISABLE_JIT
@@ -201,9 +204,9 @@ def test_figures_of_parts_are_those_of_the_match():
         part = one_vs_rest(game, Whim(), Thinks(), blocks, ladder.SEED, first=first)
         parts.append(json.loads(json.dumps({"kept": ladder.sums(part)})))
     for name, whole in (
-        ("share", judging.share_with_interval(match)),
-        ("margin", judging.margin_with_interval(match)),
-        ("final", judging.final_with_interval(match)),
+        ("share", statistics.share_with_interval(match)),
+        ("margin", statistics.margin_with_interval(match)),
+        ("final", statistics.final_with_interval(match)),
     ):
         found = ladder.estimate(parts, name)
         assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
@@ -218,7 +221,10 @@ def test_rupees_of_games_that_faults_ended_are_in_no_mean():
     faults = tuple(dataclasses.replace(fault, game=int(number)) for number in np.flatnonzero(lost))
     match = dataclasses.replace(match, faults=faults, final=np.where(lost[:, None], 0, match.final))
     part = json.loads(json.dumps({"kept": ladder.sums(match)}))
-    for name, whole in (("margin", judging.margin_with_interval(match)), ("final", judging.final_with_interval(match))):
+    for name, whole in (
+        ("margin", statistics.margin_with_interval(match)),
+        ("final", statistics.final_with_interval(match)),
+    ):
         found = ladder.estimate([part], name)
         assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
         assert part["kept"][name][2] == 3

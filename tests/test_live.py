@@ -5,8 +5,8 @@ import pytest
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
-from bombay_training import live
-from bombay_training.live import LiveJudge
+from bombay_training.learners import periodic_eval
+from bombay_training.learners.periodic_eval import LiveJudge
 
 
 def short_games(*counts):
@@ -42,10 +42,10 @@ def test_who_cannot_play_is_refused_before_lost_games_look_like_a_figure():
 
 def test_judging_takes_its_part_of_the_time(monkeypatch):
     now = 0.0
-    monkeypatch.setattr(live.time, "monotonic", lambda: now)
+    monkeypatch.setattr(periodic_eval.time, "monotonic", lambda: now)
     judge = LiveJudge(short_games(2), ["random"], blocks=1, part=0.25)
     assert not judge.due()
-    now = live.FIRST
+    now = periodic_eval.FIRST
     assert judge.due()
 
     def share(*_):

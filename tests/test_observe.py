@@ -9,10 +9,11 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import turn_features
-from bombay_env import Board, Game, Rules, observe
+from bombay_agents.nets import value_features
+from bombay_env import Board, Game, Rules
 from bombay_env.batch import make_scratch
-from bombay_env.observe import FeatureLayout
+from bombay_env.observation import encode
+from bombay_env.observation.encode import FeatureLayout
 from bombay_env.state import reading_dtype, state_dtype, state_to_dict
 from position import CITIES, COLOURS, official, play, position, variant
 from variants import random_game
@@ -137,7 +138,7 @@ def test_the_digest_ignores_descriptions():
     reworded = with_piece("rupees", description="said in other words")
     assert reworded.table() != FeatureLayout(24).table()
     assert reworded.digest == FeatureLayout(24).digest
-    assert turn_features.digest(reworded) == turn_features.digest(FeatureLayout(24))
+    assert value_features.digest(reworded) == value_features.digest(FeatureLayout(24))
 
 
 @pytest.mark.parametrize(
@@ -149,17 +150,17 @@ def test_the_digest_changes_with_name_shape_bounds_scale_and_visibility(changes)
 
 def test_the_digest_changes_with_the_version(monkeypatch):
     before = FeatureLayout(24).digest
-    monkeypatch.setattr(observe, "LAYOUT_VERSION", observe.LAYOUT_VERSION + 1)
+    monkeypatch.setattr(encode, "LAYOUT_VERSION", encode.LAYOUT_VERSION + 1)
     assert FeatureLayout(24).digest != before
 
 
 def test_the_digest_of_a_nets_features_changes_with_a_scale(monkeypatch):
     layout = FeatureLayout(24)
-    before = turn_features.digest(layout)
-    assert turn_features.digest(with_piece("rupees", per=10)) != before
-    scales = turn_features.factors
-    monkeypatch.setattr(turn_features, "factors", lambda layout: scales(layout) * np.float32(2))
-    assert turn_features.digest(layout) != before
+    before = value_features.digest(layout)
+    assert value_features.digest(with_piece("rupees", per=10)) != before
+    scales = value_features.factors
+    monkeypatch.setattr(value_features, "factors", lambda layout: scales(layout) * np.float32(2))
+    assert value_features.digest(layout) != before
 
 
 def test_the_layout_is_the_boards_and_not_the_rules():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bombay_env import bombay_v0
-from bombay_training import peers
+from bombay_training.bench import peers
 
 KEYS = [peer.key for peer in peers.PEERS]
 

@@ -7,9 +7,9 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import planner, planner_value
-from bombay_agents.planner import WEIGHTS_V1, make_planner_v1
 from bombay_agents.random import RandomAgent
+from bombay_agents.scripted import planner, planner_value
+from bombay_agents.scripted.planner import WEIGHTS_V1, make_planner_v1
 from bombay_env import Game, Rules, engine
 from position import official, position
 from variants import random_board

@@ -4,11 +4,13 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import planner, policy_features, prospects, turn_features, turn_values, turns
-from bombay_agents.planner_value import WEIGHTS_V1
-from bombay_agents.policy_features import LOOKAHEAD, Reader
+from bombay_agents import turns
+from bombay_agents.nets import policy_features, value_features
+from bombay_agents.nets.policy_features import LOOKAHEAD, Reader
+from bombay_agents.scripted import outcome_values, planner, potential
+from bombay_agents.scripted.planner_value import WEIGHTS_V1
 from bombay_env import Game, Rules, engine
-from bombay_env.compile import kernel
+from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 
 SLOW = bool(numba.config.DISABLE_JIT)
@@ -28,7 +30,7 @@ def expected(game, states):
     """Rupees that each seat may expect, (k, n)."""
     rupees = np.empty((len(states), game.num_players), np.float32)
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
-    prospects.expect_all(records, game.tables, prospects.new_outlook(game), rupees)
+    potential.expect_all(records, game.tables, potential.new_outlook(game), rupees)
     return rupees
 
 
@@ -64,7 +66,7 @@ def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
 @kernel
 def look_back(memory, values, count):
     """`turn_values.look_back` of a record in an array."""
-    turn_values.look_back(memory[0], values, count)
+    outcome_values.look_back(memory[0], values, count)
 
 
 def test_what_nodes_lead_to_is_found_in_whatever_order_edges_stand():
@@ -87,11 +89,11 @@ def test_a_turn_without_room_is_told():
 
 def test_a_turn_that_has_not_begun_counts_once():
     game = Game(Rules(3, sets=2, turns_per_set=1))
-    states, outlook = game.new_states([1]), prospects.new_outlook(game)
+    states, outlook = game.new_states([1]), potential.new_outlook(game)
     whole = 2 * game.rules.actions_per_turn
 
     def time_of(seat):
-        prospects.look(states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), outlook[0])
+        potential.look(states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), outlook[0])
         return int(outlook["survey"]["time"][0])
 
     assert [time_of(seat) for seat in range(3)] == [whole] * 3
@@ -104,7 +106,7 @@ def test_every_seat_sees_itself_first_and_only_the_mover_sees_losses(game):
     states, n = some_states(game, 4), game.num_players
     ahead = expected(game, states)
     ahead -= ahead.mean(axis=1, keepdims=True)
-    first = turn_features.num_features(game.feature_layout)
+    first = value_features.num_features(game.feature_layout)
     for seat in range(n):
         rows = Reader(game, LOOKAHEAD).read(states, np.full(len(states), seat))
         shown = rows[:, first : first + MAX_PLAYERS] * policy_features.AHEAD_SCALE
@@ -125,7 +127,7 @@ def test_modes_are_told_apart():
     assert policy_features.digest(game, "screened") == game.feature_layout.digest
     assert policy_features.digest(game, LOOKAHEAD) not in (
         game.feature_layout.digest,
-        turn_features.digest(game.feature_layout),
+        value_features.digest(game.feature_layout),
     )
     states = some_states(game, 3)
     np.testing.assert_array_equal(Reader(game, "screened").read(states), game.observe(states, screened=True))
@@ -136,8 +138,8 @@ def test_prospects_are_zero_sum_and_at_the_end_the_reward():
     game = GAMES[0]
     states = game.new_states([1, 2, 3])
     for blend in (0.0, 0.5, 1.0):
-        np.testing.assert_allclose(prospects.prospects(game, states, blend).sum(axis=1), 0, atol=1e-5)
+        np.testing.assert_allclose(potential.prospects(game, states, blend).sum(axis=1), 0, atol=1e-5)
     game.rollout(states, keys=[7, 8, 9])
     for blend in (0.0, 0.5, 1.0):
-        paid = prospects.blended(game.results(states), blend)
-        np.testing.assert_allclose(prospects.prospects(game, states, blend), paid, atol=1e-6)
+        paid = potential.blended(game.results(states), blend)
+        np.testing.assert_allclose(potential.prospects(game, states, blend), paid, atol=1e-6)

@@ -12,9 +12,9 @@ import pytest
 
 from bombay_agents import make
 from bombay_env import Game, Rules
-from bombay_env.agent_specs import GROUP
-from bombay_training.audit import audit
-from bombay_training.cli import app
+from bombay_env.registry import GROUP
+from bombay_training.cli.main import app
+from bombay_training.evaluation.audit import audit
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bombay_agents import endgame, make
+from bombay_agents import make
 from bombay_agents.random import RandomAgent
-from bombay_training import regret
+from bombay_agents.search import endgame
+from bombay_training.evaluation import regret
 from position import official
 
 SLOW = numba.config.DISABLE_JIT

@@ -4,10 +4,11 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import planner, planner_value, replies, turns
-from bombay_agents.planner_value import WEIGHTS_V1
+from bombay_agents import turns
 from bombay_agents.random import RandomTurnAgent
-from bombay_env.compile import kernel
+from bombay_agents.scripted import lookahead, planner, planner_value
+from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY
 from position import official, variant
 
@@ -21,11 +22,11 @@ PRIVATE = ("position", "rupees", "basket", "city_tokens")
 def foresee(turn, number, tables, seat, weights, others, traffic, survey, foresight):
     """`replies.foresee` of a node; nodes can be passed on by kernels alone."""
     node = turn.memory[0].node[number]
-    return replies.foresee(node, tables[0], seat, weights, others, traffic, survey[0], foresight[0])
+    return lookahead.foresee(node, tables[0], seat, weights, others, traffic, survey[0], foresight[0])
 
 
 def new_foresight(game, rounds):
-    foresight = np.zeros(1, replies.foresight_dtype(game.board.num_sites))
+    foresight = np.zeros(1, lookahead.foresight_dtype(game.board.num_sites))
     foresight["rounds"] = rounds
     return foresight
 

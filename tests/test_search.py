@@ -7,13 +7,16 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import endgame, evaluation, flat_mc, greedy, halving, make, planner, playouts, search, tree, turns
-from bombay_agents.flat_mc import FlatMonteCarloAgent
-from bombay_agents.greedy import GreedyAgent
-from bombay_agents.search import SearchAgent
-from bombay_agents.turn_agent import TurnAgent
+from bombay_agents import make, turns
+from bombay_agents.scripted import greedy, planner
+from bombay_agents.scripted.greedy import GreedyAgent
+from bombay_agents.search import agent as search_agent
+from bombay_agents.search import endgame, evaluation, flat_mc, halving, rollouts, tree
+from bombay_agents.search.agent import SearchAgent
+from bombay_agents.search.flat_mc import FlatMonteCarloAgent
+from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, batch, chance, engine
-from bombay_training.audit import audit
+from bombay_training.evaluation.audit import audit
 from position import last_turn, official, play, position, variant
 from variants import random_board
 
@@ -193,7 +196,7 @@ def test_a_plan_for_one_game_is_none_for_another():
 
 
 def test_only_the_latest_plans_are_kept(monkeypatch):
-    monkeypatch.setattr("bombay_agents.turn_agent.MAX_KEPT", 3)
+    monkeypatch.setattr("bombay_agents.turns.agent.MAX_KEPT", 3)
     game, agent = official(2), Counted()
     for site in ("A", "E1", "Bombay", "G2"):
         agent.act(game, position(game, at=site), np.random.default_rng(0))
@@ -225,7 +228,7 @@ def test_milliseconds_are_kept(spec, monkeypatch):
     """A clock that goes on by one millisecond a look: the number of looks is that of the budget."""
     looks = itertools.count()
     clock = types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
-    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(search_agent, "time", clock)
     monkeypatch.setattr(halving, "time", clock)
     monkeypatch.setattr(halving, "SLICE", 1)
     game = table()
@@ -254,9 +257,9 @@ def test_halving_goes_over_its_time_by_one_try_of_each_at_most(seconds, cost, mo
 def test_a_search_by_the_clock_ends_when_its_memory_is_full(monkeypatch):
     looks = itertools.count()
     clock = types.SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
-    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(search_agent, "time", clock)
     monkeypatch.setattr(halving, "time", clock)
-    monkeypatch.setattr(search, "NODES_PER_MS", 0)
+    monkeypatch.setattr(search_agent, "NODES_PER_MS", 0)
     game = table()
     SearchAgent(ms=1000, rounds=0).act(game, middle(game, 3), np.random.default_rng(0))
     assert next(looks) < 30
@@ -315,7 +318,7 @@ def test_candidates_are_tried_against_the_same_luck():
     for number in range(rounds):
         trials.playout.state[0] = trials.outcomes[0]
         luck = chance.random_word(np.uint64(5), flat_mc.LUCK, np.uint64(number))
-        playouts.play_on(game.tables[0], trials.playout, np.uint64(luck), np.int8(turns.TURN_OVER))
+        rollouts.play_on(game.tables[0], trials.playout, np.uint64(luck), np.int8(turns.TURN_OVER))
         expected += trials.playout.shares[mover]
     assert trials.total[:2, mover].tolist() == pytest.approx([expected, expected])
     assert trials.tried[:2].tolist() == [rounds, rounds]
@@ -355,12 +358,12 @@ def test_more_rupees_are_worth_more_and_the_more_so_the_later():
 
 def test_playing_on_ends_with_the_game_and_is_keyed():
     game = variant(2, **SHORT)
-    playout = playouts.new_playout(game, planner.new_space(game), planner.make_planner_v1().evaluator(game), 100)
+    playout = rollouts.new_playout(game, planner.new_space(game), planner.make_planner_v1().evaluator(game), 100)
     start = game.new_states([3])
     found = []
     for luck in (11, 11, *range(12, 14 if SLOW else 30)):
         playout.state[0] = start[0]
-        playouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
+        rollouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
         assert playout.state["current_player"][0] == -1
         assert playout.shares[:2].sum() == pytest.approx(1)
         found.append(playout.state[0].tobytes())
@@ -371,20 +374,20 @@ def test_playing_on_ends_with_the_game_and_is_keyed():
 def test_playing_on_without_restocks_ends_where_the_set_does():
     game = variant(2, **SHORT)
     evaluator = planner.make_planner_v1().evaluator(game)
-    playout = playouts.new_playout(game, planner.new_space(game), evaluator, 100, restock=False)
+    playout = rollouts.new_playout(game, planner.new_space(game), evaluator, 100, restock=False)
     playout.state[0] = game.new_states([3])[0]
-    playouts.play_on(game.tables[0], playout, np.uint64(1), np.int8(turns.TURN_OVER))
+    rollouts.play_on(game.tables[0], playout, np.uint64(1), np.int8(turns.TURN_OVER))
     ended, shares = playout.state[0].copy(), playout.shares.copy()
     assert ended["set"] == 1
     assert ended["turn"] == 0
     assert not ended["market"].any(), "nothing was drawn"
-    playouts.play_on(game.tables[0], playout, np.uint64(2), np.int8(turns.RESTOCK_DUE))
+    rollouts.play_on(game.tables[0], playout, np.uint64(2), np.int8(turns.RESTOCK_DUE))
     assert playout.state[0]["set"] == 1
     assert not playout.state[0]["market"].any()
     assert (playout.shares == shares).all(), "valued as it is"
     playout.state[0] = ended
     through = playout._replace(restock=True)
-    playouts.play_on(game.tables[0], through, np.uint64(2), np.int8(turns.RESTOCK_DUE))
+    rollouts.play_on(game.tables[0], through, np.uint64(2), np.int8(turns.RESTOCK_DUE))
     assert through.state["current_player"][0] == -1
 
 
@@ -404,7 +407,7 @@ def test_a_tree_without_restocks_has_no_position_of_the_next_set():
 
 def test_greedy_playouts_take_the_turns_that_greedy_takes():
     game, agent = table(), GreedyAgent()
-    playout = playouts.new_playout(game, planner.new_space(game), agents_value(game), 1, policy="greedy")
+    playout = rollouts.new_playout(game, planner.new_space(game), agents_value(game), 1, policy="greedy")
     restocks = several = 0
     for number in (0, 3) if SLOW else range(12):
         start = zeroed(middle(game, number))
@@ -428,10 +431,10 @@ def test_greedy_playouts_take_the_turns_that_greedy_takes():
 
 def test_playing_on_by_greedy_players_ends_with_the_game_and_is_keyed():
     game, found = variant(2, **SHORT), []
-    playout = playouts.new_playout(game, planner.new_space(game), agents_value(game), 100, policy="greedy")
+    playout = rollouts.new_playout(game, planner.new_space(game), agents_value(game), 100, policy="greedy")
     for luck in (11, 11, *range(12, 14 if SLOW else 30)):
         playout.state[0] = game.new_states([3])[0]
-        assert playouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
+        assert rollouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
         assert playout.state["current_player"][0] == -1
         found.append(playout.state[0].tobytes())
     assert found[0] == found[1]
@@ -457,9 +460,9 @@ def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
     drawn = {}
     for temperature in (1e-9, 1e9):
         drawn[temperature] = [
-            playouts.draw_outcome(space, count, temperature, np.uint64(3), turn) for turn in range(2_000)
+            rollouts.draw_outcome(space, count, temperature, np.uint64(3), turn) for turn in range(2_000)
         ]
-    assert len({playouts.draw_outcome(space, count, 1e9, np.uint64(luck), 0) for luck in range(20)}) > 5
+    assert len({rollouts.draw_outcome(space, count, 1e9, np.uint64(luck), 0) for luck in range(20)}) > 5
     best = space.values[over].max()
     assert (space.values[drawn[1e-9]] == best).all()
     assert set(drawn[1e9]) == set(over)
@@ -471,7 +474,7 @@ def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
 def planted(game, states, size, rounds=0, judgement=None, restock=True, ranker=None):
     """A tree of `size` nodes at most, begun at a state."""
     evaluator = planner.make_planner_v1().evaluator(game)
-    playout = playouts.new_playout(game, planner.new_space(game), evaluator, rounds, restock)
+    playout = rollouts.new_playout(game, planner.new_space(game), evaluator, rounds, restock)
     made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement(), ranker)
     tree.plant(zeroed(states)[0], game.tables[0], made)
     return made

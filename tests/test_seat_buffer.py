@@ -14,7 +14,7 @@ from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
-from bombay_training.seat_buffer import MAX_SEATS, SeatRolloutBuffer
+from bombay_training.learners.ppo.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from toy_game import ToyVecEnv
 
 NUM_FEATURES = 3

@@ -9,7 +9,7 @@ import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
-from bombay_training.seat_buffer import SeatRolloutBuffer
+from bombay_training.learners.ppo.seat_buffer import SeatRolloutBuffer
 from toy_game import LENGTH, NUM_ACTIONS, PASS, ToyVecEnv, best_play
 
 NUM_ENVS = 64

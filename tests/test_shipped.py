@@ -4,11 +4,12 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import make, net_files, shipped
-from bombay_agents.net import Net
-from bombay_agents.value_agent import ValueNet
+from bombay_agents import make, shipped
+from bombay_agents.nets import files
+from bombay_agents.nets.policy_net import Net
+from bombay_agents.nets.value_net_agent import ValueNet
 from bombay_env import Game, Rules
-from bombay_training import ladder
+from bombay_training.evaluation import ladder
 from position import official
 
 FILES = sorted(shipped.WEIGHTS.glob("*.safetensors"))
@@ -28,7 +29,7 @@ def test_every_net_is_small_and_has_a_card():
 def test_the_nets_are_of_official_games_of_any_number(name, kind):
     net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
     for n in (2, 3, 4, 5):
-        net_files.check_trained_on(name, net.about, official(n))
+        files.check_trained_on(name, net.about, official(n))
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="foresight is slow so; test_value_nets has short games")

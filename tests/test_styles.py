@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from bombay_agents import turns
-from bombay_agents.greedy import GreedyAgent
 from bombay_agents.random import RandomAgent
-from bombay_agents.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite
+from bombay_agents.scripted.greedy import GreedyAgent
+from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite
 from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
-from bombay_training.arena import cyclic_seatings, one_vs_rest
-from bombay_training.judging import share_with_interval
+from bombay_training.evaluation.arena import cyclic_seatings, one_vs_rest
+from bombay_training.matches.statistics import share_with_interval
 from position import official, position, random_play, variant
 from variants import random_game
 

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import killed
-from bombay_agents import turn_features, value_net
-from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets import value_features, value_net
+from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
-from bombay_training import arena, live, runs, td, td_learn, td_play
-from bombay_training.td import TDSettings
+from bombay_training.evaluation import arena
+from bombay_training.learners import periodic_eval, runs, td
+from bombay_training.learners.td import optimizer, self_play
+from bombay_training.learners.td.run import TDSettings
 from nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
@@ -36,8 +38,8 @@ def short_games():
 def played(hidden=HIDDEN, explore=0.3, trace=0.6):
     """A `SelfPlay` after a few short games, and the net that played them."""
     games = short_games()
-    play = td_play.SelfPlay(games, 2, hidden)
-    learner = td_learn.Learner(turn_features.num_features(games[0].feature_layout), hidden, seed=1)
+    play = self_play.SelfPlay(games, 2, hidden)
+    learner = optimizer.Learner(value_features.num_features(games[0].feature_layout), hidden, seed=1)
     places = play.play(learner.net, 5, 0, 0.5, explore, trace)
     return play, learner, places
 
@@ -47,7 +49,7 @@ def played(hidden=HIDDEN, explore=0.3, trace=0.6):
 
 def hand_made(expected, explored=(), best=0.0):
     """A game of two seats that take turns; `expected` is what each mover expects for itself, the other the opposite."""
-    samples = np.zeros(len(expected), td_play.sample_dtype(8))
+    samples = np.zeros(len(expected), self_play.sample_dtype(8))
     for index, value in enumerate(expected):
         samples[index]["seat"] = index % 2
         samples[index]["margin"][:2] = samples[index]["share"][:2] = value, -value
@@ -60,7 +62,7 @@ def taught(samples, trace, result=1.0):
     """What the samples teach their movers if seat 0 has `result` at the end and seat 1 the opposite."""
     work = np.zeros(1, value_net.work_dtype(8, 1))
     work["margin"][0, :2] = work["share"][0, :2] = result, -result
-    td_play.set_targets(2, np.float32(trace), work[0], samples, len(samples))
+    self_play.set_targets(2, np.float32(trace), work[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
     assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
     return samples["margin"][:, 0].tolist()
@@ -123,7 +125,7 @@ def test_the_gradient_is_that_of_the_loss():
     gradient = np.zeros_like(learner.net)
     work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
     for place in places[:3]:
-        td_learn.add_gradient(samples[place], learner.net[0], play.factors, np.float32(weight), work[0], gradient[0])
+        optimizer.add_gradient(samples[place], learner.net[0], play.factors, np.float32(weight), work[0], gradient[0])
     step, checked = 1e-2, 0
     for name, first in (("first", 0), ("first_bias", 0), ("last", 0), ("last", 5), ("last_bias", 0), ("last_bias", 5)):
         found = gradient[name][0]
@@ -187,12 +189,12 @@ def test_a_run_repeats_to_the_bit(whole, tmp_path):
 
 @needs_jit
 def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(whole, tmp_path, monkeypatch):
-    shares = [f"{runs.AGAINST}{spec}" for spec in live.REFERENCES]
+    shares = [f"{runs.AGAINST}{spec}" for spec in periodic_eval.REFERENCES]
     ends = metrics(whole)[0], metrics(whole)[-1]  # are always judged
     assert all(0 <= line[name] <= 1 for line in ends for name in shares)
-    judge, slept = live.LiveJudge.judge, 0.5
-    monkeypatch.setattr(live.LiveJudge, "due", lambda _: True)
-    monkeypatch.setattr(live.LiveJudge, "judge", lambda *given: time.sleep(slept) or judge(*given))
+    judge, slept = periodic_eval.LiveJudge.judge, 0.5
+    monkeypatch.setattr(periodic_eval.LiveJudge, "due", lambda _: True)
+    monkeypatch.setattr(periodic_eval.LiveJudge, "judge", lambda *given: time.sleep(slept) or judge(*given))
     start = time.monotonic()
     td.train(TINY, tmp_path)
     passed = time.monotonic() - start

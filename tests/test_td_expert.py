@@ -7,10 +7,10 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
-from bombay_training import runs, td, td_expert
-from bombay_training.td_expert import Desk, ExpertPlay, ExpertRun, ExpertSettings
+from bombay_training.learners import expert_iteration, runs, td
+from bombay_training.learners.expert_iteration import Desk, ExpertPlay, ExpertRun, ExpertSettings
 from nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
@@ -147,11 +147,11 @@ def test_the_teacher_sees_no_seed():
 
 @pytest.mark.skipif(SLOW, reason="whole games by the official rules are slow without the compiler")
 def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tmp_path):
-    settings = td_expert.settings_for(start, players=(2,), games=2, rollouts=8, updates=2, epochs=1)
+    settings = expert_iteration.settings_for(start, players=(2,), games=2, rollouts=8, updates=2, epochs=1)
     assert settings.hidden == HIDDEN
     first = ExpertRun(settings)
     assert np.array_equal(first.net().first, student().net.first)
-    whole = ValueNet.load(td_expert.train(settings, tmp_path / "whole"))
+    whole = ValueNet.load(expert_iteration.train(settings, tmp_path / "whole"))
     assert not np.array_equal(whole.first, student().net.first)
     assert whole.about["training"]["games"] == 1000 + 4
     run = ExpertRun(settings)
@@ -161,12 +161,12 @@ def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tm
     Path(start.removeprefix("net:path=")).rename(tmp_path / "elsewhere")
     run.save(tmp_path / "cut")
     with pytest.raises(ValueError, match=r"cannot be made: FileNotFoundError: .*start\.safetensors"):
-        td_expert.open_run(tmp_path / "cut")
+        expert_iteration.open_run(tmp_path / "cut")
     student(seed=2).net.save(tmp_path / "start.safetensors")
     with pytest.raises(ValueError, match="is no checkpoint of a TD run with the settings beside it"):
-        td_expert.open_run(tmp_path / "cut")
+        expert_iteration.open_run(tmp_path / "cut")
     (tmp_path / "elsewhere").rename(tmp_path / "start.safetensors")
-    td_expert.go_on(td_expert.open_run(tmp_path / "cut"), tmp_path / "cut")
+    expert_iteration.go_on(expert_iteration.open_run(tmp_path / "cut"), tmp_path / "cut")
     resumed = ValueNet.load(tmp_path / "cut" / runs.AGENT)
     for name in ("first", "first_bias", "last", "last_bias"):
         assert np.array_equal(getattr(whole, name), getattr(resumed, name))
@@ -174,12 +174,12 @@ def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tm
 
 def test_what_cannot_be_learned_with_is_refused(start):
     with pytest.raises(ValueError, match=r"^rollouts is 0; it must be a whole number from 1 to \d+$"):
-        td_expert.settings_for(start, rollouts=0)
+        expert_iteration.settings_for(start, rollouts=0)
     with pytest.raises(
         ValueError, match=r"^start is 'greedy'; it must be a value net's player, such as td or net:path="
     ):
-        td_expert.settings_for("greedy")
+        expert_iteration.settings_for("greedy")
     with pytest.raises(ValueError, match=rf"^hidden is 16; the net of net:path=.* has {HIDDEN}$"):
         ExpertRun(ExpertSettings(start=start, hidden=16))
     with pytest.raises(ValueError, match="was not trained on these rules"):
-        ExpertRun(td_expert.settings_for(start, players=(4,)))
+        ExpertRun(expert_iteration.settings_for(start, players=(4,)))

@@ -6,11 +6,13 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import turn_features
-from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets import value_features
+from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
-from bombay_training import arena, runs, td, td_learn, td_response
-from bombay_training.td_response import NetVictim, ResponsePlay, ResponseRun, ResponseSettings, Victim
+from bombay_training.evaluation import arena
+from bombay_training.learners import best_response, runs, td
+from bombay_training.learners.best_response import NetVictim, ResponsePlay, ResponseRun, ResponseSettings, Victim
+from bombay_training.learners.td import optimizer
 from nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
@@ -42,7 +44,7 @@ def victim(tmp_path):
 def played(victim, games, trace=1.0, explore=0.0, first=0):
     """The samples of a few short games."""
     play = ResponsePlay(games, EACH, HIDDEN, victim)
-    learner = td_learn.Learner(turn_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
+    learner = optimizer.Learner(value_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
     places = play.play(learner.net, 5, first, 0.5, explore, trace)
     return play, play.samples.reshape(-1)[places]
 
@@ -97,7 +99,7 @@ class Careless:
 )
 def test_a_victim_that_does_not_decide_ends_the_run_in_one_line(name, reason):
     with pytest.raises(
-        td_response.VictimError, match=rf"^the victim test_td_response:{name} cannot go on: {reason}$"
+        best_response.VictimError, match=rf"^the victim test_td_response:{name} cannot go on: {reason}$"
     ) as caught:
         played(Victim(f"test_td_response:{name}"), short_games())
     assert "\n" not in str(caught.value)
@@ -106,9 +108,9 @@ def test_a_victim_that_does_not_decide_ends_the_run_in_one_line(name, reason):
 def test_a_victim_that_cannot_decide_is_told_before_there_is_a_folder(tmp_path):
     settings = dataclasses.replace(TINY, victim="test_td_response:Raising")
     with pytest.raises(
-        td_response.VictimError, match=r"^the victim test_td_response:Raising cannot go on: ZeroDivision"
+        best_response.VictimError, match=r"^the victim test_td_response:Raising cannot go on: ZeroDivision"
     ):
-        td_response.train(settings, tmp_path / "run")
+        best_response.train(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -116,15 +118,15 @@ def test_a_victim_that_cannot_decide_is_told_before_there_is_a_folder(tmp_path):
 
 
 def test_a_nets_width_and_games_are_the_responses(victim):
-    settings = td_response.settings_for(victim, players=(2, 3), games=101)
+    settings = best_response.settings_for(victim, players=(2, 3), games=101)
     assert (settings.hidden, settings.updates) == (HIDDEN, 10)  # of 100 games
-    assert td_response.settings_for(victim, players=(2, 3), minutes=2.0).updates is None
-    assert td_response.settings_for("greedy").hidden == 64
-    assert td_response.settings_for("greedy").updates is None
+    assert best_response.settings_for(victim, players=(2, 3), minutes=2.0).updates is None
+    assert best_response.settings_for("greedy").hidden == 64
+    assert best_response.settings_for("greedy").updates is None
 
 
 def test_a_response_begins_with_the_weights_of_its_victim(victim):
-    settings = td_response.settings_for(victim, players=(2, 3), updates=1)
+    settings = best_response.settings_for(victim, players=(2, 3), updates=1)
     begun = ResponseRun(settings).learner
     assert np.array_equal(begun.net, net().record())
     assert np.array_equal(begun.average, begun.net)
@@ -152,12 +154,12 @@ def agent(folder):
 
 @needs_jit
 def test_a_response_goes_on_from_its_checkpoint_to_the_same_weights(tmp_path):
-    td_response.train(TINY, tmp_path / "whole")
-    td_response.train(TINY, tmp_path / "cut")
+    best_response.train(TINY, tmp_path / "whole")
+    best_response.train(TINY, tmp_path / "cut")
     run = ResponseRun(TINY)
     run.update()
     run.save(tmp_path / "cut")
-    resumed = td_response.open_run(tmp_path / "cut")
+    resumed = best_response.open_run(tmp_path / "cut")
     assert resumed.clock.updates_done == 1
     td.go_on(resumed, tmp_path / "cut")
     assert agent(tmp_path / "cut") == agent(tmp_path / "whole")
@@ -168,17 +170,17 @@ def test_a_response_goes_on_from_its_checkpoint_to_the_same_weights(tmp_path):
 @needs_jit
 def test_another_victim_under_the_same_name_is_another_run(victim, tmp_path):
     settings = dataclasses.replace(TINY, victim=victim, updates=1)
-    td_response.train(settings, tmp_path / "run")
-    assert td_response.open_run(tmp_path / "run").clock.updates_done == 1
+    best_response.train(settings, tmp_path / "run")
+    assert best_response.open_run(tmp_path / "run").clock.updates_done == 1
     net(seed=2).save(tmp_path / "victim.safetensors")
     with pytest.raises(ValueError, match="is no checkpoint of a TD run with the settings beside it"):
-        td_response.open_run(tmp_path / "run")
+        best_response.open_run(tmp_path / "run")
 
 
 @pytest.mark.slow
 @needs_jit
 def test_some_seconds_of_learning_exploit_a_weak_victim(tmp_path):
     settings = ResponseSettings(players=(2,), games=64, hidden=HIDDEN, batch_size=32, updates=30, victim="greedy")
-    response = ValueNetAgent(td_response.train(settings, tmp_path))
+    response = ValueNetAgent(best_response.train(settings, tmp_path))
     match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 100, seed=1)
     assert match.of_agent(match.win_share).mean() > 0.6

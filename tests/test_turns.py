@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bombay_agents import turns
-from bombay_agents.planner import make_planner_v1
 from bombay_agents.random import RandomAgent, RandomTurnAgent
+from bombay_agents.scripted.planner import make_planner_v1
 from bombay_env import Game, Rules, engine
 from naive import NaiveGame
 from position import assert_fits, official, position, random_play, variant

@@ -9,22 +9,25 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from bombay_agents import evaluation, make, net_files, planner, replies, turn_features, turns, value_net
-from bombay_agents.net import Net, NetAgent
-from bombay_agents.net_files import HEADER
-from bombay_agents.net_outcomes import NetOutcomeAgent
-from bombay_agents.net_player import make_net
-from bombay_agents.planner_value import WEIGHTS_V1
-from bombay_agents.prospects import prospects
+from bombay_agents import make, turns
+from bombay_agents.nets import files, value_features, value_net
+from bombay_agents.nets.files import HEADER
+from bombay_agents.nets.loading import make_net
+from bombay_agents.nets.policy_net import Net, NetAgent
+from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
+from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_agents.random import RandomAgent
-from bombay_agents.search import SearchAgent
-from bombay_agents.value_agent import ValueNet, ValueNetAgent
+from bombay_agents.scripted import lookahead, planner
+from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_agents.scripted.potential import prospects
+from bombay_agents.search import evaluation
+from bombay_agents.search.agent import SearchAgent
 from bombay_env import Game, Rules
-from bombay_env.compile import kernel
+from bombay_env.jit.kernels import kernel
 from bombay_env.rewards import seat_rewards
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
-from bombay_training.audit import audit
+from bombay_training.evaluation.audit import audit
 from nets import HIDDEN
 from position import official, variant
 from variants import random_board
@@ -46,11 +49,11 @@ TABLES = [table(n) for n in (2, 3, 4, 5)]
 def random_net(*games, **changes):
     """A value net of random weights, trained on `games`."""
     layout, rng = games[0].feature_layout, np.random.default_rng(1)
-    size = turn_features.num_features(layout)
+    size = value_features.num_features(layout)
     shapes = {"first": (size, HIDDEN), "first_bias": (HIDDEN,), "last": (HIDDEN, 10), "last_bias": (10,)}
     tensors = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
-    about = net_files.about_games(games)
-    return ValueNet(**({**tensors, "features": turn_features.digest(layout), "blend": 0.5, "about": about} | changes))
+    about = files.about_games(games)
+    return ValueNet(**({**tensors, "features": value_features.digest(layout), "blend": 0.5, "about": about} | changes))
 
 
 def policy_net(game, **about):
@@ -65,7 +68,7 @@ def policy_net(game, **about):
         "policy": (layer(4, game.num_actions),),
         "value": (layer(4, 1),),
     }
-    about = {**net_files.about_games([game]), **about}
+    about = {**files.about_games([game]), **about}
     return Net(parts, "tanh", game.feature_layout.digest, "perfect_recall", about)
 
 
@@ -147,7 +150,7 @@ def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
     value, policy, other = (str(tmp_path / name) for name in ("value", "policy", "other"))
     random_net(TABLES[0]).save(value)
     policy_net(TABLES[0], training=SHAPED).save(policy)
-    net_files.write(other, {"format": "bombay-dance/1"}, {"w": np.zeros(1, np.float32)})
+    files.write(other, {"format": "bombay-dance/1"}, {"w": np.zeros(1, np.float32)})
     for options, kind in (
         ({"path": value}, ValueNetAgent),
         ({"path": value, "force": True}, ValueNetAgent),
@@ -189,7 +192,7 @@ def policy_player(game, force=False, **changes):
 
 
 def outcome_player(game, force=False, about=None, **changes):
-    told = {**(net_files.about_games([game]) if about is None else about), "training": SHAPED}
+    told = {**(files.about_games([game]) if about is None else about), "training": SHAPED}
     return NetOutcomeAgent(dataclasses.replace(policy_net(game), about=told, **changes), force)
 
 
@@ -197,11 +200,11 @@ def outcome_player(game, force=False, about=None, **changes):
 def test_what_a_net_was_not_trained_on_takes_force(player):
     game = Game(Rules(2, **SHORT))
     states = game.new_states([1])
-    about = net_files.about_games([game, Game(Rules(3, **SHORT))])
+    about = files.about_games([game, Game(Rules(3, **SHORT))])
     foreign = {"rules": about["rules"], "board": json.loads(json.dumps(random_board(5).to_dict()))}
     assert game.legal_actions(states)[0, chosen(player(game, about=about), game, states)]
     for told, complaint in (
-        (net_files.about_games([official(2)]), "was not trained on these rules for 2 players; force=true plays"),
+        (files.about_games([official(2)]), "was not trained on these rules for 2 players; force=true plays"),
         (foreign, f"was not trained on the board {game.board.name}; force=true"),
         ({}, "does not say which rules and board it was trained on; force=true"),
     ):
@@ -217,11 +220,11 @@ def test_what_a_net_was_not_trained_on_takes_force(player):
 
 
 def test_a_board_of_ones_own_is_known_by_all_that_it_holds():
-    about = json.loads(json.dumps(net_files.about_games([OTHER_BOARD])))
-    net_files.check_trained_on("net", about, OTHER_BOARD)
+    about = json.loads(json.dumps(files.about_games([OTHER_BOARD])))
+    files.check_trained_on("net", about, OTHER_BOARD)
     same_name = dataclasses.replace(random_board(5), name=OTHER_BOARD.board.name)
     with pytest.raises(ValueError, match=f"on the board {same_name.name}"):
-        net_files.check_trained_on("net", about, Game(OTHER_BOARD.rules, same_name))
+        files.check_trained_on("net", about, Game(OTHER_BOARD.rules, same_name))
 
 
 # --- turns ---
@@ -232,7 +235,7 @@ def ask_anew(tables, memory, turn, number):
     """`ask_ahead` without what is kept of other outcomes; what it reads can be passed on by kernels alone."""
     after, raw, reader, work = turn.memory[0].node[number], memory.raw[0], memory.reader[0], memory.work[0]
     seat = np.int64(turn.states[0].current_player)
-    turn_features.forget(reader)
+    value_features.forget(reader)
     value_net.ask_ahead(after, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
 
 
@@ -316,10 +319,10 @@ def foresee_anew(tables, ahead, turn, number):
     """`replies.foresee` without what is kept of other outcomes."""
     after, reader = turn.memory[0].node[number], ahead[0]
     seat = np.int64(turn.states[0].current_player)
-    turn_features.forget(reader)
-    replies.foresee(
+    value_features.forget(reader)
+    lookahead.foresee(
         after, tables[0], seat, reader.weights[0], reader.weights[1], reader.site_traffic,
-        reader.survey[turn_features.SURVEYS], reader.foresight[0],
+        reader.survey[value_features.SURVEYS], reader.foresight[0],
     )  # fmt: skip
 
 
@@ -328,7 +331,7 @@ def test_a_value_head_judges_what_is_foreseen_by_what_was_and_will_be_paid(round
     game = Game(Rules(3, **SHORT))
     agent = NetOutcomeAgent(policy_net(game, training=SHAPED), rounds=rounds)
     space, actions = turns.new_space(game), np.empty(256, np.int64)
-    _, ahead = turn_features.new_readers(game, 1, rounds)
+    _, ahead = value_features.new_readers(game, 1, rounds)
     seen = ahead["foresight"]["seen"]["state"][0, 0]
     kinds = set()
     for state in positions(game):

@@ -19,19 +19,19 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import killed
-from bombay_agents import net_files
-from bombay_agents.net import Net, NetAgent
-from bombay_agents.net_files import HEADER
-from bombay_agents.net_outcomes import NetOutcomeAgent
-from bombay_agents.prospects import prospects
+from bombay_agents.nets import files
+from bombay_agents.nets.files import HEADER
+from bombay_agents.nets.policy_net import Net, NetAgent
+from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
+from bombay_agents.scripted.potential import prospects
 from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.rewards import seat_rewards
-from bombay_training import live, ppo, runs
-from bombay_training.ppo import PPOSettings, train
-from bombay_training.seat_buffer import MAX_SEATS
-from bombay_training.vec_env import BombayVecEnv
+from bombay_training.learners import periodic_eval, ppo, runs
+from bombay_training.learners.ppo.run import PPOSettings, train
+from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
+from bombay_training.learners.ppo.vec_env import BombayVecEnv
 
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
@@ -320,7 +320,7 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
 
 
 def test_equal_settings_give_equal_files_however_they_are_followed(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(live, "FIRST", 0.0)
+    monkeypatch.setattr(periodic_eval, "FIRST", 0.0)
     references = () if SLOW else ("random",)
     again = train(dataclasses.replace(TINY, references=references), tmp_path / "again")
     lines = [json.loads(line) for line in (again.parent / runs.METRICS).read_text().splitlines()]
@@ -358,7 +358,7 @@ def test_the_agent_plays_without_torch(run):
     code = """
 import sys
 import numpy as np
-from bombay_agents.net import NetAgent
+from bombay_agents.nets.policy_net import NetAgent
 from bombay_env import Game, Rules
 
 rng = np.random.default_rng(0)
@@ -387,7 +387,7 @@ def test_an_agent_refuses_other_games(run):
 def test_a_net_says_what_it_was_trained_on(run):
     agent = NetOutcomeAgent(run[0])
     assert (agent.blend, agent.shaping_weight) == (TINY.blend, TINY.shaping_weight)
-    net_files.check_trained_on("net", agent.net.about, Game(Rules.official(TINY.players[0])))
+    files.check_trained_on("net", agent.net.about, Game(Rules.official(TINY.players[0])))
 
 
 def without_time(folder):

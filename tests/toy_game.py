@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from bombay_training.seat_buffer import MAX_SEATS
-from bombay_training.vec_env import SeatVecEnv
+from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
+from bombay_training.learners.ppo.vec_env import SeatVecEnv
 
 SEATS = 3
 DECISIONS = 4  # of each taker

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.turn_agent import TurnAgent
+from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 
 

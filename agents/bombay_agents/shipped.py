@@ -7,9 +7,9 @@ play 2 to 5 players by the official rules on the packaged board; other games tak
 from pathlib import Path
 from typing import Final
 
-from bombay_agents.net_player import make_net
-from bombay_agents.search import SearchAgent
-from bombay_agents.value_agent import DEFAULT_ROUNDS, ValueNetAgent
+from bombay_agents.nets.loading import make_net
+from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, ValueNetAgent
+from bombay_agents.search.agent import SearchAgent
 from bombay_env.agent import Agent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"

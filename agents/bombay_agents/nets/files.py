@@ -1,0 +1,170 @@
+"""What files of nets have in common: plain tensors with one JSON header, and which games a net was trained for.
+
+A file is safetensors; loading it executes nothing. Its own header holds ours as JSON, with at least `format`, which names the
+kind of net, and `about`, which says among other things what the net was trained on:
+
+    rules   a list of rules, each an object with every field of `Rules`
+    board   the packaged board's name, or else the whole board as an object
+
+Knows no kind of net: `policy_net.py` and `value_net_agent.py` do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from bombay_env.game import Game
+
+HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
+
+Kind = TypeVar("Kind")
+Header = Mapping[str, Any]
+Tensors = dict[str, np.ndarray]
+
+
+def write(path: str | os.PathLike[str], header: Header, tensors: Mapping[str, np.ndarray]) -> None:
+    """Write a file in one piece: a reader finds the old one or the new one, never half of either."""
+    held = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    data = save(held, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
+    write_bytes(Path(path), data)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write any file in one piece: a reader finds the old one or the new one, also after the machine has stopped."""
+    unfinished = path.with_name(path.name + ".tmp")
+    with unfinished.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str,
+    keys: Mapping[str, tuple[type, ...]],
+    make: Callable[[Header, Tensors], Kind],
+) -> Kind:
+    """What `make` makes of the header and the tensors of a file.
+
+    Args:
+        path: the file.
+        format: the header's `format`.
+        keys: what else the header must hold, and the types allowed.
+        make: may raise ValueError.
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not such a file; one line that names the file and what is wrong.
+    """
+
+    def held(file: Any) -> Kind:
+        header = _header(file.metadata())
+        found = header.get("format")
+        check(found == format, f"its format is {found!r}; this program reads {format!r}")
+        for key, kinds in keys.items():
+            names = " or ".join(kind.__name__ for kind in kinds)
+            check(type(header.get(key)) in kinds, f"{key} is {header.get(key)!r}; it must be of type {names}")
+        names = list(file.keys())
+        for name in names:  # NumPy lacks some of the format's types
+            kind = file.get_slice(name).get_dtype()
+            check(kind == "F32", f"{name} is {kind}; it must be F32")
+        return make(header, {name: file.get_tensor(name) for name in names})
+
+    return _with_file(path, held)
+
+
+def format_of(path: str | os.PathLike[str]) -> Any:
+    """The `format` in a file's header; errors as `read`."""
+    return _with_file(path, lambda file: _header(file.metadata()).get("format"))
+
+
+def _with_file(path: str | os.PathLike[str], use: Callable[[Any], Kind]) -> Kind:
+    with open(path, "rb"):  # safetensors names no file in its errors
+        pass
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return use(file)
+    except SafetensorError as error:
+        raise ValueError(f"{path}: not a safetensors file ({error})") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _header(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+    try:
+        header = json.loads((metadata or {}).get(HEADER, "{}"))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError("its header is not JSON") from None
+    check(isinstance(header, dict), "its header is not a JSON object")
+    return header  # type: ignore[no-any-return]
+
+
+def check_names(tensors: Tensors, wanted: set[str]) -> None:
+    """Raise ValueError unless the tensors are those wanted."""
+    missing, unknown = sorted(wanted - set(tensors)), sorted(set(tensors) - wanted)
+    check(not missing, f"tensors are missing: {', '.join(missing)}")
+    check(not unknown, f"unknown tensors: {', '.join(unknown)}")
+
+
+def check_tensor(name: str, tensor: np.ndarray, dims: int) -> None:
+    """Raise ValueError unless the tensor is one of finite float32 with so many dimensions, none of them empty."""
+    check(tensor.dtype == np.float32, f"{name} is {tensor.dtype}; it must be float32")
+    check(tensor.ndim == dims and tensor.size > 0, f"{name} has shape {tensor.shape}")
+    check(bool(np.isfinite(tensor).all()), f"{name} holds numbers that are not finite")
+
+
+def check(holds: bool, message: str) -> None:
+    """Raise ValueError with the message unless it holds."""
+    if not holds:
+        raise ValueError(message)
+
+
+# --- games ---
+
+
+def about_games(games: Sequence[Game]) -> dict[str, Any]:
+    """What `about` says of the games that a net is trained on, which share a board."""
+    return {"rules": [_rules_of(game) for game in games], "board": _board_of(games[0])}
+
+
+def check_fits(name: str, facts: Sequence[tuple[str, Any, Any]]) -> None:
+    """Raise ValueError if of the facts (what it is, the net's, the game's) any differ: such a net can play no such game."""
+    for what, mine, theirs in facts:
+        check(mine == theirs, f"{name} was trained on {what} {mine}; this game's are {theirs}")
+
+
+def check_trained_on(name: str, about: Header, game: Game) -> None:
+    """Raise ValueError unless `about` says that the net was trained on the game's rules and board."""
+    rules, board = about.get("rules"), about.get("board")
+    if not isinstance(rules, list) or board is None:
+        reason = "does not say which rules and board it was trained on"
+    elif _rules_of(game) not in rules:
+        reason = f"was not trained on these rules for {game.num_players} players"
+    elif _board_of(game) != board:
+        reason = f"was not trained on the board {game.board.name}"
+    else:
+        return
+    raise ValueError(f"{name} {reason}; force=true plays it all the same")
+
+
+def spec_of(path: str | os.PathLike[str] | None, **options: bool | int) -> str:
+    """The spec of a net's player: those of its options that are true or a number above 0, after its file if it has one."""
+    parts = [] if path is None else [f"path={os.fspath(path)}"]
+    parts += [f"{key}={str(option).lower()}" for key, option in options.items() if option]
+    return ":".join(["net", ",".join(parts)] if parts else ["net"])
+
+
+def _rules_of(game: Game) -> Any:
+    return json.loads(game.rules.to_json())
+
+
+def _board_of(game: Game) -> Any:
+    return game.board.name if game.board.is_packaged else json.loads(json.dumps(game.board.to_dict()))

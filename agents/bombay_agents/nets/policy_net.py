@@ -1,0 +1,240 @@
+"""Policy nets as players: what their files hold (`nets/files.py`), and `NetAgent`, which plays one.
+
+Playing one needs no PyTorch. How nets are trained is not known here: see `bombay_training.learners.ppo`.
+
+    features (F,) ──┬── trunk ──┬── policy ── logits (A,)        every layer: x @ weight.T + bias, then the activation,
+                    └── passed ─┴── value  ── value ()           except after the last of policy and of value
+
+What it reads stands in `policy_features.py`; the last `passed` features reach policy and value as they are, behind the trunk's.
+
+Tensors are named `<part>.<layer>.weight` (out, in) and `<part>.<layer>.bias` (out,), all float32.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_agents.nets import files
+from bombay_agents.nets.files import check
+from bombay_agents.nets.policy_features import MODES, Reader, digest, num_features
+from bombay_env.game import Game
+
+FORMAT: Final = "bombay-net/2"
+KEYS: Final = {  # of the header
+    "activation": (str,),
+    "features": (str,),
+    "observation_mode": (str,),
+    "num_features": (int,),
+    "num_actions": (int,),
+    "passed": (int,),
+    "layers": (dict,),
+    "about": (dict,),
+}
+PARTS: Final = ("trunk", "policy", "value")
+ACTIVATIONS: Final[Mapping[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "relu": lambda x: np.maximum(x, 0.0, out=x),
+    "tanh": lambda x: np.tanh(x, out=x),
+}
+
+Layer = tuple[np.ndarray, np.ndarray]  # weight (out, in), bias (out,)
+
+
+@dataclass(frozen=True)
+class Net:
+    """The weights of a net and what they are for.
+
+    Args:
+        parts: layers by part; trunk may be empty.
+        activation: a key of `ACTIVATIONS`.
+        features: digest of what the net reads (`policy_features.digest`).
+        observation_mode: one of `policy_features.MODES`, what the net was trained to see.
+        about: anything else worth knowing, such as rules, board and training; JSON values by name.
+        passed: how many of the last features are handed on beside what the trunk makes of all; 0 without a trunk.
+    Raises:
+        ValueError: the layers do not fit one another, hold numbers that are not finite, or a word is unknown.
+    """
+
+    parts: Mapping[str, tuple[Layer, ...]]
+    activation: str
+    features: str
+    observation_mode: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    passed: int = 0
+
+    def __post_init__(self) -> None:
+        check(tuple(self.parts) == PARTS, f"parts are {', '.join(self.parts)}; they must be {', '.join(PARTS)}")
+        for name, choice, allowed in (
+            ("activation", self.activation, tuple(ACTIVATIONS)),
+            ("observation_mode", self.observation_mode, MODES),
+        ):
+            check(choice in allowed, f"{name} is {choice!r}; it must be one of {', '.join(allowed)}")
+        check(bool(self.parts["policy"] and self.parts["value"]), "policy and value need a layer each")
+        trunk_out = self._check_chain("trunk", None)
+        most = self.num_features if self.parts["trunk"] else 0
+        check(0 <= self.passed <= most, f"passed is {self.passed}; it must be from 0 to {most}")
+        trunk_out = trunk_out and trunk_out + self.passed
+        for part in ("policy", "value"):
+            self._check_chain(part, trunk_out)
+        width = self.parts["value"][-1][0].shape[0]
+        check(width == 1, f"the value's last layer has width {width}; it must be 1")
+        if trunk_out is None:
+            inputs = {part: self.parts[part][0][0].shape[1] for part in ("policy", "value")}
+            check(len(set(inputs.values())) == 1, f"policy and value read {inputs} features; they must read the same")
+
+    def _check_chain(self, part: str, width: int | None) -> int | None:
+        """Check that the part's layers fit after one of `width` outputs (None: any); the width of its last."""
+        for number, (weight, bias) in enumerate(self.parts[part]):
+            name = f"{part}.{number}"
+            files.check_tensor(f"{name}.weight", weight, 2)
+            files.check_tensor(f"{name}.bias", bias, 1)
+            check(
+                weight.shape[1] == (width or weight.shape[1]) and bias.shape == weight.shape[:1],
+                f"{name} has weight {weight.shape} and bias {bias.shape}; "
+                f"they must be (out, {width or 'in'}) and (out,)",
+            )
+            width = weight.shape[0]
+        return width
+
+    @property
+    def num_features(self) -> int:
+        """Length of the observation it reads."""
+        first = (self.parts["trunk"] or self.parts["policy"])[0]
+        return int(first[0].shape[1])
+
+    @property
+    def num_actions(self) -> int:
+        """Actions it chooses among."""
+        return int(self.parts["policy"][-1][0].shape[0])
+
+    def forward(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logits (batch, A) and values (batch,), float32, of observations (batch, F) float32."""
+        activate = ACTIVATIONS[self.activation]
+        shared = observations
+        for weight, bias in self.parts["trunk"]:
+            shared = activate(shared @ weight.T + bias)
+        if self.passed:
+            shared = np.concatenate((shared, observations[:, -self.passed :]), axis=1)
+        outputs = []
+        for part in ("policy", "value"):
+            x = shared
+            for weight, bias in self.parts[part][:-1]:
+                x = activate(x @ weight.T + bias)
+            weight, bias = self.parts[part][-1]
+            outputs.append(x @ weight.T + bias)
+        return outputs[0], outputs[1][:, 0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the net to `path` in one piece: a reader finds the old file or the new one, never half of either."""
+        header = {
+            "format": FORMAT,
+            "activation": self.activation,
+            "features": self.features,
+            "observation_mode": self.observation_mode,
+            "num_features": self.num_features,
+            "num_actions": self.num_actions,
+            "passed": self.passed,
+            "layers": {part: len(self.parts[part]) for part in PARTS},
+            "about": dict(self.about),
+        }
+        tensors = {
+            f"{part}.{number}.{what}": tensor
+            for part in PARTS
+            for number, layer in enumerate(self.parts[part])
+            for what, tensor in zip(("weight", "bias"), layer, strict=True)
+        }
+        files.write(path, header, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Net:
+        """Read a file that `save` wrote.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is not such a file; one line that names the file and what is wrong.
+        """
+        return files.read(path, FORMAT, KEYS, cls._of)
+
+    @classmethod
+    def _of(cls, header: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> Net:
+        layers = header["layers"]
+        check(
+            isinstance(layers, dict)
+            and set(layers) == set(PARTS)
+            and all(type(count) is int and 0 <= count <= len(tensors) for count in layers.values()),
+            f"layers is {layers!r}; it must give the number of layers of {', '.join(PARTS)}",
+        )
+        names = {
+            part: [(f"{part}.{i}.weight", f"{part}.{i}.bias") for i in range(count)] for part, count in layers.items()
+        }
+        files.check_names(tensors, {name for pairs in names.values() for pair in pairs for name in pair})
+        net = cls(
+            parts={part: tuple((tensors[weight], tensors[bias]) for weight, bias in names[part]) for part in PARTS},
+            activation=header["activation"],
+            features=header["features"],
+            observation_mode=header["observation_mode"],
+            about=header["about"],
+            passed=header["passed"],
+        )
+        for what in ("num_features", "num_actions"):
+            check(header[what] == getattr(net, what), f"{what} is {header[what]!r}; the tensors say otherwise")
+        return net
+
+
+class NetAgent:
+    """A policy net at the table.
+
+    Args:
+        path: the file to load (errors as `Net.load`), or a net at hand.
+        sample: draw actions from the net's policy instead of playing the likeliest, ties to the lowest number.
+        force: play also under rules and on boards that it was not trained on.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | Net, sample: bool = False, force: bool = False) -> None:
+        self.net = path if isinstance(path, Net) else Net.load(path)
+        self.sample, self.force = sample, force
+        self.name = files.spec_of(None if isinstance(path, Net) else path, sample=sample, force=force)
+        self._reader: Reader | None = None  # of the game that was checked last
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], sample: bool = False, force: bool = False) -> NetAgent:
+        """The net in the file at `path`; errors as `Net.load`."""
+        return cls(path, sample, force)
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """An action for the player to move in each state, (batch,) int64.
+
+        Raises:
+            ValueError: the net was made for other features or actions than this game's, or was not trained on it (`check_game`).
+            OverflowError: it looks ahead, and a turn has too many states; see `turns.turns`.
+        """
+        if self._reader is None or game is not self._reader.game:
+            self._reader = new_reader(self.name, self.net, game, self.force)
+        logits, _ = self.net.forward(self._reader.read(states))
+        if self.sample:
+            logits = logits + rng.gumbel(size=logits.shape)
+        return np.where(game.legal_actions(states), logits, -np.inf).argmax(axis=1).astype(np.int64)
+
+
+def new_reader(name: str, net: Net, game: Game, force: bool) -> Reader:
+    """What the net reads `game` by.
+
+    Raises:
+        ValueError: the net cannot play it, or, without `force`, was not trained on its rules and board.
+    """
+    mode = net.observation_mode
+    files.check_fits(
+        name,
+        (
+            ("features", net.features, digest(game, mode)),
+            ("actions", net.num_actions, game.num_actions),
+            ("feature count", net.num_features, num_features(game, mode)),
+        ),
+    )
+    if not force:
+        files.check_trained_on(name, net.about, game)
+    return Reader(game, mode)

@@ -1,0 +1,1 @@
+"""Players that decide by hand-written values, and what else is built on these values: lookahead and reward shaping."""

@@ -1,0 +1,142 @@
+"""`GreedyAgent`: looks one decision ahead with the scripted value of `greedy_value.py`, and takes the best.
+
+Each legal action is tried on a copy of the state, without the restock that may follow, so that chance has no part in the
+decision; nor has what the others may do.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bombay_agents import turns
+from bombay_agents.scripted.greedy_value import Weights, clock_of, survey, value
+from bombay_env import Game, chance, engine
+from bombay_env.actions import CONSOLIDATE
+from bombay_env.jit.kernels import kernel
+from bombay_env.rules import NUM_COLOURS
+
+CLOSE: Final = 1e-9  # values nearer than this to the best are as good: one of them is drawn
+EFFORT: Final = 1e-6  # what a move has to gain: of equals, rather stay than wander
+EQUALS: Final = np.uint64(2005)  # stream of keyed chance, of `play_turn`; those below 1000 are the game's
+TO_UNIT: Final = 2.0**-53
+
+
+class GreedyAgent:
+    """The legal action after which the scripted value is highest; one of them at random where several are."""
+
+    name = "greedy"
+    weights = Weights()
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Choose for each state, (batch,) int64."""
+        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+        actions = np.empty(len(records), np.int64)
+        trial = np.zeros(1, game.state_dtype)
+        choose_all(
+            records, game.legal_actions(records), game.tables, self.weights, rng.random(len(records)), trial, actions
+        )
+        return actions
+
+
+class GreedySpace(NamedTuple):
+    """What deciding takes where no agent stands by; for one thread at a time. A actions, S sites."""
+
+    weights: Weights
+    mask: np.ndarray  # (1, A) bool
+    flags: np.ndarray  # (1,) of `Game.mask_dtype`, the same memory
+    values: np.ndarray  # (A,) float64
+    gain: np.ndarray  # (S, 4) float64
+    trial: np.ndarray  # (1,) record
+
+
+def new_space(game: Game) -> GreedySpace:
+    """Memory for `play_turn` in `game`."""
+    mask = np.zeros((1, game.num_actions), np.bool_)
+    return GreedySpace(
+        GreedyAgent.weights,
+        mask,
+        mask.view(game.mask_dtype).reshape(-1),
+        np.zeros(game.num_actions, np.float64),
+        np.zeros((game.board.num_sites, NUM_COLOURS), np.float64),
+        np.zeros(1, game.state_dtype),
+    )
+
+
+@kernel
+def play_turn(states, tables, space, luck, turn):
+    """Play the rest of the turn of `states[0]`; equals are decided by the key `luck` and the number `turn`.
+
+    Returns what is due then, of `turns/enumeration.py`; a restock is not drawn.
+    """
+    state = states[0]
+    mover, number = state.current_player, state.set
+    for decision in range(turns.MAX_DECISIONS):
+        engine.legal(state, tables, space.flags[0])
+        action_values(state, tables, space.weights, space.mask[0], space.trial, space.gain, space.values)
+        random = chance.random_word(luck, EQUALS, np.uint64(turn * turns.MAX_DECISIONS + decision))
+        action = draw_best(space.values, space.mask[0], np.float64(random >> np.uint64(11)) * TO_UNIT)
+        if engine.apply(state, tables, action):
+            return turns.RESTOCK_DUE
+        if state.current_player != mover or state.set != number:
+            return turns.TURN_OVER
+    return turns.TOO_MANY
+
+
+@kernel
+def choose_all(states, masks, tables, weights, uniforms, trial, actions):
+    """Overwrite `actions` (batch,) int64 with the best of each state.
+
+    Args:
+        states: (batch,) records, all running, unchanged; `masks` (batch, A) bool, their legal actions.
+        uniforms: (batch,) float64 in [0, 1), which decide between equals.
+        trial: (1,) records, overwritten: the copy that actions are tried on.
+    """
+    tables = tables[0]
+    values = np.empty(masks.shape[1], np.float64)
+    gain = np.empty((tables.num_sites, NUM_COLOURS), np.float64)
+    for lane in range(len(states)):
+        action_values(states[lane], tables, weights, masks[lane], trial, gain, values)
+        actions[lane] = draw_best(values, masks[lane], uniforms[lane])
+
+
+@kernel
+def action_values(state, tables, weights, mask, trial, gain, values):
+    """Overwrite `values` (A,) where `mask` is True with the value after each action, for the player who acts."""
+    player = int(state.current_player)
+    after = trial[0]
+    trial[0] = state
+    survey(after, tables, player, gain)
+    fresh = True  # whether the survey holds for `state`
+    for action in range(len(mask)):
+        if not mask[action]:
+            continue
+        trial[0] = state
+        trades = tables.num_sites <= action < tables.num_sites + CONSOLIDATE
+        if not trades and not fresh:
+            survey(after, tables, player, gain)
+        engine.apply(after, tables, action)
+        if trades:
+            survey(after, tables, player, gain)
+        fresh = not trades
+        values[action] = value(after, tables, player, clock_of(after, tables, player), weights, gain)
+        if action < tables.num_sites:
+            values[action] -= EFFORT
+
+
+@kernel
+def draw_best(values, mask, uniform):
+    """The action of highest value, by `uniform` in [0, 1) among those as good."""
+    best = -np.inf
+    for action in range(len(mask)):
+        if mask[action]:
+            best = max(best, values[action])
+    count = 0
+    for action in range(len(mask)):
+        count += mask[action] and values[action] >= best - CLOSE
+    chosen = int(uniform * count)
+    for action in range(len(mask)):
+        if mask[action] and values[action] >= best - CLOSE:
+            if chosen == 0:
+                return action
+            chosen -= 1
+    return -1

@@ -1,0 +1,115 @@
+"""What each seat is heading for while a game runs: what a learner's rewards pay as it changes.
+
+It is the potential of potential-based reward shaping (Ng, Harada and Russell, 1999): a guess, and only a matter of how soon a
+decision is paid, as what has been counted is settled against the true result when the game ends. The rupees come from the
+planner's value of every seat (`planner_value.py`), asked in the middle of a turn too. Learning pays by it
+(`bombay_training.learners.ppo.vec_env`); who plays by what was learned so has to add it back (`policy_turn_agent.py`).
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numba import prange
+
+from bombay_agents.scripted import planner_value
+from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_env import Game, engine
+from bombay_env.batch import CHUNK, MAX_CHUNKS, chunk_lanes, num_chunks
+from bombay_env.jit.kernels import batch_kernel, kernel, record_dtype
+from bombay_env.rewards import MARGIN_SCALE, seat_rewards
+from bombay_env.rules import Rules
+from bombay_env.state import NOBODY
+
+# Rupees ahead that weigh 1 in the logarithm of a share of the win: at the end, and more for each game turn to come.
+TEMPERATURE: Final = 2.0
+TEMPERATURE_PER_TURN: Final = 0.4
+MIN_LANES: Final = 2 * CHUNK  # from how many on threads are worth their waking: each takes long
+
+
+def outlook_dtype(num_sites: int) -> np.dtype[Any]:
+    """What looking ahead takes, for a thread."""
+    return record_dtype(
+        [
+            ("survey", planner_value.survey_dtype(num_sites)),
+            ("traffic", np.float64, (num_sites,)),
+            ("weights", [(name, np.float64) for name in planner_value.Weights._fields]),
+        ]
+    )
+
+
+def new_outlook(game: Game) -> np.ndarray:
+    """Memory for `expect_all`, (MAX_CHUNKS,) records of `outlook_dtype`."""
+    outlook = np.zeros(MAX_CHUNKS, outlook_dtype(game.board.num_sites))
+    outlook["traffic"] = planner_value.site_traffic(game)
+    outlook["weights"] = WEIGHTS_V1[game.num_players]
+    return outlook
+
+
+def prospects(game: Game, states: np.ndarray, blend: float, outlook: np.ndarray | None = None) -> np.ndarray:
+    """The reward that each seat may expect at the end, (k, num_players) float32; of ended games, that reward.
+
+    Args:
+        game: that of the states.
+        states: (k,) records, unchanged.
+        blend: see `blended`.
+        outlook: memory of `new_outlook`, for who asks often.
+    """
+    records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+    rupees = np.empty((len(records), game.num_players), np.float32)
+    expect_all(records, game.tables, new_outlook(game) if outlook is None else outlook, rupees)
+    margin = rupees - rupees.mean(axis=1, keepdims=True)
+    expected = (1 - blend) * margin / MARGIN_SCALE
+    if blend:
+        doubt = TEMPERATURE + TEMPERATURE_PER_TURN * turns_left(records, game.rules)
+        weight = np.exp((margin - margin.max(axis=1, keepdims=True)) / doubt[:, None])
+        share = weight / weight.sum(axis=1, keepdims=True)
+        expected += blend * (game.num_players * share - 1) / (game.num_players - 1)
+    ended = records["current_player"] == NOBODY
+    if ended.any():
+        expected[ended] = blended(game.results(records[ended]), blend)
+    return expected.astype(np.float32)
+
+
+def blended(results: Any, blend: float) -> np.ndarray:
+    """What the end of games pays each seat, (k, n) float64, zero-sum: `blend` parts win and the rest margin (`rewards.py`)."""
+    return (1 - blend) * seat_rewards(results, "margin") + blend * seat_rewards(results, "win")
+
+
+def turns_left(states: np.ndarray, rules: Rules) -> np.ndarray:
+    """Game turns to come, that under way included, (k,) int64; 0 once over."""
+    left = rules.sets * rules.turns_per_set - states["set"].astype(np.int64) * rules.turns_per_set - states["turn"]
+    return np.asarray(np.where(states["current_player"] == NOBODY, 0, left))
+
+
+def _expect_all(states, tables, outlook, rupees):
+    """Overwrite `rupees` (batch, n) with what each seat may expect to end with."""
+    for chunk in prange(num_chunks(states)):
+        for lane in chunk_lanes(states, chunk):
+            for seat in range(tables[0].num_players):
+                rupees[lane, seat] = expect(states[lane], tables[0], seat, outlook[chunk])
+
+
+expect_all = batch_kernel(_expect_all, MIN_LANES)
+
+
+@kernel
+def expect(state, tables, player, outlook):
+    """The rupees that a player may expect to end with."""
+    if state.current_player == NOBODY:
+        return 1.0 * engine.final_rupees(state, tables, player)
+    look(state, tables, player, outlook)
+    plan = planner_value.plan_worth(state, tables, player, outlook.survey, outlook.weights)
+    return np.int64(state.rupees[player]) + outlook.survey.assets + plan
+
+
+@kernel
+def look(state, tables, player, outlook):
+    """Survey a player's plans; those of the mover may take what is in hand of a turn that has begun, too."""
+    survey = outlook.survey
+    planner_value.survey_table(state, tables, player, outlook.weights, outlook.traffic, survey)
+    if (
+        state.current_player == player and state.actions_left < tables.actions_per_turn
+    ):  # another turn is among those to come
+        survey.time += np.int64(state.actions_left)
+        survey.assets += survey.rate * np.int64(state.actions_left)
+    planner_value.survey_plans(state, tables, player, survey, outlook.weights)

@@ -1,0 +1,273 @@
+"""The Gymnasium vector environment: one learner's seat in each of many games, the opponents played inside.
+
+It translates between `LearnerGames` and `gymnasium.vector.VectorEnv` and holds no rule of the game.
+
+| event | what happens |
+| --- | --- |
+| reset | lane i is dealt by seed s + i, or by `seed[i]`; without a seed each lane gets the next game of its own keyed stream |
+| reset with `reset_mask` | only the lanes marked; the others stand as they did |
+| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action where that is illegal; counted in `illegal_actions` |
+| illegal action, "raise" | `IllegalActionError` with `.lanes`, nothing changes in any lane |
+| illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
+| end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
+| truncation | never: a game has a fixed number of turns |
+| after the end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
+| after the end, `SAME_STEP` | the lane deals at once; the old game's last view and info are `final_obs` and `final_info` |
+| after the end, `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
+"""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from bombay_env.board import Board
+from bombay_env.envs import common
+from bombay_env.envs.common import DEFAULT_PLAYERS, RENDER_MODES
+from bombay_env.envs.opponents import LearnerGames, Opponents
+from bombay_env.game import MAX_SEED
+from bombay_env.rules import Rules
+
+
+class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Bombay for one learner and its opponents, `num_envs` games at once: `gymnasium.make_vec("bombay/Bombay-v0", …)`.
+
+    Observations are (num_envs, F) float32, the learner's view. Infos hold for every lane `action_mask` (num_envs, A) int8,
+    `illegal_actions`, how many the learner has tried in the present game, and `seat`, the learner's.
+
+    Args:
+        num_envs: games at once.
+        num_players: 2 to 5. Where `rules` are given, theirs holds.
+        rules: the variant; the official rules unless given.
+        board: the map; the packaged board unless given.
+        opponents: who plays the other seats: an agent's spec such as "greedy", an agent, or a list of n − 1 of them, of the
+            seats that follow the learner's clockwise. What an agent draws at random comes from one generator for all lanes,
+            which `reset` starts anew with the seeds.
+        seat: the learner's, from 0, or "random": drawn from the seed of each game.
+        observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
+        reward: "win", "rank" or "margin", paid at the end; see `bombay_env.rewards`.
+        illegal_action: "end_turn" or "raise", as in this module's table.
+        autoreset_mode: an `AutoresetMode` or its value, as in this module's table.
+        copy: False to hand out the environment's own arrays, which the next step overwrites.
+        render_mode: None, or what `render()` returns of each lane: "ansi" the position as text, "svg" a picture.
+
+    Raises:
+        ValueError: an argument is none of those.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium has it: an instance's own tells its autoreset mode
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 2,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        num_players: int = DEFAULT_PLAYERS,
+        rules: Rules | None = None,
+        board: Board | None = None,
+        opponents: Opponents = "random",
+        seat: int | str = "random",
+        observation_mode: str = "perfect_recall",
+        reward: str = "win",
+        illegal_action: str = "end_turn",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs!r}; it must be a whole number of at least 1")
+        common.check_render_mode(render_mode)
+        common.check_one_of("copy", copy, (True, False))
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self.game = common.make_game(num_players, rules, board)
+        self.num_envs = int(num_envs)
+        self.copy = copy
+        self.render_mode = render_mode
+        self._games = LearnerGames(self.game, self.num_envs, opponents, seat, observation_mode, reward, illegal_action)
+        self.single_observation_space = common.feature_space(self.game)
+        self.single_action_space = spaces.Discrete(self.game.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._ended = np.zeros(self.num_envs, np.bool_)  # lanes that wait for their next game
+        self._all = np.arange(self.num_envs)
+        self._observations = np.zeros((self.num_envs, self.game.num_features), np.float32)
+        self._rewards = np.zeros(self.num_envs, np.float64)
+        self._terminations, self._truncations = (np.zeros(self.num_envs, np.bool_) for _ in range(2))
+
+    # --- playing ---
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Deal a new game in every lane, or in those of `reset_mask`, and play on to the learner's first turn.
+
+        Args:
+            seed: from 0 to 2**64 − 1, which deals s + i in lane i; or a list with one for each lane, None for those that go
+                on with their stream.
+            options: `reset_mask` (num_envs,) bool marks the lanes to reset, the only ones that `seed` matters to. `setup` gives
+                the deal (RULES 8), `record` a game to continue from, in all of these lanes. Other keys are ignored.
+
+        Returns:
+            Observations (num_envs, F) float32 and infos, of all lanes.
+
+        Raises:
+            ValueError: an argument cannot be; the running games go on.
+            ResetNeeded: the first reset, or the one after an opponent failed, is not of all lanes.
+        """
+        options = common.checked_options(options)
+        lanes = self._all if options.get("reset_mask") is None else self._marked(options["reset_mask"])
+        if not self._games.playable and len(lanes) < self.num_envs:
+            raise ResetNeeded(
+                "the first reset, and one after an opponent failed, must be of all lanes, without a reset_mask"
+            )
+        seeds = self._lane_seeds(seed)
+        self._games.deal(lanes, None if seeds is None else [seeds[lane] for lane in lanes], options)
+        if seeds is not None and seeds[0] is not None:
+            super().reset(seed=seeds[0])  # `np_random`, which nothing here draws from
+        self._ended[lanes] = False
+        self._games.advance()
+        return self._seen(), self._infos()
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play the learner's actions (num_envs,) integers and what the opponents answer.
+
+        Returns:
+            Observations (num_envs, F) float32, rewards (num_envs,) float64, terminations and truncations (num_envs,) bool, infos.
+
+        Raises:
+            ValueError: the actions are no such array; nothing has changed.
+            IllegalActionError: as in this module's table.
+            ResetNeeded: no game is running in some lane, and autoreset does not deal one.
+        """
+        chosen = self._actions(actions)
+        self._check_playable()
+        games, due = self._games, np.flatnonzero(self._ended)
+        games.act(chosen)
+        if due.size:
+            games.deal(due)
+        games.advance()
+        ended = games.over()
+        lanes = np.flatnonzero(ended)
+        rewards, terminations = self._own(self._rewards), self._own(self._terminations)
+        rewards.fill(0.0)
+        if lanes.size:
+            rewards[lanes] = games.rewards(lanes)
+        terminations[:] = ended
+        truncations = self._own(self._truncations)
+        truncations.fill(False)
+        final: dict[str, Any] = {}
+        if lanes.size and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._final(ended, lanes)
+            games.deal(lanes)
+            games.advance()
+        else:
+            self._ended = ended
+        return self._seen(), rewards, terminations, truncations, final | self._infos()
+
+    def _check_playable(self) -> None:
+        if not self._games.playable:
+            raise ResetNeeded("no games are running in this environment: call reset first")
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
+            lanes = ", ".join(map(str, np.flatnonzero(self._ended)))
+            raise ResetNeeded(f"games are over, so call reset with a reset_mask that marks lanes {lanes}")
+
+    def _final(self, ended: np.ndarray, lanes: np.ndarray) -> dict[str, Any]:
+        """What the games that are over leave behind, in the form that Gymnasium's `SyncVectorEnv` gives it."""
+        views = np.full(self.num_envs, None, object)
+        for lane, view in zip(lanes, self._games.views(lanes), strict=True):
+            views[lane] = view
+        infos = self._infos(fresh=True)
+        info = {
+            key: ended.copy() if key.startswith("_") else np.where(_column(ended, value), value, value.dtype.type(0))
+            for key, value in infos.items()
+        }
+        return {"final_obs": views, "_final_obs": ended.copy(), "final_info": info, "_final_info": ended.copy()}
+
+    # --- seeing ---
+
+    def _seen(self) -> np.ndarray:
+        return self._games.observe(out=self._own(self._observations))
+
+    def _infos(self, fresh: bool = False) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        present = np.ones(self.num_envs, np.bool_)
+        values: dict[str, np.ndarray] = {
+            "action_mask": self._games.masks.view(np.int8),
+            "illegal_actions": self._games.illegal_actions,
+            "seat": self._games.seats,
+        }
+        for name, value in values.items():
+            infos[name] = value.copy() if self.copy or fresh else value
+            infos["_" + name] = present.copy()
+        return infos
+
+    def _own(self, array: np.ndarray) -> np.ndarray:
+        """The environment's own array, or a new one like it, to be filled and handed out."""
+        return np.empty_like(array) if self.copy else array
+
+    def action_masks(self) -> np.ndarray:
+        """What the learner may do in each lane now, (num_envs, A) bool; all False where the game is over."""
+        return self._games.masks.copy() if self.copy else self._games.masks
+
+    def render(self) -> tuple[str, ...] | None:
+        """The position of each lane as text or as an SVG document, by render mode; None without one."""
+        if self.render_mode is None:
+            return None
+        states = self._games.states
+        return tuple(str(common.draw(self.render_mode, self.game, states[i : i + 1])) for i in range(self.num_envs))
+
+    @property
+    def game_states(self) -> np.recarray[Any, Any]:
+        """A copy of the games' (num_envs,) states, their seeds included."""
+        return self._games.states.copy().view(np.recarray)
+
+    # --- checks ---
+
+    def _actions(self, actions: Any) -> np.ndarray:
+        numbers = np.asarray(actions)
+        if numbers.dtype.kind not in "iu" or numbers.shape != (self.num_envs,):
+            raise ValueError(
+                f"actions must be integers of shape ({self.num_envs},), not {numbers.dtype} of shape {numbers.shape}"
+            )
+        if numbers.dtype.kind == "u":
+            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # illegal either way
+        return numbers.astype(np.int64)
+
+    def _marked(self, mask: Any) -> np.ndarray:
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            found = f"{mask.dtype} of shape {mask.shape}" if isinstance(mask, np.ndarray) else type(mask).__name__
+            raise ValueError(f"reset_mask must be a NumPy array of bool of shape ({self.num_envs},), not {found}")
+        if not mask.any():
+            raise ValueError("reset_mask marks no lane; it must mark at least one")
+        return np.flatnonzero(mask)
+
+    def _lane_seeds(self, seed: Any) -> list[int | None] | None:
+        """One seed for each lane. Those after the last number start again at 0."""
+        if seed is None:
+            return None
+        if isinstance(seed, (list, tuple, np.ndarray)):
+            if len(seed) != self.num_envs:
+                raise ValueError(
+                    f"seed has {len(seed)} entries for {self.num_envs} games; give one number, or one for each"
+                )
+            return [None if one is None else common.checked_seed(one) for one in seed]
+        first = common.checked_seed(seed)
+        return [(first + lane) % (MAX_SEED + 1) for lane in range(self.num_envs)]
+
+
+def _autoreset_mode(mode: Any) -> AutoresetMode:
+    try:
+        return mode if isinstance(mode, AutoresetMode) else AutoresetMode(mode)
+    except ValueError:
+        allowed = ", ".join(known.value for known in AutoresetMode)
+        raise ValueError(f"autoreset_mode is {mode!r}; it must be one of {allowed}") from None
+
+
+def _column(flags: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return flags.reshape(-1, *[1] * (like.ndim - 1))

@@ -1,0 +1,202 @@
+"""The plots of a balance report: win shares, margins, rupees by source, the use of actions, and what-ifs, as PNG files.
+
+Reads nothing but the report's plain data. Draws on Matplotlib figures of its own, without its global state and without a
+screen. Needs Matplotlib (extra `analysis`).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from bombay_training.balance.study import SOURCES, SPENDING, USES
+
+DPI: Final = 150
+HEIGHT: Final = 4.2  # inches
+# Sources that belong together have shades of one colour; what is paid is grey.
+SOURCE_COLOURS: Final = {
+    "purchases": "#636363",
+    "start": "#b9b9b9",
+    "sales_top": "#08519c",
+    "sales_middle": "#4292c6",
+    "sales_bottom": "#9ecae1",
+    "colour_bonus": "#f2c14e",
+    "tolls": "#d95f0e",
+    "consolidation": "#8c6bb1",
+    "palace_tokens": "#fa9fb5",
+    "empire": "#238b45",
+    "fame": "#a1d99b",
+}
+SPENDING_COLOURS: Final = {
+    "move": "#4292c6",
+    "buy": "#636363",
+    "sell": "#f2c14e",
+    "build": "#238b45",
+    "consolidate": "#8c6bb1",
+    "wasted": "#dddddd",
+}
+
+
+def draw_all(folder: Path, data: dict[str, Any]) -> dict[int, dict[str, str]]:
+    """Draw all plots into `folder`; returns the files' names by number of players and by the table they belong to."""
+    made: dict[int, dict[str, str]] = {}
+    for players in sorted({table["players"] for table in data["tables"]}):
+        found = [table for table in data["tables"] if table["players"] == players]
+        for what, figure in _figures(found, players):
+            file = f"{what}_{players}.png"
+            figure.savefig(folder / file, dpi=DPI)
+            made.setdefault(players, {})[what] = file
+    return made
+
+
+def _figures(found: list[dict[str, Any]], players: int) -> Iterator[tuple[str, Figure]]:
+    yield "seats", _seats(found, players)
+    yield "rupees", _sources(found, players)
+    yield "uses", _uses(found, players)
+    yield "spent", _spending(found, players)
+    if any(table["what_ifs"] for table in found):
+        yield "what_ifs", _what_ifs(found, players)
+
+
+def _seats(found: list[dict[str, Any]], players: int) -> Figure:
+    figure, (shares, margins) = _figure(2, 12, f"Seats of {players} players, every seat played by the same agent")
+    series = [(_label(table), table["seats"]) for table in found]
+    _points(shares, series, "win_share", players)
+    _line(shares, found[0]["par"], "par")
+    shares.set_ylabel("win share")
+    _points(margins, series, "margin", players)
+    _line(margins, 0, "")
+    margins.set_ylabel("rupees above the table's mean")
+    _legend_outside(figure, shares)
+    return figure
+
+
+def _sources(found: list[dict[str, Any]], players: int) -> Figure:
+    figure, panels = _figure(len(found), 2.4 + 2.9 * len(found), f"Rupees by source, {players} players", share=True)
+    order = [name for name in SOURCE_COLOURS if name in SOURCES]
+    for panel, table in zip(panels, found, strict=True):
+        _stack(panel, table, "rupees", order, SOURCE_COLOURS, players)
+        seats = range(players)
+        finals = [row["final"]["mean"] for row in table["seats"]]
+        panel.plot(seats, finals, linestyle="none", marker="D", markersize=5, color="black", label="final rupees")
+        panel.axhline(0, color="black", linewidth=0.8)
+    panels[0].set_ylabel("rupees, mean of a game")
+    _legend_outside(figure, panels[-1], reverse=True)
+    return figure
+
+
+def _uses(found: list[dict[str, Any]], players: int) -> Figure:
+    figure, (panel,) = _figure(1, 8, f"How often a seat takes each action in a game, {players} players")
+    figure.set_figheight(2.2 + 0.28 * len(USES) * max(len(found), 2) / 2)
+    width = 0.8 / len(found)
+    for index, table in enumerate(found):
+        means = [sum(row["uses"][name] for row in table["seats"]) / players for name in USES]
+        places = [place + (index - (len(found) - 1) / 2) * width for place in range(len(USES))]
+        bars = panel.barh(places, means, width, color=f"C{index}", label=_label(table))
+        panel.bar_label(bars, fmt="%.2f", padding=2, fontsize=7)
+    panel.set_yticks(range(len(USES)), [name.replace("_", " ") for name in USES])
+    panel.invert_yaxis()
+    panel.margins(x=0.08)
+    panel.set_xlabel("times a game and seat")
+    panel.legend(loc="lower right")  # the longest bars are at the top, those of moves
+    return figure
+
+
+def _spending(found: list[dict[str, Any]], players: int) -> Figure:
+    figure, panels = _figure(
+        len(found), 2.4 + 2.9 * len(found), f"What actions are spent on, {players} players", share=True
+    )
+    for panel, table in zip(panels, found, strict=True):
+        _stack(panel, table, "spent", list(SPENDING), SPENDING_COLOURS, players)
+    panels[0].set_ylabel("actions, mean of a game")
+    _legend_outside(figure, panels[-1], reverse=True)
+    return figure
+
+
+def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
+    figure, (shares, margins) = _figure(2, 13, f"What a changed rule does, {players} players, same deals")
+    series = [(f"{_label(table)}\n{tried['change']}", tried["seats"]) for table in found for tried in table["what_ifs"]]
+    for panel, field, label in (
+        (shares, "win_share_change", "change of win share"),
+        (margins, "margin_change", "change of rupees above the mean"),
+    ):
+        _points(panel, series, field, players)
+        _line(panel, 0, "")
+        panel.set_ylabel(label)
+    _legend_outside(figure, shares)
+    return figure
+
+
+# --- what the plots share ---
+
+
+def _figure(panels: int, width: float, title: str, share: bool = False) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(max(width, 6.5), HEIGHT), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots(1, panels, squeeze=False, sharey=share)[0]
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure, list(axes)
+
+
+def _label(table: dict[str, Any]) -> str:
+    return str(table["agent"])
+
+
+def _seat_axis(panel: Axes, players: int) -> None:
+    panel.set_xticks(range(players), [str(seat) for seat in range(players)])
+    panel.set_xlim(-0.6, players - 0.4)
+    panel.set_xlabel("seat")
+
+
+def _points(panel: Axes, series: list[tuple[str, list[dict[str, Any]]]], field: str, players: int) -> None:
+    """A series' estimates with their intervals beside those of the others, seat by seat."""
+    for index, (label, rows) in enumerate(series):
+        means = [row[field]["mean"] for row in rows]
+        bounds = [[row[field][bound] for row in rows] for bound in ("low", "high")]
+        errors = [
+            [abs(mean - bound) if bound is not None else 0.0 for mean, bound in zip(means, side, strict=True)]
+            for side in bounds
+        ]
+        places = [seat + (index - (len(series) - 1) / 2) * 0.7 / max(len(series), 3) for seat in range(players)]
+        panel.errorbar(
+            places,
+            means,
+            yerr=errors,
+            fmt="o",
+            markersize=4,
+            capsize=3,
+            color=f"C{index}",
+            label=label,
+        )
+    _seat_axis(panel, players)
+    panel.yaxis.set_major_locator(MaxNLocator(8))
+    panel.grid(axis="y", alpha=0.25)
+
+
+def _line(panel: Axes, height: float, label: str) -> None:
+    panel.axhline(height, color="black", linewidth=1, linestyle="--", zorder=0, label=label or None)
+
+
+def _stack(
+    panel: Axes, table: dict[str, Any], kind: str, order: list[str], colours: dict[str, str], players: int
+) -> None:
+    """Bars by seat of what adds up, upwards from zero; what is negative goes down."""
+    top, bottom = [0.0] * players, [0.0] * players
+    for name in order:
+        means = [row[kind][name] for row in table["seats"]]
+        floors = [bottom[seat] if mean < 0 else top[seat] for seat, mean in enumerate(means)]
+        panel.bar(range(players), means, 0.7, floors, color=colours[name], label=name.replace("_", " "))
+        for seat, mean in enumerate(means):
+            (bottom if mean < 0 else top)[seat] += mean
+    panel.set_title(_label(table), fontsize=10)
+    _seat_axis(panel, players)
+
+
+def _legend_outside(figure: Figure, panel: Axes, reverse: bool = False) -> None:
+    """The legend to the right of all panels; of a stack in reverse, the topmost first."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", fontsize=8, reverse=reverse)

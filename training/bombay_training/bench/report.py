@@ -1,0 +1,167 @@
+"""What is made of the benchmark's figures: a report as plain data, its tables, and two reports side by side."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from bombay_env import Game, Rules
+from bombay_training.bench import learning
+from bombay_training.bench.cases import Row, facts, machine, measure_all, measure_peers
+from bombay_training.rich_tables import cell, new_table
+
+FORMAT: Final = "bombay-bench/1"
+
+
+def report(
+    num_players: int,
+    threads: Sequence[int],
+    repeats: int,
+    seconds: float,
+    with_learners: bool,
+    with_peers: bool,
+    progress: Callable[[str], None],
+) -> dict[str, Any]:
+    """All of it as plain JSON types."""
+    game = Game(Rules.official(num_players))
+    progress("start-up")
+    told = facts(game)
+    rows = measure_all(game, threads, repeats, seconds, progress)
+    learners = learning.measure_all(game, repeats, seconds, progress) if with_learners else []
+    others, absent = measure_peers(repeats, seconds, progress) if with_peers else ([], [])
+    return {
+        "format": FORMAT,
+        "players": num_players,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": machine(),
+        "repeats": repeats,
+        "seconds": seconds,
+        "facts": told,
+        "rows": [row_to_dict(row) for row in rows],
+        "learning": [{**dataclasses.asdict(row), "ratio": None} for row in learners],
+        "peers": [row_to_dict(row) for row in others],
+        "absent": absent,
+    }
+
+
+def row_to_dict(row: Row) -> dict[str, Any]:
+    """One line of the report as plain JSON types."""
+    return {**dataclasses.asdict(row), "ratio": row.ratio}
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """What `report` gave, from a file.
+
+    Raises:
+        ValueError: the file cannot be read or is none; in one line.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        for row in _rows(data):
+            figures = row["rate"]["median"], row["ratio"] if row["ratio"] is not None else 1
+            if not all(isinstance(figure, int | float) and figure > 0 for figure in figures):
+                raise ValueError("a row's figures are no numbers above 0")
+            hash((row["name"], row["threads"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is no report of bombay bench --json: {' '.join(str(error).split())}") from None
+    return data
+
+
+def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """What reports can be compared by; older ones know nothing of learning."""
+    return data["rows"] + data.get("learning", [])  # type: ignore[no-any-return]
+
+
+def compare(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows that both reports have: rates, their quotient, and that of the ratios to the limit, which other work moves less."""
+    before = {(row["name"], row["threads"]): row for row in _rows(old)}
+    lines = []
+    for row in _rows(new):
+        was = before.get((row["name"], row["threads"]))
+        if was is None:
+            continue
+        lines.append(
+            {
+                "name": row["name"],
+                "threads": row["threads"],
+                "old": was["rate"]["median"],
+                "new": row["rate"]["median"],
+                "change": row["rate"]["median"] / was["rate"]["median"],
+                "change_of_ratio": row["ratio"] / was["ratio"] if row["ratio"] and was["ratio"] else None,
+            }
+        )
+    return lines
+
+
+def tables(data: dict[str, Any]) -> list[Table]:
+    """A report of `bombay bench` for people."""
+    known = new_table("sizes and start", ["what", "figure"])
+    for what, figure in data["facts"].items():
+        known.add_row(cell(what.replace("_", " ")), f"{figure:.2f}" if isinstance(figure, float) else f"{figure:,}")
+    columns = [
+        "what",
+        "a decision includes",
+        "games",
+        "threads",
+        "decisions/s",
+        "range",
+        "bytes",
+        "limit/s",
+        "of limit",
+    ]
+    rates = new_table(f"{data['players']} players, {data['repeats']} runs of {data['seconds']:g} s", columns)
+    for row in data["rows"] + data["peers"]:
+        rate, limit = row["rate"], row["limit"]
+        rates.add_row(
+            cell(row["name"]),
+            cell(row["includes"]),
+            cell(row["games"]),
+            f"{row['cores']:.1f} used" if row["threads"] is None else str(row["threads"]),
+            f"{rate['median']:,.0f}",
+            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+            cell(row["written"]),
+            "–" if limit is None else f"{limit['median']:,.0f}",
+            "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
+        )
+    shown = [known, rates]
+    if data["learning"]:
+        shown.append(_learning_table(data["learning"]))
+    if "comparison" in data:
+        beside = new_table(
+            "beside the older report", ["what", "threads", "old", "new", "new / old", "the same of limit"]
+        )
+        for line in data["comparison"]:
+            beside.add_row(
+                cell(line["name"]),
+                str(line["threads"]),
+                f"{line['old']:,.0f}",
+                f"{line['new']:,.0f}",
+                f"{line['change']:.2f}",
+                "–" if line["change_of_ratio"] is None else f"{line['change_of_ratio']:.2f}",
+            )
+        shown.append(beside)
+    return shown
+
+
+def _learning_table(rows: list[dict[str, Any]]) -> Table:
+    columns = ["what", "a second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
+    made = new_table("learning, one thread, from a fresh net; parts of the time", columns)
+    made.caption = Text("\n").join(cell(f"{row['name']}: {row['includes']}") for row in rows)
+    for row in rows:
+        rate = row["rate"]
+        made.add_row(
+            cell(f"{row['name']}, {row['unit']}"),
+            f"{rate['median']:,.0f}",
+            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+            f"{row['collected']['median']:,.0f}",
+            f"{row['learned']['median']:,.0f}",
+            *(f"{share:.2f}" for share in row["shares"].values()),
+        )
+    return made

@@ -1,0 +1,1 @@
+"""The `bombay` command: one module a command."""

@@ -1,0 +1,1 @@
+"""How strong an agent is, and whether it plays fair: arena, gate, ladder, audit, regret."""

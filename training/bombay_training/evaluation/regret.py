@@ -1,0 +1,217 @@
+"""What agents give away in last rounds, measured against the exact solution.
+
+    python -m bombay_training.evaluation.regret --help
+
+Positions come from games among planners that are played up to a turn of the last round. An agent takes its turn; what follows is
+played by `endgame.py`'s best play, after the best turn as well as after its own. The difference is its regret: in its share of
+the win, and in rupees of margin. The first is never negative. Where the shares are the same the second is not either; a turn
+that gives away a share may gain rupees by it.
+"""
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bombay_agents import Agent, make
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.search import endgame
+from bombay_env import Board, Game, Rules, chance
+from bombay_training.balance.study import AgentError, decide
+from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
+from bombay_training.rich_tables import cell, interval, new_table
+
+DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
+SCRUBS: Final = np.uint64(1104)
+AGENTS: Final = ("random", "greedy", "planner-v1", "td", "ppo", "flat-mc:rollouts=150", "search:nodes=150")
+DEFAULT_TURNS: Final = 4
+DEFAULT_LIMIT: Final = 100_000  # turns laid out for one position; a second or two
+MOST_PASSED_OVER: Final = 10  # games for each position wanted
+SAME: Final = 1e-9
+DECISIONS: Final = 1000  # of one turn, at most; more is an agent that does not end it
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """A position in a last round and what best play makes of it."""
+
+    state: np.ndarray  # (1,)
+    turns: int  # to come, this one included
+    solution: endgame.Solution
+
+
+def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> Iterator[Ending]:
+    """Positions at the beginning of a turn with 1, 2, … `turns` turns to come, in rotation, each from a game of its own.
+
+    A game whose ending takes more than `limit` turns to lay out is passed over for the next.
+
+    Raises:
+        ValueError: hardly any ending is within the limit.
+    """
+    space = endgame.new_space(game)
+    planner, rng = make_planner_v1(), np.random.default_rng(0)
+    deal = found = 0
+    while found < positions:
+        if deal - found > MOST_PASSED_OVER * positions:
+            raise ValueError(f"hardly any ending of {turns} turns is within limit={limit}; allow more, or fewer turns")
+        state = game.new_states([chance.random_word(np.uint64(seed), DEALS, np.uint64(deal))])
+        deal += 1
+        wanted = 1 + found % turns
+        while endgame.turns_left(state[0], game.tables[0]) > wanted:
+            game.step(state, planner.act(game, state, rng))
+        try:
+            solution = endgame.solve(game, state, limit, space)
+        except ValueError:
+            continue
+        found += 1
+        yield Ending(state, wanted, solution)
+
+
+def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -> np.ndarray:
+    """The position after the agent's turn, (1,), decision by decision; `key` seeds its generator and the copies it gets.
+
+    Raises:
+        AgentError: it raises, chooses no legal action, or does not end its turn.
+    """
+    after, rng = state.copy(), np.random.default_rng(key)
+    seeds = np.random.default_rng([*key, int(SCRUBS)])
+    for _ in range(DECISIONS):
+        seen = game.scrub(after, seeds.integers(1 << 63, size=1))
+        game.step(after, decide(game, agent, after, seen, rng, f"agent {agent.name!r}"))
+        if after["current_player"][0] != state["current_player"][0]:
+            return after
+    raise AgentError(f"agent {agent.name!r} has not ended its turn after {DECISIONS} decisions")
+
+
+class Judge:
+    """Says what comes of a position under best play; of those met again without another look."""
+
+    def __init__(self, game: Game, space: endgame.EndgameSpace) -> None:
+        self.game, self.space = game, space
+        self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def outcome(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of the win and margins in rupees, (n,) float64 each."""
+        key = state.tobytes()
+        if key not in self._known:
+            if self.game.is_terminal(state)[0]:
+                result = self.game.results(state)[0]
+                share, final = np.array(result["win_share"]), np.array(result["final"])
+            else:
+                # Without a limit: the whole position was within one.
+                found = endgame.solve(self.game, state, endgame.MAX_LIMIT, self.space)
+                share, final = found.win_share, found.final
+            self._known[key] = share, final - final.mean()
+        return self._known[key]
+
+    def regret(self, ending: Ending, after: np.ndarray) -> tuple[float, float]:
+        """What the turn that led to `after` gave away: share of the win, rupees of margin."""
+        mover = int(ending.state["current_player"][0])
+        best_share, best_final = ending.solution.win_share[mover], ending.solution.final
+        share, margin = (values[mover] for values in self.outcome(after))
+        given = float(best_share - share), float(best_final[mover] - best_final.mean() - margin)
+        assert given[0] > SAME or (given[0] > -SAME and given[1] > -SAME), "a turn was better than the best"
+        return given
+
+
+def regrets(
+    game: Game, agents: Sequence[Agent], sample: Sequence[Ending], seed: int, progress: Any = lambda number: None
+) -> np.ndarray:
+    """What each agent gives away in each position, (agents, positions, 2) float64: share of the win, rupees of margin."""
+    given = np.zeros((len(agents), len(sample), 2))
+    space = endgame.new_space(game)
+    for place, ending in enumerate(sample):
+        judge = Judge(game, space)
+        for number, agent in enumerate(agents):
+            given[number, place] = judge.regret(ending, take_turn(agent, game, ending.state, [seed, place]))
+            progress(1)
+    return given
+
+
+def estimates(given: np.ndarray) -> tuple[Estimate, Estimate]:
+    """Mean regret in shares of the win and in rupees, (positions, 2): Wilson's interval, as for shares, and a normal one."""
+    count = len(given)
+    (share, rupees), errors = given.mean(axis=0).tolist(), [float("inf")] * 2
+    if count > 1:
+        errors = (given.std(axis=0, ddof=1) / np.sqrt(count)).tolist()
+    half = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * errors[1]
+    return wilson(max(0.0, share), errors[0], count), Estimate(rupees, rupees - half, rupees + half)
+
+
+def summary(spec: str, given: np.ndarray) -> dict[str, Any]:
+    """One agent's regret, (positions, 2), as plain JSON types."""
+    share, rupees = estimates(given)
+    lost = (given > SAME).any(axis=1)
+    return {
+        "agent": spec,
+        "win_share": share.to_dict(),
+        "rupees": rupees.to_dict(),
+        "best": float(1 - lost.mean()),
+    }
+
+
+def table_of(game: Game, specs: Sequence[str], given: np.ndarray) -> Any:
+    """What is printed."""
+    title = f"{game.num_players} players: mean regret in {given.shape[1]:,} last rounds, 95 % intervals over positions"
+    table = new_table(title, ["agent", "win share", "rupees", "best turns"])
+    for spec, values in zip(specs, given, strict=True):
+        share, rupees = estimates(values)
+        bounds = (interval(found.to_dict(), "{:.3f}") for found in (share, rupees))
+        table.add_row(cell(spec), *bounds, f"{summary(spec, values)['best']:.0%}")
+    return table
+
+
+def main(
+    agents: Annotated[list[str] | None, typer.Argument(help="Specs of agents; a ladder of them unless given.")] = None,
+    players: Annotated[int, typer.Option(help="Number of players.", min=2, max=5)] = 4,
+    positions: Annotated[int, typer.Option(help="Positions, each from another game.", min=1)] = 200,
+    turns: Annotated[
+        int | None, typer.Option(help="Most turns to come; up to 4 unless given.", min=1, max=endgame.MAX_TURNS)
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Most turns to lay out for a position.", min=1)] = DEFAULT_LIMIT,
+    seed: Annotated[int, typer.Option(help="Of the deals and the agents' chances.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Print what agents give away in last rounds."""
+    specs = list(agents or AGENTS)
+    game = Game(Rules.official(players), Board.load())
+    turns = min(players, DEFAULT_TURNS if turns is None else turns)
+    try:
+        made = [make(spec) for spec in specs]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        sampling = bar.add_task("solving endings", total=positions)
+        try:
+            sample = list(bar.track(endings(game, positions, turns, limit, seed), positions, task_id=sampling))
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        playing = bar.add_task("agents' turns", total=positions * len(specs))
+        try:
+            given = regrets(game, made, sample, seed, lambda number: bar.advance(playing, number))
+        except AgentError as error:
+            raise typer.BadParameter(" ".join(str(error).split())) from None
+    if as_json:
+        rows = [summary(spec, values) for spec, values in zip(specs, given, strict=True)]
+        told = {
+            "players": players,
+            "positions": positions,
+            "turns": turns,
+            "limit": limit,
+            "seed": seed,
+            "agents": rows,
+        }
+        typer.echo(json.dumps(told, indent=1))
+    else:
+        Console().print(table_of(game, specs, given))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,1 @@
+"""Learners: self-play TD and PPO, best responses, expert iteration, and what all their runs share."""

@@ -1,0 +1,334 @@
+"""The robustness probe: TD learns a best response to an agent that is frozen, and so finds out what there is to exploit in it.
+
+One seat of each game is the learner's, each as often as the others; copies of the victim have all other seats. It is the run of
+`td/run.py` in all but its games: samples are what the learner foresees at the ends of its own turns, and positions after restocks
+that follow these, with λ-returns along its turns, for every seat. Any agent can be a victim: games run side by side, and it
+decides in batches by `act`, on copies with other seeds. A value net's turns are played whole in compiled code; there the response
+begins with the victim's own weights, unless it is to begin from scratch, and has its width: a probe that is weak proves nothing.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from bombay_agents import make, turns
+from bombay_agents.nets import value_features, value_net
+from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
+from bombay_agents.scripted import outcome_values
+from bombay_env import Game, batch
+from bombay_env.chance import random_word
+from bombay_env.game import MAX_SEED
+from bombay_env.jit.kernels import kernel, piece_kernel
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
+from bombay_env.state import NOBODY
+from bombay_training.evaluation import ladder
+from bombay_training.learners import td
+from bombay_training.learners.runs import Progress
+from bombay_training.learners.td.run import Run, TDSettings
+from bombay_training.learners.td.self_play import CHUNKS, SelfPlay, set_targets, take_turn
+
+DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
+
+
+@dataclasses.dataclass(frozen=True)
+class ResponseSettings(TDSettings):
+    """Everything that decides a run; see `settings_for`."""
+
+    learner: ClassVar[str] = "br"
+
+    batch_size: int = 128
+    """Positions a step: a game teaches fewer than one of self-play, in which all seats learn."""
+    victim: str = ""
+    """The spec of the agent to respond to."""
+    from_scratch: bool = False
+    """Whether to begin with arbitrary weights also where the victim is a net whose weights could be begun with."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for anything that cannot be learned with."""
+        super().__post_init__()
+        if not isinstance(self.victim, str) or not self.victim:
+            raise ValueError(f"victim is {self.victim!r}; it must be the spec of an agent")
+
+
+def settings_for(victim: str, hidden: int | None = None, **options: Any) -> ResponseSettings:
+    """Settings for a victim, which says what is not given: the width, and for how long to learn.
+
+    That is at least as many games as the victim learned from, if it is a value net whose file tells; else the usual minutes.
+
+    Args:
+        victim: the spec.
+        hidden: width of the net.
+        options: other fields of `ResponseSettings`; those that are None count as not given.
+    Raises:
+        ValueError: there is no such agent, or a setting is out of range.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    agent = make(victim)
+    if isinstance(agent, ValueNetAgent):
+        hidden = hidden or agent.net.hidden
+    settings = ResponseSettings(victim=victim, hidden=hidden or ResponseSettings.hidden, **given)
+    games = games_learned_from(victim)
+    if games and not {"minutes", "updates"} & set(given):
+        kinds = len(settings.players)
+        settings = dataclasses.replace(settings, updates=-(-games // (settings.games // kinds * kinds)))
+    return settings
+
+
+def games_learned_from(agent: str) -> int | None:
+    """How many games a value net's file says it learned from; None if it says nothing, or the agent is no value net."""
+    made = make(agent)
+    training = made.net.about.get("training") if isinstance(made, ValueNetAgent) else None
+    games = training.get("games") if isinstance(training, dict) else None
+    return games if isinstance(games, int) and games > 0 else None
+
+
+# --- victims ---
+
+
+class VictimError(ValueError):
+    """The victim raised, or played no legal action."""
+
+
+@contextlib.contextmanager
+def told_of(victim: str) -> Iterator[None]:
+    """Whatever the victim raises meanwhile becomes a `VictimError` of one line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        words = " ".join(str(error).split())
+        raise VictimError(f"the victim {victim} cannot go on: {type(error).__name__}: {words}") from error
+
+
+class Victim:
+    """Any agent, asked by `act`.
+
+    Args:
+        spec: of the agent.
+    Raises:
+        ValueError: there is none, or it plays by the clock, so that nothing would repeat.
+    """
+
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+        self.renew()
+        if getattr(self.agent, "ms", None) is not None:
+            raise ValueError(f"the victim {spec} thinks by the clock; give it a budget in rollouts or nodes")
+
+    def renew(self) -> None:
+        """Make it anew: what it may have kept in mind has no part in games to come."""
+        self.agent = make(self.spec)
+
+    def move(self, memory: SelfPlay, number: int, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
+        """Decide in these lanes of `states`, once or for the whole turn.
+
+        Raises:
+            VictimError: there is none.
+        """
+        game, some = memory.games[number], states[lanes]
+        seen = game.scrub(some, rng.integers(MAX_SEED, size=len(lanes), dtype=np.uint64, endpoint=True))
+        with told_of(self.spec):
+            game.step(some, self.agent.act(game, seen, rng))
+        states[lanes] = some
+
+
+class NetVictim(Victim):
+    """A value net, asked for many games at once.
+
+    Raises:
+        ValueError: the net is for other games.
+    """
+
+    agent: ValueNetAgent
+
+    def __init__(self, spec: str, games: list[Game]) -> None:
+        super().__init__(spec)
+        for game in games:
+            self.agent.evaluator(game)  # finds out whether it fits
+        net = self.agent.net
+        self.weights, self.blend = net.record(), np.float32(net.blend)
+        self.readers = [value_features.new_readers(game, CHUNKS, self.agent.rounds) for game in games]
+        self.work = np.zeros(CHUNKS, value_net.work_dtype(net.num_features, net.hidden))
+
+    def renew(self) -> None:
+        """Read its file, once: it keeps nothing in mind."""
+        if not hasattr(self, "agent"):
+            super().renew()
+
+    def move(self, memory: SelfPlay, number: int, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
+        """Play the turn in these lanes."""
+        game, (raw, reader) = memory.games[number], self.readers[number]
+        done = np.zeros(len(lanes), np.bool_)
+        follow_piece(
+            CHUNKS, lanes, states, game.tables, game.lookups, self.weights, memory.factors, self.blend,
+            memory.turns, memory.turns["node"]["state"], raw, reader, self.work, memory.values, done,
+        )  # fmt: skip
+        turns.check_count(0 if done.all() else turns.TOO_MANY)
+
+
+@piece_kernel
+def follow_piece(
+    chunk, lanes, states, tables, lookups, net, factors, blend, memory, nodes, raw, reader, work, values, done
+):  # fmt: skip
+    """Play the turn in a chunk of some lanes as the net likes best; `done` says where there was room to lay it out."""
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    for number in batch.lanes_of(chunk, len(memory), len(lanes)):
+        lane = lanes[number]
+        nodes[chunk, 0] = states[lane]
+        laid = value_net.value_turn(
+            tables[0], lookups[0], net[0], factors, blend, memory[chunk],
+            raw[chunk], reader[chunk], work[chunk], values[chunk],
+        )  # fmt: skip
+        if laid != turns.TOO_MANY:
+            best = outcome_values.best_outcome(memory[chunk], values[chunk], laid)
+            states[lane] = nodes[chunk, best]
+            if memory[chunk].node[best].due == turns.RESTOCK_DUE:
+                batch.restock(states[lane], tables[0], drawn)
+            done[number] = True
+
+
+# --- games ---
+
+
+class ResponsePlay(SelfPlay):
+    """The memory in which games of one learner against copies of a victim are played; see `SelfPlay`."""
+
+    def __init__(self, games: list[Game], each: int, hidden: int, victim: Victim) -> None:
+        super().__init__(games, each, hidden)
+        self.victim = victim
+
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
+        """Play games `first` and on of each number of players; the learner of game g sits in seat g modulo their number.
+
+        Raises:
+            VictimError: the victim does not decide.
+        """
+        with told_of(self.victim.spec):
+            self.victim.renew()
+        for number, game in enumerate(self.games):
+            numbers = np.arange(first, first + self.each)
+            seats = numbers % game.num_players
+            index = (numbers * MAX_PLAYERS + game.num_players - 1).astype(np.uint64)
+            seeds = np.array([random_word(np.uint64(key), DEALS, word) for word in index], np.uint64)
+            states = np.asarray(game.new_states(seeds))
+            rng = np.random.default_rng((key, first, game.num_players))
+            raw, reader = self.readers[number]
+            moves, counts = np.zeros(self.each, np.uint64), self.counts[number]
+            counts[:] = 0
+            while (running := states["current_player"] != NOBODY).any():
+                mine = np.flatnonzero(running & (states["current_player"] == seats))
+                if not mine.size:  # then all others wait for the victim, so that it is asked for as many as can be
+                    self.victim.move(self, number, states, np.flatnonzero(running), rng)
+                    continue
+                respond_piece(
+                    CHUNKS, mine, states, game.as_readings(states), seeds, moves, game.tables, game.lookups, net, self.factors,
+                    np.float32(blend), explore, self.turns, self.turns["node"]["state"], raw, reader, self.work,
+                    self.values, self.samples[number], counts,
+                )  # fmt: skip
+                turns.check_count(counts.min())
+            teach_all(states, game.tables, np.float32(trace), self.work, self.samples[number], counts)
+        return self.written()
+
+
+@piece_kernel
+def respond_piece(
+    chunk, lanes, states, readings, seeds, moves, tables, lookups, net, factors, blend, explore,
+    memory, nodes, raw, reader, work, values, samples, counts,
+):  # fmt: skip
+    """Play the learner's turn in a chunk of some lanes and write its end down."""
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    for number in batch.lanes_of(chunk, len(memory), len(lanes)):
+        lane = lanes[number]
+        counts[lane] = take_turn(
+            states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], factors, blend, explore,
+            memory[chunk], nodes, chunk, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn,
+            samples[lane], counts[lane],
+        )  # fmt: skip
+        moves[lane] += np.uint64(1)
+
+
+@kernel
+def teach_all(states, tables, trace, work, samples, counts):
+    """Overwrite what samples expected with what they teach; all games are over."""
+    for lane in range(len(states)):
+        value_net.answer_over(states[lane], tables[0], np.int64(0), work[0])
+        set_targets(np.int64(tables[0].num_players), trace, work[0], samples[lane], counts[lane])
+
+
+# --- runs ---
+
+
+class ResponseRun(Run):
+    """A best response under way.
+
+    Raises:
+        ValueError: the victim cannot play these games, or its width is another than the net's that begins with its weights.
+    """
+
+    kind: ClassVar[type[TDSettings]] = ResponseSettings
+    settings: ResponseSettings
+
+    def __init__(self, settings: ResponseSettings) -> None:
+        super().__init__(settings)
+        victim = self.victim.agent
+        if isinstance(self.victim, NetVictim) and not settings.from_scratch:
+            if victim.net.hidden != settings.hidden:
+                raise ValueError(
+                    f"hidden is {settings.hidden}; to begin with the weights of {settings.victim} it must be "
+                    f"{victim.net.hidden}"
+                )
+            for net in (self.learner.net, self.learner.average):
+                net[:] = self.victim.weights
+
+    def games_to_play(self) -> SelfPlay:
+        """An update's games, and room for what they teach."""
+        victim: Victim = Victim(self.settings.victim)
+        if isinstance(victim.agent, ValueNetAgent):
+            victim = NetVictim(self.settings.victim, self.games)
+        self.victim = victim
+        return ResponsePlay(self.games, self.each, self.settings.hidden, victim)
+
+    def references(self) -> tuple[str, ...]:
+        """The victim."""
+        return (self.settings.victim,)
+
+    def about(self) -> dict[str, Any]:
+        """How the response was trained."""
+        return {**super().about(), "algorithm": "TD(λ) against frozen copies", "victim": self.settings.victim}
+
+    @functools.cached_property
+    def _decisions(self) -> list[str]:
+        with told_of(self.settings.victim):
+            return [ladder.Digests(game).of([self.settings.victim]) for game in self.games]
+
+    def circumstances(self) -> list[str]:
+        """What the victim decides: another victim under the same name is another run."""
+        return self._decisions
+
+
+def train(settings: ResponseSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`; see `td.begin`."""
+    return td.begin(ResponseRun(settings), out, progress)
+
+
+def open_run(out: str | os.PathLike[str]) -> Run:
+    """The run in the folder `out`; see `td.open_run`."""
+    return td.open_run(out, ResponseRun)
+
+
+go_on = td.go_on
+
+
+def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:
+    """How many games the response in a file learned from, and the victim, None where its file tells nothing."""
+    return {
+        "games": ValueNet.load(agent).about["training"]["games"],
+        "victim_games": games_learned_from(victim),
+    }

@@ -1,0 +1,153 @@
+"""A step of learning for TD: the gradient of a batch of samples, and Adam.
+
+    loss  =  margin_weight · ½ Σ (margin − λ-return)²  −  Σ λ-return · log share        sums over places, means over a batch
+
+The gradient of the first layer is as sparse as the features. A batch is summed in slices, always as many, so that threads change
+no bit of it.
+"""
+
+from typing import Final
+
+import numpy as np
+from numba import prange
+
+from bombay_agents.nets import value_net
+from bombay_env.jit.kernels import batch_kernel, kernel
+from bombay_env.rules import MAX_PLAYERS
+
+SLICES: Final = 8
+ZERO: Final = np.float32(0)
+MOMENTUM: Final = np.float32(0.9)
+SQUARES: Final = np.float32(0.999)
+TINY: Final = np.float32(1e-8)
+
+
+class Learner:
+    """A net with what Adam remembers, and the running average of its weights, which is the one to play with.
+
+    All are views of flat float32: a net with its weights in a row, (P,).
+
+    Args:
+        num_features: F.
+        hidden: H.
+        seed: of the first weights.
+    """
+
+    def __init__(self, num_features: int, hidden: int, seed: int) -> None:
+        dtype = value_net.net_dtype(num_features, hidden)
+        self.net, self.average = np.zeros(1, dtype), np.zeros(1, dtype)
+        self.gradients = np.zeros(SLICES, dtype)
+        self.work = np.zeros(SLICES, value_net.work_dtype(num_features, hidden))
+        self.losses = np.zeros((SLICES, 2))
+        self.weights, self.averages = (net.view(np.float32).reshape(-1) for net in (self.net, self.average))
+        self.first, self.second = np.zeros_like(self.weights), np.zeros_like(self.weights)
+        self.steps = 0
+        rng = np.random.default_rng(seed)
+        usual_features = 60.0  # the squares of a position's features come to about as much
+        self.net["first"] = rng.normal(0, usual_features**-0.5, (num_features, hidden))
+        self.net["last"][0, :, : value_net.NUM_OUTPUTS] = rng.normal(
+            0, 0.1 * hidden**-0.5, (hidden, value_net.NUM_OUTPUTS)
+        )
+        self.average[:] = self.net
+
+    def step(
+        self,
+        samples: np.ndarray,
+        places: np.ndarray,
+        factors: np.ndarray,
+        rate: float,
+        margin_weight: float,
+        keep: float,
+    ) -> np.ndarray:
+        """Learn from `samples[places]`. Returns the mean squared error of margins and the mean cross-entropy of shares, (2,).
+
+        Args:
+            samples: of `td_play.sample_dtype`.
+            places: (batch,) int64.
+            factors: of features.
+            rate: length of a step.
+            margin_weight: see above.
+            keep: how much of the running average stays.
+        """
+        flat = self.gradients.view(np.float32).reshape(SLICES, -1)
+        sum_gradients(
+            self.work, samples, places, self.net, factors, np.float32(margin_weight), self.gradients, flat, self.losses
+        )
+        self.steps += 1
+        forget = max(1 - keep, 1 / (self.steps + 1))
+        take_step(
+            flat, self.weights, self.first, self.second, self.averages,
+            np.float32(1 / len(places)), np.float32(rate), self.steps, np.float32(forget),
+        )  # fmt: skip
+        return np.asarray(self.losses.sum(axis=0) / len(places))
+
+
+def _sum_gradients(work, samples, places, net, factors, margin_weight, gradients, flat, losses):
+    """Overwrite `gradients` (slices,), whose numbers are `flat` too, and `losses` with sums over slices of the batch."""
+    slices = len(work)
+    for part in prange(slices):
+        flat[part] = ZERO
+        losses[part] = 0.0
+        for index in range(len(places) * part // slices, len(places) * (part + 1) // slices):
+            square, cross = add_gradient(
+                samples[places[index]], net[0], factors, margin_weight, work[part], gradients[part]
+            )
+            losses[part, 0] += square
+            losses[part, 1] += cross
+
+
+sum_gradients = batch_kernel(_sum_gradients, min_lanes=1)
+
+
+@kernel
+def add_gradient(sample, net, factors, margin_weight, work, gradient):
+    """Add a sample's gradient to `gradient`. Returns the squared error of margins and the cross-entropy of shares."""
+    n = np.int64(sample.num_players)
+    hidden, back, error = work.hidden, work.first_hidden, work.outputs
+    value_net.add_all(net, factors, sample.features, hidden)
+    value_net.finish(net, n, sample.expected, sample.turns_left, work)
+    square, cross = ZERO, ZERO
+    error[:] = ZERO
+    for place in range(n):
+        difference = work.margin[place] - sample.margin[place]
+        square += difference * difference / np.float32(n)
+        error[place] = margin_weight * difference
+        error[MAX_PLAYERS + place] = work.share[place] - sample.share[place]
+        cross -= sample.share[place] * np.log(work.share[place] + TINY)
+    for output in range(value_net.WIDTH):
+        gradient.last_bias[output] += error[output]
+    for unit in range(len(hidden)):
+        active = max(hidden[unit], ZERO)
+        total = ZERO
+        for output in range(value_net.WIDTH):
+            gradient.last[unit, output] += active * error[output]
+            total += error[output] * net.last[unit, output]
+        back[unit] = total if active > ZERO else ZERO
+    for unit in range(len(hidden)):
+        gradient.first_bias[unit] += back[unit]
+    for feature in range(len(factors)):
+        amount = np.float32(sample.features[feature]) * factors[feature]
+        if amount != ZERO:
+            for unit in range(len(hidden)):
+                gradient.first[feature, unit] += amount * back[unit]
+    return square, cross
+
+
+def _take_step(gradients, weights, first, second, averages, scale, rate, step, forget):
+    """A step of Adam with the sum of `gradients` (slices, P) times `scale`, and one of the running average."""
+    pieces, size = len(gradients), len(weights)
+    unbias_first = np.float32(1) - MOMENTUM ** np.float32(step)
+    unbias_second = np.float32(1) - SQUARES ** np.float32(step)
+    for piece in prange(pieces):
+        for number in range(size * piece // pieces, size * (piece + 1) // pieces):
+            total = ZERO
+            for part in range(len(gradients)):
+                total += gradients[part, number]
+            total *= scale
+            first[number] = MOMENTUM * first[number] + (np.float32(1) - MOMENTUM) * total
+            second[number] = SQUARES * second[number] + (np.float32(1) - SQUARES) * total * total
+            weights[number] -= rate * first[number] / unbias_first / (np.sqrt(second[number] / unbias_second) + TINY)
+            averages[number] += forget * (weights[number] - averages[number])
+
+
+take_step = batch_kernel(_take_step, min_lanes=1)

@@ -1,0 +1,231 @@
+"""What can honestly be said of a match: estimates with intervals over blocks, tables and JSON.
+
+Games of one block are not independent, so every interval is over blocks. A game that a fault ended counts in the win share as
+the match says. It has no rupees, so margins and finals are means of the other games: where an agent has faults, its win share
+alone judges it. Knows a match's arrays (`matches/results.py`), not how games are played.
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from bombay_training.matches.results import Match
+from bombay_training.rich_tables import milliseconds
+
+CONFIDENCE: Final = 0.95
+SAME: Final = 1e-9  # block means whose standard error is below this agree
+FAULTS_TOLD: Final = 20  # of a match, one line each
+NAME_WIDTH: Final = 10  # letters that a column of names has at least; longer ones are folded where room is short
+# Columns that a narrow table leaves out, in this order.
+SPARED: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean with a confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """As plain JSON types; None for a number there is not."""
+        return {name: value if math.isfinite(value) else None for name, value in dataclasses.asdict(self).items()}
+
+
+# --- judging ---
+
+
+def share_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean win share of one agent, its seats pooled (added up in a match of teams), with an interval over blocks.
+
+    A mean give or take standard errors would be an interval of no width where all blocks agree, as when an agent wins every
+    game. So it is Wilson's interval for a proportion, taken at the effective sample size p(1−p)/SE²: the number of
+    independent games that would have told as much as these blocks did. Where the blocks agree it is their number.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927); with
+    effective sample sizes N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in
+    clustered surveys", Journal of Survey Statistics and Methodology 3 (2015).
+    """
+    means = match.of_agent(match.win_share, agent) * weight(match, agent)
+    return wilson(float(means.mean()), _standard_error(means), len(means), confidence)
+
+
+def wilson(share: float, error: float, blocks: int, confidence: float = CONFIDENCE) -> Estimate:
+    """Wilson's interval for a share with this standard error over blocks."""
+    size = float(blocks) if blocks == 1 or error < SAME else share * (1 - share) / error**2
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z / (1 + z**2 / size) * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
+    return Estimate(share, min(share, max(0.0, centre - half)), max(share, min(1.0, centre + half)))
+
+
+def margin_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean rupee margin of one agent, its seats pooled: z standard errors over blocks to either side.
+
+    Games that faults ended are left out; not a number if none is left.
+    """
+    return _with_errors(match.of_agent(match.margin, agent, match.played_out), confidence)
+
+
+def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean final rupees of one agent, likewise."""
+    return _with_errors(match.of_agent(match.final, agent, match.played_out), confidence)
+
+
+def par(match: Match, agent: int | str = 0) -> float:
+    """The win share of an agent no better than the others."""
+    return weight(match, agent) / match.game.num_players
+
+
+def weight(match: Match, agent: int | str = 0) -> int:
+    """How many seats a win share is the sum of."""
+    return match.seats_of(agent) if match.teams else 1
+
+
+def _with_errors(means: np.ndarray, confidence: float) -> Estimate:
+    mean, error = float(means.mean()) if means.size else math.nan, _standard_error(means)
+    half = statistics.NormalDist().inv_cdf((1 + confidence) / 2) * error
+    return Estimate(mean, mean - half, mean + half)
+
+
+def _standard_error(means: np.ndarray) -> float:
+    """Of the mean of block means; infinite for one block, which does not tell."""
+    return float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+
+
+# --- telling ---
+
+
+def describe_lineup(lineup: Sequence[str]) -> str:
+    """A line-up in words: `greedy, 3 × random`."""
+    counts: dict[str, int] = {}
+    for name in lineup:
+        counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in counts.items())
+
+
+def summary(match: Match) -> dict[str, Any]:
+    """A match as plain JSON types: what was played and, for each agent, its estimates and times."""
+    rows = []
+    for index, (name, timing) in enumerate(zip(match.agents, match.timings, strict=True)):
+        rows.append(
+            {
+                "agent": name,
+                "seats": match.seats_of(index),
+                "par": par(match, index),
+                "win_share": share_with_interval(match, index).to_dict(),
+                "margin": margin_with_interval(match, index).to_dict(),
+                "final": final_with_interval(match, index).to_dict(),
+                "faults": sum(fault.agent == index for fault in match.faults),
+                "ms_per_turn": timing.ms_per_turn,
+                **dataclasses.asdict(timing),
+            }
+        )
+    return {
+        "players": match.game.num_players,
+        "board": match.game.board.name,
+        "rules": match.game.rules.to_dict(),
+        "format": match.format,
+        "lineup": list(match.lineup),
+        "seed": match.seed,
+        "blocks": match.num_blocks,
+        "games": match.num_games,
+        "confidence": CONFIDENCE,
+        "agents": rows,
+        "faults": [str(fault) for fault in match.faults[:FAULTS_TOLD]],
+    }
+
+
+def seat_rows(match: Match) -> list[dict[str, Any]]:
+    """How each seat of a line-up with fixed seats fared, as plain JSON types; rupees are those of games played to the end."""
+    final = match.final[match.played_out]
+    return [
+        {
+            "seat": seat,
+            "agent": match.lineup[seat],
+            "games": match.num_games,
+            "win_share": float(match.win_share[:, seat].mean()),
+            "final": float(final[:, seat].mean()) if len(final) else None,
+            "faults": sum(fault.seat == seat for fault in match.faults),
+        }
+        for seat in range(match.game.num_players)
+    ]
+
+
+def results_table(matches: Sequence[Match], title: str | None = None, width: int | None = None) -> Table:
+    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first alone.
+
+    Where all are of one against the rest, only the rest is named beside the agent; faults are its own / those of the rest.
+
+    Args:
+        matches: a row or more for each.
+        title: of the table.
+        width: of the terminal. Where it is too narrow for all columns, some are left out, as the caption says; names are
+            folded. All are there if None.
+    """
+    columns, left_out = _columns(matches), []
+    for heading in SPARED:
+        if width is None or _least_width(columns) <= width:
+            break
+        del columns[heading]
+        left_out.append(heading)
+    table = Table(title=title, caption=f"no room for: {', '.join(left_out)}" if left_out else None)
+    for number, heading in enumerate(columns):
+        if number < 2:
+            table.add_column(heading, overflow="fold")  # a spec is told whole
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
+    """What a table of matches tells, by heading; the two columns of names come first."""
+    one = all(match.format == "1vrest" for match in matches)
+    rows = [
+        (match, index) for match in matches for index in range(1 if match.format == "1vrest" else len(match.agents))
+    ]
+    margins = [margin_with_interval(*row) for row in rows]
+    finals = [final_with_interval(*row) for row in rows]
+    timings = [match.timings[index] for match, index in rows]
+    return {
+        "agent": [match.agents[index] for match, index in rows],
+        "against" if one else "line-up": [
+            describe_lineup(match.lineup[1:] if one else match.lineup) for match, _ in rows
+        ],
+        "players": [str(match.game.num_players) for match, _ in rows],
+        "games": [str(match.num_games) for match, _ in rows],
+        "win share [95 %]": [str(share_with_interval(*row)) for row in rows],
+        "par": [f"{par(*row):.2f}" for row in rows],
+        "margin ± 95 %": [
+            "–" if math.isnan(margin.mean) else f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}"
+            for margin in margins
+        ],
+        "final": ["–" if math.isnan(final.mean) else f"{final.mean:.1f}" for final in finals],
+        "ms/turn": [milliseconds(timing.ms_per_turn) for timing in timings],
+        "p99": [milliseconds(timing.p99_ms) for timing in timings],
+        "faults": [_faults(*row) for row in rows],
+    }
+
+
+def _faults(match: Match, index: int) -> str:
+    """How many games an agent lost by faults; of one against the rest, which has no row, also how many the rest did."""
+    own = sum(fault.agent == index for fault in match.faults)
+    return f"{own} / {len(match.faults) - own}" if match.format == "1vrest" else str(own)
+
+
+def _least_width(columns: dict[str, list[str]]) -> int:
+    """Of a table with these columns, the first two of which are names; frame and space take three letters a column."""
+    widths = [max(map(len, (heading, *column))) for heading, column in columns.items()]
+    return 1 + sum(3 + (width if number > 1 else min(width, NAME_WIDTH)) for number, width in enumerate(widths))
