@@ -12,7 +12,7 @@ import pytest
 
 from bombay_env import Board, Game, IllegalActionError, Rules, batch, engine, tables
 from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
-from bombay_env.envs.autoreset import Lanes, lane_seeds
+from bombay_env.envs.autoreset import AutoresetGames, lane_seeds
 from bombay_env.state import rows
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -276,9 +276,9 @@ def test_games_on_boards_too_large_for_a_word(num_sites):
 def test_lanes_deal_their_own_streams_of_games(n):
     """What each lane plays is what it plays alone, and its games are those of its seed and then of its stream."""
     game, steps = game_for(n), 30 if QUICK else 400
-    many = Lanes(game, 5, seed=11)
+    many = AutoresetGames(game, 5, seed=11)
     keys = np.arange(5, dtype=np.uint64)
-    alone = [Lanes(game, 1, seed=11 + lane) for lane in range(5)]
+    alone = [AutoresetGames(game, 1, seed=11 + lane) for lane in range(5)]
     assert many.states.tobytes() == game.new_states(range(11, 16)).tobytes()
     ends = 0
     for index in range(steps):
@@ -294,7 +294,7 @@ def test_lanes_deal_their_own_streams_of_games(n):
         assert not game.is_terminal(many.states).any()
     assert ends > 5
     assert many.episodes.sum() == ends
-    rolled = Lanes(game, 5, seed=11)
+    rolled = AutoresetGames(game, 5, seed=11)
     rolled.rollout(steps - 7, keys)
     rolled.rollout(7, keys, index=steps - 7)
     assert rolled.states.tobytes() == many.states.tobytes()
@@ -304,7 +304,7 @@ def test_lanes_deal_their_own_streams_of_games(n):
 @pytest.mark.parametrize("screened", [False, True])
 def test_collect_writes_down_what_steps_would_see(screened):
     game, count = game_for(3), 25 if QUICK else 250
-    written, stepped = Lanes(game, 4, seed=3), Lanes(game, 4, seed=3)
+    written, stepped = AutoresetGames(game, 4, seed=3), AutoresetGames(game, 4, seed=3)
     keys = np.arange(4, dtype=np.uint64)
     observations = np.empty((count, 4, game.num_features), np.float32)
     masks = np.empty((count, 4, game.num_actions), np.bool_)
@@ -321,7 +321,7 @@ def test_collect_writes_down_what_steps_would_see(screened):
 
 def test_a_reset_without_a_seed_deals_the_next_games():
     game = game_for(2)
-    lanes = Lanes(game, 3, seed=1)
+    lanes = AutoresetGames(game, 3, seed=1)
     first = lanes.states.copy()
     lanes.reset()
     second = lanes.states.copy()
@@ -335,7 +335,7 @@ def test_a_reset_without_a_seed_deals_the_next_games():
 
 def test_seeds_given_as_an_array_stay_the_callers():
     game, seeds = game_for(2), np.array([5, 6, 7], np.uint64)
-    lanes, others = Lanes(game, 3, seeds), Lanes(game, 3, seeds.tolist())
+    lanes, others = AutoresetGames(game, 3, seeds), AutoresetGames(game, 3, seeds.tolist())
     seeds[:] = 0
     lanes.reset()
     others.reset()
@@ -356,7 +356,7 @@ def test_seats_compile_nothing_anew():
 
 def test_one_illegal_action_among_many_changes_nothing():
     game, size = game_for(4), 20 if QUICK else 1000
-    lanes = Lanes(game, size)
+    lanes = AutoresetGames(game, size)
     actions = game.sample_actions(lanes.states, lanes.seeds)
     actions[size - 3] = game.action_index("take:blue")
     before = lanes.states.tobytes(), lanes.finals.tobytes(), lanes.episodes.tobytes(), lanes.ended.tobytes()
@@ -369,8 +369,8 @@ def test_one_illegal_action_among_many_changes_nothing():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda lanes: Lanes(lanes.game, 0), "num_lanes is 0"),
-        (lambda lanes: Lanes(lanes.game, 2.5), "num_lanes is 2.5"),
+        (lambda lanes: AutoresetGames(lanes.game, 0), "num_lanes is 0"),
+        (lambda lanes: AutoresetGames(lanes.game, 2.5), "num_lanes is 2.5"),
         (lambda lanes: lanes.reset([1]), "1 seeds are given for 2 lanes"),
         (lambda lanes: lanes.reset(-1), "seed is -1"),
         (lambda lanes: lanes.reset([1.5, 2]), "seed is 1.5"),
@@ -393,7 +393,7 @@ def test_one_illegal_action_among_many_changes_nothing():
     ],
 )
 def test_wrong_arguments_are_refused_and_change_nothing(call, words):
-    lanes = Lanes(game_for(2), 2, seed=4)
+    lanes = AutoresetGames(game_for(2), 2, seed=4)
     before = lanes.states.tobytes(), lanes.seeds.tobytes(), lanes.episodes.tobytes()
     with pytest.raises(ValueError, match=words):
         call(lanes)

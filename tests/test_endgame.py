@@ -220,11 +220,11 @@ def test_of_equal_outcomes_the_first_is_taken():
 
 def test_equal_margins_are_equal_whatever_the_totals():
     game = official(3)
-    space = endgame.new_space(game)
+    workspace = endgame.new_workspace(game)
     worth = []
     for more in range(40):
-        space.final[0, :3] = [10 + more, 5 + more, 5 + more]
-        worth.append(endgame.utility(game.tables[0], space, 0, 0))
+        workspace.final[0, :3] = [10 + more, 5 + more, 5 + more]
+        worth.append(endgame.utility(game.tables[0], workspace, 0, 0))
     assert len(set(worth)) == 1
 
 

@@ -158,8 +158,8 @@ def test_the_digest_of_a_nets_features_changes_with_a_scale(monkeypatch):
     layout = FeatureLayout(24)
     before = value_features.digest(layout)
     assert value_features.digest(with_piece("rupees", per=10)) != before
-    scales = value_features.factors
-    monkeypatch.setattr(value_features, "factors", lambda layout: scales(layout) * np.float32(2))
+    scales = value_features.scales
+    monkeypatch.setattr(value_features, "scales", lambda layout: scales(layout) * np.float32(2))
     assert value_features.digest(layout) != before
 
 

@@ -91,13 +91,13 @@ def test_it_depends_on_neither_seed_nor_generator_nor_what_the_box_held(n):
 def test_decision_by_decision_it_reaches_the_outcome_it_values_best(board):
     for n in (2, 3, 4, 5):
         game = official(n) if board is None else Game(Rules.official(n), random_board(board))
-        space, agent = planner.new_space(game), make_planner_v1()
+        workspace, agent = planner.new_workspace(game), make_planner_v1()
         for state in midgame(game, LANES, n):
-            best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
-            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
-            outcomes = np.flatnonzero(space.turn.due[:count])
-            assert space.values[best] == space.values[outcomes].max()
-            goal = space.turn.states[best].copy()
+            best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
+            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
+            outcomes = np.flatnonzero(workspace.turn.due[:count])
+            assert workspace.values[best] == workspace.values[outcomes].max()
+            goal = workspace.turn.states[best].copy()
             after = np.array([state]).view(np.recarray)
             while (after.current_player[0], after.set[0]) == (state["current_player"], state["set"]):
                 action = agent.act(game, after, None)[0]
@@ -111,19 +111,19 @@ def test_values_of_a_turn_are_those_of_its_outcomes_alone():
     rng = random.Random(2)
     for n in (2, 4):
         game = Game(Rules.official(n), random_board(rng.randrange(40)))
-        space = planner.new_space(game)
+        workspace = planner.new_workspace(game)
         for state in midgame(game, 3 if SLOW else 30, n):
-            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
+            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
             player = int(state["current_player"])
-            for node in np.flatnonzero(space.turn.due[:count]):
-                after = space.turn.states[node]
+            for node in np.flatnonzero(workspace.turn.due[:count]):
+                after = workspace.turn.states[node]
                 planner_value.survey_seat(
-                    after, game.tables[0], player, WEIGHTS_V1[game.num_players], space.traffic, space.survey[0]
+                    after, game.tables[0], player, WEIGHTS_V1[game.num_players], workspace.traffic, workspace.survey[0]
                 )
                 alone = planner_value.value(
-                    after, game.tables[0], player, space.survey[0], WEIGHTS_V1[game.num_players]
+                    after, game.tables[0], player, workspace.survey[0], WEIGHTS_V1[game.num_players]
                 )
-                assert alone == pytest.approx(space.values[node], abs=1e-9)
+                assert alone == pytest.approx(workspace.values[node], abs=1e-9)
 
 
 def test_its_first_decisions_make_sense():

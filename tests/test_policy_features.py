@@ -30,16 +30,16 @@ def expected(game, states):
     """Rupees that each seat may expect, (k, n)."""
     rupees = np.empty((len(states), game.num_players), np.float32)
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
-    potential.expect_all(records, game.tables, potential.new_outlook(game), rupees)
+    potential.expect_all(records, game.tables, potential.new_workspace(game), rupees)
     return rupees
 
 
 def outcomes_of(game, record):
     """What the planner's value says of every outcome of the turn, by the bytes of its state."""
-    space = planner.new_space(game)
-    count = planner.value_turn(record, game.tables[0], WEIGHTS_V1[game.num_players], space)
-    over = np.flatnonzero(space.turn.due[:count])
-    return {space.turn.states[node].tobytes(): space.values[node] for node in over}
+    workspace = planner.new_workspace(game)
+    count = planner.value_turn(record, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
+    over = np.flatnonzero(workspace.turn.due[:count])
+    return {workspace.turn.states[node].tobytes(): workspace.values[node] for node in over}
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
@@ -70,7 +70,7 @@ def look_back(memory, values, count):
 
 
 def test_what_nodes_lead_to_is_found_in_whatever_order_edges_stand():
-    memory, values = turns.new_space(GAMES[0]).memory, np.array([9.0, 9.0, 9.0, 5.0])
+    memory, values = turns.new_workspace(GAMES[0]).memory, np.array([9.0, 9.0, 9.0, 5.0])
     memory["node"]["due"][0, :4] = [turns.TURN_GOES_ON] * 3 + [turns.TURN_OVER]
     memory["edge"]["before"][0, :3], memory["edge"]["after"][0, :3] = (2, 1, 0), (3, 2, 1)
     memory["num_edges"] = 3
@@ -89,12 +89,12 @@ def test_a_turn_without_room_is_told():
 
 def test_a_turn_that_has_not_begun_counts_once():
     game = Game(Rules(3, sets=2, turns_per_set=1))
-    states, outlook = game.new_states([1]), potential.new_outlook(game)
+    states, workspace = game.new_states([1]), potential.new_workspace(game)
     whole = 2 * game.rules.actions_per_turn
 
     def time_of(seat):
-        potential.look(states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), outlook[0])
-        return int(outlook["survey"]["time"][0])
+        potential.look(states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), workspace[0])
+        return int(workspace["survey"]["time"][0])
 
     assert [time_of(seat) for seat in range(3)] == [whole] * 3
     game.step(states, [int(game.legal_actions(states)[0].argmax())])
@@ -138,8 +138,8 @@ def test_prospects_are_zero_sum_and_at_the_end_the_reward():
     game = GAMES[0]
     states = game.new_states([1, 2, 3])
     for blend in (0.0, 0.5, 1.0):
-        np.testing.assert_allclose(potential.prospects(game, states, blend).sum(axis=1), 0, atol=1e-5)
+        np.testing.assert_allclose(potential.potentials(game, states, blend).sum(axis=1), 0, atol=1e-5)
     game.rollout(states, keys=[7, 8, 9])
     for blend in (0.0, 0.5, 1.0):
         paid = potential.blended(game.results(states), blend)
-        np.testing.assert_allclose(potential.prospects(game, states, blend), paid, atol=1e-6)
+        np.testing.assert_allclose(potential.potentials(game, states, blend), paid, atol=1e-6)

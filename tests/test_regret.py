@@ -62,7 +62,7 @@ def test_a_turn_better_than_the_best_is_noticed():
     game = official(2)
     ending = next(regret.endings(game, 1, 1, 1000, seed=1))
     worse = ending.solution._replace(win_share=ending.solution.win_share - 1)
-    judge = regret.Judge(game, endgame.new_space(game))
+    judge = regret.Judge(game, endgame.new_workspace(game))
     after = regret.take_turn(Solver(), game, ending.state, [0, 0])
     with pytest.raises(AssertionError, match="better than the best"):
         judge.regret(regret.Ending(ending.state, 1, worse), after)

@@ -103,9 +103,9 @@ def test_a_budget_is_either_of_time_or_of_work(spec):
 
 def test_a_smaller_prior_looks_less_at_what_the_planner_ranks_low():
     agent, game, first = make("search:nodes=5,prior=0.1"), table(), []
-    assert (agent.judgement.prior_rupees, agent.name) == (0.1, "search:nodes=5,prior=0.1")
-    for judgement in (make("search").judgement, agent.judgement):
-        grown = planted(game, middle(game), 2, judgement=judgement).tree
+    assert (agent.params.prior_rupees, agent.name) == (0.1, "search:nodes=5,prior=0.1")
+    for params in (make("search").params, agent.params):
+        grown = planted(game, middle(game), 2, params=params).tree
         shares = grown.edge_prior[: grown.num_edges[0]]
         assert shares.sum() == pytest.approx(1, abs=1e-5)
         first.append(shares[0])
@@ -160,7 +160,7 @@ class Counted(TurnAgent):
     thought = 0
 
     def prepare(self, game):
-        self.turn = turns.new_space(game)
+        self.turn = turns.new_workspace(game)
         return self.turn
 
     def choose(self, game, state, key):
@@ -358,7 +358,7 @@ def test_more_rupees_are_worth_more_and_the_more_so_the_later():
 
 def test_playing_on_ends_with_the_game_and_is_keyed():
     game = variant(2, **SHORT)
-    playout = rollouts.new_playout(game, planner.new_space(game), planner.make_planner_v1().evaluator(game), 100)
+    playout = rollouts.new_playout(game, planner.new_workspace(game), planner.make_planner_v1().evaluator(game), 100)
     start = game.new_states([3])
     found = []
     for luck in (11, 11, *range(12, 14 if SLOW else 30)):
@@ -374,7 +374,7 @@ def test_playing_on_ends_with_the_game_and_is_keyed():
 def test_playing_on_without_restocks_ends_where_the_set_does():
     game = variant(2, **SHORT)
     evaluator = planner.make_planner_v1().evaluator(game)
-    playout = rollouts.new_playout(game, planner.new_space(game), evaluator, 100, restock=False)
+    playout = rollouts.new_playout(game, planner.new_workspace(game), evaluator, 100, restock=False)
     playout.state[0] = game.new_states([3])[0]
     rollouts.play_on(game.tables[0], playout, np.uint64(1), np.int8(turns.TURN_OVER))
     ended, shares = playout.state[0].copy(), playout.shares.copy()
@@ -407,7 +407,7 @@ def test_a_tree_without_restocks_has_no_position_of_the_next_set():
 
 def test_greedy_playouts_take_the_turns_that_greedy_takes():
     game, agent = table(), GreedyAgent()
-    playout = rollouts.new_playout(game, planner.new_space(game), agents_value(game), 1, policy="greedy")
+    playout = rollouts.new_playout(game, planner.new_workspace(game), agents_value(game), 1, policy="greedy")
     restocks = several = 0
     for number in (0, 3) if SLOW else range(12):
         start = zeroed(middle(game, number))
@@ -431,7 +431,7 @@ def test_greedy_playouts_take_the_turns_that_greedy_takes():
 
 def test_playing_on_by_greedy_players_ends_with_the_game_and_is_keyed():
     game, found = variant(2, **SHORT), []
-    playout = rollouts.new_playout(game, planner.new_space(game), agents_value(game), 100, policy="greedy")
+    playout = rollouts.new_playout(game, planner.new_workspace(game), agents_value(game), 100, policy="greedy")
     for luck in (11, 11, *range(12, 14 if SLOW else 30)):
         playout.state[0] = game.new_states([3])[0]
         assert rollouts.play_on(game.tables[0], playout, np.uint64(luck), np.int8(turns.TURN_OVER))
@@ -445,8 +445,8 @@ def test_a_turn_without_room_further_on_is_told(monkeypatch):
     if SLOW:
         monkeypatch.setattr(turns, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
-    states, space = position(game, actions_left=1, elephants={1: "E3"}), turns.new_space(game)
-    assert turns.enumerate_turn(zeroed(states)[0], game.tables[0], space) != turns.TOO_MANY
+    states, workspace = position(game, actions_left=1, elephants={1: "E3"}), turns.new_workspace(game)
+    assert turns.enumerate_turn(zeroed(states)[0], game.tables[0], workspace) != turns.TOO_MANY
     for agent in (FlatMonteCarloAgent(rollouts=24, rounds=1), SearchAgent(nodes=60, rounds=0)):
         with pytest.raises(OverflowError, match="too many to plan it as a whole"):
             agent.act(game, states, np.random.default_rng(0))
@@ -454,28 +454,28 @@ def test_a_turn_without_room_further_on_is_told(monkeypatch):
 
 def test_a_cold_playout_takes_the_best_turn_and_a_hot_one_any():
     game = official(2)
-    space = planner.new_space(game)
-    count = planner.value_turn(middle(game, 2)[0], game.tables[0], planner.WEIGHTS_V1[2], space)
-    over = np.flatnonzero(space.turn.due[:count])
+    workspace = planner.new_workspace(game)
+    count = planner.value_turn(middle(game, 2)[0], game.tables[0], planner.WEIGHTS_V1[2], workspace)
+    over = np.flatnonzero(workspace.turn.due[:count])
     drawn = {}
     for temperature in (1e-9, 1e9):
         drawn[temperature] = [
-            rollouts.draw_outcome(space, count, temperature, np.uint64(3), turn) for turn in range(2_000)
+            rollouts.draw_outcome(workspace, count, temperature, np.uint64(3), turn) for turn in range(2_000)
         ]
-    assert len({rollouts.draw_outcome(space, count, 1e9, np.uint64(luck), 0) for luck in range(20)}) > 5
-    best = space.values[over].max()
-    assert (space.values[drawn[1e-9]] == best).all()
+    assert len({rollouts.draw_outcome(workspace, count, 1e9, np.uint64(luck), 0) for luck in range(20)}) > 5
+    best = workspace.values[over].max()
+    assert (workspace.values[drawn[1e-9]] == best).all()
     assert set(drawn[1e9]) == set(over)
 
 
 # --- The tree ---
 
 
-def planted(game, states, size, rounds=0, judgement=None, restock=True, ranker=None):
+def planted(game, states, size, rounds=0, params=None, restock=True, ranker=None):
     """A tree of `size` nodes at most, begun at a state."""
     evaluator = planner.make_planner_v1().evaluator(game)
-    playout = rollouts.new_playout(game, planner.new_space(game), evaluator, rounds, restock)
-    made = tree.Search(tree.new_tree(game, size), playout, judgement or tree.Judgement(), ranker)
+    playout = rollouts.new_playout(game, planner.new_workspace(game), evaluator, rounds, restock)
+    made = tree.Search(tree.new_tree(game, size), playout, params or tree.SearchParams(), ranker)
     tree.plant(zeroed(states)[0], game.tables[0], made)
     return made
 
@@ -562,7 +562,7 @@ def test_a_ranker_orders_the_same_outcomes_by_what_it_gives_their_mover():
             others = [value.worths[seat] / heat for seat in range(3) if seat != mover]
             worths.append(value.worths[mover] - heat * np.logaddexp(*others))
         assert found == sorted(found, reverse=True)
-        rupees = tree.Judgement().prior_rupees * np.log(ranked.edge_prior[: len(edges)] / ranked.edge_prior[0])
+        rupees = tree.SearchParams().prior_rupees * np.log(ranked.edge_prior[: len(edges)] / ranked.edge_prior[0])
         assert rupees == pytest.approx(np.array(worths) - worths[0], abs=1e-3)
         prior = ranked.edge_prior[: len(edges)].tolist()
         assert prior == sorted(prior, reverse=True)
@@ -601,8 +601,8 @@ def test_positions_reached_in_several_ways_are_one_node():
     #  A ── E1 ── G1 ── …: with one action a turn each seat goes its own way; seat 0 by H1 or E1 to where both lead,
     #  seat 1 likewise, so that after two rounds there are fewer positions than ways.
     game = variant(2, actions_per_turn=1)
-    wide = tree.Judgement()._replace(widening=1e9, exploration=100.0, prior_rupees=1e9)
-    made = planted(game, position(game), 3000, judgement=wide)
+    wide = tree.SearchParams()._replace(widening=1e9, exploration=100.0, prior_rupees=1e9)
+    made = planted(game, position(game), 3000, params=wide)
     grow(game, made, 1, 1 if SLOW else 125)
     grown = made.tree
     parents = [

@@ -27,7 +27,7 @@ TINY = TDSettings(
     batch_size=16,
     epochs=2,
     updates=1 if SLOW else 4,
-    explore=0.2,
+    epsilon=0.2,
 )
 
 
@@ -35,12 +35,12 @@ def short_games():
     return [Game(Rules(n, sets=1, turns_per_set=2, actions_per_turn=2)) for n in (2, 3)]
 
 
-def played(hidden=HIDDEN, explore=0.3, trace=0.6):
+def played(hidden=HIDDEN, epsilon=0.3, td_lambda=0.6):
     """A `SelfPlay` after a few short games, and the net that played them."""
     games = short_games()
     play = self_play.SelfPlay(games, 2, hidden)
     learner = optimizer.Learner(value_features.num_features(games[0].feature_layout), hidden, seed=1)
-    places = play.play(learner.net, 5, 0, 0.5, explore, trace)
+    places = play.play(learner.net, 5, 0, 0.5, epsilon, td_lambda)
     return play, learner, places
 
 
@@ -58,11 +58,11 @@ def hand_made(expected, explored=(), best=0.0):
     return samples
 
 
-def taught(samples, trace, result=1.0):
+def taught(samples, td_lambda, result=1.0):
     """What the samples teach their movers if seat 0 has `result` at the end and seat 1 the opposite."""
     work = np.zeros(1, value_net.work_dtype(8, 1))
     work["margin"][0, :2] = work["share"][0, :2] = result, -result
-    self_play.set_targets(2, np.float32(trace), work[0], samples, len(samples))
+    self_play.set_targets(2, np.float32(td_lambda), work[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
     assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
     return samples["margin"][:, 0].tolist()
@@ -87,7 +87,7 @@ def test_what_went_before_an_exploring_turn_is_judged_by_the_best():
 
 
 def test_samples_hold_positions_of_the_games_with_everybodys_result():
-    play, _, places = played(trace=1.0, explore=0.0)
+    play, _, places = played(td_lambda=1.0, epsilon=0.0)
     samples = play.samples.reshape(-1)[places]
     assert set(samples["num_players"].tolist()) == {2, 3}
     for n in (2, 3):
@@ -115,7 +115,7 @@ def test_the_gradient_is_that_of_the_loss():
         for place in places[:3]:
             sample = samples[place]
             n = int(sample["num_players"])
-            value_net.add_all(net, play.factors, sample["features"], work[0]["hidden"])
+            value_net.add_all(net, play.scales, sample["features"], work[0]["hidden"])
             value_net.finish(net, n, sample["expected"], sample["turns_left"], work[0])
             margin = work[0]["margin"][:n].astype(float) - sample["margin"][:n]
             total += weight / 2 * (margin**2).sum()
@@ -125,7 +125,7 @@ def test_the_gradient_is_that_of_the_loss():
     gradient = np.zeros_like(learner.net)
     work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
     for place in places[:3]:
-        optimizer.add_gradient(samples[place], learner.net[0], play.factors, np.float32(weight), work[0], gradient[0])
+        optimizer.add_gradient(samples[place], learner.net[0], play.scales, np.float32(weight), work[0], gradient[0])
     step, checked = 1e-2, 0
     for name, first in (("first", 0), ("first_bias", 0), ("last", 0), ("last", 5), ("last_bias", 0), ("last_bias", 5)):
         found = gradient[name][0]
@@ -145,7 +145,7 @@ def test_the_gradient_is_that_of_the_loss():
 def test_learning_from_the_same_positions_lowers_the_loss():
     play, learner, places = played()
     samples = play.samples.reshape(-1)
-    losses = [learner.step(samples, places, play.factors, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
+    losses = [learner.step(samples, places, play.scales, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
     assert losses[-1] < losses[0]
 
 
@@ -192,9 +192,9 @@ def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(wh
     shares = [f"{runs.AGAINST}{spec}" for spec in periodic_eval.REFERENCES]
     ends = metrics(whole)[0], metrics(whole)[-1]  # are always judged
     assert all(0 <= line[name] <= 1 for line in ends for name in shares)
-    judge, slept = periodic_eval.LiveJudge.judge, 0.5
-    monkeypatch.setattr(periodic_eval.LiveJudge, "due", lambda _: True)
-    monkeypatch.setattr(periodic_eval.LiveJudge, "judge", lambda *given: time.sleep(slept) or judge(*given))
+    judge, slept = periodic_eval.PeriodicEvaluator.judge, 0.5
+    monkeypatch.setattr(periodic_eval.PeriodicEvaluator, "due", lambda _: True)
+    monkeypatch.setattr(periodic_eval.PeriodicEvaluator, "judge", lambda *given: time.sleep(slept) or judge(*given))
     start = time.monotonic()
     td.train(TINY, tmp_path)
     passed = time.monotonic() - start
@@ -229,7 +229,7 @@ def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp
         ({"players": (2, 2)}, r"players is \(2, 2\); it must be one or more of 2, 3, 4, 5, each once"),
         ({"hidden": 1025}, "hidden is 1025; it must be a whole number from 1 to 1024"),
         ({"games": 1}, "games is 1; it must be at least 2, one a kind of table"),
-        ({"trace": 1.5}, "trace is 1.5; it must be from 0 to 1"),
+        ({"td_lambda": 1.5}, "trace is 1.5; it must be from 0 to 1"),
         ({"threads": -1}, "threads is -1; it must be a whole number of at least 0"),
     ],
 )

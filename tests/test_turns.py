@@ -70,13 +70,13 @@ def whose_turn(twin: NaiveGame) -> tuple[int, ...]:
     return twin.set_number, twin.turn, twin.turns_taken
 
 
-def assert_same_turns(game: Game, states: np.ndarray, twin: NaiveGame, space: turns.TurnSpace) -> None:
+def assert_same_turns(game: Game, states: np.ndarray, twin: NaiveGame, workspace: turns.TurnWorkspace) -> None:
     naive = naive_turns(twin)
     fewest: dict[str, int] = {}
     for way, outcome in naive.items():
         fewest[outcome] = min(len(way), fewest.get(outcome, len(way)))
     before = states.copy()
-    found = turns.turns(game, states, space)
+    found = turns.turns(game, states, workspace)
     assert (states == before).all()
     outcomes = [outcome_of(engine_facts(game, turn.state)) for turn in found]
     assert len(set(outcomes)) == len(outcomes)
@@ -131,10 +131,10 @@ def sampled_states(rng: random.Random, number: int):
 def test_enumeration_is_that_of_a_plain_recursion(chunk):
     rng, seen, number = random.Random(chunk), Counter(), 0
     while seen.total() < STATES // CHUNKS:
-        spaces: dict[Game, turns.TurnSpace] = {}
+        spaces: dict[Game, turns.TurnWorkspace] = {}
         for game, states, twin in sampled_states(rng, number + chunk):
             if game not in spaces:
-                spaces[game] = turns.new_space(game)
+                spaces[game] = turns.new_workspace(game)
             assert_same_turns(game, states, twin, spaces[game])
             seen[phase_of(twin), game.num_players] += 1
         number += 1

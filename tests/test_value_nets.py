@@ -19,7 +19,7 @@ from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import lookahead, planner
 from bombay_agents.scripted.planner_value import WEIGHTS_V1
-from bombay_agents.scripted.potential import prospects
+from bombay_agents.scripted.potential import potentials
 from bombay_agents.search import evaluation
 from bombay_agents.search.agent import SearchAgent
 from bombay_env import Game, Rules
@@ -235,8 +235,8 @@ def ask_anew(tables, memory, turn, number):
     """`ask_ahead` without what is kept of other outcomes; what it reads can be passed on by kernels alone."""
     after, raw, reader, work = turn.memory[0].node[number], memory.raw[0], memory.reader[0], memory.work[0]
     seat = np.int64(turn.states[0].current_player)
-    value_features.forget(reader)
-    value_net.ask_ahead(after, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
+    value_features.clear_cache(reader)
+    value_net.ask_ahead(after, tables[0], memory.lookups[0], seat, memory.net[0], memory.scales, raw, reader, work)
 
 
 @kernel
@@ -244,7 +244,7 @@ def ask_as_it_is(tables, memory, states, seat):
     """`ask` about a position, with nothing foreseen."""
     node, raw, reader, work = memory.node[0], memory.raw[0], memory.reader[0], memory.work[0]
     node.state = states[0]
-    value_net.ask(node.reading, tables[0], memory.lookups[0], seat, memory.net[0], memory.factors, raw, reader, work)
+    value_net.ask(node.reading, tables[0], memory.lookups[0], seat, memory.net[0], memory.scales, raw, reader, work)
 
 
 def by_hand(memory, net, game, turn, node):
@@ -256,10 +256,10 @@ def by_hand(memory, net, game, turn, node):
 
 def proposals(game, state, turn):
     """The outcomes of the turn, laid out in `turn`, that the planner ranks twelfth or higher, by node."""
-    space = planner.new_space(game)._replace(turn=turn)
-    count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], space)
+    workspace = planner.new_workspace(game)._replace(turn=turn)
+    count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
     outcomes = np.flatnonzero(turn.due[:count])
-    worth = space.values[outcomes]
+    worth = workspace.values[outcomes]
     return outcomes[worth >= np.sort(worth)[-12:].min()]
 
 
@@ -269,14 +269,14 @@ def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game, rounds):
     net = random_net(game)
     agent, memory = ValueNetAgent(net, rounds=rounds), evaluation.new_net_memory(game, net.record(), rounds)
     agent.prepare(game)
-    turn, rng, looked_at = turns.new_space(game), np.random.default_rng(3), 0
+    turn, rng, looked_at = turns.new_workspace(game), np.random.default_rng(3), 0
     for states in positions(game, seed=4, every=3):
         state = states.view(game.state_dtype, np.ndarray)[0]
         agent.choose(game, state, np.uint64(0))
         proposed = proposals(game, state, turn)
         for node in rng.permutation(proposed)[:LOOKED_AT]:
             anew = by_hand(memory, net, game, turn, node)
-            assert agent.space.values[node] == pytest.approx(anew, abs=1e-4)
+            assert agent.workspace.values[node] == pytest.approx(anew, abs=1e-4)
             looked_at += 1
     assert looked_at >= 4
 
@@ -285,19 +285,19 @@ def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game, rounds):
 def test_the_outcome_taken_is_the_best_of_those_proposed(game):
     net = random_net(*TABLES)
     agent, again = ValueNetAgent(net), ValueNetAgent(net)
-    memory, space, actions = (
+    memory, workspace, actions = (
         evaluation.new_net_memory(game, net.record(), agent.rounds),
-        turns.new_space(game),
+        turns.new_workspace(game),
         np.empty(256, np.int64),
     )
     most = 0
     for state in positions(game, every=3):
         record, worth = state.view(game.state_dtype, np.ndarray)[0], {}
-        proposed = proposals(game, record, space)
-        most = max(most, np.count_nonzero(space.due[: proposed.max() + 1]) - len(proposed))
+        proposed = proposals(game, record, workspace)
+        most = max(most, np.count_nonzero(workspace.due[: proposed.max() + 1]) - len(proposed))
         for node in proposed:
-            found = by_hand(memory, net, game, space, node)
-            turns.way_to(space, node, actions)
+            found = by_hand(memory, net, game, workspace, node)
+            turns.way_to(workspace, node, actions)
             worth[actions[0]] = max(found, worth.get(actions[0], -np.inf))
         action = chosen(agent, game, state)
         assert worth[action] == pytest.approx(max(worth.values()), abs=1e-5)
@@ -316,13 +316,13 @@ def test_nets_decide_by_what_players_may_see(kind):
 
 @kernel
 def foresee_anew(tables, ahead, turn, number):
-    """`replies.foresee` without what is kept of other outcomes."""
+    """`replies.look_ahead` without what is kept of other outcomes."""
     after, reader = turn.memory[0].node[number], ahead[0]
     seat = np.int64(turn.states[0].current_player)
-    value_features.forget(reader)
-    lookahead.foresee(
+    value_features.clear_cache(reader)
+    lookahead.look_ahead(
         after, tables[0], seat, reader.weights[0], reader.weights[1], reader.site_traffic,
-        reader.survey[value_features.SURVEYS], reader.foresight[0],
+        reader.survey[value_features.SURVEYS], reader.lookahead[0],
     )  # fmt: skip
 
 
@@ -330,24 +330,24 @@ def foresee_anew(tables, ahead, turn, number):
 def test_a_value_head_judges_what_is_foreseen_by_what_was_and_will_be_paid(rounds):
     game = Game(Rules(3, **SHORT))
     agent = NetOutcomeAgent(policy_net(game, training=SHAPED), rounds=rounds)
-    space, actions = turns.new_space(game), np.empty(256, np.int64)
+    workspace, actions = turns.new_workspace(game), np.empty(256, np.int64)
     _, ahead = value_features.new_readers(game, 1, rounds)
-    seen = ahead["foresight"]["seen"]["state"][0, 0]
+    seen = ahead["lookahead"]["seen"]["state"][0, 0]
     kinds = set()
     for state in positions(game):
         seat, worth = int(state["current_player"][0]), {}
         record = state.view(game.state_dtype, np.ndarray)[0]
-        for node in proposals(game, record, space):
-            foresee_anew(game.tables, ahead, space, node)
+        for node in proposals(game, record, workspace):
+            foresee_anew(game.tables, ahead, workspace, node)
             over = game.is_terminal(seen)[0]
             to_come = agent.net.forward(game.observe(seen, seats=[seat]))[1][0]
-            found = to_come + 0.5 * prospects(game, seen, 0.75)[0, seat]
+            found = to_come + 0.5 * potentials(game, seen, 0.75)[0, seat]
             if over:
                 margin, win = (seat_rewards(game.results(seen), kind)[0, seat] for kind in ("margin", "win"))
                 found = 0.25 * margin + 0.75 * win
-            turns.way_to(space, node, actions)
+            turns.way_to(workspace, node, actions)
             worth[actions[0]] = max(found, worth.get(actions[0], -np.inf))
-            kinds.add((bool(over), bool(space.states["current_player"][node] < 0)))
+            kinds.add((bool(over), bool(workspace.states["current_player"][node] < 0)))
         assert worth[chosen(agent, game, state)] == pytest.approx(max(worth.values()), abs=1e-5)
     assert kinds == {(False, False), (True, False), (True, True)}
     assert agent.act(game, state[:0], np.random.default_rng(0)).shape == (0,)
@@ -389,7 +389,7 @@ def test_searches_are_told_what_the_net_says_of_ends_of_turns_and_beginnings_of_
         ValueNetAgent(net, rounds=rounds).evaluator(game),
         evaluation.new_net_memory(game, net.record(), rounds),
     )
-    turn, rng, n = turns.new_space(game), np.random.default_rng(3), game.num_players
+    turn, rng, n = turns.new_workspace(game), np.random.default_rng(3), game.num_players
 
     def check(state, due, seat):
         assert evaluation.evaluate(state, np.int64(due), game.tables[0], evaluator, shares)

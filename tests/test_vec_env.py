@@ -23,7 +23,7 @@ from bombay_agents.nets import files
 from bombay_agents.nets.files import HEADER
 from bombay_agents.nets.policy_net import Net, NetAgent
 from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
-from bombay_agents.scripted.potential import prospects
+from bombay_agents.scripted.potential import potentials
 from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
@@ -74,7 +74,7 @@ def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
     env = BombayVecEnv([game], num_envs=3, seed=11, blend=0.25, shaping_weight=shaping_weight)
     observations, rng = env.reset(), np.random.default_rng(0)
     states = game.new_states([11, 12, 13])
-    dealt, counted, ends, forced = [1, 1, 1], prospects(game, states, 0.25), 0, 0
+    dealt, counted, ends, forced = [1, 1, 1], potentials(game, states, 0.25), 0, 0
     for _ in range(STEPS):
         np.testing.assert_array_equal(observations, game.observe(states))
         masks = env.action_masks()
@@ -82,7 +82,7 @@ def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
         actions = random_actions(masks, rng)
         movers = game.current_player(states)
         forced += by_the_engine(game, states, actions)
-        now = prospects(game, states, 0.25)
+        now = potentials(game, states, 0.25)
         expected = shaping_weight * (now - counted)
         counted = now
         observations, rewards, dones, infos = env.step(actions)
@@ -97,7 +97,7 @@ def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
             np.testing.assert_array_equal(infos[lane]["terminal_observation"], game.observe(ended)[0])
             states[lane] = game.new_states([int(random_word(np.uint64(11 + lane), EPISODE, np.uint64(dealt[lane])))])[0]
             dealt[lane] += 1
-            counted[lane] = prospects(game, states[lane : lane + 1], 0.25)[0]
+            counted[lane] = potentials(game, states[lane : lane + 1], 0.25)[0]
         np.testing.assert_array_equal(env.last_seats, movers)
         np.testing.assert_array_equal(env.last_dones, dones)
         np.testing.assert_allclose(env.last_seat_rewards[:, :players], expected, atol=1e-5)
@@ -139,7 +139,7 @@ def test_over_a_game_all_shaping_pays_the_same_less_what_was_dealt(shaping_weigh
     env.reset()
     rng, total = np.random.default_rng(2), np.zeros(MAX_SEATS)
     states = game.new_states([5])
-    dealt = prospects(game, states, 0.5)[0]
+    dealt = potentials(game, states, 0.5)[0]
     while True:
         actions = random_actions(env.action_masks(), rng)
         by_the_engine(game, states, actions)
@@ -232,7 +232,7 @@ def test_no_array_is_returned_twice():
         np.testing.assert_array_equal(array, copy)
 
 
-def trace(seed: int, reseed: bool = False) -> bytes:
+def td_lambda(seed: int, reseed: bool = False) -> bytes:
     env = BombayVecEnv(short_games(2, 3), num_envs=2, seed=seed if not reseed else 999, shaping_weight=1.0)
     if reseed:
         env.seed(seed)
@@ -244,8 +244,8 @@ def trace(seed: int, reseed: bool = False) -> bytes:
 
 
 def test_the_seed_decides_everything():
-    assert trace(7) == trace(7) == trace(7, reseed=True)
-    assert trace(7) != trace(8)
+    assert td_lambda(7) == td_lambda(7) == td_lambda(7, reseed=True)
+    assert td_lambda(7) != td_lambda(8)
 
 
 def test_a_second_reset_deals_other_games():

@@ -26,13 +26,13 @@ class RandomTurnAgent(TurnAgent):
 
     name = "random-turn"
 
-    def prepare(self, game: Game) -> turns.TurnSpace:
+    def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Memory for one turn."""
-        self.space = turns.new_space(game)
-        return self.space
+        self.workspace = turns.new_workspace(game)
+        return self.workspace
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """Draw an outcome."""
-        count = turns.check_count(turns.enumerate_turn(state, game.tables[0], self.space))
-        outcomes = np.flatnonzero(self.space.due[:count])
+        count = turns.check_count(turns.enumerate_turn(state, game.tables[0], self.workspace))
+        outcomes = np.flatnonzero(self.workspace.due[:count])
         return int(outcomes[int(key) * len(outcomes) >> 64])

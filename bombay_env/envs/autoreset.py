@@ -1,4 +1,4 @@
-"""`Lanes`: games side by side, each lane dealing its next game in the very step that ends one.
+"""`AutoresetGames`: games side by side, each lane dealing its next game in the very step that ends one.
 
 What Stable-Baselines3's vector environment steps, and the fastest way to play. It owns its states; what a step allocates is
 a few bytes a lane, for the checks. The loop is `batch.py`'s, the checks are `Game`'s. Knows no rewards and no opponents: the
@@ -15,7 +15,7 @@ from bombay_env.game import MAX_SEED, Game, check_natural, check_out, check_seed
 from bombay_env.state import new_records
 
 
-class Lanes:
+class AutoresetGames:
     """Running games of one `Game`.
 
     Lane i deals with seed s + i first, then with the stream that this seed keys: the same games whatever the number of lanes,

@@ -338,7 +338,7 @@ def _distance_words(num_sites: int) -> int:
 def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.ndarray:
     """What the kernel looks up instead of working it out: a read-only array of one record.
 
-    `factor` and `most` are what numbers are multiplied by and where they are cut off. Words hold four raw features, one a
+    `scale_by` and `most` are what numbers are multiplied by and where they are cut off. Words hold four raw features, one a
     colour or a city: `sale_rupees`, `sale_clients` and `demand` those of a city by its column (see `column_code`); `price`,
     `buy_actions` and `post_market` by where the colours lie (see `market_code`), the latter for a post of each colour, [0]
     being none; `one_of_four[k]` has flag k − 1 set, none for 0; `city_distance` and, eight a word, `distance` are those from
@@ -348,7 +348,7 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
     """
     size, columns, num_sites = layout.num_scaled, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
     described = [
-        ("factor", np.float32, (size,)),
+        ("scale_by", np.float32, (size,)),
         ("most", np.float32, (size,)),
         ("sale_rupees", np.uint32, (columns,)),
         ("sale_clients", np.uint32, (columns,)),
@@ -397,7 +397,7 @@ def _words(rows: np.ndarray) -> np.ndarray:
 
 
 def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
-    lookups.factor[:] = lookups.most[:] = 1
+    lookups.scale_by[:] = lookups.most[:] = 1
     divisors = {
         "game_left": rules.sets * rules.turns_per_set,
         "set_left": rules.turns_per_set,
@@ -406,7 +406,7 @@ def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
         "margin": RUPEES_SCALE * rules.num_players,
     }
     for piece in _numbers(layout.num_sites):
-        lookups.factor[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
+        lookups.scale_by[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
         lookups.most[layout[piece.name]] = piece.high
 
 
@@ -596,11 +596,11 @@ def scale(raw, lookups, features):
     """
     count = len(raw.to_scale)
     for number in range(count):
-        value = np.float32(raw.to_scale[number]) * lookups.factor[number]
+        value = np.float32(raw.to_scale[number]) * lookups.scale_by[number]
         features.row[number] = max(min(value, lookups.most[number]), LOWEST)
     for flag in range(count, len(raw.to_copy)):
         features.row[flag] = np.float32(raw.to_copy[flag])
-    features.row[0] = np.float32(raw.all_left[0]) * lookups.factor[0]
+    features.row[0] = np.float32(raw.all_left[0]) * lookups.scale_by[0]
 
 
 @kernel

@@ -60,9 +60,9 @@ class Reader:
         self.num_features = num_features(game, mode)
         if mode == LOOKAHEAD:
             self.raw, self.reader = value_features.new_readers(game, MAX_CHUNKS)
-            self.factors = value_features.factors(game.feature_layout)
-            self.outlook = potential.new_outlook(game)
-            self.nodes = self.reader["foresight"]["memory"]["node"]["state"][:, 0, 0]  # where turns are laid out
+            self.scales = value_features.scales(game.feature_layout)
+            self.workspace = potential.new_workspace(game)
+            self.nodes = self.reader["lookahead"]["memory"]["node"]["state"][:, 0, 0]  # where turns are laid out
             self.least = np.zeros(MAX_CHUNKS, np.int64)
 
     def read(self, states: np.ndarray, seats: Any = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -80,13 +80,13 @@ class Reader:
         read_all(
             records, game.as_readings(records), game.tables, game.lookups,
             np.empty(0, np.int64) if seats is None else np.asarray(seats, np.int64),
-            self.raw, self.reader, self.factors, self.outlook, self.nodes, self.least, rows,
+            self.raw, self.reader, self.scales, self.workspace, self.nodes, self.least, rows,
         )  # fmt: skip
         turns.check_count(self.least.min())
         return rows
 
 
-def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, outlook, nodes, least, rows):
+def _read_all(states, readings, tables, lookups, seats, raw, readers, scales, workspace, nodes, least, rows):
     """Overwrite `rows` (batch, F) with what `seats` (batch,) see; without seats, (0,), with what each mover sees.
 
     `nodes` (MAX_CHUNKS, MAX_NODES) are the states in the memory of readers; `least` (MAX_CHUNKS,) zeros, TOO_MANY then where a
@@ -95,13 +95,13 @@ def _read_all(states, readings, tables, lookups, seats, raw, readers, factors, o
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             seat = np.int64(seats[lane]) if len(seats) else encode.mover_of(states[lane])
-            row, plans = rows[lane], len(factors)
-            value_features.forget(readers[chunk])
+            row, plans = rows[lane], len(scales)
+            value_features.clear_cache(readers[chunk])
             value_features.read(readings[lane], tables[0], lookups[0], seat, raw[chunk], readers[chunk])
             for number in range(plans):
-                row[number] = np.float32(readers[chunk].bytes[number]) * factors[number]
+                row[number] = np.float32(readers[chunk].bytes[number]) * scales[number]
             row[plans:] = np.float32(0)
-            enter_ahead(states[lane], tables[0], seat, outlook[chunk], row[plans : plans + MAX_PLAYERS])
+            enter_ahead(states[lane], tables[0], seat, workspace[chunk], row[plans : plans + MAX_PLAYERS])
             if states[lane].current_player == seat:
                 nodes[chunk, 0] = states[lane]
                 count = enter_losses(tables[0], readers[chunk], row[plans + MAX_PLAYERS :])
@@ -112,12 +112,12 @@ read_all = batch_kernel(_read_all, potential.MIN_LANES)
 
 
 @kernel
-def enter_ahead(state, tables, seat, outlook, row):
+def enter_ahead(state, tables, seat, workspace, row):
     """Enter by place what each seat may expect to end with, less the mean."""
     n = np.int64(tables.num_players)
     mean = 0.0
     for place in range(n):
-        expected = potential.expect(state, tables, (seat + place) % n, outlook)
+        expected = potential.expect(state, tables, (seat + place) % n, workspace)
         row[place] = expected / AHEAD_SCALE
         mean += expected / n
     for place in range(n):
@@ -127,7 +127,7 @@ def enter_ahead(state, tables, seat, outlook, row):
 @kernel
 def enter_losses(tables, reader, losses):
     """Enter for each action what it gives away, of the turn of the state at node 0 in the reader's memory. Returns the nodes."""
-    memory, values = reader.foresight[0].memory[0], reader.foresight[0].worth
+    memory, values = reader.lookahead[0].memory[0], reader.lookahead[0].worth
     count = turns.lay_out(tables, memory)
     if count != turns.TOO_MANY:
         survey = reader.survey[value_features.SURVEYS]

@@ -23,7 +23,7 @@ from bombay_agents.nets.policy_features import Reader
 from bombay_agents.nets.policy_net import Net, new_reader
 from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, check_rounds
 from bombay_agents.scripted import lookahead
-from bombay_agents.scripted.potential import blended, new_outlook, prospects
+from bombay_agents.scripted.potential import blended, new_workspace, potentials
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel, record_dtype
 
@@ -55,9 +55,9 @@ class NetOutcomeAgent:
         )
         self.blend, self.shaping_weight = _paid(self.name, self.net.about)
         self._reader: Reader | None = None  # of the game that was asked about last, as the rest
-        self._space: Any = None
+        self._workspace: Any = None
         self._memory: Any = None
-        self._outlook: Any = None
+        self._potential_workspace: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64.
@@ -79,7 +79,9 @@ class NetOutcomeAgent:
         rows, ended = np.arange(len(seats)), game.is_terminal(outcomes)
         values = self.net.forward(self._reader_of(game).read(outcomes, seats))[1].astype(np.float64)
         if self.shaping_weight:
-            values += self.shaping_weight * prospects(game, outcomes, self.blend, self._outlook)[rows, seats]
+            values += (
+                self.shaping_weight * potentials(game, outcomes, self.blend, self._potential_workspace)[rows, seats]
+            )
         if ended.any():
             values[ended] = blended(game.results(outcomes[ended]), self.blend)[rows[: ended.sum()], seats[ended]]
         return values
@@ -88,7 +90,7 @@ class NetOutcomeAgent:
         """What the net reads the game by; with memory for its turns."""
         if self._reader is None or game is not self._reader.game:
             self._reader = new_reader(self.name, self.net, game, self.force)
-            self._space, self._outlook = turns.new_space(game), new_outlook(game)
+            self._workspace, self._potential_workspace = turns.new_workspace(game), new_workspace(game)
             _, ahead = value_features.new_readers(game, 1, self.rounds)
             seen = np.zeros(turns.MAX_NODES, game.state_dtype)
             self._memory = ahead, np.zeros(1, WORK), np.zeros(turns.MAX_NODES, np.int64), seen
@@ -96,13 +98,15 @@ class NetOutcomeAgent:
 
     def _choose(self, game: Game, records: np.ndarray) -> np.ndarray:
         """The first action towards the best outcome of each state's turn."""
-        space, firsts = self._space, np.empty(turns.MAX_NODES, np.int64)
+        workspace, firsts = self._workspace, np.empty(turns.MAX_NODES, np.int64)
         ahead, work, nodes, seen = self._memory
         outcomes, actions, lengths = [], [], []
         for record in records:
-            count = turns.check_count(turns.enumerate_turn(record, game.tables[0], space))
-            note_first(space, count, firsts)
-            number = turns.check_count(foresee_best(game.tables, space.memory, ahead, work, count, nodes, seen))
+            count = turns.check_count(turns.enumerate_turn(record, game.tables[0], workspace))
+            note_first(workspace, count, firsts)
+            number = turns.check_count(
+                look_ahead_of_best(game.tables, workspace.memory, ahead, work, count, nodes, seen)
+            )
             outcomes.append(seen[:number].copy())
             actions.append(firsts[nodes[:number]])
             lengths.append(number)
@@ -114,15 +118,15 @@ class NetOutcomeAgent:
 
 
 @kernel
-def note_first(space, count, firsts):
+def note_first(workspace, count, firsts):
     """Overwrite `firsts` of the first `count` nodes but node 0 with the first action of the way to each."""
     for node in range(1, count):
-        parent = space.parent[node]
-        firsts[node] = space.action[node] if parent == 0 else firsts[parent]
+        parent = workspace.parent[node]
+        firsts[node] = workspace.action[node] if parent == 0 else firsts[parent]
 
 
 @kernel
-def foresee_best(tables, memory, ahead, work, count, nodes, seen):
+def look_ahead_of_best(tables, memory, ahead, work, count, nodes, seen):
     """Write down the outcomes proposed among the first `count` nodes of a turn, and what is foreseen of each, in their order.
 
     All arguments but `count` are arrays; overwritten are `nodes`, (MAX_NODES,) int64, and `seen`, as many states. Returns the
@@ -131,18 +135,18 @@ def foresee_best(tables, memory, ahead, work, count, nodes, seen):
     turn, reader = memory[0], ahead[0]
     seat = np.int64(turn.node[0].state.current_player)
     least = value_net.propose(tables[0], turn, reader, work[0], count)
-    value_features.forget(reader)
+    value_features.clear_cache(reader)
     number = 0
     for node in range(1, count):
         after = turn.node[node]
         if after.due != turns.TURN_GOES_ON and work[0].worth[node] >= least:
-            if not lookahead.foresee(
+            if not lookahead.look_ahead(
                 after, tables[0], seat, reader.weights[0], reader.weights[1], reader.site_traffic,
-                reader.survey[value_features.SURVEYS], reader.foresight[0],
+                reader.survey[value_features.SURVEYS], reader.lookahead[0],
             ):  # fmt: skip
                 return turns.TOO_MANY
             nodes[number] = node
-            seen[number] = reader.foresight[0].seen[0].state
+            seen[number] = reader.lookahead[0].seen[0].state
             number += 1
     return number
 

@@ -75,11 +75,11 @@ def num_features(layout: encode.FeatureLayout) -> int:
 def digest(layout: encode.FeatureLayout) -> str:
     """16 hex digits that name the features: layout, version, the constants of the plans, and the scale of every byte."""
     constants = (layout.digest, VERSION, QUARTER, CLIENT, CITY_TOKEN, PACES, STEPS, FAR, EIGHTH, NUM_PLANS)
-    scales = factors(layout).astype("<f4").tobytes()
-    return hashlib.sha256(repr(constants).encode() + scales).hexdigest()[:16]
+    scale_bytes = scales(layout).astype("<f4").tobytes()
+    return hashlib.sha256(repr(constants).encode() + scale_bytes).hexdigest()[:16]
 
 
-def factors(layout: encode.FeatureLayout) -> np.ndarray:
+def scales(layout: encode.FeatureLayout) -> np.ndarray:
     """What each byte is multiplied by to be about 1, (num_features,) float32; 0 where it tells nothing that others do not."""
     whole = np.zeros(num_features(layout), np.float32)
     for piece in layout.pieces:
@@ -114,7 +114,7 @@ def reader_dtype(layout: encode.FeatureLayout) -> np.dtype[Any]:
         ("token", (np.int32, (NUM_CITIES,))),  # what the City token of a first sale is worth
         ("spend", (np.int32, (2 * len(PACES), NUM_POSTS))),  # what a bale brings from a post; now, then later
         ("world", (np.uint64, (words,))),
-        ("num_worlds", np.int64),  # entered since `forget`; the last `WORLDS` are kept
+        ("num_worlds", np.int64),  # entered since `clear_cache`; the last `WORLDS` are kept
         ("worlds", (np.uint64, (WORLDS, words))),
         ("kept_plans", (np.int8, (WORLDS, MAX_PLAYERS, NUM_PLANS))),
         ("kept_expected", (np.float32, (WORLDS, MAX_PLAYERS))),
@@ -124,7 +124,7 @@ def reader_dtype(layout: encode.FeatureLayout) -> np.dtype[Any]:
         ("survey", (planner_value.survey_dtype(layout.num_sites), (SURVEYS + 1,))),  # the last for others
         ("site_traffic", (np.float64, (layout.num_sites,))),
         ("ahead", np.int64),  # 1 + the number of what is foreseen, if that is what is read; else 0
-        ("foresight", (lookahead.foresight_dtype(layout.num_sites), (1,))),
+        ("lookahead", (lookahead.workspace_dtype(layout.num_sites), (1,))),
         ("weights", ([(name, np.float64) for name in Weights._fields], (2,))),  # the mover's, and the others'
     ):
         fields[name] = (kind, end)
@@ -141,10 +141,10 @@ def new_readers(game: Game, count: int, rounds: int = 1) -> tuple[np.ndarray, np
     """
     layout = game.feature_layout
     readers = np.zeros(count, reader_dtype(layout))
-    used = np.repeat(np.where(factors(layout) != 0, np.uint8(255), np.uint8(0))[None], count, axis=0)
+    used = np.repeat(np.where(scales(layout) != 0, np.uint8(255), np.uint8(0))[None], count, axis=0)
     readers["used"] = used.view(np.uint64)
     weights = WEIGHTS_V1[game.num_players]
-    readers["foresight"]["rounds"] = rounds
+    readers["lookahead"]["rounds"] = rounds
     readers["weights"] = [weights, weights._replace(crowd=0.0)]  # others as if nobody were in their way
     readers["site_traffic"] = planner_value.site_traffic(game)
     readers["traffic"] = np.round(planner_value.site_traffic(game) * TRAFFIC)
@@ -152,9 +152,9 @@ def new_readers(game: Game, count: int, rounds: int = 1) -> tuple[np.ndarray, np
 
 
 @kernel
-def forget(reader):
+def clear_cache(reader):
     """Keep nothing of what was read before."""
-    lookahead.forget(reader.foresight[0])
+    lookahead.clear_cache(reader.lookahead[0])
     reader.num_worlds = 0
     reader.num_surveys = 0
 
@@ -165,13 +165,13 @@ def read_ahead(after, tables, lookups, seat, raw, reader):
 
     Returns False if a turn has no room.
     """
-    foresight, survey = reader.foresight[0], reader.survey[SURVEYS]
+    ahead, survey = reader.lookahead[0], reader.survey[SURVEYS]
     weights, others = reader.weights[0], reader.weights[1]
-    if not lookahead.foresee(after, tables, seat, weights, others, reader.site_traffic, survey, foresight):
+    if not lookahead.look_ahead(after, tables, seat, weights, others, reader.site_traffic, survey, ahead):
         return False
     if not end_ahead(reader):
-        reader.ahead = 1 + foresight.number
-        read(foresight.seen[0].reading, tables, lookups, seat, raw, reader)
+        reader.ahead = 1 + ahead.number
+        read(ahead.seen[0].reading, tables, lookups, seat, raw, reader)
         reader.ahead = 0
     return True
 
@@ -179,7 +179,7 @@ def read_ahead(after, tables, lookups, seat, raw, reader):
 @kernel
 def end_ahead(reader):
     """Whether what was foreseen last is the end of the game."""
-    return reader.foresight[0].seen[0].state.current_player == NOBODY
+    return reader.lookahead[0].seen[0].state.current_player == NOBODY
 
 
 @kernel
@@ -187,7 +187,7 @@ def read(state, tables, lookups, seat, raw, reader):
     """Overwrite `reader.bytes` with what `seat` sees of `state`, a record of `reading_dtype`, and with everybody's plans.
 
     And `reader.expected`, by place, with the rupees that the planner's value expects at the end. Much is kept from one position
-    of a turn to the next; call `forget` before another turn.
+    of a turn to the next; call `clear_cache` before another turn.
     """
     encode.encode(state, tables, lookups, seat, False, raw)
     reader.observed[:] = raw.to_copy

@@ -73,23 +73,23 @@ def add_feature(net, hidden, feature, amount):
 
 
 @kernel
-def add_all(net, factors, features, hidden):
+def add_all(net, scales, features, hidden):
     """Overwrite a hidden layer with that of `features`, (F,) int8."""
     hidden[:] = net.first_bias
     for feature in range(len(features)):
         if features[feature] != 0:
-            add_feature(net, hidden, feature, np.float32(features[feature]) * factors[feature])
+            add_feature(net, hidden, feature, np.float32(features[feature]) * scales[feature])
 
 
 @kernel
-def begin(net, factors, reader, work):
+def begin(net, scales, reader, work):
     """Take what has been read as the turn's first outcome."""
     work.first_words[:] = reader.words
-    add_all(net, factors, reader.bytes, work.first_hidden)
+    add_all(net, scales, reader.bytes, work.first_hidden)
 
 
 @kernel
-def change(net, factors, reader, work):
+def change(net, scales, reader, work):
     """Overwrite `hidden` with that of what has been read, by what differs from the turn's first outcome."""
     work.hidden[:] = work.first_hidden
     for word in range(len(work.first_words)):
@@ -101,7 +101,7 @@ def change(net, factors, reader, work):
                     feature = WORD * word + place
                     before = np.int8((work.first_words[word] >> shift) & np.uint64(255))
                     difference = np.float32(reader.bytes[feature]) - np.float32(before)
-                    add_feature(net, work.hidden, feature, difference * factors[feature])
+                    add_feature(net, work.hidden, feature, difference * scales[feature])
 
 
 @kernel
@@ -157,7 +157,7 @@ def answer_over(state, tables, seat, work):
 @kernel
 def answer_end(after, tables, seat, reader, work):
     """The same of the end that is foreseen of `after`, a node; unless it is over itself, the winner is in doubt."""
-    answer_over(reader.foresight[0].seen[0].state, tables, seat, work)
+    answer_over(reader.lookahead[0].seen[0].state, tables, seat, work)
     if after.state.current_player != NOBODY:
         n = np.int64(tables.num_players)
         for place in range(n):
@@ -166,29 +166,29 @@ def answer_end(after, tables, seat, reader, work):
 
 
 @kernel
-def ask(state, tables, lookups, seat, net, factors, raw, reader, work):
+def ask(state, tables, lookups, seat, net, scales, raw, reader, work):
     """Overwrite `margin` and `share` with those of a position, a record of `reading_dtype`, from the eyes of `seat`."""
-    value_features.forget(reader)
+    value_features.clear_cache(reader)
     value_features.read(state, tables, lookups, seat, raw, reader)
-    answer(tables, net, factors, raw, reader, work)
+    answer(tables, net, scales, raw, reader, work)
 
 
 @kernel
-def ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work):
+def ask_ahead(after, tables, lookups, seat, net, scales, raw, reader, work):
     """The same of what is likely to become of an outcome of the seat's turn, a node. Returns False if a turn has no room."""
     if not value_features.read_ahead(after, tables, lookups, seat, raw, reader):
         return False
     if value_features.end_ahead(reader):
         answer_end(after, tables, seat, reader, work)
     else:
-        answer(tables, net, factors, raw, reader, work)
+        answer(tables, net, scales, raw, reader, work)
     return True
 
 
 @kernel
-def answer(tables, net, factors, raw, reader, work):
+def answer(tables, net, scales, raw, reader, work):
     """The same of what has been read last."""
-    add_all(net, factors, reader.bytes, work.hidden)
+    add_all(net, scales, reader.bytes, work.hidden)
     finish(net, np.int64(tables.num_players), reader.expected, raw.all_left[0], work)
 
 
@@ -209,7 +209,7 @@ def propose(tables, memory, reader, work, count):
 
 
 @kernel
-def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values):
+def value_turn(tables, lookups, net, scales, blend, memory, raw, reader, work, values):
     """Lay out the turn of the state at node 0 and overwrite `values` of its outcomes with what the mover may expect.
 
     That is `blend` parts share of the win and the rest margin; −∞ for outcomes that are not proposed. Returns the number of
@@ -221,7 +221,7 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
     least = propose(tables, memory, reader, work, count)
     n = np.int64(tables.num_players)
     seat = np.int64(memory.node[0].state.current_player)
-    value_features.forget(reader)
+    value_features.clear_cache(reader)
     begun = False
     for node in range(1, count):
         after = memory.node[node]
@@ -235,9 +235,9 @@ def value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, 
                 answer_end(after, tables, seat, reader, work)
             else:
                 if not begun:
-                    begin(net, factors, reader, work)
+                    begin(net, scales, reader, work)
                     begun = True
-                change(net, factors, reader, work)
+                change(net, scales, reader, work)
                 finish(net, n, reader.expected, raw.all_left[0], work)
             values[node] = (np.float32(1) - blend) * work.margin[0] + blend * work.share[0]
     return count

@@ -122,10 +122,10 @@ class ValueNet:
         return net
 
 
-class ValueSpace(NamedTuple):
+class ValueNetWorkspace(NamedTuple):
     """What choosing a turn by a value net needs besides the position; for one thread at a time."""
 
-    turn: turns.TurnSpace
+    turn: turns.TurnWorkspace
     net: NetMemory
     blend: np.float32
     values: np.ndarray  # (MAX_NODES,) float32, of the nodes at which the turn is over
@@ -160,26 +160,26 @@ class ValueNetAgent(TurnAgent):
         )
         self._record = self.net.record()
 
-    def prepare(self, game: Game) -> turns.TurnSpace:
+    def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Make the memory for turns.
 
         Raises:
             ValueError: the net reads other features than this game's, or was not trained on its rules and board.
         """
-        self.space = ValueSpace(
-            turns.new_space(game),
+        self.workspace = ValueNetWorkspace(
+            turns.new_workspace(game),
             self._new_memory(game),
             np.float32(self.net.blend),
             np.zeros(turns.MAX_NODES, np.float32),
         )
-        return self.space.turn
+        return self.workspace.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """Ask the net about the outcomes of the turn."""
-        return turns.check_count(plan_turn(state, game.tables, self.space))
+        return turns.check_count(plan_turn(state, game.tables, self.workspace))
 
     def evaluator(self, game: Game) -> Evaluator:
-        """Its value, for searches (`evaluation.Values`), as far ahead as it looks; games are played on by planners.
+        """Its value, for searches (`evaluation.PositionEvaluator`), as far ahead as it looks; games are played on by planners.
 
         Errors as `prepare`.
         """
@@ -201,23 +201,23 @@ class ValueNetAgent(TurnAgent):
 
 
 @kernel
-def plan_turn(state, tables, space):
-    """The node of `space.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
-    asked, memory = space.net, space.turn.memory[0]
-    space.turn.states[0] = state
+def plan_turn(state, tables, workspace):
+    """The node of `workspace.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
+    asked, memory = workspace.net, workspace.turn.memory[0]
+    workspace.turn.states[0] = state
     count = value_net.value_turn(
         tables[0],
         asked.lookups[0],
         asked.net[0],
-        asked.factors,
-        space.blend,
+        asked.scales,
+        workspace.blend,
         memory,
         asked.raw[0],
         asked.reader[0],
         asked.work[0],
-        space.values,
+        workspace.values,
     )
-    return count if count == turns.TOO_MANY else outcome_values.best_outcome(memory, space.values, count)
+    return count if count == turns.TOO_MANY else outcome_values.best_outcome(memory, workspace.values, count)
 
 
 def check_rounds(rounds: int) -> None:

@@ -38,7 +38,7 @@ class GreedyAgent:
         return actions
 
 
-class GreedySpace(NamedTuple):
+class GreedyWorkspace(NamedTuple):
     """What deciding takes where no agent stands by; for one thread at a time. A actions, S sites."""
 
     weights: Weights
@@ -49,10 +49,10 @@ class GreedySpace(NamedTuple):
     trial: np.ndarray  # (1,) record
 
 
-def new_space(game: Game) -> GreedySpace:
+def new_workspace(game: Game) -> GreedyWorkspace:
     """Memory for `play_turn` in `game`."""
     mask = np.zeros((1, game.num_actions), np.bool_)
-    return GreedySpace(
+    return GreedyWorkspace(
         GreedyAgent.weights,
         mask,
         mask.view(game.mask_dtype).reshape(-1),
@@ -63,7 +63,7 @@ def new_space(game: Game) -> GreedySpace:
 
 
 @kernel
-def play_turn(states, tables, space, luck, turn):
+def play_turn(states, tables, workspace, luck, turn):
     """Play the rest of the turn of `states[0]`; equals are decided by the key `luck` and the number `turn`.
 
     Returns what is due then, of `turns/enumeration.py`; a restock is not drawn.
@@ -71,10 +71,12 @@ def play_turn(states, tables, space, luck, turn):
     state = states[0]
     mover, number = state.current_player, state.set
     for decision in range(turns.MAX_DECISIONS):
-        engine.legal(state, tables, space.flags[0])
-        action_values(state, tables, space.weights, space.mask[0], space.trial, space.gain, space.values)
+        engine.legal(state, tables, workspace.flags[0])
+        action_values(
+            state, tables, workspace.weights, workspace.mask[0], workspace.trial, workspace.gain, workspace.values
+        )
         random = chance.random_word(luck, EQUALS, np.uint64(turn * turns.MAX_DECISIONS + decision))
-        action = draw_best(space.values, space.mask[0], np.float64(random >> np.uint64(11)) * TO_UNIT)
+        action = draw_best(workspace.values, workspace.mask[0], np.float64(random >> np.uint64(11)) * TO_UNIT)
         if engine.apply(state, tables, action):
             return turns.RESTOCK_DUE
         if state.current_player != mover or state.set != number:

@@ -21,7 +21,7 @@ MAX_ROUNDS: Final = 100
 FURTHER: Final = 1 << 32  # numbers from here on are of what was foreseen for one outcome alone
 
 
-def foresight_dtype(num_sites: int) -> np.dtype[Any]:
+def workspace_dtype(num_sites: int) -> np.dtype[Any]:
     """Memory for what is foreseen; for one thread at a time. Set `rounds` once it is made."""
     memory = turns.memory_dtype(num_sites)
     node = memory["node"].base
@@ -30,8 +30,8 @@ def foresight_dtype(num_sites: int) -> np.dtype[Any]:
             ("rounds", np.int64),  # of turns that are foreseen, from 1 to `MAX_ROUNDS`
             ("memory", memory, (1,)),  # of the turn that is played
             ("worth", np.float64, (turns.MAX_NODES,)),
-            ("num_worlds", np.int64),  # entered since `forget`; the last `KEPT` are kept
-            ("num_further", np.int64),  # outcomes since `forget` that more than one round was foreseen for
+            ("num_worlds", np.int64),  # entered since `clear_cache`; the last `KEPT` are kept
+            ("num_further", np.int64),  # outcomes since `clear_cache` that more than one round was foreseen for
             (
                 "number",
                 np.int64,
@@ -44,51 +44,51 @@ def foresight_dtype(num_sites: int) -> np.dtype[Any]:
 
 
 @kernel
-def forget(foresight):
+def clear_cache(workspace):
     """Keep nothing of what was foreseen before."""
-    foresight.num_worlds = 0
-    foresight.num_further = 0
+    workspace.num_worlds = 0
+    workspace.num_further = 0
 
 
 @kernel
-def foresee(after, tables, seat, weights, others, traffic, survey, foresight):
-    """Overwrite `foresight.seen[0]` with what becomes of `after`, a node between turns, in the rounds that are foreseen.
+def look_ahead(after, tables, seat, weights, others, traffic, survey, workspace):
+    """Overwrite `workspace.seen[0]` with what becomes of `after`, a node between turns, in the rounds that are foreseen.
 
-    `others` are the weights of those who reply in the first round, `weights` of all later. Call `forget` before another turn.
-    `survey` is overwritten. Returns False if a turn has no room.
+    `others` are the weights of those who reply in the first round, `weights` of all later. Call `clear_cache` before another
+    turn. `survey` is overwritten. Returns False if a turn has no room.
     """
-    world, seen = foresight.world[KEPT], foresight.seen[0]
+    world, seen = workspace.world[KEPT], workspace.seen[0]
     copy_node(after, world)
     empty_hands(world.state, seat)
-    number = find_world(foresight, world)
-    if number == foresight.num_worlds:
-        if not play_until(world, tables, seat, others, traffic, survey, foresight):
+    number = find_world(workspace, world)
+    if number == workspace.num_worlds:
+        if not play_until_turn_of(world, tables, seat, others, traffic, survey, workspace):
             return False
         slot = number % KEPT
-        copy_node(world, foresight.world[slot])
-        copy_node(foresight.memory[0].node[0], foresight.foreseen[slot])
-        foresight.num_worlds += 1
-    foresight.number = number
-    copy_node(foresight.foreseen[number % KEPT], seen)
+        copy_node(world, workspace.world[slot])
+        copy_node(workspace.memory[0].node[0], workspace.foreseen[slot])
+        workspace.num_worlds += 1
+    workspace.number = number
+    copy_node(workspace.foreseen[number % KEPT], seen)
     hand_over(after.state, seen.state, seat)
-    if foresight.rounds > 1 and goes_on(seen):
-        foresight.number = FURTHER + foresight.num_further
-        foresight.num_further += 1
-        return play_further(seen, tables, seat, weights, traffic, survey, foresight)
+    if workspace.rounds > 1 and goes_on(seen):
+        workspace.number = FURTHER + workspace.num_further
+        workspace.num_further += 1
+        return play_further(seen, tables, seat, weights, traffic, survey, workspace)
     return True
 
 
 @kernel
-def play_further(seen, tables, seat, weights, traffic, survey, foresight):
+def play_further(seen, tables, seat, weights, traffic, survey, workspace):
     """Play all rounds but the first from `seen`, at the beginning of the seat's turn. Returns False if a turn has no room."""
-    first = foresight.memory[0].node[0]
-    for _ in range(1, foresight.rounds):
+    first = workspace.memory[0].node[0]
+    for _ in range(1, workspace.rounds):
         if goes_on(seen):
             copy_node(seen, first)
-            if not reply(tables, weights, traffic, survey, foresight):
+            if not reply(tables, weights, traffic, survey, workspace):
                 return False
             copy_node(first, seen)
-            if not play_until(seen, tables, seat, weights, traffic, survey, foresight):
+            if not play_until_turn_of(seen, tables, seat, weights, traffic, survey, workspace):
                 return False
             copy_node(first, seen)
     return True
@@ -131,36 +131,36 @@ def hand_over(state, seen, seat):
 
 
 @kernel
-def find_world(foresight, world):
+def find_world(workspace, world):
     """The number of the same world among those kept; `num_worlds` if there is none."""
-    for number in range(max(0, foresight.num_worlds - KEPT), foresight.num_worlds):
-        if turns.same_words(foresight.world[number % KEPT].words, world.words):
+    for number in range(max(0, workspace.num_worlds - KEPT), workspace.num_worlds):
+        if turns.same_words(workspace.world[number % KEPT].words, world.words):
             return np.int64(number)
-    return np.int64(foresight.num_worlds)
+    return np.int64(workspace.num_worlds)
 
 
 @kernel
-def play_until(node, tables, seat, weights, traffic, survey, foresight):
+def play_until_turn_of(node, tables, seat, weights, traffic, survey, workspace):
     """Play turns from `node` on, until it is the seat's; where that leads to is node 0 of `memory`.
 
     Returns False if a turn has no room.
     """
-    first = foresight.memory[0].node[0]
+    first = workspace.memory[0].node[0]
     copy_node(node, first)
     while goes_on(first) and first.state.current_player != seat:
-        if not reply(tables, weights, traffic, survey, foresight):
+        if not reply(tables, weights, traffic, survey, workspace):
             return False
     return True
 
 
 @kernel
-def reply(tables, weights, traffic, survey, foresight):
+def reply(tables, weights, traffic, survey, workspace):
     """Overwrite node 0 of `memory` with the outcome of its mover's turn that is worth most. Returns False without room."""
-    memory = foresight.memory[0]
+    memory = workspace.memory[0]
     count = turns.lay_out(tables, memory)
     if count == turns.TOO_MANY:
         return False
-    outcome_values.value_outcomes(tables, weights, traffic, memory, survey, foresight.worth, count)
-    best = outcome_values.best_outcome(memory, foresight.worth, count)
+    outcome_values.value_outcomes(tables, weights, traffic, memory, survey, workspace.worth, count)
+    best = outcome_values.best_outcome(memory, workspace.worth, count)
     copy_node(memory.node[best], memory.node[0])
     return True

@@ -22,10 +22,10 @@ from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 
 
-class PlannerSpace(NamedTuple):
+class PlannerWorkspace(NamedTuple):
     """What planning a turn needs besides the position; for one thread at a time."""
 
-    turn: turns.TurnSpace
+    turn: turns.TurnWorkspace
     values: np.ndarray  # (MAX_NODES,) float64, of the nodes at which the turn is over
     ranked: np.ndarray  # (MAX_NODES,) int32, for those who rank outcomes
     survey: np.ndarray  # (1,) of `survey_dtype`
@@ -33,10 +33,10 @@ class PlannerSpace(NamedTuple):
     actions: np.ndarray  # (MAX_DECISIONS,) int64, a way through the turn
 
 
-def new_space(game: Game) -> PlannerSpace:
+def new_workspace(game: Game) -> PlannerWorkspace:
     """Memory for planning turns of `game`."""
-    return PlannerSpace(
-        turns.new_space(game),
+    return PlannerWorkspace(
+        turns.new_workspace(game),
         np.zeros(turns.MAX_NODES, np.float64),
         np.zeros(turns.MAX_NODES, np.int32),
         np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
@@ -50,20 +50,20 @@ class PlannerAgent:
 
     def __init__(self, weights: Mapping[int, Weights], name: str = "planner") -> None:
         self.weights, self.name = weights, name
-        self._game: Game | None = None  # that `_space` is for
-        self._space: Any = None
+        self._game: Game | None = None  # that `_workspace` is for
+        self._workspace: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64."""
         if game is not self._game:
-            self._game, self._space = game, new_space(game)
+            self._game, self._workspace = game, new_workspace(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._space, actions))
+        turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._workspace, actions))
         return actions
 
     def evaluator(self, game: Game) -> Evaluator:
-        """Its value, for searches (`evaluation.Values`)."""
+        """Its value, for searches (`evaluation.PositionEvaluator`)."""
         return new_evaluator(game, self.weights[game.num_players])
 
 
@@ -107,29 +107,33 @@ def read_weights(path: Path) -> dict[int, Weights]:
 
 
 @kernel
-def choose_all(states, tables, weights, space, actions):
+def choose_all(states, tables, weights, workspace, actions):
     """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
     for lane in range(len(states)):
-        best = plan_turn(states[lane], tables[0], weights, space)
+        best = plan_turn(states[lane], tables[0], weights, workspace)
         if best < 0:
             return turns.TOO_MANY
-        turns.way_to(space.turn, best, space.actions)
-        actions[lane] = space.actions[0]
+        turns.way_to(workspace.turn, best, workspace.actions)
+        actions[lane] = workspace.actions[0]
     return len(states)
 
 
 @kernel
-def plan_turn(state, tables, weights, space):
-    """The node of `space.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
-    count = value_turn(state, tables, weights, space)
-    return count if count == turns.TOO_MANY else outcome_values.best_outcome(space.turn.memory[0], space.values, count)
+def plan_turn(state, tables, weights, workspace):
+    """The node of `workspace.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
+    count = value_turn(state, tables, weights, workspace)
+    return (
+        count
+        if count == turns.TOO_MANY
+        else outcome_values.best_outcome(workspace.turn.memory[0], workspace.values, count)
+    )
 
 
 @kernel
-def value_turn(state, tables, weights, space):
+def value_turn(state, tables, weights, workspace):
     """Lay the mover's turn out and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
-    count = turns.enumerate_turn(state, tables, space.turn)
+    count = turns.enumerate_turn(state, tables, workspace.turn)
     outcome_values.value_outcomes(
-        tables, weights, space.traffic, space.turn.memory[0], space.survey[0], space.values, count
+        tables, weights, workspace.traffic, workspace.turn.memory[0], workspace.survey[0], workspace.values, count
     )
     return count

@@ -26,7 +26,7 @@ TEMPERATURE_PER_TURN: Final = 0.4
 MIN_LANES: Final = 2 * CHUNK  # from how many on threads are worth their waking: each takes long
 
 
-def outlook_dtype(num_sites: int) -> np.dtype[Any]:
+def workspace_dtype(num_sites: int) -> np.dtype[Any]:
     """What looking ahead takes, for a thread."""
     return record_dtype(
         [
@@ -37,26 +37,26 @@ def outlook_dtype(num_sites: int) -> np.dtype[Any]:
     )
 
 
-def new_outlook(game: Game) -> np.ndarray:
-    """Memory for `expect_all`, (MAX_CHUNKS,) records of `outlook_dtype`."""
-    outlook = np.zeros(MAX_CHUNKS, outlook_dtype(game.board.num_sites))
-    outlook["traffic"] = planner_value.site_traffic(game)
-    outlook["weights"] = WEIGHTS_V1[game.num_players]
-    return outlook
+def new_workspace(game: Game) -> np.ndarray:
+    """Memory for `expect_all`, (MAX_CHUNKS,) records of `workspace_dtype`."""
+    workspace = np.zeros(MAX_CHUNKS, workspace_dtype(game.board.num_sites))
+    workspace["traffic"] = planner_value.site_traffic(game)
+    workspace["weights"] = WEIGHTS_V1[game.num_players]
+    return workspace
 
 
-def prospects(game: Game, states: np.ndarray, blend: float, outlook: np.ndarray | None = None) -> np.ndarray:
+def potentials(game: Game, states: np.ndarray, blend: float, workspace: np.ndarray | None = None) -> np.ndarray:
     """The reward that each seat may expect at the end, (k, num_players) float32; of ended games, that reward.
 
     Args:
         game: that of the states.
         states: (k,) records, unchanged.
         blend: see `blended`.
-        outlook: memory of `new_outlook`, for who asks often.
+        workspace: memory of `new_workspace`, for who asks often.
     """
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
     rupees = np.empty((len(records), game.num_players), np.float32)
-    expect_all(records, game.tables, new_outlook(game) if outlook is None else outlook, rupees)
+    expect_all(records, game.tables, new_workspace(game) if workspace is None else workspace, rupees)
     margin = rupees - rupees.mean(axis=1, keepdims=True)
     expected = (1 - blend) * margin / MARGIN_SCALE
     if blend:
@@ -81,35 +81,35 @@ def turns_left(states: np.ndarray, rules: Rules) -> np.ndarray:
     return np.asarray(np.where(states["current_player"] == NOBODY, 0, left))
 
 
-def _expect_all(states, tables, outlook, rupees):
+def _expect_all(states, tables, workspace, rupees):
     """Overwrite `rupees` (batch, n) with what each seat may expect to end with."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             for seat in range(tables[0].num_players):
-                rupees[lane, seat] = expect(states[lane], tables[0], seat, outlook[chunk])
+                rupees[lane, seat] = expect(states[lane], tables[0], seat, workspace[chunk])
 
 
 expect_all = batch_kernel(_expect_all, MIN_LANES)
 
 
 @kernel
-def expect(state, tables, player, outlook):
+def expect(state, tables, player, workspace):
     """The rupees that a player may expect to end with."""
     if state.current_player == NOBODY:
         return 1.0 * engine.final_rupees(state, tables, player)
-    look(state, tables, player, outlook)
-    plan = planner_value.plan_worth(state, tables, player, outlook.survey, outlook.weights)
-    return np.int64(state.rupees[player]) + outlook.survey.assets + plan
+    look(state, tables, player, workspace)
+    plan = planner_value.plan_worth(state, tables, player, workspace.survey, workspace.weights)
+    return np.int64(state.rupees[player]) + workspace.survey.assets + plan
 
 
 @kernel
-def look(state, tables, player, outlook):
+def look(state, tables, player, workspace):
     """Survey a player's plans; those of the mover may take what is in hand of a turn that has begun, too."""
-    survey = outlook.survey
-    planner_value.survey_table(state, tables, player, outlook.weights, outlook.traffic, survey)
+    survey = workspace.survey
+    planner_value.survey_table(state, tables, player, workspace.weights, workspace.traffic, survey)
     if (
         state.current_player == player and state.actions_left < tables.actions_per_turn
     ):  # another turn is among those to come
         survey.time += np.int64(state.actions_left)
         survey.assets += survey.rate * np.int64(state.actions_left)
-    planner_value.survey_plans(state, tables, player, survey, outlook.weights)
+    planner_value.survey_plans(state, tables, player, survey, workspace.weights)

@@ -18,7 +18,7 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.scripted import outcome_values, planner, planner_value
-from bombay_agents.scripted.planner import PlannerSpace
+from bombay_agents.scripted.planner import PlannerWorkspace
 from bombay_agents.scripted.planner_value import Weights
 from bombay_env import Game
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
@@ -52,10 +52,10 @@ class Taste(NamedTuple):
     loyalty: float = 0.0  # off a bale of another colour than the favourite; 0 for a player without one
 
 
-class StyleSpace(NamedTuple):
+class StyleWorkspace(NamedTuple):
     """What planning a turn by taste needs besides the position; for one thread at a time."""
 
-    plan: PlannerSpace
+    plan: PlannerWorkspace
     liking: np.ndarray  # (MAX_NODES,) float64, of the deeds on the way to each node
 
 
@@ -66,17 +66,17 @@ class StyleAgent:
     taste: ClassVar[Taste]
 
     def __init__(self) -> None:
-        self._game: Game | None = None  # that `_space` is for
-        self._space: Any = None
+        self._game: Game | None = None  # that `_workspace` is for
+        self._workspace: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64."""
         if game is not self._game:
-            self._space = StyleSpace(planner.new_space(game), np.zeros(turns.MAX_NODES, np.float64))
+            self._workspace = StyleWorkspace(planner.new_workspace(game), np.zeros(turns.MAX_NODES, np.float64))
             self._game = game
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.taste, self._space, actions))
+        turns.check_count(choose_all(records, game.tables, self.taste, self._workspace, actions))
         return actions
 
 
@@ -112,21 +112,21 @@ class HoarderAgent(StyleAgent):
 
 
 @kernel
-def choose_all(states, tables, taste, space, actions):
+def choose_all(states, tables, taste, workspace, actions):
     """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
     for lane in range(len(states)):
-        best = choose_turn(states[lane], tables[0], taste, space)
+        best = choose_turn(states[lane], tables[0], taste, workspace)
         if best < 0:
             return turns.TOO_MANY
-        turns.way_to(space.plan.turn, best, space.plan.actions)
-        actions[lane] = space.plan.actions[0]
+        turns.way_to(workspace.plan.turn, best, workspace.plan.actions)
+        actions[lane] = workspace.plan.actions[0]
     return len(states)
 
 
 @kernel
-def choose_turn(state, tables, taste, space):
+def choose_turn(state, tables, taste, workspace):
     """The node of the outcome that the mover likes best; TOO_MANY if there is no room to lay the turn out."""
-    turn, survey = space.plan.turn, space.plan.survey[0]
+    turn, survey = workspace.plan.turn, workspace.plan.survey[0]
     count = turns.enumerate_turn(state, tables, turn)
     if count == turns.TOO_MANY:
         return count
@@ -134,11 +134,13 @@ def choose_turn(state, tables, taste, space):
     colour = favourite(state, tables) if taste.loyalty > 0.0 else EVERY_COLOUR
     rounds = rounds_left(state, tables)
     outcome_values.group_by_site(tables, turn.memory[0], count)
-    space.liking[0] = 0.0
+    workspace.liking[0] = 0.0
     for node in range(1, count):
         parent = turn.parent[node]
         other = turn.action[node] - tables.num_sites
-        space.liking[node] = space.liking[parent] + liking(turn.states[parent], tables, other, taste, colour, rounds)
+        workspace.liking[node] = workspace.liking[parent] + liking(
+            turn.states[parent], tables, other, taste, colour, rounds
+        )
     for first in range(count):
         if turn.group[first] == first:
             surveyed = False
@@ -146,11 +148,11 @@ def choose_turn(state, tables, taste, space):
                 if turn.group[node] == first and turn.due[node] != turns.TURN_GOES_ON:
                     after = turn.states[node]
                     if not surveyed:
-                        survey_by_taste(after, tables, player, taste, colour, space.plan.traffic, survey)
+                        survey_by_taste(after, tables, player, taste, colour, workspace.plan.traffic, survey)
                         surveyed = True
                     worth = planner_value.value(after, tables, player, survey, taste.weights)
-                    space.plan.values[node] = worth + space.liking[node]
-    return outcome_values.best_outcome(turn.memory[0], space.plan.values, count)
+                    workspace.plan.values[node] = worth + workspace.liking[node]
+    return outcome_values.best_outcome(turn.memory[0], workspace.plan.values, count)
 
 
 # --- Taste ---

@@ -51,7 +51,7 @@ class SearchAgent(TurnAgent):
         k: int = 8,
         rounds: int = 2,
         restock: bool = True,
-        prior: float = tree.Judgement().prior_rupees,
+        prior: float = tree.SearchParams().prior_rupees,
         value: Agent | None = None,
         ranker: Agent | None = None,
     ) -> None:
@@ -76,16 +76,16 @@ class SearchAgent(TurnAgent):
         self.name = name_of(
             self, "search", ("ms", "nodes", "k", "rounds", "restock", "prior"), value=value, ranker=ranker
         )
-        self.judgement = tree.Judgement(prior_rupees=float(prior))
+        self.params = tree.SearchParams(prior_rupees=float(prior))
 
-    def prepare(self, game: Game) -> turns.TurnSpace:
+    def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Make the tree and what goes with it."""
         size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS))
-        self.planner = planner.new_space(game)
-        self.endgame = endgame.new_space(game, self.planner.turn)
+        self.planner = planner.new_workspace(game)
+        self.endgame = endgame.new_workspace(game, self.planner.turn)
         playout = rollouts.new_playout(game, self.planner, self.values.evaluator(game), self.rounds, self.restock)
         ranker = self.ranker.evaluator(game) if self.ranker else None
-        self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.judgement, ranker)
+        self.search = tree.Search(tree.new_tree(game, size + 1), playout, self.params, ranker)
         return self.planner.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:

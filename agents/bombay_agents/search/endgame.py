@@ -31,10 +31,10 @@ class Solution(NamedTuple):
     final: np.ndarray  # (n,) int64, rupees with awards
 
 
-class EndgameSpace(NamedTuple):
+class EndgameWorkspace(NamedTuple):
     """Memory for `solve_turn`; for one thread at a time. D is MAX_TURNS, O is MAX_OUTCOMES, P is MAX_PLAYERS."""
 
-    turn: turns.TurnSpace
+    turn: turns.TurnWorkspace
     root: np.ndarray  # (1,) record: the position to solve
     outcomes: np.ndarray  # (D · O,) records, of the turn at each depth
     nodes: np.ndarray  # (O,) int32: which nodes of the first turn those at depth 0 are
@@ -46,10 +46,10 @@ class EndgameSpace(NamedTuple):
     result: np.ndarray  # (1,) of `result_dtype`
 
 
-def new_space(game: Game, turn: turns.TurnSpace | None = None) -> EndgameSpace:
+def new_workspace(game: Game, turn: turns.TurnWorkspace | None = None) -> EndgameWorkspace:
     """Memory for solving endings of `game`, about half a megabyte besides that for a turn."""
-    return EndgameSpace(
-        turn or turns.new_space(game),
+    return EndgameWorkspace(
+        turn or turns.new_workspace(game),
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_TURNS * MAX_OUTCOMES, game.state_dtype),
         np.zeros(MAX_OUTCOMES, np.int32),
@@ -62,7 +62,9 @@ def new_space(game: Game, turn: turns.TurnSpace | None = None) -> EndgameSpace:
     )
 
 
-def solve(game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, space: EndgameSpace | None = None) -> Solution:
+def solve(
+    game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, workspace: EndgameWorkspace | None = None
+) -> Solution:
     """The exact value of a position in the last round, and the turn that secures it.
 
     Args:
@@ -76,20 +78,20 @@ def solve(game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, space: Endg
     record = game.as_record(state)
     if not isinstance(limit, int | np.integer) or not 1 <= limit <= MAX_LIMIT:
         raise ValueError(f"limit is {limit!r}; it must be a whole number from 1 to {MAX_LIMIT}")
-    space = space or new_space(game)
+    workspace = workspace or new_workspace(game)
     if not 0 < turns_left(record, game.tables[0]) <= game.num_players:
         raise ValueError("only positions in the last game turn of the last set can be solved")
-    node = solve_turn(record, game.tables[0], limit, space)
+    node = solve_turn(record, game.tables[0], limit, workspace)
     if node == TOO_LARGE:
         raise ValueError(
             f"this ending takes more than limit={limit} turns to lay out, or a turn with more than {MAX_OUTCOMES} outcomes; "
             "allow more of the first, or fewer actions_per_turn"
         )
     actions = np.empty(turns.MAX_DECISIONS, np.int64)
-    turns.enumerate_turn(record, game.tables[0], space.turn)
-    length = turns.way_to(space.turn, node, actions)
+    turns.enumerate_turn(record, game.tables[0], workspace.turn)
+    length = turns.way_to(workspace.turn, node, actions)
     n = game.num_players
-    return Solution(tuple(actions[:length].tolist()), space.share[0, :n].copy(), space.final[0, :n].copy())
+    return Solution(tuple(actions[:length].tolist()), workspace.share[0, :n].copy(), workspace.final[0, :n].copy())
 
 
 @kernel
@@ -103,94 +105,94 @@ def turns_left(state, tables):
 
 
 @kernel
-def solve_turn(state, tables, limit, space):
-    """The node of `space.turn` to play for from `state`, in the last round; row 0 of `final` and `share` is what comes of it.
+def solve_turn(state, tables, limit, workspace):
+    """The node of `workspace.turn` to play for from `state`, in the last round; row 0 of `final` and `share` is what comes of it.
 
     Args:
         limit: most turns to lay out, at least 1.
 
     Returns:
-        The node, or TOO_LARGE if `limit` or the memory does not suffice. `space.turn` no longer holds the turn then: lay it
+        The node, or TOO_LARGE if `limit` or the memory does not suffice. `workspace.turn` no longer holds the turn then: lay it
         out again to find the way.
     """
     depths = turns_left(state, tables)
     if depths < 1 or depths > MAX_TURNS:
         return TOO_LARGE
-    space.root[0] = state
-    if not open_turn(space.root[0], tables, space, 0):
+    workspace.root[0] = state
+    if not open_turn(workspace.root[0], tables, workspace, 0):
         return TOO_LARGE
     laid_out = 1
     depth = 0
     while True:
-        if space.place[depth] == space.count[depth]:  # all outcomes are looked at
+        if workspace.place[depth] == workspace.count[depth]:  # all outcomes are looked at
             if depth == 0:
-                return np.int64(space.nodes[space.best[0]])
+                return np.int64(workspace.nodes[workspace.best[0]])
             depth -= 1
-            take_if_better(tables, space, depth, depth + 1)
+            take_if_better(tables, workspace, depth, depth + 1)
         else:
-            after = space.outcomes[depth * MAX_OUTCOMES + space.place[depth]]
+            after = workspace.outcomes[depth * MAX_OUTCOMES + workspace.place[depth]]
             if after.current_player == NOBODY:
-                settle_row(after, tables, space)
-                take_if_better(tables, space, depth, MAX_TURNS)
+                settle_row(after, tables, workspace)
+                take_if_better(tables, workspace, depth, MAX_TURNS)
             else:
-                if laid_out >= limit or not open_turn(after, tables, space, depth + 1):
+                if laid_out >= limit or not open_turn(after, tables, workspace, depth + 1):
                     return TOO_LARGE
                 laid_out += 1
                 depth += 1
 
 
 @kernel
-def open_turn(state, tables, space, depth):
+def open_turn(state, tables, workspace, depth):
     """Lay out the turn of `state` as the one at `depth`. Returns False if there is no room."""
-    count = turns.enumerate_turn(state, tables, space.turn)
+    count = turns.enumerate_turn(state, tables, workspace.turn)
     found = 0
     for node in range(count):
-        if space.turn.due[node] != turns.TURN_GOES_ON:
+        if workspace.turn.due[node] != turns.TURN_GOES_ON:
             if found == MAX_OUTCOMES:
                 return False
-            space.outcomes[depth * MAX_OUTCOMES + found] = space.turn.states[node]
+            workspace.outcomes[depth * MAX_OUTCOMES + found] = workspace.turn.states[node]
             if depth == 0:
-                space.nodes[found] = node
+                workspace.nodes[found] = node
             found += 1
-    space.count[depth] = found
-    space.place[depth] = 0
-    space.best[depth] = -1
+    workspace.count[depth] = found
+    workspace.place[depth] = 0
+    workspace.best[depth] = -1
     return found > 0
 
 
 @kernel
-def settle_row(state, tables, space):
+def settle_row(state, tables, workspace):
     """Write the result of a game that is over into the last row of `final` and `share`."""
-    engine.settle(state, tables, space.result[0])
+    engine.settle(state, tables, workspace.result[0])
     for seat in range(tables.num_players):
-        space.final[MAX_TURNS, seat] = space.result[0].final[seat]
-        space.share[MAX_TURNS, seat] = space.result[0].win_share[seat]
+        workspace.final[MAX_TURNS, seat] = workspace.result[0].final[seat]
+        workspace.share[MAX_TURNS, seat] = workspace.result[0].win_share[seat]
 
 
 @kernel
-def take_if_better(tables, space, depth, row):
+def take_if_better(tables, workspace, depth, row):
     """Let the mover at `depth` choose between its best so far and the outcome looked at, which leads to `row`; then go on."""
-    taken = turns_mover(tables, space, depth)
-    if space.best[depth] < 0 or utility(tables, space, row, taken) > utility(tables, space, depth, taken):
-        space.best[depth] = space.place[depth]
+    taken = turns_mover(tables, workspace, depth)
+    if workspace.best[depth] < 0 or utility(tables, workspace, row, taken) > utility(tables, workspace, depth, taken):
+        workspace.best[depth] = workspace.place[depth]
         for seat in range(tables.num_players):
-            space.final[depth, seat] = space.final[row, seat]
-            space.share[depth, seat] = space.share[row, seat]
-    space.place[depth] += 1
+            workspace.final[depth, seat] = workspace.final[row, seat]
+            workspace.share[depth, seat] = workspace.share[row, seat]
+    workspace.place[depth] += 1
 
 
 @kernel
-def turns_mover(tables, space, depth):
+def turns_mover(tables, workspace, depth):
     """Whose turn it is at `depth`."""
-    return (space.root[0].current_player + depth) % tables.num_players
+    return (workspace.root[0].current_player + depth) % tables.num_players
 
 
 @kernel
-def utility(tables, space, row, seat):
+def utility(tables, workspace, row, seat):
     """What a seat makes of an end of the game: its share of the win, then its margin."""
     margin = (
-        tables.num_players * space.final[row, seat]
+        tables.num_players * workspace.final[row, seat]
     )  # n times as large, so whole: equal margins must be exactly equal
     for other in range(tables.num_players):
-        margin -= space.final[row, other]
-    return space.share[row, seat] + MARGIN_WEIGHT * (margin / tables.num_players)
+        margin -= workspace.final[row, other]
+    return workspace.share[row, seat] + MARGIN_WEIGHT * (margin / tables.num_players)

@@ -28,7 +28,7 @@ TEMPERATURE_PER_TURN: Final = 0.2  # more for each turn that a seat has still to
 
 
 @runtime_checkable
-class Values(Protocol):
+class PositionEvaluator(Protocol):
     """Something that positions can be valued by, such as a planner with its weights: what searches take as `value`."""
 
     name: str
@@ -39,10 +39,10 @@ class Values(Protocol):
 
 
 class NetMemory(NamedTuple):
-    """A value net with the memory that asking it takes; for one thread at a time. Arrays of one record, but for `factors`."""
+    """A value net with the memory that asking it takes; for one thread at a time. Arrays of one record, but for `scales`."""
 
     net: np.ndarray  # of `value_net.net_dtype`
-    factors: np.ndarray  # (F,) float32 of `turn_features.factors`
+    scales: np.ndarray  # (F,) float32 of `turn_features.scales`
     lookups: np.ndarray  # of `Game.lookups`
     node: np.ndarray  # a position between turns
     raw: np.ndarray  # what it is read with
@@ -57,8 +57,8 @@ def new_net_memory(game: Game, net: np.ndarray, rounds: int = 1) -> NetMemory:
     node = np.zeros(1, turns.memory_dtype(layout.num_sites)["node"].base)
     raw, reader = value_features.new_readers(game, 1, rounds)
     work = np.zeros(1, value_net.work_dtype(num_features, hidden))
-    factors = value_features.factors(layout)
-    return NetMemory(net, factors, game.lookups, node, raw, reader, work)
+    scales = value_features.scales(layout)
+    return NetMemory(net, scales, game.lookups, node, raw, reader, work)
 
 
 class Evaluator(NamedTuple):
@@ -125,11 +125,11 @@ def share_by_net(state, due, tables, net, shares):
     node.due = due
     if due != turns.RESTOCK_DUE and state.turn == 0 and state.current_player == state.first_player:
         eyes = np.int64(state.current_player)
-        value_net.ask(node.reading, tables, net.lookups[0], eyes, net.net[0], net.factors, raw, reader, work)
+        value_net.ask(node.reading, tables, net.lookups[0], eyes, net.net[0], net.scales, raw, reader, work)
     else:
         eyes = mover_before(state, due, tables)
-        value_features.forget(reader)
-        if not value_net.ask_ahead(node, tables, net.lookups[0], eyes, net.net[0], net.factors, raw, reader, work):
+        value_features.clear_cache(reader)
+        if not value_net.ask_ahead(node, tables, net.lookups[0], eyes, net.net[0], net.scales, raw, reader, work):
             return False
     for place in range(n):
         shares[(eyes + place) % n] = work.share[place]

@@ -82,12 +82,12 @@ class FlatMonteCarloAgent(TurnAgent):
         self.values = values_of(value, "flat-mc")
         self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock", "policy"), value=value)
 
-    def prepare(self, game: Game) -> turns.TurnSpace:
+    def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Make the memory for trials."""
-        space = planner.new_space(game)
-        self.turn = turns.new_space(game)
+        workspace = planner.new_workspace(game)
+        self.turn = turns.new_workspace(game)
         self.trials = Trials(
-            rollouts.new_playout(game, space, self.values.evaluator(game), self.rounds, self.restock, self.policy),
+            rollouts.new_playout(game, workspace, self.values.evaluator(game), self.rounds, self.restock, self.policy),
             np.zeros(MAX_K, game.state_dtype),
             np.zeros(MAX_K, np.int8),
             np.zeros((MAX_K, MAX_PLAYERS), np.float64),
@@ -119,18 +119,18 @@ class FlatMonteCarloAgent(TurnAgent):
 @kernel
 def propose(state, tables, trials, most):
     """Write the best outcomes of the mover's turn, at most `most`, into `trials`. Returns their number or `turns.TOO_MANY`."""
-    space = trials.playout.planner
-    count = planner.value_turn(state, tables, trials.playout.evaluator.weights, space)
+    workspace = trials.playout.planner
+    count = planner.value_turn(state, tables, trials.playout.evaluator.weights, workspace)
     if count == turns.TOO_MANY:
         return count
     number = 0
     for outcome in range(count):
-        if space.turn.due[outcome] != turns.TURN_GOES_ON:
-            number = tree.rank_outcome(space, outcome, number)
+        if workspace.turn.due[outcome] != turns.TURN_GOES_ON:
+            number = tree.rank_outcome(workspace, outcome, number)
     number = min(number, most)
     for place in range(number):
-        trials.outcomes[place] = space.turn.states[space.ranked[place]]
-        trials.due[place] = space.turn.due[space.ranked[place]]
+        trials.outcomes[place] = workspace.turn.states[workspace.ranked[place]]
+        trials.due[place] = workspace.turn.due[workspace.ranked[place]]
         trials.total[place] = 0.0
         trials.tried[place] = 0
     return number

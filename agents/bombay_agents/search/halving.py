@@ -40,13 +40,13 @@ def best_by_halving(
         else:
             if stage == 0:
                 play(left, 1)
-            play_until(start + seconds * (stage + 1) / stages, partial(play, left))
+            play_until_turn_of(start + seconds * (stage + 1) / stages, partial(play, left))
         order = np.argsort(-means(left), kind="stable")
         left = np.sort(left[order[: (len(left) + 1) // 2]])
     return int(left[np.argmax(means(left))]) if len(left) > 1 else int(left[0])
 
 
-def play_until(end: float, play: Callable[[int], int]) -> None:
+def play_until_turn_of(end: float, play: Callable[[int], int]) -> None:
     """Call `play` with numbers of tries until the clock says `end` or it makes none: with few where more would take too long."""
     now, each, played = time.perf_counter(), 1, 1
     while now < end and played:

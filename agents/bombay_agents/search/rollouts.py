@@ -10,10 +10,10 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.scripted import greedy, planner
-from bombay_agents.scripted.greedy import GreedySpace
-from bombay_agents.scripted.planner import PlannerSpace
+from bombay_agents.scripted.greedy import GreedyWorkspace
+from bombay_agents.scripted.planner import PlannerWorkspace
 from bombay_agents.search import evaluation
-from bombay_agents.search.evaluation import Evaluator, Values
+from bombay_agents.search.evaluation import Evaluator, PositionEvaluator
 from bombay_env import Game, batch, chance
 from bombay_env.agent import Agent
 from bombay_env.jit.kernels import inlined, kernel
@@ -30,11 +30,11 @@ POLICIES: Final = ("planner", "greedy")
 class Playout(NamedTuple):
     """What playing on takes, with its memory; for one thread at a time. P is MAX_PLAYERS."""
 
-    planner: PlannerSpace
+    planner: PlannerWorkspace
     evaluator: Evaluator
     rounds: int  # turns of each seat before the value is asked
     restock: bool  # whether to go on into the next set, instead of asking the value where one ends
-    greedy: GreedySpace | None  # if there is one, seats play as `greedy` does
+    greedy: GreedyWorkspace | None  # if there is one, seats play as `greedy` does
     state: np.ndarray  # (1,) record, where it is played
     shares: np.ndarray  # (P,) float64: what every seat may expect at the end
     drawn: np.ndarray  # (4,) int64
@@ -42,33 +42,33 @@ class Playout(NamedTuple):
 
 def new_playout(
     game: Game,
-    space: PlannerSpace,
+    workspace: PlannerWorkspace,
     evaluator: Evaluator,
     rounds: int,
     restock: bool = True,
     policy: str = "planner",
 ) -> Playout:
-    """Memory for playing on in `game` by one of `POLICIES`; `space` is overwritten by it."""
+    """Memory for playing on in `game` by one of `POLICIES`; `workspace` is overwritten by it."""
     return Playout(
-        space,
+        workspace,
         evaluator,
         rounds,
         restock,
-        greedy.new_space(game) if policy == "greedy" else None,
+        greedy.new_workspace(game) if policy == "greedy" else None,
         np.zeros(1, game.state_dtype),
         np.zeros(MAX_PLAYERS, np.float64),
         np.zeros(NUM_COLOURS, np.int64),
     )
 
 
-def values_of(value: Agent | None, who: str) -> Values:
+def values_of(value: Agent | None, who: str) -> PositionEvaluator:
     """What positions are valued by: `value`, or the planner's own if it is None.
 
     Raises:
         ValueError: `value` is an agent that values no positions.
     """
     chosen = planner.make_planner_v1() if value is None else value
-    if not isinstance(chosen, Values):
+    if not isinstance(chosen, PositionEvaluator):
         raise ValueError(f"{who}: {chosen.name!r} values no positions; take one that does, such as planner")
     return chosen
 
@@ -93,17 +93,17 @@ def play_on(tables, playout, luck, due):
 
 
 @inlined
-def take_turn(tables, playout, greedy_space, luck, turn):
+def take_turn(tables, playout, greedy_workspace, luck, turn):
     """Play the turn of `playout.state`. Returns what is due then, or `turns.TOO_MANY`."""
-    if greedy_space is not None:  # decided when this is compiled, by the type of an argument
-        return greedy.play_turn(playout.state, tables, greedy_space, luck, turn)
-    space = playout.planner
-    count = planner.value_turn(playout.state[0], tables, playout.evaluator.weights, space)
+    if greedy_workspace is not None:  # decided when this is compiled, by the type of an argument
+        return greedy.play_turn(playout.state, tables, greedy_workspace, luck, turn)
+    workspace = playout.planner
+    count = planner.value_turn(playout.state[0], tables, playout.evaluator.weights, workspace)
     if count == turns.TOO_MANY:
         return turns.TOO_MANY
-    chosen = draw_outcome(space, count, TEMPERATURE, luck, turn)
-    playout.state[0] = space.turn.states[chosen]
-    return np.int64(space.turn.due[chosen])
+    chosen = draw_outcome(workspace, count, TEMPERATURE, luck, turn)
+    playout.state[0] = workspace.turn.states[chosen]
+    return np.int64(workspace.turn.due[chosen])
 
 
 @kernel
@@ -116,22 +116,22 @@ def begin_set(tables, playout, due):
 
 
 @kernel
-def draw_outcome(space, count, temperature, luck, turn):
+def draw_outcome(workspace, count, temperature, luck, turn):
     """An outcome of the turn laid out, with probability proportional to exp(value / temperature)."""
     best = -np.inf
     for node in range(count):
-        if space.turn.due[node] != turns.TURN_GOES_ON:
-            best = max(best, space.values[node])
+        if workspace.turn.due[node] != turns.TURN_GOES_ON:
+            best = max(best, workspace.values[node])
     total = 0.0
     for node in range(count):
-        if space.turn.due[node] != turns.TURN_GOES_ON:
-            total += np.exp((space.values[node] - best) / temperature)
+        if workspace.turn.due[node] != turns.TURN_GOES_ON:
+            total += np.exp((workspace.values[node] - best) / temperature)
     rest = (np.float64(chance.random_word(luck, CHOICES, np.uint64(turn))) * TO_UNIT + HALF_UNIT) * total
     chosen = -1
     for node in range(count):
-        if space.turn.due[node] != turns.TURN_GOES_ON:
+        if workspace.turn.due[node] != turns.TURN_GOES_ON:
             chosen = node
-            rest -= np.exp((space.values[node] - best) / temperature)
+            rest -= np.exp((workspace.values[node] - best) / temperature)
             if rest <= 0.0:
                 break
     return chosen

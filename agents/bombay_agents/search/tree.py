@@ -38,7 +38,7 @@ LEAST_SHARE: Final = 1e-6  # of the win: a ranker's that is nearer to 0 or 1 cou
 NEW: Final = -1  # an edge without a node, a node whose turn is not laid out
 
 
-class Judgement(NamedTuple):
+class SearchParams(NamedTuple):
     """The few numbers of the search that are judgement."""
 
     exploration: float = 0.1  # how much the bonus of edges visited little counts
@@ -73,7 +73,7 @@ class Search(NamedTuple):
 
     tree: Tree
     playout: Playout
-    judgement: Judgement
+    params: SearchParams
     ranker: Evaluator | None = None  # says what outcomes are worth to their mover; the planner's value if None
 
 
@@ -161,7 +161,7 @@ def walk(tables, search, key, edge):
         if tree.first_edge[node] == NEW or depth + 1 == MAX_DEPTH:
             search.playout.state[0] = tree.states[node]
             return depth if rollouts.play_on(tables, search.playout, luck, np.int8(turns.TURN_OVER)) else turns.TOO_MANY
-        edge = choose_edge(tree, search.judgement, node)
+        edge = choose_edge(tree, search.params, node)
         tree.way[depth, 1] = edge
 
 
@@ -208,28 +208,28 @@ def find_or_add(tree):
 @kernel
 def expand(tables, search, node):
     """Lay out the turn of `node` and give it its edges, best first. Returns the nodes of the turn or `turns.TOO_MANY`."""
-    tree, space = search.tree, search.playout.planner
-    count = planner.value_turn(tree.states[node], tables, search.playout.evaluator.weights, space)
+    tree, workspace = search.tree, search.playout.planner
+    count = planner.value_turn(tree.states[node], tables, search.playout.evaluator.weights, workspace)
     if count == turns.TOO_MANY:
         return count
     first = tree.count[1]
     number = 0
     for outcome in range(count):
-        if space.turn.due[outcome] != turns.TURN_GOES_ON:
-            number = rank_outcome(space, outcome, number)
-    if not rank_anew(tables, space, search.ranker, search.playout.shares, number):
+        if workspace.turn.due[outcome] != turns.TURN_GOES_ON:
+            number = rank_outcome(workspace, outcome, number)
+    if not rank_anew(tables, workspace, search.ranker, search.playout.shares, number):
         return np.int64(turns.TOO_MANY)
     tree.first_edge[node] = first
     tree.num_edges[node] = number
     tree.count[1] += number
-    best = space.values[space.ranked[0]]
+    best = workspace.values[workspace.ranked[0]]
     total = 0.0
     for place in range(number):
-        edge, outcome = first + place, space.ranked[place]
-        tree.edge_states[edge] = space.turn.states[outcome]
-        tree.edge_due[edge] = space.turn.due[outcome]
+        edge, outcome = first + place, workspace.ranked[place]
+        tree.edge_states[edge] = workspace.turn.states[outcome]
+        tree.edge_due[edge] = workspace.turn.due[outcome]
         tree.edge_child[edge] = NEW
-        tree.edge_prior[edge] = np.exp((space.values[outcome] - best) / search.judgement.prior_rupees)
+        tree.edge_prior[edge] = np.exp((workspace.values[outcome] - best) / search.params.prior_rupees)
         tree.edge_visits[edge] = 0
         tree.edge_total[edge] = 0.0
         total += tree.edge_prior[edge]
@@ -239,62 +239,62 @@ def expand(tables, search, node):
 
 
 @kernel
-def rank_outcome(space, outcome, number):
-    """Put an outcome among the `number` in `space.ranked`, best value first. Returns how many there are then."""
+def rank_outcome(workspace, outcome, number):
+    """Put an outcome among the `number` in `workspace.ranked`, best value first. Returns how many there are then."""
     place = min(number, EDGES_PER_NODE - 1)
-    if number == EDGES_PER_NODE and space.values[outcome] <= space.values[space.ranked[place]]:
+    if number == EDGES_PER_NODE and workspace.values[outcome] <= workspace.values[workspace.ranked[place]]:
         return number
-    while place > 0 and space.values[outcome] > space.values[space.ranked[place - 1]]:
-        space.ranked[place] = space.ranked[place - 1]
+    while place > 0 and workspace.values[outcome] > workspace.values[workspace.ranked[place - 1]]:
+        workspace.ranked[place] = workspace.ranked[place - 1]
         place -= 1
-    space.ranked[place] = outcome
+    workspace.ranked[place] = outcome
     return min(number + 1, EDGES_PER_NODE)
 
 
 @inlined
-def rank_anew(tables, space, ranker, shares, number):
-    """Let the ranker, if there is one, value the first `number` outcomes in `space.ranked`, and order them by that.
+def rank_anew(tables, workspace, ranker, shares, number):
+    """Let the ranker, if there is one, value the first `number` outcomes in `workspace.ranked`, and order them by that.
 
     Returns False if a turn that it foresees has no room.
     """
     if ranker is not None:  # decided when this is compiled, by the type of an argument
         for place in range(number):
-            outcome = space.ranked[place]
-            due = np.int64(space.turn.due[outcome])
-            if not evaluation.evaluate(space.turn.states[outcome], due, tables, ranker, shares):
+            outcome = workspace.ranked[place]
+            due = np.int64(workspace.turn.due[outcome])
+            if not evaluation.evaluate(workspace.turn.states[outcome], due, tables, ranker, shares):
                 return False
-            space.values[outcome] = worth_by_shares(tables, space, ranker, shares, outcome)
-            while place > 0 and space.values[outcome] > space.values[space.ranked[place - 1]]:
-                space.ranked[place] = space.ranked[place - 1]
+            workspace.values[outcome] = worth_by_shares(tables, workspace, ranker, shares, outcome)
+            while place > 0 and workspace.values[outcome] > workspace.values[workspace.ranked[place - 1]]:
+                workspace.ranked[place] = workspace.ranked[place - 1]
                 place -= 1
-            space.ranked[place] = outcome
+            workspace.ranked[place] = outcome
     return True
 
 
 @kernel
-def worth_by_shares(tables, space, ranker, shares, outcome):
+def worth_by_shares(tables, workspace, ranker, shares, outcome):
     """What an outcome is worth to its mover by the `shares` of the win that `ranker` gives it, in rupees.
 
     By as much as one outcome is worth more than another, `evaluation.py` would have the mover's own worth differ for such shares
     if it were the same to all others.
     """
-    mover = np.int64(space.turn.states[0].current_player)
+    mover = np.int64(workspace.turn.states[0].current_player)
     turns_left = 0
     for seat in range(tables.num_players):
-        in_set, later = planner_value.turns_to_come(space.turn.states[outcome], tables, seat)
+        in_set, later = planner_value.turns_to_come(workspace.turn.states[outcome], tables, seat)
         turns_left += in_set + later
     temperature = ranker.temperature + ranker.temperature_per_turn * turns_left / tables.num_players
     return temperature * np.log(max(shares[mover], LEAST_SHARE) / max(1.0 - shares[mover], LEAST_SHARE))
 
 
 @kernel
-def choose_edge(tree, judgement, node):
+def choose_edge(tree, params, node):
     """The edge to follow from `node`: the best for its mover by average and bonus, among those considered so far."""
     mover = tree.mover[node]
     visits = np.float64(tree.visits[node])
-    considered = min(np.int64(tree.num_edges[node]), 2 + np.int64(judgement.widening * np.sqrt(visits)))
+    considered = min(np.int64(tree.num_edges[node]), 2 + np.int64(params.widening * np.sqrt(visits)))
     unknown = tree.total[node, mover] / visits  # what an edge not yet visited is taken to be worth
-    bonus = judgement.exploration * np.sqrt(visits)
+    bonus = params.exploration * np.sqrt(visits)
     best = -np.inf
     chosen = tree.first_edge[node]
     for edge in range(tree.first_edge[node], tree.first_edge[node] + considered):

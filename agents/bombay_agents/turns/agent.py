@@ -39,11 +39,11 @@ class TurnAgent(ABC):
 
     def __init__(self) -> None:
         self._game: Game | None = None  # that was prepared for
-        self._turn: Any = None  # the turn last thought about, a `turns.TurnSpace`
+        self._turn: Any = None  # the turn last thought about, a `turns.TurnWorkspace`
         self._kept: OrderedDict[bytes, int] = OrderedDict()
 
     @abstractmethod
-    def prepare(self, game: Game) -> turns.TurnSpace:
+    def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Make what thinking about `game` needs; called before the first state of a game that is not the one before.
 
         Returns:

@@ -42,8 +42,8 @@ _SLOT_BITS: Final = np.uint64(SLOTS - 1)
 EDGE: Final = record_dtype([("before", np.int32), ("after", np.int32), ("action", np.int32)])
 
 
-class TurnSpace(NamedTuple):
-    """Memory for the nodes of one turn; made by `new_space`, overwritten by `enumerate_turn`."""
+class TurnWorkspace(NamedTuple):
+    """Memory for the nodes of one turn; made by `new_workspace`, overwritten by `enumerate_turn`."""
 
     memory: np.ndarray  # (1,) of `memory_dtype`, all there is
     states: np.ndarray  # (MAX_NODES,) records: a view of it, as are those that follow
@@ -98,29 +98,29 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
     return record_dtype(whole)
 
 
-def new_space(game: Game) -> TurnSpace:
+def new_workspace(game: Game) -> TurnWorkspace:
     """Memory for the turns of `game`, about two megabytes; for one thread at a time."""
     memory = np.zeros(1, memory_dtype(game.board.num_sites))
     node = memory["node"][0]
-    return TurnSpace(memory, *(node[name] for name in ("state", "parent", "action", "due", "group")))
+    return TurnWorkspace(memory, *(node[name] for name in ("state", "parent", "action", "due", "group")))
 
 
-def turns(game: Game, state: np.ndarray, space: TurnSpace | None = None) -> list[Turn]:
+def turns(game: Game, state: np.ndarray, workspace: TurnWorkspace | None = None) -> list[Turn]:
     """The distinct outcomes of the mover's turn from `state`, (1,), each with a shortest way there; none once the game is over.
 
     Raises:
         ValueError: it is not one state of this game.
         OverflowError: the rules allow so much in a turn that it has more than `MAX_NODES` states.
     """
-    space = space or new_space(game)
-    count = check_count(enumerate_turn(game.as_record(state), game.tables[0], space))
+    workspace = workspace or new_workspace(game)
+    count = check_count(enumerate_turn(game.as_record(state), game.tables[0], workspace))
     actions = np.empty(MAX_DECISIONS, np.int64)
     found = []
     for node in range(1, count):
-        if space.due[node] != TURN_GOES_ON:
-            way = actions[: way_to(space, node, actions)]
-            after = space.states[node : node + 1].copy()
-            found.append(Turn(tuple(way.tolist()), after, bool(space.due[node] == RESTOCK_DUE)))
+        if workspace.due[node] != TURN_GOES_ON:
+            way = actions[: way_to(workspace, node, actions)]
+            after = workspace.states[node : node + 1].copy()
+            found.append(Turn(tuple(way.tolist()), after, bool(workspace.due[node] == RESTOCK_DUE)))
     return found
 
 
@@ -135,21 +135,21 @@ def check_count(count: int) -> int:
     return int(count)
 
 
-def find_state(space: TurnSpace, count: int, state: Any) -> int:
+def find_state(workspace: TurnWorkspace, count: int, state: Any) -> int:
     """The node, among the first `count`, with this state, a record.
 
     Raises:
         StopIteration: there is none.
     """
     wanted = state.tobytes()
-    return next(node for node in range(count) if space.states[node].tobytes() == wanted)
+    return next(node for node in range(count) if workspace.states[node].tobytes() == wanted)
 
 
 @kernel
-def enumerate_turn(state, tables, space):
-    """Lay out the mover's turn from `state` in `space`, node 0 being `state` itself. Returns the number of nodes or TOO_MANY."""
-    space.states[0] = state
-    return lay_out(tables, space.memory[0])
+def enumerate_turn(state, tables, workspace):
+    """Lay out the mover's turn from `state`, which becomes node 0. Returns the number of nodes or TOO_MANY."""
+    workspace.states[0] = state
+    return lay_out(tables, workspace.memory[0])
 
 
 @kernel
@@ -238,15 +238,15 @@ def same_words(words, others):
 
 
 @kernel
-def way_to(space, node, actions):
+def way_to(workspace, node, actions):
     """Write the actions that lead from node 0 to `node` into `actions`, (MAX_DECISIONS,) int64. Returns their number."""
     length = 0
     place = node
-    while space.parent[place] != NO_NODE:
+    while workspace.parent[place] != NO_NODE:
         length += 1
-        place = space.parent[place]
+        place = workspace.parent[place]
     place = node
     for step in range(length - 1, -1, -1):
-        actions[step] = space.action[place]
-        place = space.parent[place]
+        actions[step] = workspace.action[place]
+        place = workspace.parent[place]
     return length

@@ -30,7 +30,7 @@ from bombay_agents.search import evaluation
 from bombay_agents.shipped import make_td
 from bombay_env import Game, Rules, bombay_v0
 from bombay_env.batch import chunk_lanes, num_chunks
-from bombay_env.envs.autoreset import Lanes
+from bombay_env.envs.autoreset import AutoresetGames
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.record import History, Record
 from bombay_env.rules import MAX_PLAYERS
@@ -96,7 +96,7 @@ def cases(game: Game) -> list[Case]:
         Case("Game.observe", "observation", BATCH, row, _observe, threaded=True),
         Case("Game.step", "policy, check, step", BATCH, state + action, _step, threaded=True),
         Case(
-            "Lanes",
+            "AutoresetGames",
             "policy, check, step, autoreset, mask, observation",
             BATCH,
             row + mask + action + 1,
@@ -145,19 +145,19 @@ def _batches(step: Callable[[int], Any], size: int) -> Play:
 
 
 def _random_play(game: Game) -> Play:
-    lanes, keys, each = Lanes(game, BATCH), _keys(BATCH), 64
+    lanes, keys, each = AutoresetGames(game, BATCH), _keys(BATCH), 64
     return _batches(lambda number: lanes.rollout(each, keys, each * number), each * BATCH)
 
 
 def _collect(game: Game) -> Play:
-    lanes, keys = Lanes(game, BATCH), _keys(BATCH)
+    lanes, keys = AutoresetGames(game, BATCH), _keys(BATCH)
     observations = np.empty((1, BATCH, game.num_features), np.float32)
     masks = np.empty((1, BATCH, game.num_actions), np.bool_)
     return _batches(lambda number: lanes.collect(keys, number, observations, masks), BATCH)
 
 
-def _midgame(game: Game) -> Lanes:
-    lanes = Lanes(game, BATCH)
+def _midgame(game: Game) -> AutoresetGames:
+    lanes = AutoresetGames(game, BATCH)
     lanes.rollout(80, _keys(BATCH))
     return lanes
 
@@ -194,7 +194,7 @@ def _step(game: Game) -> Play:
 
 
 def _lanes(game: Game) -> Play:
-    lanes, keys = Lanes(game, BATCH), _keys(BATCH)
+    lanes, keys = AutoresetGames(game, BATCH), _keys(BATCH)
     observations = np.empty((BATCH, game.num_features), np.float32)
     masks, actions = np.empty((BATCH, game.num_actions), np.bool_), np.empty(BATCH, np.int64)
 
@@ -284,7 +284,7 @@ def ask_all(states, tables, net):
     for lane in range(len(states)):
         node.state = states[lane]
         seat = np.int64(states[lane].current_player)
-        value_net.ask(node.reading, tables[0], net.lookups[0], seat, net.net[0], net.factors, raw, reader, work)
+        value_net.ask(node.reading, tables[0], net.lookups[0], seat, net.net[0], net.scales, raw, reader, work)
 
 
 @kernel

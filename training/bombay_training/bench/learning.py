@@ -123,8 +123,8 @@ def part_of_net(game: Game, agent: ValueNetAgent) -> float:
     states = turns_of(game, agent)
     agent.act(game, states[:1], np.random.default_rng(0))  # makes its memory, if another game was before
     ways: tuple[Callable[[], Any], ...] = (
-        lambda: read_outcomes(states, game.tables, agent.space),
-        lambda: plan_turns(states, game.tables, agent.space),
+        lambda: read_outcomes(states, game.tables, agent.workspace),
+        lambda: plan_turns(states, game.tables, agent.workspace),
     )
     best = [np.inf, np.inf]
     for _ in range(6):  # the first time compiles
@@ -148,16 +148,16 @@ def turns_of(game: Game, agent: ValueNetAgent) -> np.ndarray:
 
 
 @kernel
-def read_outcomes(states, tables, space):
+def read_outcomes(states, tables, workspace):
     """Lay out the turn of each state and read what is proposed as `value_net.value_turn` does, but ask no net."""
-    asked, memory = space.net, space.turn.memory[0]
+    asked, memory = workspace.net, workspace.turn.memory[0]
     reader, work = asked.reader[0], asked.work[0]
     for lane in range(len(states)):
-        space.turn.states[0] = states[lane]
+        workspace.turn.states[0] = states[lane]
         seat = np.int64(states[lane].current_player)
         count = turns.lay_out(tables[0], memory)
         least = value_net.propose(tables[0], memory, reader, work, count)
-        value_features.forget(reader)
+        value_features.clear_cache(reader)
         for node in range(1, count):
             after = memory.node[node]
             if after.due != turns.TURN_GOES_ON and work.worth[node] >= least:
@@ -165,11 +165,11 @@ def read_outcomes(states, tables, space):
 
 
 @kernel
-def plan_turns(states, tables, space):
+def plan_turns(states, tables, workspace):
     """Choose the turn of each state. Returns the nodes added up."""
     total = 0
     for lane in range(len(states)):
-        total += plan_turn(states[lane], tables, space)
+        total += plan_turn(states[lane], tables, workspace)
     return total
 
 

@@ -54,7 +54,7 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
     Raises:
         ValueError: hardly any ending is within the limit.
     """
-    space = endgame.new_space(game)
+    workspace = endgame.new_workspace(game)
     planner, rng = make_planner_v1(), np.random.default_rng(0)
     deal = found = 0
     while found < positions:
@@ -66,7 +66,7 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
         while endgame.turns_left(state[0], game.tables[0]) > wanted:
             game.step(state, planner.act(game, state, rng))
         try:
-            solution = endgame.solve(game, state, limit, space)
+            solution = endgame.solve(game, state, limit, workspace)
         except ValueError:
             continue
         found += 1
@@ -92,8 +92,8 @@ def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -
 class Judge:
     """Says what comes of a position under best play; of those met again without another look."""
 
-    def __init__(self, game: Game, space: endgame.EndgameSpace) -> None:
-        self.game, self.space = game, space
+    def __init__(self, game: Game, workspace: endgame.EndgameWorkspace) -> None:
+        self.game, self.workspace = game, workspace
         self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def outcome(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,7 +105,7 @@ class Judge:
                 share, final = np.array(result["win_share"]), np.array(result["final"])
             else:
                 # Without a limit: the whole position was within one.
-                found = endgame.solve(self.game, state, endgame.MAX_LIMIT, self.space)
+                found = endgame.solve(self.game, state, endgame.MAX_LIMIT, self.workspace)
                 share, final = found.win_share, found.final
             self._known[key] = share, final - final.mean()
         return self._known[key]
@@ -125,9 +125,9 @@ def regrets(
 ) -> np.ndarray:
     """What each agent gives away in each position, (agents, positions, 2) float64: share of the win, rupees of margin."""
     given = np.zeros((len(agents), len(sample), 2))
-    space = endgame.new_space(game)
+    workspace = endgame.new_workspace(game)
     for place, ending in enumerate(sample):
-        judge = Judge(game, space)
+        judge = Judge(game, workspace)
         for number, agent in enumerate(agents):
             given[number, place] = judge.regret(ending, take_turn(agent, game, ending.state, [seed, place]))
             progress(1)

@@ -167,7 +167,7 @@ class NetVictim(Victim):
         game, (raw, reader) = memory.games[number], self.readers[number]
         done = np.zeros(len(lanes), np.bool_)
         follow_piece(
-            CHUNKS, lanes, states, game.tables, game.lookups, self.weights, memory.factors, self.blend,
+            CHUNKS, lanes, states, game.tables, game.lookups, self.weights, memory.scales, self.blend,
             memory.turns, memory.turns["node"]["state"], raw, reader, self.work, memory.values, done,
         )  # fmt: skip
         turns.check_count(0 if done.all() else turns.TOO_MANY)
@@ -175,7 +175,7 @@ class NetVictim(Victim):
 
 @piece_kernel
 def follow_piece(
-    chunk, lanes, states, tables, lookups, net, factors, blend, memory, nodes, raw, reader, work, values, done
+    chunk, lanes, states, tables, lookups, net, scales, blend, memory, nodes, raw, reader, work, values, done
 ):  # fmt: skip
     """Play the turn in a chunk of some lanes as the net likes best; `done` says where there was room to lay it out."""
     drawn = np.empty(NUM_COLOURS, np.int64)
@@ -183,7 +183,7 @@ def follow_piece(
         lane = lanes[number]
         nodes[chunk, 0] = states[lane]
         laid = value_net.value_turn(
-            tables[0], lookups[0], net[0], factors, blend, memory[chunk],
+            tables[0], lookups[0], net[0], scales, blend, memory[chunk],
             raw[chunk], reader[chunk], work[chunk], values[chunk],
         )  # fmt: skip
         if laid != turns.TOO_MANY:
@@ -204,7 +204,7 @@ class ResponsePlay(SelfPlay):
         super().__init__(games, each, hidden)
         self.victim = victim
 
-    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
         """Play games `first` and on of each number of players; the learner of game g sits in seat g modulo their number.
 
         Raises:
@@ -228,18 +228,18 @@ class ResponsePlay(SelfPlay):
                     self.victim.move(self, number, states, np.flatnonzero(running), rng)
                     continue
                 respond_piece(
-                    CHUNKS, mine, states, game.as_readings(states), seeds, moves, game.tables, game.lookups, net, self.factors,
-                    np.float32(blend), explore, self.turns, self.turns["node"]["state"], raw, reader, self.work,
+                    CHUNKS, mine, states, game.as_readings(states), seeds, moves, game.tables, game.lookups, net, self.scales,
+                    np.float32(blend), epsilon, self.turns, self.turns["node"]["state"], raw, reader, self.work,
                     self.values, self.samples[number], counts,
                 )  # fmt: skip
                 turns.check_count(counts.min())
-            teach_all(states, game.tables, np.float32(trace), self.work, self.samples[number], counts)
+            teach_all(states, game.tables, np.float32(td_lambda), self.work, self.samples[number], counts)
         return self.written()
 
 
 @piece_kernel
 def respond_piece(
-    chunk, lanes, states, readings, seeds, moves, tables, lookups, net, factors, blend, explore,
+    chunk, lanes, states, readings, seeds, moves, tables, lookups, net, scales, blend, epsilon,
     memory, nodes, raw, reader, work, values, samples, counts,
 ):  # fmt: skip
     """Play the learner's turn in a chunk of some lanes and write its end down."""
@@ -247,7 +247,7 @@ def respond_piece(
     for number in batch.lanes_of(chunk, len(memory), len(lanes)):
         lane = lanes[number]
         counts[lane] = take_turn(
-            states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], factors, blend, explore,
+            states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], scales, blend, epsilon,
             memory[chunk], nodes, chunk, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn,
             samples[lane], counts[lane],
         )  # fmt: skip
@@ -255,11 +255,11 @@ def respond_piece(
 
 
 @kernel
-def teach_all(states, tables, trace, work, samples, counts):
+def teach_all(states, tables, td_lambda, work, samples, counts):
     """Overwrite what samples expected with what they teach; all games are over."""
     for lane in range(len(states)):
         value_net.answer_over(states[lane], tables[0], np.int64(0), work[0])
-        set_targets(np.int64(tables[0].num_players), trace, work[0], samples[lane], counts[lane])
+        set_targets(np.int64(tables[0].num_players), td_lambda, work[0], samples[lane], counts[lane])
 
 
 # --- runs ---

@@ -39,7 +39,7 @@ from bombay_training.learners.td.self_play import (
     EXPLORES,
     GAMES,
     TO_UNIT,
-    Lessons,
+    GameGenerator,
     note_restock,
     set_targets,
     write_down,
@@ -94,7 +94,7 @@ def net_of(spec: str) -> ValueNetAgent:
 # --- games ---
 
 
-class Desk:
+class SelfPlayWorker:
     """What a thread needs to play games of one kind.
 
     Args:
@@ -111,37 +111,37 @@ class Desk:
         self.turn = self.teacher.prepare(game)
         net = self.teacher.trials.playout.evaluator.net
         assert net is not None  # a value net's player has one
-        self.net, self.factors, self.work = net.net, net.factors, net.work
+        self.net, self.scales, self.work = net.net, net.scales, net.work
         self.raw, self.reader = value_features.new_readers(game, 1)  # a round ahead, however far the student looks
         self.state = np.zeros(1, game.state_dtype)
         self.reading = game.as_readings(self.state)
         self.drawn = np.empty(NUM_COLOURS, np.int64)
 
-    def play(self, seed: np.uint64, explore: float, trace: float, samples: np.ndarray) -> int:
+    def play(self, seed: np.uint64, epsilon: float, td_lambda: float, samples: np.ndarray) -> int:
         """Play a game and write down what it teaches. Returns the number of samples."""
         tables, state = self.game.tables, self.state
         batch.start(state[0], tables[0], seed, self.drawn)
         count, move = 0, 0
         while state["current_player"][0] != NOBODY:
-            place, best = self.choose(seed, np.uint64(move), explore)
+            place, best = self.choose(seed, np.uint64(move), epsilon)
             trials = self.teacher.trials
             found = trials.total[[place, best]] / trials.tried[[place, best], None]
             node, other = self.nodes_of(place, best)
             count = end_turn_of(
-                state, self.reading, tables, self.game.lookups, self.net, self.factors, self.turn.memory,
+                state, self.reading, tables, self.game.lookups, self.net, self.scales, self.turn.memory,
                 self.turn.states, node, other, found, self.raw, self.reader, self.work, self.drawn, samples, count,
             )  # fmt: skip
             turns.check_count(count)
             move += 1
-        teach(state, tables, np.float32(trace), self.work, samples, count)
+        teach(state, tables, np.float32(td_lambda), self.work, samples, count)
         return int(count)
 
-    def choose(self, seed: np.uint64, move: np.uint64, explore: float) -> tuple[int, int]:
+    def choose(self, seed: np.uint64, move: np.uint64, epsilon: float) -> tuple[int, int]:
         """The teacher's candidate to play, and the best: another where the mover explores."""
         seen = self.state[0].copy()
         seen["seed"] = 0
         best = self.teacher.try_out(self.game, seen, np.uint64(chance.random_word(seed, LUCK, move)))
-        if float(chance.random_word(seed, EXPLORES, move)) * TO_UNIT >= explore:
+        if float(chance.random_word(seed, EXPLORES, move)) * TO_UNIT >= epsilon:
             return best, best
         return int(chance.random_word(seed, CHOICE, move)) % self.teacher.candidates, best
 
@@ -155,19 +155,19 @@ class Desk:
 
 @long_kernel
 def end_turn_of(
-    states, readings, tables, lookups, net, factors, memory, nodes, node, best, found,
+    states, readings, tables, lookups, net, scales, memory, nodes, node, best, found,
     raw, reader, work, drawn, samples, count,
 ):  # fmt: skip
     """`end_turn` of what stands in arrays of one, as kernels take it from outside."""
     return end_turn(
-        states, readings, tables[0], lookups[0], net[0], factors, memory[0], nodes, node, best, found,
+        states, readings, tables[0], lookups[0], net[0], scales, memory[0], nodes, node, best, found,
         raw[0], reader[0], work[0], drawn, samples, count,
     )  # fmt: skip
 
 
 @kernel
 def end_turn(
-    states, readings, tables, lookups, net, factors, memory, nodes, node, best, found,
+    states, readings, tables, lookups, net, scales, memory, nodes, node, best, found,
     raw, reader, work, drawn, samples, count,
 ):  # fmt: skip
     """Play the turn at `states[0]`, laid out in `memory`, to the outcome at `node` and write its end down behind `count` samples.
@@ -177,8 +177,8 @@ def end_turn(
     """
     n, seat = np.int64(tables.num_players), np.int64(states[0].current_player)
     sample = samples[count]
-    value_features.forget(reader)
-    if not value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work):
+    value_features.clear_cache(reader)
+    if not value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, scales, raw, reader, work):
         return np.int64(turns.TOO_MANY)
     # In the last of the seat's turns there is nothing to find out about.
     explored = node != best and not value_features.end_ahead(reader)
@@ -186,7 +186,7 @@ def end_turn(
     if explored:
         sample.best_margin[:] = work.margin
         by_place(found[1], seat, n, sample.best_share)
-        if not value_net.ask_ahead(memory.node[chosen], tables, lookups, seat, net, factors, raw, reader, work):
+        if not value_net.ask_ahead(memory.node[chosen], tables, lookups, seat, net, scales, raw, reader, work):
             return np.int64(turns.TOO_MANY)
     if not value_features.end_ahead(reader):
         by_place(found[0] if explored else found[1], seat, n, work.share)
@@ -196,7 +196,7 @@ def end_turn(
     states[0] = nodes[chosen]
     if restock_due:
         note_restock(
-            states, readings, np.int64(0), tables, lookups, net, factors, raw, reader, work, drawn, samples[count]
+            states, readings, np.int64(0), tables, lookups, net, scales, raw, reader, work, drawn, samples[count]
         )  # fmt: skip
         count += 1
     return count
@@ -210,38 +210,40 @@ def by_place(shares, seat, n, out):
 
 
 @kernel
-def teach(states, tables, trace, work, samples, count):
+def teach(states, tables, td_lambda, work, samples, count):
     """Overwrite what the samples of a game that is over expected with what they teach."""
     value_net.answer_over(states[0], tables[0], np.int64(0), work[0])
-    set_targets(np.int64(tables[0].num_players), trace, work[0], samples, count)
+    set_targets(np.int64(tables[0].num_players), td_lambda, work[0], samples, count)
 
 
-class ExpertPlay(Lessons):
+class ExpertPlay(GameGenerator):
     """Games whose turns the teacher chooses."""
 
     def __init__(self, games: Sequence[Game], each: int, student: ValueNetAgent, rollouts: int) -> None:
         super().__init__(games, each)
         self.student, self.rollouts = student, rollouts
-        self.desks: list[list[Desk]] = [[] for _ in games]  # by kind of game, one a thread
+        self.desks: list[list[SelfPlayWorker]] = [[] for _ in games]  # by kind of game, one a thread
 
-    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
         """Play games `first` and on of each number of players; `blend` is not used."""
         threads = 1 if numba.config.DISABLE_JIT else min(self.each, numba.get_num_threads())
         for number, game in enumerate(self.games):
             desks = self.desks[number]
             while len(desks) < threads:
-                desks.append(Desk(game, self.student, self.rollouts))
-            free: SimpleQueue[Desk] = SimpleQueue()
+                desks.append(SelfPlayWorker(game, self.student, self.rollouts))
+            free: SimpleQueue[SelfPlayWorker] = SimpleQueue()
             for desk in desks[:threads]:
                 desk.net[:] = net
                 free.put(desk)
 
-            def play_one(lane: int, game: Game = game, number: int = number, free: SimpleQueue[Desk] = free) -> None:
+            def play_one(
+                lane: int, game: Game = game, number: int = number, free: SimpleQueue[SelfPlayWorker] = free
+            ) -> None:
                 index = np.uint64((first + lane) * MAX_PLAYERS + game.num_players - 1)
                 seed = np.uint64(chance.random_word(np.uint64(key), GAMES, index))
                 desk = free.get()
                 try:
-                    self.counts[number, lane] = desk.play(seed, explore, trace, self.samples[number, lane])
+                    self.counts[number, lane] = desk.play(seed, epsilon, td_lambda, self.samples[number, lane])
                 finally:
                     free.put(desk)
 
@@ -279,7 +281,7 @@ class ExpertRun(Run):
         for net in (self.learner.net, self.learner.average):
             net[:] = self.student.net.record()
 
-    def games_to_play(self) -> Lessons:
+    def games_to_play(self) -> GameGenerator:
         """An update's games, and room for what they teach."""
         return ExpertPlay(self.games, self.each, self.student, self.settings.rollouts)
 

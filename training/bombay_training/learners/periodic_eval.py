@@ -27,7 +27,7 @@ class CannotPlayError(ValueError):
     """A player or a reference lost by a fault what was to be judged."""
 
 
-class LiveJudge:
+class PeriodicEvaluator:
     """A few fixed deals on which agents meet references, one against the rest.
 
     Args:

@@ -27,7 +27,7 @@ from safetensors.numpy import save
 
 from bombay_agents import Agent
 from bombay_agents.nets.files import write_bytes
-from bombay_training.learners.periodic_eval import LiveJudge
+from bombay_training.learners.periodic_eval import PeriodicEvaluator
 
 Settings = TypeVar("Settings")
 
@@ -324,7 +324,7 @@ def find(run: Run, folder: Path) -> None:
     keep_lines(folder / METRICS, run.clock.updates_done)
 
 
-def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: LiveJudge | None = None) -> None:
+def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: PeriodicEvaluator | None = None) -> None:
     """Update until the clock or a signal says so; save now and then and at the end; on the way have `judge` judge the agent."""
     run.clock.start = last_save = time.monotonic()
     run.clock.start -= run.elapsed
@@ -344,7 +344,7 @@ def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: LiveJu
     run.save(folder)
 
 
-def quick_matches(run: Run, judge: LiveJudge) -> dict[str, float]:
+def quick_matches(run: Run, judge: PeriodicEvaluator) -> dict[str, float]:
     """What the agent so far comes to, as figures of the update; the clock of learning stands still meanwhile."""
     start = time.monotonic()
     shares = judge.judge(run.player())

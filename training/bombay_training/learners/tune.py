@@ -36,7 +36,7 @@ class Table:
 
     def __init__(self, num_players: int) -> None:
         self.game = Game(Rules.official(num_players), Board.load())
-        self.space = planner.new_space(self.game)
+        self.workspace = planner.new_workspace(self.game)
         self.state = np.zeros(1, self.game.state_dtype)
         self.result = np.zeros(1, result_dtype(num_players, np.int8))
 
@@ -44,31 +44,31 @@ class Table:
         """Mean margins of a candidate over its seatings of each deal, (deals,) float64 rupees."""
         n = self.game.num_players
         final = np.zeros((len(seeds) * n, n), np.int64)
-        play_seatings(seeds, self.game.tables, candidate, incumbent, self.space, self.state, self.result, final)
+        play_seatings(seeds, self.game.tables, candidate, incumbent, self.workspace, self.state, self.result, final)
         own = final[np.arange(len(final)), np.arange(len(final)) % n]
         return np.asarray((own - final.mean(axis=1)).reshape(-1, n).mean(axis=1))
 
 
 @kernel
-def play_seatings(seeds, tables, candidate, incumbent, space, state, result, final):
+def play_seatings(seeds, tables, candidate, incumbent, workspace, state, result, final):
     """Play every deal with the candidate in each seat; `final` (deals · n, n) is overwritten."""
     for game in range(len(final)):
         own_seat = game % tables[0].num_players
-        play_game(seeds[game // tables[0].num_players], tables[0], candidate, incumbent, own_seat, space, state)
+        play_game(seeds[game // tables[0].num_players], tables[0], candidate, incumbent, own_seat, workspace, state)
         engine.settle(state[0], tables[0], result[0])
         final[game] = result[0].final
 
 
 @kernel
-def play_game(seed, tables, candidate, incumbent, own_seat, space, state):
+def play_game(seed, tables, candidate, incumbent, own_seat, workspace, state):
     """Play one deal in `state` (1,), the candidate in one seat and the incumbent in the others."""
     drawn = np.empty(4, np.int64)
     batch.start(state[0], tables, seed, drawn)
     while state[0].current_player != NOBODY:
         weights = candidate if state[0].current_player == own_seat else incumbent
-        best = planner.plan_turn(state[0], tables, weights, space)
-        state[0] = space.turn.states[best]
-        if space.turn.due[best] == turns.RESTOCK_DUE:
+        best = planner.plan_turn(state[0], tables, weights, workspace)
+        state[0] = workspace.turn.states[best]
+        if workspace.turn.due[best] == turns.RESTOCK_DUE:
             batch.restock(state[0], tables, drawn)
 
 

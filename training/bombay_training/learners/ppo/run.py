@@ -44,7 +44,7 @@ from bombay_agents.nets.policy_features import LOOKAHEAD, MODES
 from bombay_agents.nets.policy_net import ACTIVATIONS, PARTS, Layer, Net, NetAgent
 from bombay_env import Board, Game, Rules
 from bombay_training.learners import periodic_eval, runs
-from bombay_training.learners.periodic_eval import LiveJudge
+from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS, SeatRolloutBuffer
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
 from bombay_training.learners.runs import Clock, Progress, Silence, stop_on_signal
@@ -330,7 +330,7 @@ def open_run(out: str | os.PathLike[str]) -> Run:
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
     folder, progress = Path(out), progress or Silence()
-    judge = LiveJudge(run.games, run.settings.references)
+    judge = PeriodicEvaluator(run.games, run.settings.references)
     with stop_on_signal() as stop, closing(TensorBoard(folder, run.clock.updates_done, progress)) as board:
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
@@ -339,7 +339,7 @@ def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = Non
     return folder / runs.AGENT
 
 
-def warm_up(run: Run, judge: LiveJudge) -> None:
+def warm_up(run: Run, judge: PeriodicEvaluator) -> None:
     """Have the kernels compiled before the clock starts."""
     Run(dataclasses.replace(run.settings, num_steps=1, epochs=1)).update()
     judge.warm_up(run.player())

@@ -28,11 +28,11 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from bombay_agents.nets.policy_features import Reader
-from bombay_agents.scripted.potential import blended, new_outlook, prospects
+from bombay_agents.scripted.potential import blended, new_workspace, potentials
 from bombay_env import batch, engine
 from bombay_env.actions import action_ranges
 from bombay_env.batch import chunk_lanes, num_chunks
-from bombay_env.envs.autoreset import Lanes, lane_seeds
+from bombay_env.envs.autoreset import AutoresetGames, lane_seeds
 from bombay_env.game import Game
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.rules import NUM_COLOURS
@@ -136,10 +136,10 @@ class Tables:
         self.shaping_weight = shaping_weight
         self.size = lanes.stop - lanes.start
         self.num_seats = game.rules.num_players
-        self.games = Lanes(game, self.size)
+        self.games = AutoresetGames(game, self.size)
         self.reader = Reader(game, observation_mode)
-        self.outlook = new_outlook(game)
-        self.prospects = np.zeros((self.size, self.num_seats), np.float32)
+        self.workspace = new_workspace(game)
+        self.potentials = np.zeros((self.size, self.num_seats), np.float32)
         self.forced = np.zeros(self.size, np.int64)  # decisions that the engine took in the last step
         self.came_from = np.full(self.size, NOWHERE)  # the site that the mover's last action, a move, left
         sizes = [len(numbers) for numbers in action_ranges(game.board.num_sites).values()]
@@ -152,7 +152,7 @@ class Tables:
 
     def expect(self, states: np.ndarray, blend: float) -> np.ndarray:
         """What each seat of (k,) states may expect, (k, num_seats) float32."""
-        return prospects(self.game, states, blend, self.outlook)
+        return potentials(self.game, states, blend, self.workspace)
 
     def step(self, actions: np.ndarray, blend: float, tally: Tally) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play one decision at every table, and those after it that are forced; where a game ends the next one is dealt.
@@ -183,8 +183,8 @@ class Tables:
             after = self.expect(games.states, blend)
             heading_for = after.copy()
             heading_for[ended] = paid
-            rewards += self.shaping_weight * (heading_for - self.prospects)
-            self.prospects = after
+            rewards += self.shaping_weight * (heading_for - self.potentials)
+            self.potentials = after
         return movers, rewards, games.ended
 
     def _count(self, actions: np.ndarray, tally: Tally) -> None:
@@ -245,7 +245,7 @@ class BombayVecEnv(SeatVecEnv):
         games: one for each kind of table, such as one for each number of players; their features and actions must agree.
         num_envs: lanes in all, divided among the games as evenly as can be, the first games getting one more.
         seed: of the first deals; see `reset` in the module's table.
-        blend: how much of what a game pays is the win, and not the margin (`prospects.blended`); may be set between steps.
+        blend: how much of what a game pays is the win, and not the margin (`potentials.blended`); may be set between steps.
         shaping_weight: this part of it is paid as each seat's prospects change, the rest at the end. Over a game in which `blend`
             stays what it is that comes to the same, less this part of the prospects that the seat was dealt.
         observation_mode: what a seat sees, one of `policy_features.MODES`.
@@ -309,7 +309,7 @@ class BombayVecEnv(SeatVecEnv):
         """Take all prospects to be what they are now."""
         for group in self.tables:
             if group.shaping_weight:
-                group.prospects = group.expect(group.games.states, self._blend)
+                group.potentials = group.expect(group.games.states, self._blend)
 
     def running(self) -> dict[str, np.ndarray]:
         """Tensors that hold the games under way, for `go_on_with`."""

@@ -54,35 +54,35 @@ class Learner:
         self,
         samples: np.ndarray,
         places: np.ndarray,
-        factors: np.ndarray,
+        scales: np.ndarray,
         rate: float,
         margin_weight: float,
-        keep: float,
+        ema_decay: float,
     ) -> np.ndarray:
         """Learn from `samples[places]`. Returns the mean squared error of margins and the mean cross-entropy of shares, (2,).
 
         Args:
             samples: of `td_play.sample_dtype`.
             places: (batch,) int64.
-            factors: of features.
+            scales: of features.
             rate: length of a step.
             margin_weight: see above.
-            keep: how much of the running average stays.
+            ema_decay: how much of the running average stays.
         """
         flat = self.gradients.view(np.float32).reshape(SLICES, -1)
         sum_gradients(
-            self.work, samples, places, self.net, factors, np.float32(margin_weight), self.gradients, flat, self.losses
+            self.work, samples, places, self.net, scales, np.float32(margin_weight), self.gradients, flat, self.losses
         )
         self.steps += 1
-        forget = max(1 - keep, 1 / (self.steps + 1))
+        ema_step = max(1 - ema_decay, 1 / (self.steps + 1))
         take_step(
             flat, self.weights, self.first, self.second, self.averages,
-            np.float32(1 / len(places)), np.float32(rate), self.steps, np.float32(forget),
+            np.float32(1 / len(places)), np.float32(rate), self.steps, np.float32(ema_step),
         )  # fmt: skip
         return np.asarray(self.losses.sum(axis=0) / len(places))
 
 
-def _sum_gradients(work, samples, places, net, factors, margin_weight, gradients, flat, losses):
+def _sum_gradients(work, samples, places, net, scales, margin_weight, gradients, flat, losses):
     """Overwrite `gradients` (slices,), whose numbers are `flat` too, and `losses` with sums over slices of the batch."""
     slices = len(work)
     for part in prange(slices):
@@ -90,7 +90,7 @@ def _sum_gradients(work, samples, places, net, factors, margin_weight, gradients
         losses[part] = 0.0
         for index in range(len(places) * part // slices, len(places) * (part + 1) // slices):
             square, cross = add_gradient(
-                samples[places[index]], net[0], factors, margin_weight, work[part], gradients[part]
+                samples[places[index]], net[0], scales, margin_weight, work[part], gradients[part]
             )
             losses[part, 0] += square
             losses[part, 1] += cross
@@ -100,11 +100,11 @@ sum_gradients = batch_kernel(_sum_gradients, min_lanes=1)
 
 
 @kernel
-def add_gradient(sample, net, factors, margin_weight, work, gradient):
+def add_gradient(sample, net, scales, margin_weight, work, gradient):
     """Add a sample's gradient to `gradient`. Returns the squared error of margins and the cross-entropy of shares."""
     n = np.int64(sample.num_players)
     hidden, back, error = work.hidden, work.first_hidden, work.outputs
-    value_net.add_all(net, factors, sample.features, hidden)
+    value_net.add_all(net, scales, sample.features, hidden)
     value_net.finish(net, n, sample.expected, sample.turns_left, work)
     square, cross = ZERO, ZERO
     error[:] = ZERO
@@ -125,15 +125,15 @@ def add_gradient(sample, net, factors, margin_weight, work, gradient):
         back[unit] = total if active > ZERO else ZERO
     for unit in range(len(hidden)):
         gradient.first_bias[unit] += back[unit]
-    for feature in range(len(factors)):
-        amount = np.float32(sample.features[feature]) * factors[feature]
+    for feature in range(len(scales)):
+        amount = np.float32(sample.features[feature]) * scales[feature]
         if amount != ZERO:
             for unit in range(len(hidden)):
                 gradient.first[feature, unit] += amount * back[unit]
     return square, cross
 
 
-def _take_step(gradients, weights, first, second, averages, scale, rate, step, forget):
+def _take_step(gradients, weights, first, second, averages, scale, rate, step, ema_step):
     """A step of Adam with the sum of `gradients` (slices, P) times `scale`, and one of the running average."""
     pieces, size = len(gradients), len(weights)
     unbias_first = np.float32(1) - MOMENTUM ** np.float32(step)
@@ -147,7 +147,7 @@ def _take_step(gradients, weights, first, second, averages, scale, rate, step, f
             first[number] = MOMENTUM * first[number] + (np.float32(1) - MOMENTUM) * total
             second[number] = SQUARES * second[number] + (np.float32(1) - SQUARES) * total * total
             weights[number] -= rate * first[number] / unbias_first / (np.sqrt(second[number] / unbias_second) + TINY)
-            averages[number] += forget * (weights[number] - averages[number])
+            averages[number] += ema_step * (weights[number] - averages[number])
 
 
 take_step = batch_kernel(_take_step, min_lanes=1)

@@ -31,10 +31,10 @@ from bombay_agents.nets import files, value_features, value_net
 from bombay_agents.nets.value_net_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
 from bombay_env import Board, Game, Rules
 from bombay_training.learners import periodic_eval, runs
-from bombay_training.learners.periodic_eval import LiveJudge
+from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.runs import Clock, Progress, Silence, stop_on_signal
 from bombay_training.learners.td.optimizer import Learner
-from bombay_training.learners.td.self_play import Lessons, SelfPlay
+from bombay_training.learners.td.self_play import GameGenerator, SelfPlay
 
 FORMAT: Final = "bombay-td-checkpoint/2"
 NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
@@ -65,11 +65,11 @@ class TDSettings:
     """Positions a step."""
     learning_rate: float = 3e-3
     """Of Adam."""
-    steady: float = 0.6
+    lr_hold: float = 0.6
     """Part of the run before the learning rate falls, in a line to a twentieth."""
-    trace: float = 0.8
+    td_lambda: float = 0.8
     """λ: how far what happened is trusted over what the net expected."""
-    explore: float = 0.05
+    epsilon: float = 0.05
     """ε: probability that a seat takes any outcome at all."""
     blend: float = 0.0
     """How much the share of the win counts, and not the margin, when self-play chooses an outcome at the end of the run; none at
@@ -79,7 +79,7 @@ class TDSettings:
     """The same in the agent that is left, and in the one that is saved on the way."""
     margin_weight: float = 1.0
     """Weight of the margin's squared error beside the cross-entropy of shares."""
-    keep: float = 0.998
+    ema_decay: float = 0.998
     """How much of the running (exponential) average of weights stays, a step."""
     seed: int = 0
     """Of the deals, the weights and the exploration."""
@@ -90,7 +90,7 @@ class TDSettings:
         """Raise ValueError, naming the field, for anything that cannot be learned with."""
         object.__setattr__(self, "players", tuple(self.players))
         whole = ("games", "epochs", "batch_size")
-        parts = ("steady", "trace", "explore", "blend", "blend_played")
+        parts = ("lr_hold", "td_lambda", "epsilon", "blend", "blend_played")
         checks: list[tuple[str, bool, str]] = [
             ("minutes", self.minutes > 0, "above 0"),
             ("updates", self.updates is None or runs.is_whole(self.updates, 1), "None or a whole number of at least 1"),
@@ -101,7 +101,7 @@ class TDSettings:
             ("learning_rate", self.learning_rate > 0, "above 0"),
             *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in parts),
             ("margin_weight", self.margin_weight >= 0, "at least 0"),
-            ("keep", 0 <= self.keep < 1, "at least 0 and below 1"),
+            ("ema_decay", 0 <= self.ema_decay < 1, "at least 0 and below 1"),
             ("seed", 0 <= self.seed < 2**63, "from 0 to 2**63 − 1"),
             ("threads", runs.is_whole(self.threads, 0), "a whole number of at least 0"),
         ]
@@ -130,7 +130,7 @@ class Run:
         self.positions = 0  # learned from so far
         self.elapsed = 0.0  # seconds of learning before the last start
 
-    def games_to_play(self) -> Lessons:
+    def games_to_play(self) -> GameGenerator:
         """An update's games, and room for what they teach."""
         return SelfPlay(self.games, self.each, self.settings.hidden)
 
@@ -143,7 +143,12 @@ class Run:
         settings, number, done = self.settings, self.clock.updates_done, self.clock.fraction
         start = time.perf_counter()
         places = self.play.play(
-            self.learner.net, settings.seed, number * self.each, settings.blend * done, settings.explore, settings.trace
+            self.learner.net,
+            settings.seed,
+            number * self.each,
+            settings.blend * done,
+            settings.epsilon,
+            settings.td_lambda,
         )
         played = time.perf_counter()
         losses = self._learn(places, self._rate(done), np.random.default_rng((settings.seed, number)))
@@ -166,7 +171,7 @@ class Run:
 
     def _rate(self, done: float) -> float:
         settings = self.settings
-        falling = max(0.0, done - settings.steady) / max(1e-9, 1 - settings.steady)
+        falling = max(0.0, done - settings.lr_hold) / max(1e-9, 1 - settings.lr_hold)
         return settings.learning_rate * (1 - 0.95 * falling)
 
     def _learn(self, places: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
@@ -177,7 +182,7 @@ class Run:
             order = rng.permutation(places)
             for part in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
                 losses.append(
-                    self.learner.step(samples, part, self.play.factors, rate, settings.margin_weight, settings.keep)
+                    self.learner.step(samples, part, self.play.scales, rate, settings.margin_weight, settings.ema_decay)
                 )
         return np.asarray(np.mean(losses, axis=0))
 
@@ -293,7 +298,7 @@ def open_run(out: str | os.PathLike[str], kind: type[Run] = Run) -> Run:
 
 def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Update until the clock says so, and save now and then; see `train`."""
-    folder, progress, judge = Path(out), progress or Silence(), LiveJudge(run.games, run.references())
+    folder, progress, judge = Path(out), progress or Silence(), PeriodicEvaluator(run.games, run.references())
     with stop_on_signal() as stop, on_threads(run.settings.threads):
         progress.update(run.clock.fraction, run.so_far())
         if run.clock.updates is None or run.clock.updates_done < run.clock.updates:

@@ -54,7 +54,7 @@ def most_samples(rules: Rules) -> int:
     return rules.sets * (rules.turns_per_set * rules.num_players + 1)
 
 
-class Lessons(abc.ABC):
+class GameGenerator(abc.ABC):
     """What games teach, and room for it.
 
     Args:
@@ -66,20 +66,20 @@ class Lessons(abc.ABC):
         self.games, self.each = games, each
         layout = games[0].feature_layout
         self.num_features = value_features.num_features(layout)
-        self.factors = value_features.factors(layout)
+        self.scales = value_features.scales(layout)
         most = max(most_samples(game.rules) for game in games)
         self.samples = np.zeros((len(games), each, most), sample_dtype(self.num_features))
         self.counts = np.zeros((len(games), each), np.int64)
 
     @abc.abstractmethod
-    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
         """Play games `first` and on of each number of players.
 
         Args:
             net: (1,) of `value_net.net_dtype`.
             blend: how much the share of the win counts, and not the margin.
-            explore: probability of any outcome at all.
-            trace: λ.
+            epsilon: probability of any outcome at all.
+            td_lambda: λ.
 
         Returns:
             Places in `samples`, flat, that hold what was learned.
@@ -94,7 +94,7 @@ class Lessons(abc.ABC):
         return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
 
-class SelfPlay(Lessons):
+class SelfPlay(GameGenerator):
     """Games in which a net plays all seats, and the memory that takes.
 
     Args:
@@ -111,13 +111,13 @@ class SelfPlay(Lessons):
         self.work = np.zeros(CHUNKS, value_net.work_dtype(self.num_features, hidden))
         self.values = np.zeros((CHUNKS, turns.MAX_NODES), np.float32)
 
-    def play(self, net: np.ndarray, key: int, first: int, blend: float, explore: float, trace: float) -> np.ndarray:
-        """Play games `first` and on of each number of players; see `Lessons`."""
+    def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
+        """Play games `first` and on of each number of players; see `GameGenerator`."""
         for number, game in enumerate(self.games):
             raw, reader = self.readers[number]
             play_piece(
-                CHUNKS, self.states, game.as_readings(self.states), game.tables, game.lookups, net, self.factors,
-                np.float32(blend), explore, np.float32(trace), np.uint64(key), first,
+                CHUNKS, self.states, game.as_readings(self.states), game.tables, game.lookups, net, self.scales,
+                np.float32(blend), epsilon, np.float32(td_lambda), np.uint64(key), first,
                 self.turns, self.turns["node"]["state"], raw, reader, self.work, self.values,
                 self.samples[number], self.counts[number],
             )  # fmt: skip
@@ -127,7 +127,7 @@ class SelfPlay(Lessons):
 
 @piece_kernel
 def play_piece(
-    chunk, states, readings, tables, lookups, net, factors, blend, explore, trace, key, first,
+    chunk, states, readings, tables, lookups, net, scales, blend, epsilon, td_lambda, key, first,
     memory, nodes, raw, reader, work, values, samples, counts,
 ):  # fmt: skip
     """Play a chunk of as many games as `counts` has room for, all in the one of `states` that has its number."""
@@ -136,14 +136,14 @@ def play_piece(
         index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
         seed = chance.random_word(key, GAMES, index)
         counts[number] = play_game(
-            seed, states, readings, chunk, tables[0], lookups[0], net[0], factors, blend, explore, trace,
+            seed, states, readings, chunk, tables[0], lookups[0], net[0], scales, blend, epsilon, td_lambda,
             memory[chunk], nodes, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn, samples[number],
         )  # fmt: skip
 
 
 @kernel
 def play_game(
-    seed, states, readings, chunk, tables, lookups, net, factors, blend, explore, trace,
+    seed, states, readings, chunk, tables, lookups, net, scales, blend, epsilon, td_lambda,
     memory, nodes, raw, reader, work, values, drawn, samples,
 ):  # fmt: skip
     """Play a game and write down what it teaches. Returns the number of samples, or `turns.TOO_MANY`."""
@@ -151,20 +151,20 @@ def play_game(
     count, moves = np.int64(0), np.uint64(0)
     while states[chunk].current_player != NOBODY:
         count = take_turn(
-            states, readings, chunk, seed, moves, tables, lookups, net, factors, blend, explore,
+            states, readings, chunk, seed, moves, tables, lookups, net, scales, blend, epsilon,
             memory, nodes, chunk, raw, reader, work, values, drawn, samples, count,
         )  # fmt: skip
         if count == turns.TOO_MANY:
             return count
         moves += np.uint64(1)
     value_net.answer_over(states[chunk], tables, np.int64(0), work)
-    set_targets(np.int64(tables.num_players), trace, work, samples, count)
+    set_targets(np.int64(tables.num_players), td_lambda, work, samples, count)
     return count
 
 
 @kernel
 def take_turn(
-    states, readings, place, seed, moves, tables, lookups, net, factors, blend, explore,
+    states, readings, place, seed, moves, tables, lookups, net, scales, blend, epsilon,
     memory, nodes, chunk, raw, reader, work, values, drawn, samples, count,
 ):  # fmt: skip
     """Play the turn at `states[place]`, the mover's number `moves` of the game, and write its end down behind `count` samples.
@@ -173,21 +173,21 @@ def take_turn(
     """
     n, seat = np.int64(tables.num_players), np.int64(states[place].current_player)
     nodes[chunk, 0] = states[place]
-    laid = value_net.value_turn(tables, lookups, net, factors, blend, memory, raw, reader, work, values)
+    laid = value_net.value_turn(tables, lookups, net, scales, blend, memory, raw, reader, work, values)
     if laid == turns.TOO_MANY:
         return laid
     best = outcome_values.best_outcome(memory, values, laid)
     chosen = best
     sample = samples[count]
-    value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, factors, raw, reader, work)
+    value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, scales, raw, reader, work)
     last = value_features.end_ahead(reader)  # of the seat's turns: there is nothing to find out about
-    if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < explore:
+    if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < epsilon:
         chosen = any_proposed(memory, values, laid, chance.random_word(seed, CHOICE, moves))
     after = memory.node[chosen]
     if chosen != best:
         sample.best_margin[:] = work.margin
         sample.best_share[:] = work.share
-        value_net.ask_ahead(after, tables, lookups, seat, net, factors, raw, reader, work)
+        value_net.ask_ahead(after, tables, lookups, seat, net, scales, raw, reader, work)
     if not value_features.end_ahead(reader):
         write_down(sample, n, seat, chosen != best, raw, reader, work)
         count += 1
@@ -195,18 +195,18 @@ def take_turn(
     states[place] = nodes[chunk, chosen]
     if restock_due:
         note_restock(
-            states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, samples[count]
+            states, readings, place, tables, lookups, net, scales, raw, reader, work, drawn, samples[count]
         )  # fmt: skip
         count += 1
     return count
 
 
 @kernel
-def note_restock(states, readings, place, tables, lookups, net, factors, raw, reader, work, drawn, sample):
+def note_restock(states, readings, place, tables, lookups, net, scales, raw, reader, work, drawn, sample):
     """Draw the restock that is due at `states[place]`, and make a sample of the position after it."""
     batch.restock(states[place], tables, drawn)
     mover = np.int64(states[place].current_player)
-    value_net.ask(readings[place], tables, lookups, mover, net, factors, raw, reader, work)
+    value_net.ask(readings[place], tables, lookups, mover, net, scales, raw, reader, work)
     write_down(sample, np.int64(tables.num_players), mover, False, raw, reader, work)
 
 
@@ -239,12 +239,12 @@ def write_down(sample, n, seat, explored, raw, reader, work):
 
 
 @kernel
-def set_targets(n, trace, work, samples, count):
+def set_targets(n, td_lambda, work, samples, count):
     """Overwrite what samples expected with what they teach; `work` holds the result, from the eyes of seat 0."""
     margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # by seat, from here on
     margin[:] = work.margin
     share[:] = work.share
-    rest = np.float32(1) - trace
+    rest = np.float32(1) - td_lambda
     for index in range(count - 1, -1, -1):
         sample = samples[index]
         for place in range(n):
@@ -254,5 +254,5 @@ def set_targets(n, trace, work, samples, count):
             if sample.explored:
                 margin[seat], share[seat] = sample.best_margin[place], sample.best_share[place]
             else:
-                margin[seat] = rest * own_margin + trace * margin[seat]
-                share[seat] = rest * own_share + trace * share[seat]
+                margin[seat] = rest * own_margin + td_lambda * margin[seat]
+                share[seat] = rest * own_share + td_lambda * share[seat]

@@ -18,7 +18,7 @@ from nets import HIDDEN
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 6  # games of each kind
 TINY = ResponseSettings(
-    players=(2, 3), games=4, hidden=HIDDEN, batch_size=16, epochs=1, updates=3, explore=0.2, victim="random-turn"
+    players=(2, 3), games=4, hidden=HIDDEN, batch_size=16, epochs=1, updates=3, epsilon=0.2, victim="random-turn"
 )
 needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
 
@@ -41,11 +41,11 @@ def victim(tmp_path):
     return f"net:path={tmp_path / 'victim.safetensors'},force=true"
 
 
-def played(victim, games, trace=1.0, explore=0.0, first=0):
+def played(victim, games, td_lambda=1.0, epsilon=0.0, first=0):
     """The samples of a few short games."""
     play = ResponsePlay(games, EACH, HIDDEN, victim)
     learner = optimizer.Learner(value_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
-    places = play.play(learner.net, 5, first, 0.5, explore, trace)
+    places = play.play(learner.net, 5, first, 0.5, epsilon, td_lambda)
     return play, play.samples.reshape(-1)[places]
 
 
@@ -74,8 +74,8 @@ def test_a_net_plays_the_same_whole_turns_by_act_and_in_compiled_code(victim):
 @needs_jit
 def test_games_repeat_and_others_follow():
     games = short_games()
-    _, samples = played(Victim("random"), games, explore=0.3, trace=0.7)
-    _, again = played(Victim("random"), games, explore=0.3, trace=0.7)
+    _, samples = played(Victim("random"), games, epsilon=0.3, td_lambda=0.7)
+    _, again = played(Victim("random"), games, epsilon=0.3, td_lambda=0.7)
     assert np.array_equal(samples, again)
     assert not np.array_equal(samples["expected"][:4], played(Victim("random"), games, first=EACH)[1]["expected"][:4])
 

@@ -10,7 +10,7 @@ import pytest
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.learners import expert_iteration, runs, td
-from bombay_training.learners.expert_iteration import Desk, ExpertPlay, ExpertRun, ExpertSettings
+from bombay_training.learners.expert_iteration import ExpertPlay, ExpertRun, ExpertSettings, SelfPlayWorker
 from nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
@@ -36,16 +36,16 @@ def start(tmp_path):
     return f"net:path={tmp_path / 'start.safetensors'}"
 
 
-def played(trace=0.7, explore=0.3, first=0):
+def played(td_lambda=0.7, epsilon=0.3, first=0):
     """What a few short games teach."""
     agent = student()
     play = ExpertPlay(short_games(), EACH, agent, ROLLOUTS)
-    places = play.play(agent.net.record(), 5, first, 0.0, explore, trace)
+    places = play.play(agent.net.record(), 5, first, 0.0, epsilon, td_lambda)
     return play, play.samples.reshape(-1)[places]
 
 
 def test_positions_learn_the_result_of_games_where_nothing_is_expected():
-    play, samples = played(trace=1.0, explore=0.0)
+    play, samples = played(td_lambda=1.0, epsilon=0.0)
     for number, game in enumerate(play.games):
         n = game.num_players
         for lane, count in enumerate(play.counts[number]):
@@ -60,7 +60,7 @@ def test_what_rollouts_found_is_expected_of_the_turn_before():
     """With λ = 0 a position learns what is expected of the next one: the mean of its rollouts, seen from its own seat."""
     game, agent = short_games()[0], student()
     n = game.num_players
-    desk = Desk(game, agent, ROLLOUTS)
+    desk = SelfPlayWorker(game, agent, ROLLOUTS)
     found, inner = [], desk.choose
 
     def choose(*args):
@@ -81,14 +81,14 @@ def test_what_rollouts_found_is_expected_of_the_turn_before():
 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_what_is_learned_from_lies_a_round_ahead_however_far_the_student_looks(rounds):
-    desk = Desk(short_games()[0], ValueNetAgent(student().net, force=True, rounds=rounds), ROLLOUTS)
-    assert desk.reader["foresight"]["rounds"].tolist() == [[1]]
+    desk = SelfPlayWorker(short_games()[0], ValueNetAgent(student().net, force=True, rounds=rounds), ROLLOUTS)
+    assert desk.reader["lookahead"]["rounds"].tolist() == [[1]]
 
 
 def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_the_best():
     game, agent = short_games()[-1], student()
     n = game.num_players
-    desk = Desk(game, agent, ROLLOUTS)
+    desk = SelfPlayWorker(game, agent, ROLLOUTS)
     turns_taken, inner = [], desk.choose
 
     def choose(*args):
@@ -135,7 +135,7 @@ def test_games_repeat_on_any_number_of_threads_and_others_follow():
 
 def test_the_teacher_sees_no_seed():
     game = short_games()[0]
-    desk = Desk(game, student(), ROLLOUTS)
+    desk = SelfPlayWorker(game, student(), ROLLOUTS)
     for seed in (1, 2):
         desk.state[:] = game.new_states([1])
         desk.state["seed"] = seed

@@ -19,33 +19,33 @@ PRIVATE = ("position", "rupees", "basket", "city_tokens")
 
 
 @kernel
-def foresee(turn, number, tables, seat, weights, others, traffic, survey, foresight):
-    """`replies.foresee` of a node; nodes can be passed on by kernels alone."""
+def look_ahead(turn, number, tables, seat, weights, others, traffic, survey, workspace):
+    """`replies.look_ahead` of a node; nodes can be passed on by kernels alone."""
     node = turn.memory[0].node[number]
-    return lookahead.foresee(node, tables[0], seat, weights, others, traffic, survey[0], foresight[0])
+    return lookahead.look_ahead(node, tables[0], seat, weights, others, traffic, survey[0], workspace[0])
 
 
-def new_foresight(game, rounds):
-    foresight = np.zeros(1, lookahead.foresight_dtype(game.board.num_sites))
-    foresight["rounds"] = rounds
-    return foresight
+def new_workspace(game, rounds):
+    workspace = np.zeros(1, lookahead.workspace_dtype(game.board.num_sites))
+    workspace["rounds"] = rounds
+    return workspace
 
 
-def forget(foresight):
-    """As `replies.forget` does, which kernels alone can be given it by."""
-    foresight["num_worlds"] = foresight["num_further"] = 0
+def clear_cache(workspace):
+    """As `replies.clear_cache` does, which kernels alone can be given it by."""
+    workspace["num_worlds"] = workspace["num_further"] = 0
 
 
-def by_planners(game, state, due, seat, rounds, space):
-    """What `foresee` should come to, played out turn by turn with the planner's own functions."""
+def by_planners(game, state, due, seat, rounds, workspace):
+    """What `look_ahead` should come to, played out turn by turn with the planner's own functions."""
     mine = {name: state[name][seat].copy() for name in PRIVATE}
     for name in PRIVATE:
         state[name][seat] = 0
     weights = WEIGHTS_V1[game.num_players]
 
     def play(state, due, weights):
-        best = planner.plan_turn(state, game.tables[0], weights, space)
-        return space.turn.states[best].copy(), space.turn.due[best]
+        best = planner.plan_turn(state, game.tables[0], weights, workspace)
+        return workspace.turn.states[best].copy(), workspace.turn.due[best]
 
     def is_on(state, due):
         return due != turns.RESTOCK_DUE and state["current_player"] != NOBODY
@@ -65,8 +65,8 @@ def by_planners(game, state, due, seat, rounds, space):
 @pytest.mark.parametrize("n", [3] if SLOW else [2, 3, 4, 5])
 def test_what_is_foreseen_is_what_planners_play(n, rounds):
     game = variant(n, **SHORT) if SLOW else official(n)
-    foresight, survey = new_foresight(game, rounds), planner.new_space(game).survey
-    turn, space, traffic = turns.new_space(game), planner.new_space(game), planner_value.site_traffic(game)
+    workspace, survey = new_workspace(game, rounds), planner.new_workspace(game).survey
+    turn, workspace, traffic = turns.new_workspace(game), planner.new_workspace(game), planner_value.site_traffic(game)
     weights = WEIGHTS_V1[n]
     states, rng, agent = game.new_states([3]), np.random.default_rng(3), RandomTurnAgent()
     earned, shared, ends = 0, 0, set()
@@ -75,14 +75,14 @@ def test_what_is_foreseen_is_what_planners_play(n, rounds):
         state["seed"] = 0
         seat = np.int64(state["current_player"])
         count = turns.enumerate_turn(state, game.tables[0], turn)
-        forget(foresight)
+        clear_cache(workspace)
         numbered = {}
         for node in rng.permutation(np.flatnonzero(turn.due[:count]))[:LOOKED_AT]:
             others = weights._replace(crowd=0.0)
-            assert foresee(turn, node, game.tables, seat, weights, others, traffic, survey, foresight)
+            assert look_ahead(turn, node, game.tables, seat, weights, others, traffic, survey, workspace)
             after = turn.states[node].copy()
-            wanted = by_planners(game, after.copy(), turn.due[node], seat, rounds, space)
-            seen = foresight["seen"][0]["state"][0].copy()
+            wanted = by_planners(game, after.copy(), turn.due[node], seat, rounds, workspace)
+            seen = workspace["seen"][0]["state"][0].copy()
             assert seen.tobytes() == wanted.tobytes()
             earned += seen["rupees"][seat] > after["rupees"][seat]
             ends.add(
@@ -90,7 +90,7 @@ def test_what_is_foreseen_is_what_planners_play(n, rounds):
             )
             for name in PRIVATE:
                 seen[name][seat] = 0
-            number = int(foresight["number"][0])
+            number = int(workspace["number"][0])
             shared += number in numbered
             assert numbered.setdefault(number, seen.tobytes()) == seen.tobytes()
         mover = states["current_player"][0]
@@ -106,8 +106,8 @@ def test_what_is_foreseen_is_what_planners_play(n, rounds):
 
 def test_a_turn_without_room_is_told():
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
-    foresight, survey = new_foresight(game, 1), planner.new_space(game).survey
-    turn, traffic = turns.new_space(game), planner_value.site_traffic(game)
+    workspace, survey = new_workspace(game, 1), planner.new_workspace(game).survey
+    turn, traffic = turns.new_workspace(game), planner_value.site_traffic(game)
     turn.states[0] = game.new_states([1]).view(game.state_dtype, np.ndarray)[0]
     turn.due[0] = turns.TURN_OVER
-    assert not foresee(turn, 0, game.tables, np.int64(3), WEIGHTS_V1[4], WEIGHTS_V1[4], traffic, survey, foresight)
+    assert not look_ahead(turn, 0, game.tables, np.int64(3), WEIGHTS_V1[4], WEIGHTS_V1[4], traffic, survey, workspace)

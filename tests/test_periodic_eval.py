@@ -6,7 +6,7 @@ import pytest
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_training.learners import periodic_eval
-from bombay_training.learners.periodic_eval import LiveJudge
+from bombay_training.learners.periodic_eval import PeriodicEvaluator
 
 
 def short_games(*counts):
@@ -14,7 +14,7 @@ def short_games(*counts):
 
 
 def test_win_shares_are_of_the_same_deals_each_time_and_draw_nothing_from_elsewhere():
-    judge = LiveJudge(short_games(2, 3), ["random", "greedy"], blocks=8)
+    judge = PeriodicEvaluator(short_games(2, 3), ["random", "greedy"], blocks=8)
     before = np.random.get_state()[1].tolist()
     shares = judge.judge(RandomAgent())
     assert list(shares) == ["random", "greedy"]
@@ -24,7 +24,7 @@ def test_win_shares_are_of_the_same_deals_each_time_and_draw_nothing_from_elsewh
 
 
 def test_an_agent_is_at_par_among_its_likes():
-    assert LiveJudge(short_games(2), ["greedy"], blocks=4).judge("greedy") == {"greedy": 0.5}
+    assert PeriodicEvaluator(short_games(2), ["greedy"], blocks=4).judge("greedy") == {"greedy": 0.5}
 
 
 class Raising:
@@ -37,13 +37,13 @@ class Raising:
 def test_who_cannot_play_is_refused_before_lost_games_look_like_a_figure():
     for player, reference in ((Raising(), "random"), ("random", "test_live:Raising")):
         with pytest.raises(ValueError, match=r"^(test_live:R|r)aising cannot play with 2 players: .*it divided"):
-            LiveJudge(short_games(2), [reference]).warm_up(player)
+            PeriodicEvaluator(short_games(2), [reference]).warm_up(player)
 
 
 def test_judging_takes_its_part_of_the_time(monkeypatch):
     now = 0.0
     monkeypatch.setattr(periodic_eval.time, "monotonic", lambda: now)
-    judge = LiveJudge(short_games(2), ["random"], blocks=1, part=0.25)
+    judge = PeriodicEvaluator(short_games(2), ["random"], blocks=1, part=0.25)
     assert not judge.due()
     now = periodic_eval.FIRST
     assert judge.due()
