@@ -1,7 +1,7 @@
 """Round the compiler: what is kept on disk and when it counts, who may write there, and the choice between two batch kernels.
 
 Kernels here are tiny, since each compilation takes a while; where processes matter, a stand-in for the package holds them, made
-of the real `jit/kernels.py` and `jit/cache.py` and two small modules.
+of the real modules that compile and three small ones.
 """
 
 import os
@@ -20,7 +20,7 @@ from bombay_env.jit import kernels as compiling
 from bombay_env.jit.cache import COMPILING, EACH_TIME, ONCE
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES, kernel
 
-ROOT = Path(cache.__file__).parent.parent
+ROOT = Path(cache.__file__).parents[2]
 LINE = COMPILING + ONCE
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -33,6 +33,13 @@ from bombay_env.jit.kernels import kernel
 @kernel
 def amount():
     return 1
+"""
+APART = """
+from bombay_env.jit.kernels import kernel
+
+@kernel
+def half(number):
+    return number / 2
 """
 TINY = """
 import numba
@@ -78,15 +85,15 @@ def in_a_fresh_process(code, cache, path=ROOT, **env):
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory):
-    """A folder with a package `bombay_env` of four small modules."""
+    """A folder with a package `bombay_env` of the modules that compile and three small ones."""
     folder = tmp_path_factory.mktemp("stand_in")
     package = folder / "bombay_env"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("jit/kernels.py", "jit/cache.py"):
-        shutil.copy(ROOT / "bombay_env" / name, package)
+    shutil.copytree(ROOT / "bombay_env" / "jit", package / "jit", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "helper.py").write_text(HELPER)
     (package / "tiny.py").write_text(TINY)
+    (package / "apart.py").write_text(APART)
     return folder
 
 
@@ -123,7 +130,7 @@ def called(function, number=21):
 
 
 def kept(folder):
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    return sorted(folder.rglob("*.kernel"))
 
 
 DAMAGES = {
@@ -201,12 +208,16 @@ def test_a_full_disk_stops_nothing_and_leaves_nothing(folder, monkeypatch, faili
 
 @needs_jit
 def test_nothing_is_kept_or_loaded_once_the_sources_are_edited(folder, monkeypatch):
+    stamps = cache.STORE.sources._stamps
     with monkeypatch.context() as edited:
-        edited.setattr(cache.STORE, "stamps", cache.STORE.stamps[1:])
+        edited.setitem(stamps, "bombay_env.actions", (0, 0))
         assert called(twice) == (42, False)
         assert kept(folder) == []
-    assert called(twice) == (42, False)
-    monkeypatch.setattr(cache.STORE, "stamps", cache.STORE.stamps[1:])
+    with monkeypatch.context() as edited:
+        edited.setitem(stamps, "bombay_env.engine", (0, 0))  # not imported by the kernel's module
+        assert called(twice) == (42, False)
+        assert called(twice) == (42, True)
+    monkeypatch.setitem(stamps, "bombay_env.jit.kernels", (0, 0))  # imported by it
     assert called(twice) == (42, False)
 
 
@@ -332,23 +343,61 @@ def test_pruning_spares_the_recent_the_last_few_and_what_is_not_ours(home):
     assert set((home / "bombay_env").iterdir()) == {new, older[-1], *older[: cache.FOLDERS_KEPT - 2]}
 
 
-def test_the_digest_follows_names_contents_and_versions(tmp_path, monkeypatch):
-    path = tmp_path / "module.py"
-    path.write_text("a = 1\n")
-    digests = [cache.source_digest([("bombay_env/module.py", path)])]
-    digests.append(cache.source_digest([("bombay_env/renamed.py", path)]))
-    path.write_text("a = 2\n")
-    digests.append(cache.source_digest([("bombay_env/module.py", path)]))
-    monkeypatch.setattr(numba, "__version__", "another")
-    digests.append(cache.source_digest([("bombay_env/module.py", path)]))
+def test_the_folder_follows_the_versions(monkeypatch):
+    digests = [cache.versions_digest()]
+    for module in (numba, np, cache.llvmlite):
+        with monkeypatch.context() as other:
+            other.setattr(module, "__version__", "another")
+            digests.append(cache.versions_digest())
     assert len(set(digests)) == 4
-    assert cache.source_digest([("bombay_env/module.py", path)]) == digests[-1]
+    assert cache.versions_digest() == digests[0]
 
 
-def test_every_source_of_the_package_is_named():
-    names = {name for name, _ in cache.source_files()}
-    package = ROOT / "bombay_env"
-    assert names >= {f"bombay_env/{path.relative_to(package).as_posix()}" for path in package.rglob("*.py")}
+def test_files_unused_for_long_are_removed_and_the_oldest_of_too_many(folder, monkeypatch):
+    def used(name, days):
+        path = folder / name
+        path.write_bytes(b"x" * 100)
+        os.utime(path, (time.time() - days * 86400,) * 2)
+        return path
+
+    monkeypatch.setattr(cache, "BYTES_KEPT", 250)
+    lately = [used(f"lately{number}", 0.5) for number in range(2)]
+    older = [used(f"{days}.kernel", days) for days in (2, 3)]
+    monkeypatch.setattr(cache.STORE, "pruned", False)
+    cache.STORE.write("new", b"")
+    assert set(folder.iterdir()) == {*lately, folder / "new"}
+    older = [used(f"{days}.kernel", days) for days in (2, 29, 31)]
+    cache.STORE.write("another", b"")
+    assert older[2].exists(), "pruned twice in one process"
+    monkeypatch.setattr(cache, "BYTES_KEPT", 10_000)
+    cache.prune_files(folder)
+    assert [path.exists() for path in older] == [True, True, False]
+
+
+def test_a_file_read_counts_as_used(folder):
+    path = folder / "some.kernel"
+    cache.write(path, b"body")
+    for days, new in ((2, True), (0.5, False)):
+        last = time.time() - days * 86400
+        os.utime(path, (last, last))
+        assert cache.read(path) == b"body"
+        assert (path.stat().st_mtime > last + 1) is new
+
+
+def test_functions_of_one_name_are_told_apart_and_docstrings_are_no_part_of_them():
+    def identity(text):
+        names = {}
+        exec(text, names)
+        function = names["one"]
+        function.__module__ = "bombay_env.actions"
+        return cache.KernelCache(function, {}).identity
+
+    plain = identity("def one(x):\n    'Doubles.'\n    return 2 * x")
+    assert identity("\n\ndef one(x):\n    'Returns twice x.'\n\n    return 2 * x  # doubled") == plain
+    for other in ("return 3 * x", "return x * 2", "return 2 * abs(x)", "return 2 * len(x)"):
+        assert identity(f"def one(x):\n    'Doubles.'\n    {other}") != plain, other
+    assert identity("one = lambda x: 2 * x") != identity("one = lambda x: 3 * x")
+    assert repr(identity("one = lambda x: 2 * x")) != repr(identity("one = lambda x: 2.0 * x"))
 
 
 FILL = """
@@ -360,7 +409,7 @@ print(lanes[:2], len(tiny.fill.parallel.overloads))
 
 
 @needs_jit
-def test_an_edit_elsewhere_is_noticed_and_compiling_is_announced_once(stand_in, tmp_path):
+def test_an_edit_of_an_imported_module_is_noticed_and_compiling_is_announced_once(stand_in, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(stand_in, copy)
     helper = copy / "bombay_env" / "helper.py"
@@ -371,6 +420,49 @@ def test_an_edit_elsewhere_is_noticed_and_compiling_is_announced_once(stand_in, 
     helper.write_text(HELPER.replace("1", "5"))
     edited = in_a_fresh_process(FILL, tmp_path / "cache", copy)
     assert (edited.stdout, edited.stderr) == ("[10. 12.] 0\n", LINE)
+    helper.write_text(HELPER)
+    back = in_a_fresh_process(FILL, tmp_path / "cache", copy)
+    assert (back.stdout, back.stderr) == ("[2. 4.] 0\n", "")
+
+
+@needs_jit
+def test_edits_of_docstrings_comments_and_other_modules_keep_the_code(stand_in, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(stand_in, copy)
+    package = copy / "bombay_env"
+    documented = TINY.replace("def fill(lanes, scale):", "def fill(lanes, scale):\n    'Fill.'")
+    (package / "tiny.py").write_text(documented)
+    in_a_fresh_process(FILL, tmp_path / "cache", copy)
+    files = kept(tmp_path / "cache")
+    assert files
+    (package / "helper.py").write_text('"""A docstring."""\n\n# A comment.\n' + HELPER.replace("():", "():  # one"))
+    (package / "apart.py").write_text(APART.replace("2", "4"))
+    (package / "tiny.py").write_text(documented.replace("Fill.", "Write scaled numbers into `lanes`."))
+    again = in_a_fresh_process(FILL, tmp_path / "cache", copy)
+    assert (again.stdout, again.stderr) == ("[2. 4.] 0\n", "")
+    assert kept(tmp_path / "cache") == files
+
+
+EDITED_MEANWHILE = """
+import pathlib
+from bombay_env.jit import cache
+path = pathlib.Path(cache.__file__).parent.with_name("helper.py")
+text = path.read_text()
+path.write_text(text.replace("1", "77"))
+from bombay_env import tiny
+print(tiny.total(np.zeros(1)))
+path.write_text(text)
+"""
+
+
+@needs_jit
+def test_an_edit_during_a_process_leaves_no_code_under_the_old_sources(stand_in, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(stand_in, copy)
+    assert in_a_fresh_process(EDITED_MEANWHILE, tmp_path / "cache", copy).stdout == "77.0\n"
+    assert kept(tmp_path / "cache") == []
+    done = in_a_fresh_process("from bombay_env import tiny\nprint(tiny.total(np.zeros(1)))", tmp_path / "cache", copy)
+    assert done.stdout == "1.0\n"
 
 
 @needs_jit
@@ -507,8 +599,9 @@ try:
 except ModuleNotFoundError as error:  # without the training extra
     assert error.name.split(".")[0] in ("stable_baselines3", "sb3_contrib", "torch", "gymnasium"), error
 from numba.core.dispatcher import Dispatcher
-from bombay_env.jit.cache import PACKAGES, KernelCache
+from bombay_env.jit.cache import STORE, KernelCache
 ours = [one for one in gc.get_objects() if isinstance(one, Dispatcher) and isinstance(one._cache, KernelCache)]
+assert STORE.sources._summaries == {{}}
 print(len(ours), [one.__name__ for one in ours if one.overloads])
 """
     done = in_a_fresh_process(code, tmp_path)
@@ -516,7 +609,7 @@ print(len(ours), [one.__name__ for one in ours if one.overloads])
     assert int(count) > 30
     assert compiled == "[]"
     assert COMPILING not in done.stderr
-    assert kept(tmp_path) == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 # Index 3 of a view of three reads the fourth element: wrong, and yet of a known value.

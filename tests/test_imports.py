@@ -20,6 +20,7 @@ PACKAGES = {
 # of its modules stands after these.
 ORDER = (
     "bombay_env.jit",
+    "bombay_env.jit.sources",
     "bombay_env.jit.cache",
     "bombay_env.jit.kernels",
     "bombay_env.random_board",

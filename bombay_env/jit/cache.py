@@ -1,15 +1,14 @@
-"""Where compiled kernels lie from one process to the next: a folder of the user's own, one file an entry.
+"""Compiled kernels on disk, from one process to the next: a folder of the user's own, one file for each compiled signature.
 
-Numba's own cache notices an edit only in the file a function stands in, follows no setting of the environment, unpickles what
-it finds, and keeps an index that two processes can set at odds with the code it points to. Here the folder is named by a
-digest of all sources and versions, and a file by a digest of the signature, the options and the settings, so no index is needed;
-and a file begins with a digest of its contents, so that nothing damaged is unpickled. Whatever goes wrong with a file or
-a folder, the answer is "not kept", and the kernel is compiled. Knows nothing of the game; `jit/kernels.py` is the next to read.
+Numba's own cache notices an edit only in the file that holds the function, ignores settings of the environment, unpickles what
+it finds, and keeps an index that two processes can set at odds with the code it points to. Here the folder is named by a digest
+of the versions, and a file by a digest of the kernel's sources, signature, options and settings, so no index is needed; and a
+file begins with a digest of its contents, so that nothing damaged is unpickled. Whatever goes wrong with a file or a folder,
+the kernel is compiled and not kept. Knows nothing of the game; `jit/kernels.py` is the next to read.
 """
 
 import contextlib
 import hashlib
-import importlib.util
 import os
 import pickle
 import re
@@ -18,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import llvmlite
@@ -25,20 +25,25 @@ import numba
 import numpy as np
 from numba.core import compiler, serialize
 
+from bombay_env.jit.sources import Sources
+
 CONFIG: Any = numba.config  # its settings come about at run time, where no type checker sees them
 RESULT: Any = compiler.CompileResult  # untyped, as is the next
 DUMPS: Any = serialize.dumps
 
-# Kernels of one package call those of another, so a change in any of the three concerns them all.
-PACKAGES = ("bombay_env", "bombay_agents", "bombay_training")
+# Raised when what is kept in a file changes, or how sources are digested.
+FORMAT = 1
 
 # Every setting of Numba counts as one that shapes machine code, but for those known not to: a new one is then never overlooked.
 NEUTRAL_SETTINGS = re.compile(
     r"CACHE_DIR|NUMBA_NUM_THREADS|NUMBA_DEFAULT_NUM_THREADS|THREADING_LAYER.*|DISABLE_PERFORMANCE_WARNINGS|CUDA.*"
 )
 
-FOLDERS_KEPT = 5  # the ones last used; more, where more were used lately
-LATELY = 24 * 60 * 60  # seconds; such a folder may belong to a process or checkout still at work
+DAY = 24 * 60 * 60  # seconds
+LATELY = DAY  # what was used since may belong to a process or a checkout still at work, and stays
+FOLDERS_KEPT = 5  # of other versions, the ones last used
+UNUSED_FOR = 30 * DAY  # files not used for so long are removed
+BYTES_KEPT = 1 << 30  # in a folder; beyond that, the files used longest ago are removed
 
 COMPILING = "bombay_env: compiling its kernels for this machine; this takes up to a minute, "
 ONCE = "and only the first time\n"
@@ -47,41 +52,25 @@ EACH_TIME = "and again in each process, since no cache folder of your own can be
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 
 
-def source_files() -> list[tuple[str, Path]]:
-    """Name and path of every source of the three packages, sorted by name.
-
-    Raises:
-        OSError: the sources of a package are not there to be read, as in a zip file.
-    """
-    files = []
-    for package in PACKAGES:
-        spec = importlib.util.find_spec(package)  # finds without importing
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            found = list(Path(folder).rglob("*.py"))
-            if not found:
-                raise FileNotFoundError(folder)
-            files += [(f"{package}/{path.relative_to(folder).as_posix()}", path) for path in found]
-    return sorted(files)
-
-
-def source_stamps(files: list[tuple[str, Path]]) -> list[tuple[int, int]]:
-    """What tells cheaply that a source was edited: when it was last written, and its size."""
-    return [(info.st_mtime_ns, info.st_size) for info in (path.stat() for _, path in files)]
-
-
-def source_digest(files: list[tuple[str, Path]]) -> str:
-    """Hex digest of the sources, and of the versions of all that turns them into machine code."""
-    digest = hashlib.sha256()
-    versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
-    for text in (*versions, *(name + hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files)):
-        digest.update(text.encode() + b"\n")
-    return digest.hexdigest()[:24]
+def versions_digest() -> str:
+    """Hex digest of the versions of everything that turns sources into machine code."""
+    versions = (str(FORMAT), sys.version, numba.__version__, llvmlite.__version__, np.__version__)
+    return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:24]
 
 
 def settings() -> list[tuple[str, str]]:
     """Numba's settings that may shape machine code, as they are now: bounds checks, optimisation, the processor, and others."""
     named = ((name, repr(value)) for name, value in vars(CONFIG).items() if name.isupper())
     return sorted(pair for pair in named if not NEUTRAL_SETTINGS.fullmatch(pair[0]))
+
+
+def code_identity(code: CodeType, docstring: str | None) -> tuple[Any, ...]:
+    """What a function's code is made of, less its docstring and line numbers: tells apart functions of one name and module."""
+    constants = [
+        code_identity(one, None) if isinstance(one, CodeType) else None if one is docstring else one
+        for one in code.co_consts
+    ]
+    return code.co_name, code.co_varnames, code.co_freevars, code.co_names, code.co_code, constants
 
 
 def take_folder(folder: Path) -> bool:
@@ -103,14 +92,27 @@ def take_folder(folder: Path) -> bool:
     return new
 
 
-def prune(parent: Path) -> None:
-    """Remove the folders of older sources; a folder's time is that of its last use."""
+def prune_folders(parent: Path) -> None:
+    """Remove the folders of other versions, but for the ones last used; a folder's time is that of its last use."""
     with contextlib.suppress(OSError):
         folders = [folder for folder in parent.iterdir() if re.fullmatch("[0-9a-f]{24}", folder.name)]
         used = sorted(((folder.stat().st_mtime, folder) for folder in folders), reverse=True)
         for last, folder in used[FOLDERS_KEPT:]:
             if last < time.time() - LATELY:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def prune_files(folder: Path) -> None:
+    """Remove files not used for long and, if all together are large, those used longest ago; a file's time is its last use."""
+    now = time.time()
+    with contextlib.suppress(OSError):
+        found = [(path.stat(), path) for path in folder.iterdir()]
+        size = 0
+        for info, path in sorted(found, key=lambda pair: pair[0].st_mtime, reverse=True):
+            size += info.st_size
+            unused = now - info.st_mtime
+            if unused > UNUSED_FOR or (size > BYTES_KEPT and unused > LATELY):
+                path.unlink(missing_ok=True)
 
 
 def cache_folder(name: str) -> Path | None:
@@ -128,7 +130,7 @@ def cache_folder(name: str) -> Path | None:
     with contextlib.suppress(OSError):  # a folder that can only be read is still worth reading
         os.utime(folder)
     if new:
-        prune(folder.parent)
+        prune_folders(folder.parent)
     return folder
 
 
@@ -138,18 +140,22 @@ def checksum(path: Path, body: bytes) -> bytes:
 
 
 def read(path: Path) -> bytes:
-    """What `write` wrote.
+    """What `write` wrote; the file's time becomes that of its last use, to the day.
 
     Raises:
         OSError: there is no such file.
         ValueError: it is damaged, or somebody else's.
     """
     with path.open("rb") as file:
-        foreign = hasattr(os, "geteuid") and os.fstat(file.fileno()).st_uid != os.geteuid()
+        info = os.fstat(file.fileno())
+        foreign = hasattr(os, "geteuid") and info.st_uid != os.geteuid()
         data = file.read()
     found, body = data[:CHECKSUM_SIZE], data[CHECKSUM_SIZE:]
     if foreign or found != checksum(path, body):
         raise ValueError(path)
+    if info.st_mtime < time.time() - DAY:
+        with contextlib.suppress(OSError):
+            os.utime(path)
     return body
 
 
@@ -170,29 +176,58 @@ def write(path: Path, body: bytes) -> None:
 
 
 class Store:
-    """The folder of this process, and what it holds of the sources as they were when the process began.
+    """The folder of this process, and the sources as they were when the process began.
 
     Attributes:
-        folder: where the code lies; None where nothing is kept.
+        folder: holds the compiled code; None where nothing is kept.
+        sources: None where they cannot be found.
     """
 
     def __init__(self) -> None:
         self.folder: Path | None = None
+        self.sources: Sources | None = None
         self.announced = False
-        try:
-            self.files = source_files()
-            self.stamps = source_stamps(self.files)
-            self.folder = cache_folder(source_digest(self.files))
-        except (OSError, ValueError):  # no sources to be read, or a package made up at run time
-            return
+        self.pruned = False
+        with contextlib.suppress(OSError, ValueError):  # no sources to be read, or a package made up at run time
+            self.sources = Sources(self.recall, self.keep)
+            self.folder = cache_folder(versions_digest())
 
-    def usable(self) -> bool:
-        """Whether there is a folder, and the sources are still those it is named after.
+    def digest(self, module: str) -> str:
+        """Digest of the sources that a kernel of this module depends on.
 
-        A module imported after an edit would leave its code under the old sources' name, where it would be found once the edit
-        is taken back.
+        Raises:
+            OSError: nothing is kept here, or a source was edited since the process began. Code of a module imported after the
+                edit would stay under the old sources' name, and be found once the edit is taken back.
+            KeyError: the module is none of ours.
         """
-        return self.folder is not None and source_stamps(self.files) == self.stamps
+        if self.folder is None or self.sources is None:
+            raise OSError("no folder")
+        return self.sources.digest(module)
+
+    def recall(self, name: str) -> bytes | None:
+        """What was kept under a name; None if that is nothing."""
+        try:
+            return read(self.folder / f"{name}.source") if self.folder else None
+        except (OSError, ValueError):
+            return None
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Keep `body` under a name, if that can be done."""
+        with contextlib.suppress(OSError):
+            self.write(f"{name}.source", body)
+
+    def write(self, name: str, body: bytes) -> None:
+        """Write a file, and once in a process remove old ones.
+
+        Raises:
+            OSError: there is no folder, or the file could not be written.
+        """
+        if self.folder is None:
+            raise OSError("no folder")
+        write(self.folder / name, body)
+        if not self.pruned:
+            self.pruned = True
+            prune_files(self.folder)
 
     def announce(self) -> None:
         """Say on stderr, once in a process, why it takes a while."""
@@ -215,8 +250,13 @@ class KernelCache:
     """
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self.module = function.__module__
         self.name = f"{function.__module__}.{function.__name__}"
-        self.identity = (function.__qualname__, function.__code__.co_firstlineno, sorted(options.items()))
+        self.identity = (
+            function.__qualname__,
+            code_identity(function.__code__, function.__doc__),
+            sorted(options.items()),
+        )
 
     @property
     def cache_path(self) -> str:
@@ -230,8 +270,12 @@ class KernelCache:
                 path.unlink(missing_ok=True)
 
     def path(self, signature: Any, codegen: Any) -> Path:
-        """The file for these argument types on this processor under the settings of now."""
-        key = repr((self.identity, signature, codegen.magic_tuple(), settings()))
+        """The file for these argument types on this processor, under the present settings and sources.
+
+        Raises:
+            OSError, KeyError: nothing is kept of this kernel, as `Store.digest` has it.
+        """
+        key = repr((STORE.digest(self.module), self.identity, signature, codegen.magic_tuple(), settings()))
         assert STORE.folder is not None
         return STORE.folder / f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.kernel"
 
@@ -240,16 +284,15 @@ class KernelCache:
         target.refresh()  # as Numba does: readies the context
         # Exception: Numba's internals may be other ones in another version, and compiling is always right.
         with contextlib.suppress(Exception):
-            if STORE.usable():
-                path = self.path(signature, target.codegen())
-                held, code = pickle.loads(read(path))
-                if held == signature:  # types may share a name
-                    return RESULT._rebuild(target, *code)
+            held, code = pickle.loads(read(self.path(signature, target.codegen())))
+            if held == signature:  # types may share a name
+                return RESULT._rebuild(target, *code)
         STORE.announce()
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the code just compiled, if that can be done; an address in it would mean nothing to another process."""
         with contextlib.suppress(Exception):  # as above; and a full disk is no reason to stop
-            if STORE.usable() and not result.library.has_dynamic_globals:
-                write(self.path(signature, result.library.codegen), DUMPS((signature, result._reduce())))
+            if not result.library.has_dynamic_globals:
+                path = self.path(signature, result.library.codegen)
+                STORE.write(path.name, DUMPS((signature, result._reduce())))

@@ -14,7 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from bombay_env.jit.cache import CONFIG, PACKAGES, KernelCache
+from bombay_env.jit.cache import CONFIG, KernelCache
+from bombay_env.jit.sources import PACKAGES
 
 # Below this many lanes waking the threads takes longer than they save.
 MIN_PARALLEL_LANES = 512
