@@ -13,6 +13,7 @@ from numba import prange
 from bombay_env import chance, engine
 from bombay_env.jit.kernels import batch_kernel, compiled, kernel
 from bombay_env.observation import encode
+from bombay_env.observation.layout import ALIGNMENT, FeatureLayout
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -106,11 +107,11 @@ def observe_all(states, tables, lookups, seats, screened, raw, features):
             encode.scale(raw[chunk], lookups[0], features[lane])
 
 
-def make_scratch(layout: encode.FeatureLayout) -> np.ndarray:
+def make_scratch(layout: FeatureLayout) -> np.ndarray:
     """`raw` for a batch of any size: zeroed records, one a chunk, that begin on cache lines."""
-    memory = np.zeros(MAX_CHUNKS * layout.raw_dtype.itemsize + encode.ALIGNMENT, np.int8)
-    start = -memory.ctypes.data % encode.ALIGNMENT
-    return memory[start : len(memory) - encode.ALIGNMENT + start].view(layout.raw_dtype)
+    memory = np.zeros(MAX_CHUNKS * layout.raw_dtype.itemsize + ALIGNMENT, np.int8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : len(memory) - ALIGNMENT + start].view(layout.raw_dtype)
 
 
 @batch_kernel

@@ -4,10 +4,8 @@ It checks what it is given, hands arrays to the kernels of `batch.py` and `obser
 of its own: states are the caller's. One game is a batch of one.
 """
 
-import math
-import operator
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,22 +13,20 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
-from bombay_env import batch
+from bombay_env import batch, checks
 from bombay_env.actions import action_names, mask_dtype
 from bombay_env.board import Board
 from bombay_env.engine import MAX_WORD_SITES
 from bombay_env.jit.cache import CONFIG
-from bombay_env.observation import encode
-from bombay_env.observation.encode import FeatureLayout
-from bombay_env.rules import COLOUR_NAMES, MAX_PLAYERS, NUM_COLOURS, NUM_POSTS, TOKEN_NAMES, Rules
+from bombay_env.observation.layout import FeatureLayout
+from bombay_env.observation.lookups import make_lookups
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
+from bombay_env.setup import check_restock, checked_restocks, draw_probabilities, force_setups
 from bombay_env.state import NOBODY, bag, new_records, reading_dtype, result_dtype, rows, state_dtype
 from bombay_env.tables import make_tables
 
-MAX_SEED: Final = 2**64 - 1
-MAX_DECISIONS: Final = 2**62  # a number of them, in int64, still stays one when another such is added
 SETTLED_DTYPE: Final = result_dtype(MAX_PLAYERS, np.int8)  # one shape for every number of players
 NO_SEATS: Final = np.zeros(0, np.int64)  # each mover's view
-SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
 
 States = Any  # (batch,) of `Game.state_dtype`, a recarray or a plain structured array
 
@@ -67,7 +63,7 @@ class Game:
         self.state_dtype = state_dtype(self.board.num_sites)
         self._reading_dtype = reading_dtype(self.board.num_sites)
         self.feature_layout = FeatureLayout(self.board.num_sites)
-        self.lookups = encode.make_lookups(self.feature_layout, self.rules, self.tables)
+        self.lookups = make_lookups(self.feature_layout, self.rules, self.tables)
         self.mask_dtype = mask_dtype(self.board.num_sites)
         self._scratch = threading.local()
         self.action_names = action_names(self.board)
@@ -102,10 +98,7 @@ class Game:
 
     def action_name(self, action: int) -> str:
         """The name of an action number (RULES 7). Raises ValueError if there is no such action."""
-        number = _whole(action, "action")
-        if not 0 <= number < self.num_actions:
-            raise ValueError(f"action is {number}; it must be from 0 to {self.num_actions - 1}")
-        return self.action_names[number]
+        return self.action_names[checks.whole_number(action, "action", 0, self.num_actions - 1)]
 
     def action_index(self, name: str) -> int:
         """The number of an action's name (RULES 7). Raises ValueError if there is no such action."""
@@ -135,74 +128,24 @@ class Game:
         Raises:
             ValueError: a seed is out of range, or chance could not deal what is given.
         """
-        keys = check_seeds(seeds)
+        keys = checks.seeds(seeds)
         states = new_records(len(keys), self.state_dtype)
         batch.deal_all(np.asarray(states), self.tables, keys)
         if setup is not None:
-            self._force_setups(states, setup)
+            force_setups(states, setup, self.rules, self.board)
         if restocks is not None:
-            forced = self._restocks(restocks, len(states))
+            forced = checked_restocks(restocks, len(states))
             for lane, drawn in enumerate(forced):
-                self._check_restock(drawn.tolist(), list(self.rules.bales), f"restocks[{lane}]")
+                check_restock(drawn, self.rules.bales, self.rules, f"restocks[{lane}]")
             batch.force_restocks(np.asarray(states), forced)
         return states
-
-    def _force_setups(self, states: np.ndarray, setup: Any) -> None:
-        setups = [setup] * len(states) if isinstance(setup, Mapping) else setup
-        if not isinstance(setups, Sequence):
-            raise ValueError(f"setup must be an object, or a list of one for each game, not {type(setup).__name__}")
-        if len(setups) != len(states):
-            raise ValueError(f"setup has {len(setups)} entries for {len(states)} games; give one, or one for each")
-        for state, given in zip(states, setups, strict=True):
-            self._force_setup(state, given)
-
-    def _force_setup(self, state: Any, setup: Any) -> None:
-        if not isinstance(setup, Mapping) or not set(setup) <= set(SETUP_KEYS):
-            raise ValueError(f"setup must be an object with keys among {', '.join(SETUP_KEYS)}, not {setup!r}")
-        if "demand" in setup:
-            self._force_demand(state, setup["demand"])
-        if "posts" in setup:
-            each, count = (2, NUM_POSTS) if self.rules.outer_posts else (1, NUM_POSTS // 2)
-            self._force_tokens(
-                state["post"], setup["posts"], "posts", self.tables[0].post_sites[:count], COLOUR_NAMES, [each] * 4
-            )
-        if "palace_tokens" in setup:
-            counts = list(self.rules.palace_tokens)
-            sites = self.tables[0].palace_sites
-            self._force_tokens(
-                state["palace_token"], setup["palace_tokens"], "palace_tokens", sites, TOKEN_NAMES, counts
-            )
-
-    def _force_demand(self, state: Any, demand: Any) -> None:
-        cities = [self.board.sites[site].name for site in self.tables[0].city_sites]
-        if not isinstance(demand, Mapping) or set(demand) != set(cities):
-            raise ValueError(f"setup demand must name exactly the cities {', '.join(cities)}, not {demand!r}")
-        columns = [tuple(demand[city]) if isinstance(demand[city], (list, tuple)) else demand[city] for city in cities]
-        if sorted(columns, key=str) != sorted(self.rules.demand_columns, key=str):
-            raise ValueError(
-                f"setup demand is {columns}; it must be an arrangement of {list(self.rules.demand_columns)}"
-            )
-        state["demand"] = [[COLOUR_NAMES.index(colour) for colour in column] for column in columns]
-
-    def _force_tokens(
-        self, field: np.ndarray, given: Any, key: str, sites: np.ndarray, names: tuple[str, ...], counts: list[int]
-    ) -> None:
-        allowed = [self.board.sites[site].name for site in sites]
-        if not isinstance(given, Mapping) or set(given) != set(allowed):
-            raise ValueError(f"setup {key} must name exactly the sites {', '.join(allowed)}, not {given!r}")
-        wanted = dict(zip(names, counts, strict=True))
-        found = list(given.values())
-        if any(found.count(name) != count for name, count in wanted.items()):
-            raise ValueError(f"setup {key} is {found}; the counts must be {wanted}")
-        for name, token in given.items():
-            field[self.board.site_index(name)] = 1 + names.index(token)
 
     # --- playing ---
 
     def legal_actions(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """Which actions each current player may take, (batch, num_actions) bool; all False once over (RULES 4 and 7)."""
         records = self._states(states)
-        masks = _out(out, (len(records), self.num_actions), np.bool_)
+        masks = checks.new_or_output(out, (len(records), self.num_actions), np.bool_)
         batch.legal_all(records, self.tables, self.as_mask_records(masks))
         return masks
 
@@ -218,7 +161,7 @@ class Game:
                 f"{self.board.num_sites}"
             )
         records = self._states(states)
-        words = _out(out, (len(records),), np.uint64)
+        words = checks.new_or_output(out, (len(records),), np.uint64)
         batch.legal_words(records, self.tables, words)
         return words
 
@@ -241,7 +184,7 @@ class Game:
         if restocks is None:
             batch.step_all(records, self.tables, chosen)
         else:
-            self._step_forced(records, chosen, self._restocks(restocks, len(records)))
+            self._step_forced(records, chosen, checked_restocks(restocks, len(records)))
         if not np.may_share_memory(records, states):
             states[...] = records
 
@@ -249,7 +192,7 @@ class Game:
         after, due = rows(records).copy().view(records.dtype), np.zeros(len(records), np.bool_)
         batch.apply_all(after, self.tables, actions, due)
         for lane in np.flatnonzero(due):
-            self._check_restock(restocks[lane].tolist(), bag(after[lane], self.rules), f"restocks[{lane}]")
+            check_restock(restocks[lane], bag(after[lane], self.rules), self.rules, f"restocks[{lane}]")
         restocked = after[due]
         batch.force_restocks(restocked, restocks[due])
         after[due] = restocked
@@ -290,8 +233,8 @@ class Game:
         """
         records = self._states(states)
         streams = self._keys(keys, len(records))
-        actions = _out(out, (len(records),), np.int64)
-        batch.sample_all(records, self.tables, streams, np.uint64(check_natural(index, "index")), actions)
+        actions = checks.new_or_output(out, (len(records),), np.int64)
+        batch.sample_all(records, self.tables, streams, np.uint64(checks.count(index, "index")), actions)
         return actions
 
     def rollout(
@@ -319,9 +262,9 @@ class Game:
         records = self._states(states)
         self._check_writable(states)
         streams = self._keys(keys, len(records))
-        most = MAX_DECISIONS if max_decisions is None else check_natural(max_decisions, "max_decisions")
+        most = checks.MAX_COUNT if max_decisions is None else checks.count(max_decisions, "max_decisions")
         taken = np.empty(len(records), np.int64)
-        first = check_natural(index, "index")
+        first = checks.count(index, "index")
         rollout = batch.rollout_uniform if policy is None else batch.rollout_with(_compiled_policy(policy))
         try:
             rollout(records, self.tables, most, streams, first, taken)
@@ -337,7 +280,7 @@ class Game:
     def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """The seat to act in each game, (batch,) int8; −1 once over."""
         records = self._states(states)
-        players = _out(out, (len(records),), np.int8)
+        players = checks.new_or_output(out, (len(records),), np.int8)
         players[...] = records["current_player"]
         return players
 
@@ -345,7 +288,7 @@ class Game:
         """Which games are over, (batch,) bool."""
         records = self._states(states)
         return np.equal(  # type: ignore[no-any-return]
-            records["current_player"], NOBODY, out=_out(out, (len(records),), np.bool_)
+            records["current_player"], NOBODY, out=checks.new_or_output(out, (len(records),), np.bool_)
         )
 
     def results(self, states: States, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
@@ -360,7 +303,7 @@ class Game:
         records = self._states(states)
         settled = new_records(len(records), SETTLED_DTYPE)
         batch.settle_all(records, self.tables, provisional, np.asarray(settled))
-        results = _out(out, (len(records),), result_dtype(self.num_players)).view(np.recarray)
+        results = checks.new_or_output(out, (len(records),), result_dtype(self.num_players)).view(np.recarray)
         for name in results.dtype.names:
             results[name] = settled[name][:, : self.num_players]
         return results
@@ -380,7 +323,7 @@ class Game:
         """
         records = self._states(states)
         viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
-        features = _out(out, (len(records), self.num_features), np.float32)
+        features = checks.new_or_output(out, (len(records), self.num_features), np.float32)
         scratch = self.scratch(bool(screened))
         rows = self.as_feature_records(features)
         batch.observe_all(self.as_readings(records), self.tables, self.lookups, viewers, bool(screened), scratch, rows)
@@ -388,10 +331,10 @@ class Game:
 
     def scrub(self, states: States, seeds: Any, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
         """Copies of the states with other seeds, (batch,): what may be given to a player, who must not look into the bag."""
-        records, keys = self._states(states), check_seeds(seeds)
+        records, keys = self._states(states), checks.seeds(seeds)
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
-        copies = _out(out, (len(records),), self.state_dtype).view(np.recarray)
+        copies = checks.new_or_output(out, (len(records),), self.state_dtype).view(np.recarray)
         rows(copies)[...] = rows(records)
         copies["seed"] = keys
         return copies
@@ -410,11 +353,7 @@ class Game:
         if record["current_player"] == NOBODY or record["set"] + 1 >= self.rules.sets:
             return np.zeros((0, NUM_COLOURS), np.int64), np.zeros(0)
         held = (np.array(self.rules.bales) - record["basket"].sum(axis=0)).tolist()
-        count = min(self.rules.restock_draw, sum(held))
-        draws = list(_draws(held, count))
-        ways = math.comb(sum(held), count)
-        chances = [math.prod(math.comb(*pair) for pair in zip(held, draw, strict=True)) / ways for draw in draws]
-        return np.array(draws, np.int64), np.array(chances)
+        return draw_probabilities(held, self.rules.restock_draw)
 
     # --- arrays as the kernels see them ---
 
@@ -473,13 +412,13 @@ class Game:
             raise ValueError("states are read-only, and would be changed in place; pass a copy")
 
     def _keys(self, keys: Any, count: int) -> np.ndarray:
-        streams = check_seeds(keys)
+        streams = checks.seeds(keys)
         if len(streams) != count:
             raise ValueError(f"keys has {len(streams)} entries for {count} states")
         return streams
 
     def _actions(self, actions: Any, count: int) -> np.ndarray:
-        numbers = _array(actions)
+        numbers = checks.array(actions)
         if numbers.shape == (0,):
             numbers = numbers.astype(np.int64)  # NumPy takes an empty list for floats
         if numbers.dtype.kind not in "iu" or numbers.shape != (count,):
@@ -491,7 +430,7 @@ class Game:
         return np.ascontiguousarray(numbers, np.int64)
 
     def _seats(self, seats: Any, count: int) -> np.ndarray:
-        numbers = _array(seats)
+        numbers = checks.array(seats)
         if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (count,)):
             raise ValueError(f"seats must be an integer, or integers of shape ({count},), not {seats!r}"[:200])
         if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.num_players):
@@ -500,46 +439,6 @@ class Game:
             np.broadcast_to(numbers, count), np.int64
         )  # a copy: kernels are compiled anew for read-only arrays
 
-    def _restocks(self, restocks: Any, count: int) -> np.ndarray:
-        draws = _array(restocks)
-        if draws.dtype.kind not in "iu" or draws.shape != (count, NUM_COLOURS):
-            raise ValueError(
-                f"restocks must be integers of shape ({count}, {NUM_COLOURS}), not {draws.dtype} of shape {draws.shape}"
-            )
-        return np.ascontiguousarray(draws, np.int64)
-
-    def _check_restock(self, drawn: list[int], held: list[int], what: str) -> None:
-        wanted = min(self.rules.restock_draw, sum(held))
-        fits = all(0 <= count <= most for count, most in zip(drawn, held, strict=True))
-        if not fits or sum(drawn) != wanted:
-            raise ValueError(f"{what} is {drawn}; it must be {wanted} bales in all, with at most {held} by colour")
-
-
-def _draws(held: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
-    """All ways to take `count` from piles of `held`, in ascending order."""
-    if not held:
-        if count == 0:
-            yield ()
-        return
-    for first in range(max(0, count - sum(held[1:])), min(held[0], count) + 1):
-        for rest in _draws(held[1:], count - first):
-            yield (first, *rest)
-
-
-def _array(value: Any) -> np.ndarray:
-    """`value` as NumPy reads it; what it cannot read as one array, such as a ragged list, as an array of objects."""
-    try:
-        return np.asarray(value)
-    except ValueError:
-        return np.array(None)
-
-
-def _whole(value: Any, name: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number") from None
-
 
 def _compiled_policy(policy: Any) -> Any:
     if not (isinstance(policy, Dispatcher) or (CONFIG.DISABLE_JIT and callable(policy))):
@@ -547,42 +446,3 @@ def _compiled_policy(policy: Any) -> Any:
             f"policy must be a function compiled by Numba, as numba.njit does, not {type(policy).__name__}"
         )
     return policy
-
-
-def check_natural(value: Any, name: str) -> int:
-    """`value` as an int. Raises ValueError, with its name, unless it is a whole number from 0 to `MAX_DECISIONS`."""
-    number = _whole(value, name)
-    if not 0 <= number <= MAX_DECISIONS:
-        raise ValueError(f"{name} is {number}; it must be from 0 to {MAX_DECISIONS}")
-    return number
-
-
-def check_seeds(seeds: Any) -> np.ndarray:
-    """Seeds as (batch,) uint64. Python integers are taken one by one: NumPy would make floats of large ones."""
-    if isinstance(seeds, np.ndarray):
-        if seeds.ndim != 1 or seeds.dtype.kind not in "iu":
-            raise ValueError(f"seeds must be integers of shape (batch,), not {seeds.dtype} of shape {seeds.shape}")
-        if seeds.size and seeds.min() < 0:
-            raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {seeds.min()} is not")
-        return np.ascontiguousarray(seeds, np.uint64)
-    if not isinstance(seeds, (list, tuple, range)):
-        raise ValueError(f"seeds must be a list or an array of integers from 0 to {MAX_SEED}, not {seeds!r}")
-    numbers = [_whole(seed, "seed") for seed in seeds]
-    for number in numbers:
-        if not 0 <= number <= MAX_SEED:
-            raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {number} is not")
-    return np.array(numbers, np.uint64)
-
-
-def _out(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    if out is None:
-        return np.empty(shape, dtype)
-    check_out(out, shape, dtype, "out")
-    return out
-
-
-def check_out(out: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:
-    """Raise ValueError unless `out` is an array that a kernel can write to as it is."""
-    fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == dtype
-    if not fits or not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError(f"{name} must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")

@@ -18,8 +18,10 @@ from typing import Any, Final, Self
 import numpy as np
 
 from bombay_env.board import Board
-from bombay_env.game import MAX_SEED, SETUP_KEYS, Game
+from bombay_env.checks import MAX_SEED
+from bombay_env.game import Game
 from bombay_env.rules import NUM_COLOURS, Rules
+from bombay_env.setup import SETUP_KEYS
 from bombay_env.state import NOBODY, state_to_dict
 
 FORMAT: Final = "bombay-record/1"

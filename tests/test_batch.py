@@ -386,7 +386,7 @@ def test_one_illegal_action_among_many_changes_nothing():
         (lambda lanes: lanes.game.rollout(lanes.states, [1]), "keys has 1 entries for 2 states"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1, 2], max_decisions=-1), "max_decisions is -1"),
         (lambda lanes: lanes.game.rollout(read_only(lanes.states), [1, 2]), "read-only"),
-        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, -2]), "-2 is not"),
+        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, -2]), "seed is -2; it must be"),
         (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2], out=np.zeros(2, np.int32)), "int64"),
         (lambda lanes: lanes.game.legal_words(lanes.states, out=np.zeros(2, np.int64)), "uint64"),
         (lambda lanes: lanes.game.legal_words([1, 2]), "states must be an array"),

@@ -12,8 +12,8 @@ import pytest
 from bombay_agents.nets import value_features
 from bombay_env import Board, Game, Rules
 from bombay_env.batch import make_scratch
-from bombay_env.observation import encode
-from bombay_env.observation.encode import FeatureLayout
+from bombay_env.observation import layout as layouts
+from bombay_env.observation.layout import FeatureLayout
 from bombay_env.state import reading_dtype, state_dtype, state_to_dict
 from position import CITIES, COLOURS, official, play, position, variant
 from variants import random_game
@@ -150,7 +150,7 @@ def test_the_digest_changes_with_name_shape_bounds_scale_and_visibility(changes)
 
 def test_the_digest_changes_with_the_version(monkeypatch):
     before = FeatureLayout(24).digest
-    monkeypatch.setattr(encode, "LAYOUT_VERSION", encode.LAYOUT_VERSION + 1)
+    monkeypatch.setattr(layouts, "LAYOUT_VERSION", layouts.LAYOUT_VERSION + 1)
     assert FeatureLayout(24).digest != before
 
 

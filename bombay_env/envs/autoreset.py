@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bombay_env import batch
-from bombay_env.game import MAX_SEED, Game, check_natural, check_out, check_seeds
+from bombay_env import batch, checks
+from bombay_env.checks import MAX_SEED
+from bombay_env.game import Game
 from bombay_env.state import new_records
 
 
@@ -37,8 +38,7 @@ class AutoresetGames:
     """
 
     def __init__(self, game: Game, num_lanes: int, seed: int | Sequence[int] | np.ndarray = 0) -> None:
-        if not isinstance(num_lanes, (int, np.integer)) or num_lanes < 1:
-            raise ValueError(f"num_lanes is {num_lanes!r}; it must be a whole number of at least 1")
+        num_lanes = checks.whole_number(num_lanes, "num_lanes", 1)
         self.game = game
         self.ended = np.zeros(num_lanes, np.bool_)
         self.finals = new_records(num_lanes, game.state_dtype)
@@ -80,7 +80,7 @@ class AutoresetGames:
             keys: (num_lanes,) integers in 0…2**64−1, or s for s + lane: of each lane's stream of random numbers.
             index: where in the streams to begin: decisions already taken under these keys.
         """
-        count, first = check_natural(decisions, "decisions"), check_natural(index, "index")
+        count, first = checks.count(decisions, "decisions"), checks.count(index, "index")
         streams = lane_seeds(keys, len(self))
         states = np.asarray(self.states)
         batch.endless_uniform(states, self.game.tables, count, streams, first, self.seeds, self.episodes)
@@ -100,8 +100,8 @@ class AutoresetGames:
             actions (decisions, num_lanes) int64, and (decisions, num_lanes) bool, where the action ended a game.
         """
         game, count = self.game, len(observations) if isinstance(observations, np.ndarray) else 0
-        check_out(observations, (count, len(self), game.num_features), np.float32, "observations")
-        check_out(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
+        checks.output(observations, (count, len(self), game.num_features), np.float32, "observations")
+        checks.output(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
         actions, ended = np.empty((count, len(self)), np.int64), np.empty((count, len(self)), np.bool_)
         states = np.asarray(self.states)
         batch.collect_uniform(
@@ -109,7 +109,7 @@ class AutoresetGames:
             game.as_readings(states),
             game.tables,
             lane_seeds(keys, len(self)),
-            check_natural(index, "index"),
+            checks.count(index, "index"),
             self.seeds,
             self.episodes,
             game.lookups,
@@ -130,10 +130,9 @@ def lane_seeds(seed: Any, count: int) -> np.ndarray:
         ValueError: a seed is no whole number from 0 to 2**64 − 1, or there are not as many as lanes.
     """
     if isinstance(seed, (int, np.integer)):
-        if not 0 <= seed <= MAX_SEED:
-            raise ValueError(f"seed is {seed}; it must be from 0 to {MAX_SEED}")
-        return np.array([(int(seed) + lane) & MAX_SEED for lane in range(count)], np.uint64)
-    seeds = check_seeds(seed)
+        first = checks.seed(seed)
+        return np.array([(first + lane) & MAX_SEED for lane in range(count)], np.uint64)
+    seeds = checks.seeds(seed)
     if len(seeds) != count:
         raise ValueError(f"{len(seeds)} seeds are given for {count} lanes")
     return seeds

@@ -12,7 +12,8 @@ from gymnasium import spaces
 
 from bombay_env import chance
 from bombay_env.board import Board
-from bombay_env.game import MAX_SEED, Game
+from bombay_env.checks import MAX_SEED
+from bombay_env.game import Game
 from bombay_env.record import Record
 from bombay_env.render import svg, text
 from bombay_env.rules import Rules

@@ -25,10 +25,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from bombay_env.board import Board
+from bombay_env.checks import MAX_SEED
 from bombay_env.envs import common
 from bombay_env.envs.common import DEFAULT_PLAYERS, RENDER_MODES
 from bombay_env.envs.opponents import LearnerGames, Opponents
-from bombay_env.game import MAX_SEED
 from bombay_env.rules import Rules
 
 

@@ -26,6 +26,7 @@ from bombay_env import Game
 from bombay_env.batch import make_scratch
 from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.observation import encode
+from bombay_env.observation.layout import FeatureLayout
 from bombay_env.rules import MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 from bombay_env.state import NOBODY
 from bombay_env.tables import NOT_A_CITY
@@ -67,19 +68,19 @@ WORLDS: Final = 8
 SURVEYS: Final = 8
 
 
-def num_features(layout: encode.FeatureLayout) -> int:
+def num_features(layout: FeatureLayout) -> int:
     """Length of what is read, with zeros up to a full word."""
     return -(-(layout.num_features + MAX_PLAYERS * NUM_PLANS) // WORD) * WORD
 
 
-def digest(layout: encode.FeatureLayout) -> str:
+def digest(layout: FeatureLayout) -> str:
     """16 hex digits that name the features: layout, version, the constants of the plans, and the scale of every byte."""
     constants = (layout.digest, VERSION, QUARTER, CLIENT, CITY_TOKEN, PACES, STEPS, FAR, EIGHTH, NUM_PLANS)
     scale_bytes = scales(layout).astype("<f4").tobytes()
     return hashlib.sha256(repr(constants).encode() + scale_bytes).hexdigest()[:16]
 
 
-def scales(layout: encode.FeatureLayout) -> np.ndarray:
+def scales(layout: FeatureLayout) -> np.ndarray:
     """What each byte is multiplied by to be about 1, (num_features,) float32; 0 where it tells nothing that others do not."""
     whole = np.zeros(num_features(layout), np.float32)
     for piece in layout.pieces:
@@ -95,7 +96,7 @@ def scales(layout: encode.FeatureLayout) -> np.ndarray:
     return whole
 
 
-def reader_dtype(layout: encode.FeatureLayout) -> np.dtype[Any]:
+def reader_dtype(layout: FeatureLayout) -> np.dtype[Any]:
     """What reading takes, and what has been read: `bytes`, and the same as `words`."""
     count, observed = num_features(layout), layout.num_features
     plans = (np.int8, (MAX_PLAYERS, NUM_PLANS))

@@ -26,7 +26,7 @@ from bombay_agents import Agent
 from bombay_env import Game, Rules, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.chance import random_word
-from bombay_env.game import MAX_SEED
+from bombay_env.checks import MAX_SEED
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
 from bombay_training.evaluation.arena import DEALS

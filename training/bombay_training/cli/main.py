@@ -26,7 +26,7 @@ from typer.exceptions import TyperException
 
 import bombay_agents
 from bombay_env import Board, Game, Rules, __version__
-from bombay_env.game import MAX_SEED
+from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS

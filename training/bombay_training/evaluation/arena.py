@@ -18,7 +18,7 @@ import numpy as np
 from bombay_agents import Agent, make
 from bombay_env import Game
 from bombay_env.chance import random_word
-from bombay_env.game import MAX_SEED
+from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record
 from bombay_training.matches.play import Chunk, Clock, Plan, Played, play
 from bombay_training.matches.pool import Workers

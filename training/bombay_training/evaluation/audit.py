@@ -25,7 +25,7 @@ from bombay_agents import Agent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game
-from bombay_env.game import MAX_SEED
+from bombay_env.checks import MAX_SEED
 from bombay_env.state import state_to_dict
 
 GAMES_A_ROUND: Final = 4  # that are sampled from at once

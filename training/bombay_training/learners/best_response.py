@@ -23,7 +23,7 @@ from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_agents.scripted import outcome_values
 from bombay_env import Game, batch
 from bombay_env.chance import random_word
-from bombay_env.game import MAX_SEED
+from bombay_env.checks import MAX_SEED
 from bombay_env.jit.kernels import kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY

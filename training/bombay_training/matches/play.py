@@ -17,7 +17,7 @@ import numpy as np
 
 from bombay_env import Game
 from bombay_env.agent import Agent
-from bombay_env.game import MAX_SEED
+from bombay_env.checks import MAX_SEED
 from bombay_env.record import History, Record
 
 

@@ -1,0 +1,118 @@
+"""Checks of arguments. Each refuses a wrong value with a ValueError of one line that names the argument and what is allowed.
+
+Every module that takes arguments from outside uses these, so that the same mistake gets the same answer everywhere. Knows nothing
+of the game.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+MAX_SEED: Final = 2**64 - 1
+MAX_COUNT: Final = 2**62  # the sum of two such counts still fits into int64
+MAX_SHOWN: Final = 100  # characters of a value that a message repeats
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: its repr, shortened where it is long."""
+    text = str(value) if isinstance(value, np.number) else repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def whole_number(value: Any, name: str, low: int | None = None, high: int | None = None) -> int:
+    """`value` as an int.
+
+    Args:
+        value: a Python or NumPy integer.
+        name: of the argument.
+        low, high: the range, both ends included; open where None.
+
+    Raises:
+        ValueError: it is not a whole number, is a bool, or is out of range.
+    """
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or (low is not None and number < low) or (high is not None and number > high):
+        raise ValueError(f"{name} is {shown(value)}; it must be a whole number{_range(low, high)}")
+    return number
+
+
+def _range(low: int | None, high: int | None) -> str:
+    if low is None:
+        return "" if high is None else f" of at most {high}"
+    return f" of at least {low}" if high is None else f" from {low} to {high}"
+
+
+def is_whole_number(value: Any, low: int, high: int | None = None) -> bool:
+    """Whether `value` is a whole number in a range; `high` is open if None."""
+    try:
+        whole_number(value, "value", low, high)
+    except ValueError:
+        return False
+    return True
+
+
+def count(value: Any, name: str) -> int:
+    """`value` as an int from 0 to `MAX_COUNT`."""
+    return whole_number(value, name, 0, MAX_COUNT)
+
+
+def one_of(value: Any, name: str, allowed: Sequence[Any]) -> None:
+    """Raise ValueError unless `value` is one of those allowed."""
+    if not any(value is other or (isinstance(value, type(other)) and value == other) for other in allowed):
+        raise ValueError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, allowed))}")
+
+
+# --- seeds ---
+
+
+def seed(value: Any, name: str = "seed") -> int:
+    """One seed as an int from 0 to 2**64 − 1."""
+    return whole_number(value, name, 0, MAX_SEED)
+
+
+def seeds(values: Any) -> np.ndarray:
+    """Seeds as (batch,) uint64. Python integers are checked one by one, since NumPy would make floats of large ones.
+
+    Raises:
+        ValueError: they are not a list or an array of integers from 0 to 2**64 − 1.
+    """
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise ValueError(f"seeds must be integers of shape (batch,), not {values.dtype} of shape {values.shape}")
+        if values.size and values.min() < 0:
+            raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {values.min()} is not")
+        return np.ascontiguousarray(values, np.uint64)
+    if not isinstance(values, (list, tuple, range)):
+        raise ValueError(f"seeds must be a list or an array of integers from 0 to {MAX_SEED}, not {shown(values)}")
+    return np.array([seed(value) for value in values], np.uint64)
+
+
+# --- arrays ---
+
+
+def array(value: Any) -> np.ndarray:
+    """`value` as NumPy reads it. What it cannot read as one array, such as a ragged list, becomes an array of objects."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.array(None)
+
+
+def output(out: Any, shape: tuple[int, ...], dtype: Any, name: str = "out") -> None:
+    """Raise ValueError unless `out` is an array of this shape and dtype that a kernel can write to as it is."""
+    fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == dtype
+    if not fits or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(f"{name} must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")
+
+
+def new_or_output(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """`out` once it has been checked, or a new array if it is None."""
+    if out is None:
+        return np.empty(shape, dtype)
+    output(out, shape, dtype)
+    return out

@@ -1,0 +1,319 @@
+"""The layout of an observation: named pieces with shapes, bounds, scales and descriptions.
+
+The layout is declared once, as a list of pieces. From it follow the slices and bounds of the flat observation, its documentation,
+and the NumPy records that the kernels of `encode.py` write, so that nobody counts offsets. The viewer comes first and the other
+seats follow clockwise; the features of seats that do not play are zero. What `screened` hides (RULES 6) is zero, in the same
+layout. Knows the numbers of the game, but no state and no kernel.
+"""
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_env.jit.kernels import record_dtype
+from bombay_env.rules import (
+    COLUMN_HEIGHT,
+    MAX_PLAYERS,
+    MIN_PLAYERS,
+    NUM_CITIES,
+    NUM_COLOURS,
+    NUM_MARKETS,
+    NUM_PALACE_TOKENS,
+    NUM_POSTS,
+    TOKEN_NAMES,
+)
+
+# Divisors that bring the usual numbers of the official game to about 1. A larger value is cut off at its piece's upper bound.
+RUPEES_SCALE: Final = 20
+TOKENS_SCALE: Final = 8
+BALES_SCALE: Final = 5
+PRICE_SCALE: Final = 5
+DISTANCE_SCALE: Final = 6
+AWARD_SCALE: Final = 8
+BASKET_SCALE: Final = 2
+
+LAYOUT_VERSION: Final = 1  # changes when features change meaning while names, shapes, bounds and scales stay
+ALIGNMENT: Final = 64  # bytes of a cache line: writing a vector across two lines takes twice as long
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """One named part of an observation."""
+
+    name: str
+    shape: tuple[int, ...]
+    high: float  # no value is above
+    description: str
+    low: float = 0.0  # no value is below
+    hidden: bool = False  # zero for opponents in `screened` mode
+    per: int = 1  # the whole number that is shown as 1; `divisors` has those that depend on the rules
+
+
+def _numbers(num_sites: int) -> tuple[Piece, ...]:
+    """The pieces that count something: whole numbers, divided."""
+    seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
+    tokens, price = TOKENS_SCALE, PRICE_SCALE
+    return (
+        # the course of the game
+        Piece("game_left", (1,), 1, "game turns left in the game, this one included, of all"),
+        Piece("set_left", (1,), 1, "game turns left in the set, this one included, of the set's"),
+        Piece("actions_left", (1,), 1, "the mover's actions left, of a turn's"),
+        # silk
+        Piece("market", (markets, colours), 2, "bales in the left, centre, right market / 5", per=BALES_SCALE),
+        Piece("bag", (colours,), 2, "bales in the bag / 5", per=BALES_SCALE),
+        Piece("price", (colours,), 2, "rupees a bale costs now / 5; 0 where its posts are closed", per=price),
+        Piece(
+            "buy_actions", (colours,), 2, "actions a purchase costs now / 5; 0 where the posts are closed", per=price
+        ),
+        # cities
+        Piece("sale_rupees", (cities, colours), 2, "rupees a bale sells for now / 5; 0 where not demanded", per=price),
+        Piece("sale_clients", (cities, colours), 2, "Client tokens it brings / 8", per=tokens),
+        Piece("sale_here", (colours,), 2, "rupees a bale sells for where the viewer's elephant stands / 5", per=price),
+        Piece("city_pile", (cities,), 2, "City tokens left / 8", per=tokens),
+        Piece("client_supply", (1,), 2, "Client tokens left in the bank / 8, 2 where there is no limit", per=tokens),
+        # the board
+        Piece(
+            "distance",
+            (num_sites,),
+            2,
+            "fewest actions from the viewer's elephant to each site / 6",
+            per=DISTANCE_SCALE,
+        ),
+        Piece("city_distance", (cities,), 2, "the same to each city / 6", per=DISTANCE_SCALE),
+        # the players
+        Piece("basket", (seats, colours), 2, "bales on each elephant / 2", per=BASKET_SCALE),
+        Piece("palaces_left", (seats,), 2, "palaces in hand / 8", per=tokens),
+        Piece("rupees", (seats,), 2, "rupees in hand / 20", hidden=True, per=RUPEES_SCALE),
+        Piece("clients", (seats,), 2, "Client tokens and those that count as such / 8", hidden=True, per=tokens),
+        Piece(
+            "city_palace_tokens", (seats,), 1, "palace tokens that count as City tokens / 8", hidden=True, per=tokens
+        ),
+        Piece("empire", (seats,), 2, "palaces built and Clients / 8", hidden=True, per=tokens),
+        Piece("fame", (seats,), 2, "rupees of the fame award if the game ended now / 8", hidden=True, per=AWARD_SCALE),
+        # what compares a seat with all others: in `screened` mode hidden for the viewer too
+        Piece("empire_rank", (seats,), 1, "provisional empire rank: 1 first, 0 last, ties averaged", hidden=True),
+        Piece(
+            "majority",
+            (seats,),
+            2,
+            "rupees of the majority award if the game ended now / 8",
+            hidden=True,
+            per=AWARD_SCALE,
+        ),
+        Piece(
+            "margin",
+            (seats,),
+            1,
+            "provisional final rupees less the table's mean / 20",
+            low=-1,
+            hidden=True,
+            per=RUPEES_SCALE,
+        ),
+    )
+
+
+def _flags(num_sites: int) -> tuple[Piece, ...]:
+    """The pieces that are 0 or 1."""
+    seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
+    return (
+        # the course of the game
+        Piece("num_players", (MAX_PLAYERS - MIN_PLAYERS + 1,), 1, "one-hot: 2, 3, 4, 5 players"),
+        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero once over"),
+        Piece("first_player", (seats,), 1, "one-hot: the first player of the set"),
+        Piece("action_in_hand", (3,), 1, "1 if the mover has at least 1, 2, 3 actions left"),
+        Piece("can_still_buy", (1,), 1, "1 if the mover has a purchase left this turn"),
+        Piece("take_pending", (1,), 1, "1 if the mover must choose the bale of a `bale` token"),
+        # the board
+        Piece("demand", (cities, COLUMN_HEIGHT, colours), 1, "one-hot: the colour at the top, middle, bottom"),
+        Piece(
+            "post_colour", (NUM_POSTS, colours), 1, "one-hot: the colour of each post site's post; inner sites first"
+        ),
+        Piece(
+            "post_market",
+            (NUM_POSTS, markets + 1),
+            1,
+            "one-hot: each post's price class (left, centre, right market), last: it is closed",
+        ),
+        Piece("palace_token", (NUM_PALACE_TOKENS, len(TOKEN_NAMES)), 1, "one-hot: the token on each palace site"),
+        Piece("palace", (num_sites, seats), 1, "one-hot: whose palace stands on each site"),
+        Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
+        Piece("position", (seats, num_sites), 1, "one-hot: the site of each elephant"),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureLayout:
+    """Names, slices and bounds of the features of an observation for boards with `num_sites` sites.
+
+    `layout["rupees"]` is the slice of a piece in the flat observation, `layout.split(obs)` all pieces by name in their shapes.
+    """
+
+    num_sites: int
+
+    @cached_property
+    def numbers(self) -> tuple[Piece, ...]:
+        """The pieces that count something: whole numbers, divided by their scales. They come first."""
+        return _numbers(self.num_sites)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces in order: the numbers, then the pieces that are 0 or 1."""
+        return self.numbers + _flags(self.num_sites)
+
+    @cached_property
+    def row_dtype(self) -> np.dtype[Any]:
+        """The flat observation seen as one record with a single field, `row`: what the kernel writes."""
+        return _overlaid([("row", np.float32, (self.num_features,))])
+
+    @cached_property
+    def raw_dtype(self) -> np.dtype[Any]:
+        """The record that the kernel fills before it scales: a byte a feature, and before them its notes.
+
+        The same memory once more is `all_flags`; `to_scale` and `to_copy`, all features in order; `…_words`, the rows of some
+        pieces, four entries each, as one word; `distance_words`, eight sites a word; and `palace_marks`, from `palace` into
+        `nowhere`.
+        """
+        numbers, seats = self.numbers, MAX_PLAYERS
+        flags = self.pieces[len(numbers) :]
+        marks = self.num_features - self.slices["palace"].start + seats * self.num_sites
+        notes: list[Any] = [
+            ("all_left", np.int32, (1,)),  # game turns: `game_left`, which may be more than a byte holds
+            ("empires", np.uint32, (seats,)),  # by place, in full and one more; 0 where nobody plays
+            ("final", np.int32, (seats,)),  # rupees by place, as if the game ended now
+        ]
+        words = (
+            ("market", NUM_MARKETS),
+            ("bag", 1),
+            ("price", 1),
+            ("buy_actions", 1),
+            ("sale_rupees", NUM_CITIES),
+            ("sale_clients", NUM_CITIES),
+            ("sale_here", 1),
+            ("city_pile", 1),
+            ("city_distance", 1),
+            ("basket", seats),
+            ("demand", NUM_CITIES * COLUMN_HEIGHT),
+            ("post_colour", NUM_POSTS),
+            ("post_market", NUM_POSTS),
+            ("palace_token", NUM_PALACE_TOKENS),
+            ("city_tokens", seats),
+        )
+        ahead = self.num_numbers + sum(np.dtype((kind, shape)).itemsize for _, kind, shape in notes)
+        lead = ("lead", np.int8, (-ahead % ALIGNMENT,))  # so that flags begin a cache line
+        nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # overwritten for sites without a palace
+        return _overlaid(
+            [*notes, lead, *((piece.name, np.int8, piece.shape) for piece in self.pieces), nowhere],
+            ("all_flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
+            ("to_scale", numbers[0].name, np.int8, (self.num_scaled,)),
+            ("to_copy", numbers[0].name, np.int8, (self.num_features,)),
+            ("distance_words", "distance", np.uint64, (distance_words(self.num_sites),)),
+            ("palace_marks", "palace", np.int8, (marks,)),
+            *((f"{name}_words", name, np.uint32, (count,)) for name, count in words),
+            alignment=ALIGNMENT,
+        )
+
+    @cached_property
+    def num_numbers(self) -> int:
+        """Features that count something: the first ones of an observation."""
+        return sum(math.prod(piece.shape) for piece in self.numbers)
+
+    @cached_property
+    def num_scaled(self) -> int:
+        """Features that the kernel multiplies: the numbers and as many flags as fill up a vector of eight.
+
+        The other flags then begin where a vector may be written without crossing a cache line.
+        """
+        return -(-self.num_numbers // 8) * 8
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where each piece stands in the flat observation."""
+        ends = np.cumsum([math.prod(piece.shape) for piece in self.pieces]).tolist()
+        starts = [0, *ends]
+        return {
+            piece.name: slice(*place) for piece, place in zip(self.pieces, zip(starts, ends, strict=False), strict=True)
+        }
+
+    def __getitem__(self, name: str) -> slice:
+        return self.slices[name]
+
+    @cached_property
+    def num_features(self) -> int:
+        """Length of a flat observation."""
+        return sum(math.prod(piece.shape) for piece in self.pieces)
+
+    @cached_property
+    def low(self) -> np.ndarray:
+        """Lowest value of each feature, (F,) float32."""
+        return self._bounds("low")
+
+    @cached_property
+    def high(self) -> np.ndarray:
+        """Highest value of each feature, (F,) float32."""
+        return self._bounds("high")
+
+    def _bounds(self, which: str) -> np.ndarray:
+        bounds = np.empty(self.num_features, np.float32)
+        for piece in self.pieces:
+            bounds[self[piece.name]] = getattr(piece, which)
+        return bounds
+
+    def split(self, observations: np.ndarray) -> dict[str, np.ndarray]:
+        """Views of `observations` (…, F) by piece, each (…, *shape)."""
+        lead = observations.shape[:-1]
+        return {piece.name: observations[..., self[piece.name]].reshape(*lead, *piece.shape) for piece in self.pieces}
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex digits that name the layout: a net's file says with them what the net was trained on.
+
+        They cover the version and every piece's name, shape, bounds, scale and visibility, but no description.
+        """
+        numbers = [
+            (piece.name, piece.shape, float(piece.low), float(piece.high), piece.per, piece.hidden)
+            for piece in self.pieces
+        ]
+        return hashlib.sha256(repr((LAYOUT_VERSION, numbers)).encode()).hexdigest()[:16]
+
+    def table(self) -> str:
+        """The layout as a Markdown table, one row a piece."""
+        rows = ["| features | piece | shape | range | meaning |", "| --- | --- | --- | --- | --- |"]
+        for piece in self.pieces:
+            where, shape = self[piece.name], "×".join(map(str, piece.shape))
+            rows.append(
+                f"| {where.start}–{where.stop - 1} | `{piece.name}` | {shape} | {piece.low:g} … {piece.high:g} "
+                f"| {piece.description} |"
+            )
+        return "\n".join(rows)
+
+
+def _overlaid(
+    fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...]], alignment: int = 1
+) -> np.dtype[Any]:
+    """A packed record of `fields`, (name, entry, shape), with more names for the same memory.
+
+    Its size is a multiple of `alignment`.
+
+    Each of `again` is a name, the field where it begins, entry and shape. Kernels are handed records since, unlike arrays,
+    they are not reference-counted: a count in memory waits for all writes before it, and costs more than an observation.
+    """
+    kinds = [np.dtype((entry, shape)) for _, entry, shape in fields]
+    ends = np.cumsum([kind.itemsize for kind in kinds]).tolist()
+    starts = dict(zip([name for name, *_ in fields], [0, *ends[:-1]], strict=True))
+    described: Any = {
+        "names": [*starts, *(name for name, *_ in again)],
+        "formats": [*kinds, *((entry, shape) for *_, entry, shape in again)],
+        "offsets": [*starts.values(), *(starts[where] for _, where, *_ in again)],
+        "itemsize": -(-ends[-1] // alignment) * alignment,
+    }
+    return record_dtype(described)
+
+
+def distance_words(num_sites: int) -> int:
+    """Words that hold a row of distances, eight a word; the last may reach into the pieces that follow, written after."""
+    return -(-num_sites // 8)

@@ -1,0 +1,119 @@
+"""Lookup tables for the kernels that write an observation: a record of what depends on rules and board alone.
+
+A kernel reads an entry where it would otherwise compute or branch. `encode.py` is the next to read.
+"""
+
+import itertools
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_env.jit.kernels import record_dtype
+from bombay_env.observation.layout import RUPEES_SCALE, FeatureLayout, distance_words
+from bombay_env.rules import (
+    COLUMN_HEIGHT,
+    MAX_PLAYERS,
+    NUM_COLOURS,
+    NUM_MARKETS,
+    NUM_PALACE_TOKENS,
+    NUM_POSTS,
+    Rules,
+)
+
+# A larger number counts as this before it is divided, the highest value of a byte. Divided, it still exceeds every upper bound.
+MOST: Final = int(np.iinfo(np.int8).max)
+MARKET_CODES: Final = (1 + NUM_MARKETS) ** NUM_COLOURS
+MARK_BITS: Final = np.uint64(10)
+
+
+def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.ndarray:
+    """What the kernel looks up instead of working it out: a read-only array of one record.
+
+    `scale_by` and `most` are what numbers are multiplied by and where they are cut off. Words hold four raw features, one a
+    colour or a city: `sale_rupees`, `sale_clients` and `demand` those of a city by its column (see `column_code`); `price`,
+    `buy_actions` and `post_market` by where the colours lie (see `market_code`), the latter for a post of each colour, [0]
+    being none; `one_of_four[k]` has flag k − 1 set, none for 0; `city_distance` and, eight a word, `distance` are those from
+    a site, which is in `city` where `in_city` is all ones, not 0. `seats[seat]` are the players clockwise from a viewer,
+    `order[seat, 1 + player]` is a player's place among them; `palace_mark[seat]` has `MARK_BITS` bits for each `palace` of a
+    state: where in `palace_marks` it is marked if it stands on the first site, without one in `nowhere`.
+    """
+    size, columns, num_sites = layout.num_scaled, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
+    described = [
+        ("scale_by", np.float32, (size,)),
+        ("most", np.float32, (size,)),
+        ("sale_rupees", np.uint32, (columns,)),
+        ("sale_clients", np.uint32, (columns,)),
+        ("demand", np.uint32, (columns, COLUMN_HEIGHT)),
+        ("bales", np.uint32),
+        ("price", np.uint32, (MARKET_CODES,)),
+        ("buy_actions", np.uint32, (MARKET_CODES,)),
+        ("post_market", np.uint32, (MARKET_CODES, 1 + NUM_COLOURS)),
+        ("one_of_four", np.uint32, (5,)),
+        ("distance", np.uint64, (num_sites, distance_words(num_sites))),
+        ("city_distance", np.uint32, (num_sites,)),
+        ("seats", np.uint8, (MAX_PLAYERS, MAX_PLAYERS)),
+        ("order", np.uint8, (MAX_PLAYERS, 1 + MAX_PLAYERS)),
+        ("city", np.uint8, (num_sites,)),
+        ("in_city", np.uint32, (num_sites,)),
+        ("palace_mark", np.uint64, (MAX_PLAYERS,)),
+        ("post_sites", np.uint8, (NUM_POSTS,)),
+        ("palace_sites", np.uint8, (NUM_PALACE_TOKENS,)),
+    ]
+    array = np.zeros(1, record_dtype(described))
+    lookups, facts = array[0], tables[0]
+    _fill_scales(lookups, layout, rules)
+    _fill_columns(lookups, facts)
+    _fill_markets(lookups, facts)
+    lookups.one_of_four[1:] = _words(np.eye(4))
+    lookups.distance.view(np.int8)[:, :num_sites] = np.minimum(facts.distance, MOST)
+    lookups.city_distance[:] = _words(facts.distance[:, facts.city_sites])
+    places = np.arange(rules.num_players)
+    seats, players = slice(len(places)), slice(1, 1 + len(places))
+    lookups.seats[seats, seats] = (places[None, :] + places[:, None]) % rules.num_players
+    lookups.order[seats, players] = (places[None, :] - places[:, None]) % rules.num_players
+    for seat in places:
+        marks = [layout.num_features - layout["palace"].start, *lookups.order[seat, players].tolist()]
+        lookups.palace_mark[seat] = sum(mark << (int(MARK_BITS) * owner) for owner, mark in enumerate(marks))
+    lookups.city[:] = np.maximum(facts.city_of_site, 0)
+    lookups.in_city[facts.city_sites] = np.iinfo(np.uint32).max
+    lookups.post_sites[:] = facts.post_sites
+    lookups.palace_sites[:] = facts.palace_sites
+    array.setflags(write=False)
+    return array
+
+
+def _words(rows: np.ndarray) -> np.ndarray:
+    """Rows of four numbers (…, 4) as words (…); a larger number counts as `MOST`."""
+    return np.ascontiguousarray(np.minimum(rows, MOST), np.int8).view(np.uint32)[..., 0]
+
+
+def _fill_scales(lookups: Any, layout: FeatureLayout, rules: Rules) -> None:
+    lookups.scale_by[:] = lookups.most[:] = 1
+    divisors = {
+        "game_left": rules.sets * rules.turns_per_set,
+        "set_left": rules.turns_per_set,
+        "actions_left": rules.actions_per_turn,
+        "empire_rank": 2 * (rules.num_players - 1),
+        "margin": RUPEES_SCALE * rules.num_players,
+    }
+    for piece in layout.numbers:
+        lookups.scale_by[layout[piece.name]] = 1 / divisors.get(piece.name, piece.per)
+        lookups.most[layout[piece.name]] = piece.high
+
+
+def _fill_columns(lookups: Any, tables: Any) -> None:
+    columns = np.array(list(itertools.product(range(NUM_COLOURS), repeat=COLUMN_HEIGHT)))
+    wanted = np.eye(NUM_COLOURS)[columns]  # (columns, COLUMN_HEIGHT, NUM_COLOURS)
+    lookups.demand[:] = _words(wanted)
+    lookups.sale_rupees[:] = _words((wanted * tables.sale_rupees).sum(axis=1))
+    lookups.sale_clients[:] = _words((wanted * tables.sale_clients).sum(axis=1))
+
+
+def _fill_markets(lookups: Any, tables: Any) -> None:
+    nowhere = NUM_MARKETS
+    markets = np.arange(MARKET_CODES)[:, None] // 4 ** np.arange(NUM_COLOURS) % 4 - 1  # (codes, NUM_COLOURS)
+    markets[markets < 0] = nowhere
+    lookups.bales = _words(tables.bales)
+    lookups.price[:] = _words(np.append(tables.market_rupees, 0)[markets])
+    lookups.buy_actions[:] = _words(np.append(tables.market_actions, 0)[markets])
+    lookups.post_market[:, 1:] = _words(np.eye(NUM_MARKETS + 1)[markets])

@@ -1,0 +1,158 @@
+"""Chance that is given instead of drawn: set-ups and restocks, checked and entered; and what the next restock may draw.
+
+A set-up has the form of RULES 8; whatever the rules could not deal is refused. `game.py` is the next to read.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bombay_env import checks
+from bombay_env.board import Board, SiteKind
+from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS, NUM_POSTS, TOKEN_NAMES, Rules
+
+SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
+
+
+class _Tokens(NamedTuple):
+    """Tokens that a set-up lays out: where they may lie, and how many of each name."""
+
+    key: str
+    field: str  # of the state
+    sites: list[str]
+    counts: dict[str, int]
+
+
+# --- set-up (RULES 2) ---
+
+
+def force_setups(states: np.ndarray, setup: Any, rules: Rules, board: Board) -> None:
+    """Enter set-ups in states just dealt.
+
+    Args:
+        states: (batch,) records, changed in place.
+        setup: an object with any of `SETUP_KEYS`, for all states; or a list of one for each.
+        rules, board: of the game.
+
+    Raises:
+        ValueError: a set-up is malformed, or is none that these rules could deal.
+    """
+    setups = [setup] * len(states) if isinstance(setup, Mapping) else setup
+    if not isinstance(setups, Sequence):
+        raise ValueError(f"setup must be an object, or a list of one for each game, not {type(setup).__name__}")
+    if len(setups) != len(states):
+        raise ValueError(f"setup has {len(setups)} entries for {len(states)} games; give one, or one for each")
+    for state, given in zip(states, setups, strict=True):
+        _force_setup(state, given, rules, board)
+
+
+def _force_setup(state: Any, setup: Any, rules: Rules, board: Board) -> None:
+    if not isinstance(setup, Mapping) or not set(setup) <= set(SETUP_KEYS):
+        allowed = ", ".join(SETUP_KEYS)
+        raise ValueError(f"setup must be an object with keys among {allowed}, not {checks.shown(setup)}")
+    if "demand" in setup:
+        _force_demand(state, setup["demand"], rules, board)
+    for tokens in (_posts(rules, board), _palace_tokens(rules, board)):
+        if tokens.key in setup:
+            _force_tokens(state, setup[tokens.key], tokens, board)
+
+
+def _names(board: Board, *kinds: SiteKind) -> list[str]:
+    return [board.sites[site].name for kind in kinds for site in board.sites_of(kind)]
+
+
+def _posts(rules: Rules, board: Board) -> _Tokens:
+    """Trading posts: two of a colour on E and F sites, or one of each on the E sites (RULES 2.3)."""
+    kinds = (SiteKind.INNER_POST, SiteKind.OUTER_POST) if rules.outer_posts else (SiteKind.INNER_POST,)
+    each = NUM_POSTS // NUM_COLOURS if rules.outer_posts else 1
+    return _Tokens("posts", "post", _names(board, *kinds), dict.fromkeys(COLOUR_NAMES, each))
+
+
+def _palace_tokens(rules: Rules, board: Board) -> _Tokens:
+    counts = dict(zip(TOKEN_NAMES, rules.palace_tokens, strict=True))
+    return _Tokens("palace_tokens", "palace_token", _names(board, SiteKind.PALACE_SITE), counts)
+
+
+def _check_names(given: Any, wanted: Sequence[str], rule: str) -> None:
+    """Raise ValueError unless `given` is an object whose keys are those wanted."""
+    rule = f"{rule} {', '.join(wanted)}"
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{rule}, not {checks.shown(given)}")
+    for name in given:
+        if name not in wanted:
+            raise ValueError(f"{rule}; {checks.shown(name)} is none of them")
+    for name in wanted:
+        if name not in given:
+            raise ValueError(f"{rule}; {name!r} is missing")
+
+
+def _force_demand(state: Any, demand: Any, rules: Rules, board: Board) -> None:
+    cities = _names(board, SiteKind.CITY)
+    _check_names(demand, cities, "setup demand must name exactly the cities")
+    columns = [tuple(demand[city]) if isinstance(demand[city], (list, tuple)) else demand[city] for city in cities]
+    if sorted(columns, key=str) != sorted(rules.demand_columns, key=str):
+        allowed = list(rules.demand_columns)
+        raise ValueError(f"setup demand is {checks.shown(columns)}; it must be an arrangement of {allowed}")
+    state["demand"] = [[COLOUR_NAMES.index(colour) for colour in column] for column in columns]
+
+
+def _force_tokens(state: Any, given: Any, tokens: _Tokens, board: Board) -> None:
+    _check_names(given, tokens.sites, f"setup {tokens.key} must name exactly the sites")
+    found = list(given.values())
+    if any(found.count(name) != count for name, count in tokens.counts.items()):
+        raise ValueError(f"setup {tokens.key} is {checks.shown(found)}; the counts must be {tokens.counts}")
+    names = list(tokens.counts)
+    for site, token in given.items():
+        state[tokens.field][board.site_index(site)] = 1 + names.index(token)
+
+
+# --- restock (RULES 3) ---
+
+
+def checked_restocks(restocks: Any, count: int) -> np.ndarray:
+    """Draws as (count, 4) int64, bales by colour. Raises ValueError for another shape or type."""
+    draws = checks.array(restocks)
+    if draws.dtype.kind not in "iu" or draws.shape != (count, NUM_COLOURS):
+        raise ValueError(
+            f"restocks must be integers of shape ({count}, {NUM_COLOURS}), not {draws.dtype} of shape {draws.shape}"
+        )
+    return np.ascontiguousarray(draws, np.int64)
+
+
+def check_restock(drawn: np.ndarray, held: Sequence[int], rules: Rules, name: str) -> None:
+    """Raise ValueError, with the argument's name, unless a bag that holds `held` bales by colour could give this draw."""
+    wanted = min(rules.restock_draw, sum(held))
+    counts = drawn.tolist()
+    fits = all(0 <= count <= most for count, most in zip(counts, held, strict=True))
+    if not fits or sum(counts) != wanted:
+        raise ValueError(f"{name} is {counts}; it must be {wanted} bales in all, with at most {list(held)} by colour")
+
+
+def draw_probabilities(held: Sequence[int], draw: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every draw that a bag could give, and its probability: the multivariate hypergeometric law (RULES 3).
+
+    Args:
+        held: bales in the bag by colour.
+        draw: bales to draw; all of them where there are fewer.
+
+    Returns:
+        Draws (k, 4) int64 in ascending order, and probabilities (k,) float64, each the nearest float to the ratio of counts.
+    """
+    count = min(draw, sum(held))
+    draws = list(_draws(held, count))
+    ways = math.comb(sum(held), count)
+    weights = [math.prod(math.comb(*pair) for pair in zip(held, drawn, strict=True)) for drawn in draws]
+    return np.array(draws, np.int64), np.array([weight / ways for weight in weights])
+
+
+def _draws(held: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
+    """All ways to take `count` from piles of `held`, in ascending order."""
+    if not held:
+        if count == 0:
+            yield ()
+        return
+    for first in range(max(0, count - sum(held[1:])), min(held[0], count) + 1):
+        for rest in _draws(held[1:], count - first):
+            yield (first, *rest)
