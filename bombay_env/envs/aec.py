@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
@@ -28,6 +29,15 @@ from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.rules import Rules
 
 ILLEGAL_ACTIONS = ("raise", "terminate")
+
+
+class NoGame:
+    """Stands where the game will be until the first reset: whatever is asked of it raises `ResetNeeded`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying and pickling look for
+            raise AttributeError(name)
+        raise ResetNeeded("no game is running: call reset first")
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
@@ -82,6 +92,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._screened = observation_mode == "screened"
         self._episode_key = common.random_key()
         self._episode = 0
+        self._play: OneGame = NoGame()  # type: ignore[assignment]
+        self._history: History = NoGame()  # type: ignore[assignment]
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The space of an agent's observation, the same object each time."""
@@ -201,7 +213,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         return self._play.observe(0, screened=False)
 
     def render(self) -> str | None:
-        """The position as text or as an SVG document, by render mode; None without one."""
+        """The position as text or as an SVG document, by render mode; None without one.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
         return common.draw(self.render_mode, self.game, self._play.states)
 
     def close(self) -> None:
