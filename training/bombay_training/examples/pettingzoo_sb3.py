@@ -3,8 +3,8 @@
     python -m bombay_training.examples.pettingzoo_sb3 --minutes 5 --players 4
 
 PettingZoo's tutorial for Connect Four turns an AEC environment into a single-agent one with a wrapper, and trains one MaskablePPO
-for all players. `LastMoverEnv` is that wrapper. It is right only for two players who alternate strictly. `SelfPlayEnv` takes its
-place and is right for any AEC environment with action masks. `docs/training.md` says what goes wrong and what was measured.
+for all players. `LastMoverEnv` does what that wrapper does. `SelfPlayEnv` takes its place, and is right for any AEC environment
+with action masks whose agents all stay until the end. `docs/training.md` says what goes wrong and what was measured.
 
 This file needs the extra `ppo`. The trainer of this project, `bombay train ppo`, learns from all seats at once and is faster.
 """
@@ -46,8 +46,8 @@ class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
     """One agent of an AEC environment as a Gymnasium environment; `others` plays all other agents.
 
     Which agent learns is drawn anew for each episode. One `step` plays the learner's action and then everyone else's, until the
-    learner is to act again or is terminated. So observations, masks and rewards all belong to one agent: the next observation is
-    the learner's next view, which makes bootstrapping right, and its reward is all that was paid to it since its last action.
+    learner is to act again or the game is over. So observations, masks and rewards all belong to one agent: the next observation
+    is the learner's next view, as bootstrapping needs it, and the reward is all that it was paid since its last action.
 
     Args:
         env: its observations are dictionaries with `observation` and `action_mask`, and all agents have the same spaces.
@@ -66,47 +66,42 @@ class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
         """Start an episode. Returns the learner's view (F,) float32 and an empty info."""
         super().reset(seed=seed)
         self.env.reset(seed=seed, options=options)
-        self.learner = self.np_random.choice(self.env.possible_agents)
+        self.learner = self.env.possible_agents[self.np_random.integers(len(self.env.possible_agents))]
         self._play_others()
         return self._view(), {}
 
     def step(self, action: int) -> Step:
-        """Play the learner's action, then those of the others until it is the learner's turn or the learner is done."""
+        """Play the learner's action, then those of the others until it is the learner's turn or the game is over."""
         self.env.step(int(action))
         reward = self.env.rewards[self.learner] + self._play_others()
-        return self._view(), float(reward), self._is(self.env.terminations), self._is(self.env.truncations), {}
+        terminated, truncated = self.env.terminations[self.learner], self.env.truncations[self.learner]
+        return self._view(), float(reward), terminated, truncated, {}
 
     def action_masks(self) -> np.ndarray:
         """What the learner may do now, (A,) bool: MaskablePPO asks for it, so no `ActionMasker` is needed."""
         return self.env.observe(self.learner)["action_mask"].astype(bool)
 
     def _play_others(self) -> float:
-        """Play until the learner is to act or done. Returns what that paid the learner."""
-        reward = 0.0
-        while self.env.agent_selection != self.learner and not self._is_done():
-            observation, _, done, truncated, _ = self.env.last()
-            if done or truncated:  # this agent is out of the game; PettingZoo asks for a step with None
-                self.env.step(None)
-                continue
-            self.env.step(self.others(observation["observation"], observation["action_mask"]))
-            reward += self.env.rewards[self.learner]
+        """Play until the learner is to act or the game is over. Returns what that paid the learner."""
+        env, reward = self.env, 0.0
+        while env.agent_selection != self.learner and not self._is_over():
+            seen = env.observe(env.agent_selection)
+            env.step(self.others(seen["observation"], seen["action_mask"]))
+            reward += env.rewards[self.learner]
         return reward
 
-    def _is_done(self) -> bool:
-        return self._is(self.env.terminations) or self._is(self.env.truncations)
-
-    def _is(self, flags: dict[str, bool]) -> bool:
-        return bool(flags[self.learner])
+    def _is_over(self) -> bool:
+        return bool(self.env.terminations[self.learner] or self.env.truncations[self.learner])
 
     def _view(self) -> np.ndarray:
         return self.env.observe(self.learner)["observation"]  # type: ignore[no-any-return]
 
 
 class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
-    """The tutorial's wrapper, here only to compare with: all agents in one stream, the reward that of whoever moved last.
+    """What the tutorial's wrapper does, only to compare with: one stream for all agents, each reward that of the last mover.
 
-    In Bombay the last mover's reward is the only one that the learner ever sees, a player makes up to three moves in a row, and
-    the value of the next player's view is taken for one's own.
+    In Bombay this is wrong in two ways. All rewards come with the last action of a game, and of these the learner sees one: that
+    of the seat that moved last. And the value of the next view is that of whoever is to move, often another player.
     """
 
     def __init__(self, env: AECEnv) -> None:
