@@ -1,6 +1,8 @@
 """The wrapper for PettingZoo's SB3 tutorial: every seat gets its own rewards, and a policy learns through it."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +138,16 @@ def test_maskable_ppo_learns_through_it_against_copies_of_itself():
 def test_the_script_ends_in_time_and_prints_an_interval(capsys):
     pettingzoo_sb3.main(minutes=0.01, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
+
+
+def test_the_example_in_the_documentation_runs():
+    page = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
+    (example,) = (
+        block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "SelfPlayEnv" in block
+    )
+    names: dict = {}
+    exec(example, names)
+    assert names["model"].num_timesteps == 128
 
 
 @pytest.mark.slow
