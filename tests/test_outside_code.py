@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import bombay_env
 from bombay_env import Rules
-from bombay_env.interface import UnsupportedRenderModeError
-from bombay_env.single import BombaySingleEnv
-from bombay_env.vector import BombayVectorEnv
+from bombay_env.envs.common import UnsupportedRenderModeError
+from bombay_env.envs.single import BombaySingleEnv
+from bombay_env.envs.vector import BombayVectorEnv
 
 IDS = ("bombay/Bombay-v0", "bombay/bombay-v0")
 ID = IDS[0]

@@ -21,9 +21,9 @@ import typer
 from pettingzoo import AECEnv
 
 from bombay_env import Game, bombay_v0
-from bombay_training import arena
+from bombay_training.evaluation import arena
 from bombay_training.extras import missing_extra
-from bombay_training.judging import Estimate, share_with_interval
+from bombay_training.matches.statistics import Estimate, share_with_interval
 
 try:
     import torch
