@@ -7,6 +7,7 @@
 | illegal action, "terminate" | the game ends: −1 for the offender, 1/(n − 1) for each other |
 | end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo has it |
 | truncation | never: a game has a fixed number of turns |
+| render before the first reset | `ResetNeeded`; PettingZoo's wrapper has its own error |
 """
 
 import copy

@@ -11,6 +11,7 @@ It translates between `LearnerGames`, here with one lane, and `gymnasium.Env`, a
 | end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
 | step after the end | `ResetNeeded` |
+| step or render before the first reset | `ResetNeeded` |
 """
 
 from typing import Any, ClassVar

@@ -11,6 +11,7 @@ It translates between `LearnerGames` and `gymnasium.vector.VectorEnv` and holds 
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
 | end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
+| step or render before the first reset | `ResetNeeded` |
 | after the end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
 | after the end, `SAME_STEP` | the lane deals at once; the old game's last view and info are `final_obs` and `final_info` |
 | after the end, `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
