@@ -14,11 +14,18 @@ from bombay_env.rules import Rules
 __version__ = "0.1.0"
 __all__ = ["Board", "Game", "IllegalActionError", "Rules", "__version__"]
 
-if "bombay/bombay-v0" not in pettingzoo.aec_registry:
-    pettingzoo.register("aec", "bombay/bombay-v0", entry_point="bombay_env.bombay_v0:env")
-if "bombay/Bombay-v0" not in gymnasium.registry:
-    gymnasium.register(
-        "bombay/Bombay-v0",
-        entry_point="bombay_env.envs.single:BombaySingleEnv",
-        vector_entry_point="bombay_env.envs.vector:BombayVectorEnv",
-    )
+# PettingZoo writes names in lower case, Gymnasium with a capital; both spellings work in both.
+for _id in ("bombay/bombay-v0", "bombay/Bombay-v0"):
+    if _id not in pettingzoo.aec_registry:
+        pettingzoo.register("aec", _id, entry_point="bombay_env.bombay_v0:env")
+    if _id not in gymnasium.registry:
+        gymnasium.register(
+            _id,
+            entry_point="bombay_env.envs.single:make_single_env",
+            vector_entry_point="bombay_env.envs.vector:BombayVectorEnv",
+            # Without Gymnasium's wrappers `gymnasium.make(…).action_masks` is found: wrappers hide an environment's own methods,
+            # and sb3_contrib's `ActionMasker(env, "action_masks")` looks no deeper. The environment itself refuses calls before
+            # `reset`, and the tests run Gymnasium's checker on it.
+            order_enforce=False,
+            disable_env_checker=True,
+        )

@@ -14,6 +14,7 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from pettingzoo.test import api_test, seed_test
 
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
@@ -688,6 +689,18 @@ def test_calls_out_of_order_are_refused_by_the_wrapper():
         env.step(0)
     with pytest.raises(AttributeError, match="reset"):
         _ = env.agent_selection
+
+
+@pytest.mark.parametrize("mode", [None, "ansi", "svg"])
+def test_there_is_nothing_to_see_before_the_first_reset(mode):
+    env = bombay_v0.env(render_mode=mode)
+    with pytest.raises(AssertionError, match="reset"):
+        env.render()
+    raw = env.unwrapped
+    for look in (raw.render, raw.state, raw.record, lambda: raw.game_state):
+        refusal(look, "no game", "reset", error=ResetNeeded)
+    env.reset(seed=1)
+    assert (env.render() is None) == (mode is None)
 
 
 @each_count

@@ -909,11 +909,33 @@ def test_drawings():
         assert one.render().startswith(start)
         assert many.render()[0] == one.render()
         assert len(many.render()) == 2
-    assert vector().render() is None
-    assert single().render() is None
+    for env in (single(), vector()):
+        env.reset(seed=1)
+        assert env.render() is None
     listed = gymnasium.make(ID, num_players=2, render_mode="ansi_list")
     listed.reset(seed=1)
     assert len(listed.render()) == 1
+
+
+@pytest.mark.parametrize("mode", [None, "ansi", "svg"])
+def test_nothing_can_be_drawn_before_the_first_reset(mode):
+    """A board without a game looks like a game that is over."""
+    end_turn = official(2).action_index("end_turn")
+    envs = (
+        single(render_mode=mode),
+        vector(render_mode=mode),
+        gymnasium.make(ID, render_mode=mode),
+        gymnasium.make_vec(ID, num_envs=2, render_mode=mode),
+    )
+    for env in envs:
+        refusal(env.render, "reset", error=ResetNeeded)
+        env.reset(seed=1)
+        assert (env.render() is None) == (mode is None)
+    failed = single(2, seat=0, opponents=Stubborn(-1), render_mode=mode)
+    failed.reset(seed=1)
+    with pytest.raises(IllegalActionError):
+        failed.step(end_turn)
+    assert (failed.render() is None) == (mode is None)  # where the opponent failed can be looked at
 
 
 def test_the_package_says_what_it_registers():

@@ -7,6 +7,7 @@
 | illegal action, "terminate" | the game ends: −1 for the offender, 1/(n − 1) for each other |
 | end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo has it |
 | truncation | never: a game has a fixed number of turns |
+| render before the first reset | `ResetNeeded`; PettingZoo's wrapper has its own error |
 """
 
 import copy
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
@@ -28,6 +30,15 @@ from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.rules import Rules
 
 ILLEGAL_ACTIONS = ("raise", "terminate")
+
+
+class NoGame:
+    """Stands where the game will be until the first reset: whatever is asked of it raises `ResetNeeded`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying and pickling look for
+            raise AttributeError(name)
+        raise ResetNeeded("no game is running: call reset first")
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
@@ -82,6 +93,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._screened = observation_mode == "screened"
         self._episode_key = common.random_key()
         self._episode = 0
+        self._play: OneGame = NoGame()  # type: ignore[assignment]
+        self._history: History = NoGame()  # type: ignore[assignment]
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The space of an agent's observation, the same object each time."""
@@ -201,7 +214,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         return self._play.observe(0, screened=False)
 
     def render(self) -> str | None:
-        """The position as text or as an SVG document, by render mode; None without one."""
+        """The position as text or as an SVG document, by render mode; None without one.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
         return common.draw(self.render_mode, self.game, self._play.states)
 
     def close(self) -> None:

@@ -23,6 +23,14 @@ RENDER_MODES: Final = ("ansi", "svg")
 DEFAULT_PLAYERS: Final = 4
 
 
+class UnsupportedRenderModeError(TypeError, ValueError):
+    """An environment has no such render mode.
+
+    It is a ValueError like that of every other wrong argument, and a TypeError for Stable-Baselines3: given an id, that asks for
+    `render_mode="rgb_array"` and tries again without a render mode only on a TypeError.
+    """
+
+
 # --- arguments ---
 
 
@@ -42,8 +50,11 @@ def check_one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
 
 
 def check_render_mode(render_mode: Any) -> None:
-    """Raise ValueError unless `draw` knows the mode."""
-    check_one_of("render_mode", render_mode, (None, *RENDER_MODES))
+    """Raise UnsupportedRenderModeError unless `draw` knows the mode."""
+    try:
+        check_one_of("render_mode", render_mode, (None, *RENDER_MODES))
+    except ValueError as error:
+        raise UnsupportedRenderModeError(str(error)) from None
 
 
 def checked_options(options: Any) -> dict[str, Any]:

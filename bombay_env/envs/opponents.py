@@ -52,6 +52,7 @@ class LearnerGames:
         seats: (num_games,) int64, the learner's.
         illegal_actions: (num_games,) int64, the learner's in the present game.
         rng: what agents draw from.
+        dealt: whether there was a deal yet.
         playable: whether every lane was dealt, and no opponent has failed since.
         history: of the game, where it is kept.
     """
@@ -86,6 +87,7 @@ class LearnerGames:
         self.illegal_actions = np.zeros(num_games, np.int64)
         self.masks = np.zeros((num_games, game.num_actions), np.bool_)
         self.rng = np.random.default_rng()
+        self.dealt = False
         self.playable = False
         self.history: History | None = None
         self._moves = np.zeros(num_games, np.uint64)  # the opponents' in the present game
@@ -120,6 +122,7 @@ class LearnerGames:
             self.rng = np.random.default_rng(words.tolist())
         self._keys[lanes], self._episodes[lanes] = keys, episodes + np.uint64(1)
         rows(self.states)[lanes] = rows(states)
+        self.dealt = True
         self.history = history
         self.illegal_actions[lanes] = 0
         self._moves[lanes] = 0

@@ -11,6 +11,7 @@ It translates between `LearnerGames`, here with one lane, and `gymnasium.Env`, a
 | end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
 | step after the end | `ResetNeeded` |
+| step or render before the first reset | `ResetNeeded` |
 """
 
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
+from gymnasium.wrappers import RenderCollection
 
 from bombay_env.board import Board
 from bombay_env.envs import common
@@ -33,8 +35,8 @@ LANE = np.zeros(1, np.int64)  # the only one
 class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
     """Bombay for one learner and its opponents: `gymnasium.make("bombay/Bombay-v0", …)`.
 
-    Observations are (F,) float32, the learner's view. Infos hold `action_mask` (A,) int8, `illegal_actions`, how many the learner
-    has tried in the present game, and `seat`, the learner's.
+    Observations are (F,) float32, the learner's view. Infos hold `action_mask` (A,) int8 and two NumPy int64 scalars:
+    `illegal_actions`, how many the learner has tried in the present game, and `seat`, the learner's.
 
     Args:
         num_players: 2 to 5. Where `rules` are given, theirs holds.
@@ -112,18 +114,28 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
     def _info(self) -> dict[str, Any]:
         return {
             "action_mask": self._games.masks[0].astype(np.int8),
-            "illegal_actions": int(self._games.illegal_actions[0]),
-            "seat": int(self._games.seats[0]),
+            "illegal_actions": self._games.illegal_actions[0],
+            "seat": self._games.seats[0],
         }
 
     # --- seeing ---
 
-    def action_masks(self) -> np.ndarray:
-        """What the learner may do now, (A,) bool, a fresh array; all False once the game is over."""
+    def action_masks(self, env: Any = None) -> np.ndarray:
+        """What the learner may do now, (A,) bool, a fresh array; all False once the game is over.
+
+        Args:
+            env: ignored. sb3_contrib's `ActionMasker(env, "action_masks")` passes the environment to its own method.
+        """
         return self._games.masks[0].copy()  # type: ignore[no-any-return]
 
     def render(self) -> str | None:
-        """The position as text or as an SVG document, by render mode; None without one."""
+        """The position as text or as an SVG document, by render mode; None without one.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        if not self._games.dealt:
+            raise ResetNeeded("there is no game to render: call reset first")
         return common.draw(self.render_mode, self.game, self._games.states)
 
     @property
@@ -136,3 +148,16 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         if self._games.history is None:
             raise ResetNeeded("there is no game to record: call reset first")
         return self._games.history.record(self._games.states, self._games.names(0)).to_dict()
+
+
+def make_single_env(**arguments: Any) -> gymnasium.Env[np.ndarray, int]:
+    """A `BombaySingleEnv` with these arguments: what `gymnasium.make` calls.
+
+    Gymnasium reads the render modes of a class from its `metadata` and warns of any other before the class can refuse it.
+    Stable-Baselines3 asks for "rgb_array" first, so it would always warn. A function has no metadata, so there is no warning; but
+    then "ansi_list" and "svg_list", which collect what each step shows, are not Gymnasium's affair either.
+    """
+    mode = arguments.get("render_mode")
+    if isinstance(mode, str) and mode.removesuffix("_list") in RENDER_MODES and mode not in RENDER_MODES:
+        return RenderCollection(BombaySingleEnv(**arguments | {"render_mode": mode.removesuffix("_list")}))
+    return BombaySingleEnv(**arguments)

@@ -11,6 +11,7 @@ It translates between `LearnerGames` and `gymnasium.vector.VectorEnv` and holds 
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
 | end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
+| step or render before the first reset | `ResetNeeded` |
 | after the end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
 | after the end, `SAME_STEP` | the lane deals at once; the old game's last view and info are `final_obs` and `final_info` |
 | after the end, `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
@@ -50,7 +51,8 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
         reward: "win", "rank" or "margin", paid at the end; see `bombay_env.rewards`.
         illegal_action: "end_turn" or "raise", as in this module's table.
-        autoreset_mode: an `AutoresetMode` or its value, as in this module's table.
+        autoreset_mode: an `AutoresetMode`, or its name or value in any spelling such as "same_step" or "SameStep"; see this
+            module's table.
         copy: False to hand out the environment's own arrays, which the next step overwrites.
         render_mode: None, or what `render()` returns of each lane: "ansi" the position as text, "svg" a picture.
 
@@ -216,7 +218,13 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self._games.masks.copy() if self.copy else self._games.masks
 
     def render(self) -> tuple[str, ...] | None:
-        """The position of each lane as text or as an SVG document, by render mode; None without one."""
+        """The position of each lane as text or as an SVG document, by render mode; None without one.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        if not self._games.dealt:
+            raise ResetNeeded("there are no games to render: call reset first")
         if self.render_mode is None:
             return None
         states = self._games.states
@@ -226,6 +234,70 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def game_states(self) -> np.recarray[Any, Any]:
         """A copy of the games' (num_envs,) states, their seeds included."""
         return self._games.states.copy().view(np.recarray)
+
+    # --- lanes as `SyncVectorEnv` shows its environments ---
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """A method or an attribute of every lane, as `SyncVectorEnv.call` gives it of single environments.
+
+        Args:
+            name: `action_masks`, `game_state` or `render`, which differ by lane, or `game`, `observation_space`, `action_space`,
+                `metadata`, `render_mode` or `spec`, which all lanes share.
+            args: there are none; no method of a lane takes any.
+            kwargs: likewise.
+
+        Returns:
+            One value for each lane, (num_envs,).
+
+        Raises:
+            AttributeError: lanes have nothing of that name.
+            TypeError: there are arguments.
+        """
+        if args or kwargs:
+            raise TypeError(f"{name} of a lane takes no arguments")
+        if name == "action_masks":
+            return tuple(self._games.masks.copy())
+        if name == "game_state":
+            return tuple(np.split(self.game_states, self.num_envs))
+        if name == "render":
+            return self.render() or (None,) * self.num_envs
+        shared = {
+            "game": self.game,
+            "observation_space": self.single_observation_space,
+            "action_space": self.single_action_space,
+            "metadata": self.metadata,
+            "render_mode": self.render_mode,
+            "spec": self.spec,
+        }
+        if name not in shared:
+            names = ", ".join(("action_masks", "game_state", "render", *shared))
+            raise AttributeError(f"lanes have no attribute {name!r}; they have {names}")
+        return (shared[name],) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of every lane; see `call`."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set `render_mode`, the only attribute of lanes that can be set.
+
+        Args:
+            name: "render_mode".
+            values: the mode, or a list or tuple of it, (num_envs,), all equal.
+
+        Raises:
+            AttributeError: another name.
+            ValueError: there is no such mode, or the lanes would differ.
+        """
+        if name != "render_mode":
+            raise AttributeError(f"attribute {name!r} of lanes cannot be set; only render_mode can")
+        modes = list(values) if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        if len(modes) != self.num_envs or any(mode != modes[0] for mode in modes):
+            raise ValueError(
+                f"render_mode is {values!r}; it must be one mode, or a list of it for {self.num_envs} lanes"
+            )
+        common.check_render_mode(modes[0])
+        self.render_mode = modes[0]
 
     # --- checks ---
 
@@ -262,11 +334,16 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
 
 def _autoreset_mode(mode: Any) -> AutoresetMode:
-    try:
-        return mode if isinstance(mode, AutoresetMode) else AutoresetMode(mode)
-    except ValueError:
-        allowed = ", ".join(known.value for known in AutoresetMode)
-        raise ValueError(f"autoreset_mode is {mode!r}; it must be one of {allowed}") from None
+    """The mode of that name or value, whatever its case, underscores, hyphens and spaces."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    if isinstance(mode, str):
+        letters = "".join(filter(str.isalpha, mode)).lower()
+        for known in AutoresetMode:
+            if letters == known.value.lower():
+                return known
+    allowed = ", ".join(known.value for known in AutoresetMode)
+    raise ValueError(f"autoreset_mode is {mode!r}; it must be one of {allowed}")
 
 
 def _column(flags: np.ndarray, like: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ from bombay_training.bench import report as bench_report
 from bombay_training.evaluation import arena as arenas
 from bombay_training.evaluation import audit as audits
 from bombay_training.evaluation import gate as gates
+from bombay_training.extras import missing_extra
 from bombay_training.learners import best_response, expert_iteration, periodic_eval, runs, td
 from bombay_training.matches import statistics
 from bombay_training.matches.pool import MAX_TURN_LIMIT, Workers, num_cores
@@ -842,7 +843,7 @@ def _learner(name: str) -> Any:
     try:
         from bombay_training.learners import ppo
     except ImportError as error:
-        raise ValueError(f"ppo needs the extra `ppo`: pip install 'bombay-env[ppo]' ({error})") from None
+        raise ValueError(missing_extra("ppo", "ppo", error)) from None
     return ppo
 
 
@@ -853,7 +854,7 @@ def _analysis_module(name: str) -> Any:
 
         return importlib.import_module(f"bombay_training.{name}")
     except ImportError as error:
-        raise ValueError(f"this needs the extra `analysis`: pip install 'bombay-env[analysis]' ({error})") from None
+        raise ValueError(missing_extra("this", "analysis", error)) from None
 
 
 def _draw_curve(folder: Path) -> str:

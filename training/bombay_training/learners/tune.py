@@ -21,6 +21,7 @@ from bombay_agents.scripted.planner_value import WEIGHTS_V1, Weights
 from bombay_env import Board, Game, Rules, batch, chance, engine
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY, result_dtype
+from bombay_training.extras import missing_extra
 
 TUNING: Final = np.uint64(1101)  # streams of keyed chance for the deals: those candidates are chosen on,
 GATE: Final = np.uint64(1102)  # and those the incumbent is challenged on
@@ -104,7 +105,7 @@ def tune(
     try:
         import cma
     except ImportError as error:
-        raise SystemExit(f"tuning needs the extra `tune`: pip install 'bombay-env[tune]' ({error})") from None
+        raise SystemExit(missing_extra("tuning", "tune", error)) from None
     table = Table(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})

@@ -1,0 +1,156 @@
+"""The wrapper for PettingZoo's SB3 tutorial: every seat gets its own rewards, and a policy learns through it."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bombay_env import Rules, bombay_v0
+from bombay_env.rewards import seat_rewards
+
+pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
+
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from bombay_training.examples import pettingzoo_sb3
+from bombay_training.examples.pettingzoo_sb3 import Follow, FrozenPolicy, LastMoverEnv, SelfPlayEnv
+
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """As `train` has it: more threads do nothing for nets this small but wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def table(n):
+    """A table whose games are over soon."""
+    return bombay_v0.env(rules=Rules(n, sets=2, turns_per_set=2), reward="margin")
+
+
+def any_legal(seed):
+    """Others that play any legal action."""
+    return FrozenPolicy(seed)
+
+
+def results_of(env):
+    """What the game that `env` played to its end pays each seat."""
+    raw = env.env.unwrapped
+    return seat_rewards(raw.game.results(raw.game_state), "margin")[0]
+
+
+def play(env, seed, on_step=lambda: None):
+    """Play any legal actions until the end. Returns the rewards of the steps."""
+    rng, rewards, over = np.random.default_rng(seed), [], False
+    env.reset(seed=seed)
+    while not over:
+        on_step()
+        action = rng.choice(np.flatnonzero(env.action_masks()))
+        observation, reward, over, truncated, _ = env.step(action)
+        assert env.observation_space.contains(observation)
+        assert not truncated
+        rewards.append(reward)
+    return rewards
+
+
+@each_count
+def test_the_learner_is_paid_what_the_game_pays_its_seat(n):
+    env = SelfPlayEnv(table(n), any_legal(1))
+    learners = set()
+    for seed in range(8 * n):
+        rewards = play(env, seed)
+        seat = env.env.possible_agents.index(env.learner)
+        assert not any(rewards[:-1])
+        assert rewards[-1] == results_of(env)[seat]
+        learners.add(seat)
+    assert learners == set(range(n))
+
+
+@each_count
+def test_the_learner_sees_and_acts_for_its_own_seat_only(n):
+    env = SelfPlayEnv(table(n), any_legal(2))
+
+    def on_step():
+        raw = env.env.unwrapped
+        assert raw.agent_selection == env.learner
+        view = raw.observe(env.learner)
+        assert (env._view() == view["observation"]).all()
+        assert (env.action_masks() == view["action_mask"].astype(bool)).all()
+        assert env.action_masks().any()
+
+    play(env, 3, on_step)
+
+
+def test_every_other_seat_is_asked_with_its_own_view_and_mask():
+    env, asked = SelfPlayEnv(table(3), None), []
+
+    def others(observation, mask):
+        raw = env.env.unwrapped
+        view = raw.observe(raw.agent_selection)
+        assert raw.agent_selection != env.learner
+        assert (observation == view["observation"]).all()
+        assert (mask == view["action_mask"]).all()
+        asked.append(raw.agent_selection)
+        return int(mask.argmax())
+
+    env.others = others
+    play(env, 4)
+    assert len(set(asked)) == 2
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_the_tutorials_wrapper_pays_the_last_mover_and_hides_what_all_others_are_paid(n):
+    """Why it cannot learn here: in every game all seats but one are paid nothing that the learner sees."""
+    env = LastMoverEnv(table(n))
+    movers, seen, paid = [], [], []
+    for seed in range(4):
+        rewards = play(env, seed, lambda: movers.append(env.env.agent_selection))
+        results = results_of(env)
+        seen.append(sum(rewards))
+        paid.append(results)
+        assert sum(rewards) == results[env.env.possible_agents.index(movers[-1])]
+    assert np.abs(np.sum(paid, axis=1)).max() < 1e-9  # zero-sum for the seats
+    assert np.abs(seen).max() > 1e-9  # and not for the learner
+    assert any(one == other for one, other in itertools.pairwise(movers))  # no strict alternation
+
+
+def test_maskable_ppo_learns_through_it_against_copies_of_itself():
+    opponents = FrozenPolicy(0)
+    envs = DummyVecEnv([lambda: SelfPlayEnv(table(4), opponents)] * 2)
+    model = MaskablePPO("MlpPolicy", envs, n_steps=64, batch_size=64, n_epochs=1, device="cpu", seed=1)
+    model.learn(384, callback=Follow(opponents, seconds=600))
+    assert model.num_timesteps == 384
+    opponent = opponents.policy.state_dict()
+    first = {name: weights.clone() for name, weights in opponent.items()}
+    model.learn(128, callback=Follow(opponents, seconds=600))
+    assert any((weights != first[name]).any() for name, weights in opponents.policy.state_dict().items())
+    assert opponents.policy is not model.policy
+
+
+def test_the_script_ends_in_time_and_prints_an_interval(capsys):
+    pettingzoo_sb3.main(minutes=0.01, players=2, blocks=2)
+    assert "win share against random: " in capsys.readouterr().out
+
+
+def test_the_example_in_the_documentation_runs():
+    page = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
+    (example,) = (
+        block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "SelfPlayEnv" in block
+    )
+    names: dict = {}
+    exec(example, names)
+    assert names["model"].num_timesteps == 128
+
+
+@pytest.mark.slow
+def test_it_beats_random_after_a_minute():
+    model = pettingzoo_sb3.train(num_players=4, seconds=60, seed=1)
+    assert pettingzoo_sb3.evaluate(model, 4, "random", blocks=100).low > 0.25

@@ -1,0 +1,1 @@
+"""One file for each trainer that people bring from elsewhere."""

@@ -1,0 +1,245 @@
+"""Self-play with PettingZoo and Stable-Baselines3: the shape of PettingZoo's SB3 tutorial, with each seat's own rewards.
+
+    python -m bombay_training.examples.pettingzoo_sb3 --minutes 5 --players 4
+
+PettingZoo's tutorial for Connect Four turns an AEC environment into a single-agent one with a wrapper, and trains one MaskablePPO
+for all players. `LastMoverEnv` does what that wrapper does. `SelfPlayEnv` takes its place, and is right for any AEC environment
+with action masks whose agents all stay until the end. `docs/training.md` says what goes wrong and what was measured.
+
+This file needs the extra `ppo`. The trainer of this project, `bombay train ppo`, learns from all seats at once and is faster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import gymnasium
+import numpy as np
+import typer
+from pettingzoo import AECEnv
+
+from bombay_env import Game, bombay_v0
+from bombay_training.evaluation import arena
+from bombay_training.extras import missing_extra
+from bombay_training.matches.statistics import Estimate, share_with_interval
+
+try:
+    import torch
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import DummyVecEnv
+except ImportError as error:
+    raise ImportError(missing_extra("this example", "ppo", error)) from None
+
+NUM_ENVS = 8  # games at once: one call of the policy decides for the learner in all of them
+
+Player = Callable[[np.ndarray, np.ndarray], int]  # observation (F,) float32 and mask (A,) int8 → action
+Step = tuple[np.ndarray, float, bool, bool, dict[str, Any]]
+
+
+# --- environments ---
+
+
+class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
+    """One agent of an AEC environment as a Gymnasium environment; `others` plays all other agents.
+
+    Which agent learns is drawn anew for each episode. One `step` plays the learner's action and then everyone else's, until the
+    learner is to act again or the game is over. So observations, masks and rewards all belong to one agent: the next observation
+    is the learner's next view, as bootstrapping needs it, and the reward is all that it was paid since its last action.
+
+    Args:
+        env: its observations are dictionaries with `observation` and `action_mask`, and all agents have the same spaces.
+        others: chooses the actions of the other agents from what each of them sees.
+    """
+
+    def __init__(self, env: AECEnv, others: Player) -> None:
+        self.env, self.others = env, others
+        self.observation_space = env.observation_space(env.possible_agents[0])["observation"]
+        self.action_space = env.action_space(env.possible_agents[0])
+        self.learner = env.possible_agents[0]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode. Returns the learner's view (F,) float32 and an empty info."""
+        super().reset(seed=seed)
+        self.env.reset(seed=seed, options=options)
+        self.learner = self.env.possible_agents[self.np_random.integers(len(self.env.possible_agents))]
+        self._play_others()
+        return self._view(), {}
+
+    def step(self, action: int) -> Step:
+        """Play the learner's action, then those of the others until it is the learner's turn or the game is over."""
+        self.env.step(int(action))
+        reward = self.env.rewards[self.learner] + self._play_others()
+        terminated, truncated = self.env.terminations[self.learner], self.env.truncations[self.learner]
+        return self._view(), float(reward), terminated, truncated, {}
+
+    def action_masks(self) -> np.ndarray:
+        """What the learner may do now, (A,) bool: MaskablePPO asks for it, so no `ActionMasker` is needed."""
+        return self.env.observe(self.learner)["action_mask"].astype(bool)
+
+    def _play_others(self) -> float:
+        """Play until the learner is to act or the game is over. Returns what that paid the learner."""
+        env, reward = self.env, 0.0
+        while env.agent_selection != self.learner and not self._is_over():
+            seen = env.observe(env.agent_selection)
+            env.step(self.others(seen["observation"], seen["action_mask"]))
+            reward += env.rewards[self.learner]
+        return reward
+
+    def _is_over(self) -> bool:
+        return bool(self.env.terminations[self.learner] or self.env.truncations[self.learner])
+
+    def _view(self) -> np.ndarray:
+        return self.env.observe(self.learner)["observation"]  # type: ignore[no-any-return]
+
+
+class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
+    """What the tutorial's wrapper does, only to compare with: one stream for all agents, each reward that of the last mover.
+
+    In Bombay this is wrong in two ways. All rewards come with the last action of a game, and of these the learner sees one: that
+    of the seat that moved last. And the value of the next view is that of whoever is to move, often another player.
+    """
+
+    def __init__(self, env: AECEnv) -> None:
+        self.env = env
+        self.observation_space = env.observation_space(env.possible_agents[0])["observation"]
+        self.action_space = env.action_space(env.possible_agents[0])
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode. Returns the view of the agent to move and an empty info."""
+        super().reset(seed=seed)
+        self.env.reset(seed=seed, options=options)
+        return self._view(), {}
+
+    def step(self, action: int) -> Step:
+        """Play an action: the view is that of the agent to move now, all else belongs to the agent that just moved."""
+        env, mover = self.env, self.env.agent_selection
+        env.step(int(action))
+        return self._view(), env.rewards[mover], env.terminations[mover], env.truncations[mover], {}
+
+    def action_masks(self) -> np.ndarray:
+        """What the agent to move may do, (A,) bool."""
+        return self.env.observe(self.env.agent_selection)["action_mask"].astype(bool)
+
+    def _view(self) -> np.ndarray:
+        return self.env.observe(self.env.agent_selection)["observation"]  # type: ignore[no-any-return]
+
+
+# --- players ---
+
+
+class FrozenPolicy:
+    """The opponents: they play at random until `update`, then as the policy was at the last `update`."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.policy: Any = None
+
+    def update(self, model: MaskablePPO) -> None:
+        """Copy the model's policy."""
+        if self.policy is None:
+            spaces = (model.observation_space, model.action_space)
+            self.policy = model.policy_class(*spaces, model.lr_schedule, **model.policy_kwargs)
+        self.policy.load_state_dict(model.policy.state_dict())
+
+    def __call__(self, observation: np.ndarray, mask: np.ndarray) -> int:
+        """An action, drawn by its probability."""
+        if self.policy is None:
+            return int(self.rng.choice(np.flatnonzero(mask)))
+        return int(self.policy.predict(observation, action_masks=mask)[0])
+
+
+class PolicyAgent:
+    """A trained policy as an agent for the arena. It takes the likeliest action.
+
+    Args:
+        policy: of a MaskablePPO.
+        name: what tables call it.
+    """
+
+    def __init__(self, policy: Any, name: str = "maskable-ppo") -> None:
+        self.policy, self.name = policy, name
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Actions (batch,) int64 for states (batch,)."""
+        actions, _ = self.policy.predict(
+            game.observe(states), action_masks=game.legal_actions(states), deterministic=True
+        )
+        return np.asarray(actions, np.int64)
+
+
+# --- training ---
+
+
+class Follow(BaseCallback):
+    """Updates the opponents at the start of each rollout, and ends learning when the time is up."""
+
+    def __init__(self, opponents: FrozenPolicy, seconds: float) -> None:
+        super().__init__()
+        self.opponents, self.deadline = opponents, time.monotonic() + seconds
+
+    def _on_rollout_start(self) -> None:
+        self.opponents.update(self.model)
+
+    def _on_step(self) -> bool:
+        return time.monotonic() < self.deadline
+
+
+def make_model(num_players: int, seed: int, opponents: FrozenPolicy, last_mover: bool = False) -> MaskablePPO:
+    """A MaskablePPO on `NUM_ENVS` games: `SelfPlayEnv`, or the tutorial's wrapper if `last_mover`."""
+
+    def make_env() -> gymnasium.Env[np.ndarray, Any]:
+        env = bombay_v0.env(num_players=num_players, reward="margin")  # says more about a game than who won it
+        return LastMoverEnv(env) if last_mover else SelfPlayEnv(env, opponents)
+
+    return MaskablePPO(
+        "MlpPolicy",
+        DummyVecEnv([make_env] * NUM_ENVS),
+        n_steps=512,
+        batch_size=512,
+        n_epochs=4,
+        learning_rate=1e-3,
+        gamma=1.0,  # all reward comes at the end of a game, and a game always ends
+        ent_coef=0.01,
+        seed=seed,
+        device="cpu",
+    )
+
+
+def train(num_players: int, seconds: float, seed: int = 0, last_mover: bool = False) -> MaskablePPO:
+    """Learn for some seconds on one thread, all seats played by the policy itself."""
+    torch.set_num_threads(1)
+    opponents = FrozenPolicy(seed)
+    model = make_model(num_players, seed, opponents, last_mover)
+    model.learn(10**9, callback=Follow(opponents, seconds))
+    return model
+
+
+def evaluate(model: MaskablePPO, num_players: int, opponent: str, blocks: int) -> Estimate:
+    """The win share against copies of `opponent`, with a 95 % interval over blocks: deals played from each seat."""
+    game = bombay_v0.raw_env(num_players).game
+    return share_with_interval(arena.one_vs_rest(game, PolicyAgent(model.policy), opponent, blocks, seed=1))
+
+
+def main(
+    minutes: Annotated[float, typer.Option(help="How long to learn.", min=0)] = 5,
+    players: Annotated[int, typer.Option(help="Number of players.", min=2, max=5)] = 4,
+    seed: Annotated[int, typer.Option(help="Of the learner and its games.", min=0, max=2**32 - 1)] = 0,
+    opponent: Annotated[str, typer.Option(help="Whom to play against after learning.")] = "random",
+    blocks: Annotated[int, typer.Option(help="Deals to play, each from every seat.", min=2)] = 250,
+    last_mover: Annotated[bool, typer.Option("--last-mover", help="Use the tutorial's wrapper, to compare.")] = False,
+) -> None:
+    """Learn by self-play through PettingZoo, then play against an agent that did not learn."""
+    model = train(players, 60 * minutes, seed, last_mover)
+    share = evaluate(model, players, opponent, blocks)
+    print(f"{model.num_timesteps:,} steps, win share against {opponent}: {share}, par {1 / players:.3f}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
