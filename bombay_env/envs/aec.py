@@ -20,6 +20,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
+from bombay_env import checks
 from bombay_env.board import Board
 from bombay_env.envs import common
 from bombay_env.envs.common import DEFAULT_PLAYERS, OBSERVATION_MODES, RENDER_MODES
@@ -75,8 +76,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        common.check_one_of("observation_mode", observation_mode, OBSERVATION_MODES)
-        common.check_one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        checks.one_of(observation_mode, "observation_mode", OBSERVATION_MODES)
+        checks.one_of(illegal_action, "illegal_action", ILLEGAL_ACTIONS)
         common.check_render_mode(render_mode)
         check_reward(reward)
         self.game = common.make_game(num_players, rules, board)
@@ -118,7 +119,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             ValueError: the seed or an option cannot be; the running game goes on.
         """
         options = common.checked_options(options)
-        key, episode = (self._episode_key, self._episode) if seed is None else (common.checked_seed(seed), 0)
+        key, episode = (self._episode_key, self._episode) if seed is None else (checks.seed(seed), 0)
         dealt_by = common.episode_seed(key, episode) if seed is None else key
         if options.get("record") is not None:
             states, so_far = common.continued(self.game, options["record"])

@@ -4,15 +4,13 @@ It refuses a wrong argument with one line that names it and what is allowed; it 
 and `vector.py` are made with it.
 """
 
-import operator
 from typing import Any, Final
 
 import numpy as np
 from gymnasium import spaces
 
-from bombay_env import chance
+from bombay_env import chance, checks
 from bombay_env.board import Board
-from bombay_env.checks import MAX_SEED
 from bombay_env.game import Game
 from bombay_env.record import Record
 from bombay_env.render import svg, text
@@ -43,16 +41,10 @@ def make_game(num_players: int, rules: Rules | None, board: Board | None) -> Gam
     return Game(rules, board)
 
 
-def check_one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """Raise ValueError unless the argument `name` has one of the allowed values."""
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
-
-
 def check_render_mode(render_mode: Any) -> None:
     """Raise UnsupportedRenderModeError unless `draw` knows the mode."""
     try:
-        check_one_of("render_mode", render_mode, (None, *RENDER_MODES))
+        checks.one_of(render_mode, "render_mode", (None, *RENDER_MODES))
     except ValueError as error:
         raise UnsupportedRenderModeError(str(error)) from None
 
@@ -60,22 +52,11 @@ def check_render_mode(render_mode: Any) -> None:
 def checked_options(options: Any) -> dict[str, Any]:
     """The options of a reset, an empty dictionary for None. Raises ValueError if they are none or contradict each other."""
     if options is not None and not isinstance(options, dict):
-        raise ValueError(f"options is {options!r}; it must be None or a dictionary")
+        raise ValueError(f"options is {checks.shown(options)}; it must be None or a dictionary")
     checked = options or {}
     if checked.get("record") is not None and checked.get("setup"):
         raise ValueError("options has both setup and record; a game is either dealt or continued")
     return checked
-
-
-def checked_seed(seed: Any) -> int:
-    """A seed as a plain integer. Raises ValueError if it is none, or out of range."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise ValueError(f"seed is {seed!r}; it must be a whole number from 0 to {MAX_SEED}") from None
-    if not 0 <= number <= MAX_SEED:
-        raise ValueError(f"seed is {number}; it must be from 0 to {MAX_SEED}")
-    return number
 
 
 # --- episodes ---

@@ -7,13 +7,12 @@ its neighbours. Only the generator handed to `act` is one for all lanes. Rules, 
 `rewards.py`'s; `vector.py` and `single.py` are the next to read.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from bombay_env import chance, registry
+from bombay_env import chance, checks, registry
 from bombay_env.agent import Agent
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
@@ -68,8 +67,8 @@ class LearnerGames:
         illegal_action: str,
         keep_history: bool = False,
     ) -> None:
-        common.check_one_of("observation_mode", observation_mode, common.OBSERVATION_MODES)
-        common.check_one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        checks.one_of(observation_mode, "observation_mode", common.OBSERVATION_MODES)
+        checks.one_of(illegal_action, "illegal_action", ILLEGAL_ACTIONS)
         check_reward(reward)
         self.game = game
         self.seat = _checked_seat(seat, game.num_players)
@@ -111,7 +110,7 @@ class LearnerGames:
         given = np.array([seed is not None for seed in seeds] if seeds is not None else [False] * len(lanes), np.bool_)
         keys, episodes = self._keys[lanes], self._episodes[lanes]
         if seeds is not None:
-            keys[given] = [common.checked_seed(seed) for seed in seeds if seed is not None]
+            keys[given] = [checks.seed(seed) for seed in seeds if seed is not None]
             episodes[given] = 0
         dealt_by = self._words(keys, chance.EPISODE, episodes)
         dealt_by[given] = keys[given]
@@ -249,13 +248,10 @@ class LearnerGames:
 def _checked_seat(seat: Any, num_players: int) -> int | str:
     if isinstance(seat, str) and seat == RANDOM_SEAT:
         return seat
-    try:
-        number = None if isinstance(seat, bool) else operator.index(seat)
-    except TypeError:
-        number = None
-    if number is None or not 0 <= number < num_players:
-        raise ValueError(f"seat is {seat!r}; it must be {RANDOM_SEAT!r} or from 0 to {num_players - 1}")
-    return number
+    if not checks.is_whole_number(seat, 0, num_players - 1):
+        allowed = f"{RANDOM_SEAT!r} or a whole number from 0 to {num_players - 1}"
+        raise ValueError(f"seat is {checks.shown(seat)}; it must be {allowed}")
+    return int(seat)
 
 
 def _checked_opponents(opponents: Any, num_players: int) -> list[Agent]:

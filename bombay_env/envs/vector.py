@@ -25,6 +25,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from bombay_env import checks
 from bombay_env.board import Board
 from bombay_env.checks import MAX_SEED
 from bombay_env.envs import common
@@ -81,14 +82,13 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         copy: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
-            raise ValueError(f"num_envs is {num_envs!r}; it must be a whole number of at least 1")
+        num_envs = checks.whole_number(num_envs, "num_envs", 1)
         common.check_render_mode(render_mode)
-        common.check_one_of("copy", copy, (True, False))
+        checks.one_of(copy, "copy", (True, False))
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = common.make_game(num_players, rules, board)
-        self.num_envs = int(num_envs)
+        self.num_envs = num_envs
         self.copy = copy
         self.render_mode = render_mode
         self._games = LearnerGames(self.game, self.num_envs, opponents, seat, observation_mode, reward, illegal_action)
@@ -328,8 +328,8 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 raise ValueError(
                     f"seed has {len(seed)} entries for {self.num_envs} games; give one number, or one for each"
                 )
-            return [None if one is None else common.checked_seed(one) for one in seed]
-        first = common.checked_seed(seed)
+            return [None if one is None else checks.seed(one) for one in seed]
+        first = checks.seed(seed)
         return [(first + lane) % (MAX_SEED + 1) for lane in range(self.num_envs)]
 
 
