@@ -1,6 +1,6 @@
 """Bombay, the board game, as a multi-player reinforcement-learning environment.
 
-`Game` plays any number of games at once over arrays of state records; `bombay_env.bombay_v0` is the PettingZoo environment, and
+`Game` plays any number of games at once over arrays of state records. `bombay_env.bombay_v0` is the PettingZoo environment;
 `bombay/Bombay-v0` the Gymnasium one, single and vector, with opponents inside.
 """
 

@@ -141,7 +141,7 @@ def step_all(states, tables, actions):
 def play_one(states, tables, action, masks):
     """In a batch of one, play `action` if it is legal and overwrite its record in `masks`.
 
-    Returns the seat then to act, NOBODY once over; ILLEGAL if the action is illegal and nothing was done.
+    Returns the seat then to act, NOBODY after the end; ILLEGAL if the action is illegal and nothing was done.
     """
     state = states[0]
     if not engine.is_legal(state, tables[0], action):
@@ -169,7 +169,7 @@ def settle_all(states, tables, provisional, results):
                 engine.settle(states[lane], tables[0], results[lane])
 
 
-# --- Lanes that start anew: each deals from a seed of its own first, then from the stream keyed by that seed ---
+# --- Autoreset: each lane deals its first game from its own seed, the later ones from the stream keyed by that seed ---
 
 
 @kernel
@@ -251,7 +251,7 @@ def choose_uniform(state, tables, key, index):
 
 @batch_kernel
 def sample_all(states, tables, keys, index, actions):
-    """Overwrite `actions` (batch,) int64 with a random legal action drawn by (key of the lane, index); -1 once over."""
+    """Overwrite `actions` (batch,) int64 with a random legal action drawn by (key of the lane, index); -1 after the end."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             running = states[lane].current_player != NOBODY
@@ -279,7 +279,7 @@ def rollout_uniform(states, tables, most, keys, index, taken):
 
 @functools.lru_cache(maxsize=16)
 def rollout_with(policy):
-    """`rollout_uniform` by another policy, a function compiled by Numba. Compiled anew in each process: Numba keeps no function
+    """`rollout_uniform` by another policy, a function compiled by Numba. Compiled again in each process: Numba keeps no function
     on disk that takes in another from outside.
     """
 

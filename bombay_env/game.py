@@ -143,7 +143,7 @@ class Game:
     # --- playing ---
 
     def legal_actions(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
-        """Which actions each current player may take, (batch, num_actions) bool; all False once over (RULES 4 and 7)."""
+        """Which actions each current player may take, (batch, num_actions) bool; all False after the end (RULES 4 and 7)."""
         records = self._states(states)
         masks = checks.new_or_output(out, (len(records), self.num_actions), np.bool_)
         batch.legal_all(records, self.tables, self.as_mask_records(masks))
@@ -223,7 +223,7 @@ class Game:
         )
 
     def sample_actions(self, states: States, keys: Any, index: int = 0, out: np.ndarray | None = None) -> np.ndarray:
-        """A random legal action for each game, every one as likely, (batch,) int64; −1 once over.
+        """A random legal action for each game, each equally likely, (batch,) int64; −1 after the end.
 
         Args:
             states: (batch,) records, unchanged.
@@ -278,7 +278,7 @@ class Game:
         return taken
 
     def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
-        """The seat to act in each game, (batch,) int8; −1 once over."""
+        """The seat to act in each game, (batch,) int8; −1 after the end."""
         records = self._states(states)
         players = checks.new_or_output(out, (len(records),), np.int8)
         players[...] = records["current_player"]
@@ -317,7 +317,7 @@ class Game:
 
         Args:
             states: (batch,) records, unchanged.
-            seats: (batch,) integers below `num_players`, or one for all; each mover's view unless given, seat 0's once over.
+            seats: (batch,) integers below `num_players`, or one for all; each mover's view unless given, seat 0's after the end.
             screened: leave out what opponents keep behind their screens.
             out: (batch, num_features) float32, C-contiguous, overwritten and returned.
         """
@@ -437,7 +437,7 @@ class Game:
             raise ValueError(f"seats must be from 0 to {self.num_players - 1}")
         return np.array(
             np.broadcast_to(numbers, count), np.int64
-        )  # a copy: kernels are compiled anew for read-only arrays
+        )  # a copy: a read-only array would need kernels of its own
 
 
 def _compiled_policy(policy: Any) -> Any:

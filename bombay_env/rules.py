@@ -136,7 +136,7 @@ class Rules:
     market_actions: tuple[int, ...] = (1, 2, 2)
     sell_cost: int = 1
     build_cost: int = 1
-    sale_rupees: tuple[int, ...] = (4, 3, 1)  # by place in the column: top, middle, bottom
+    sale_rupees: tuple[int, ...] = (4, 3, 1)  # at the top, middle, bottom of the column
     sale_clients: tuple[int, ...] = (0, 0, 1)
     colour_rupees: tuple[int, ...] = (1, 0, 0, 0)  # on top of the place's, by colour
     colour_clients: tuple[int, ...] = (0, 1, 0, 0)

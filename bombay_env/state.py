@@ -34,9 +34,9 @@ def state_dtype(num_sites: int) -> np.dtype[Any]:
         [
             ("seed", np.uint64),  # key of all chance in this game; hidden from players
             ("num_players", np.int8),  # 2..5
-            ("current_player", np.int8),  # seat to act, NOBODY once over
+            ("current_player", np.int8),  # seat to act, NOBODY after the end
             ("first_player", np.int8),  # of the set
-            ("set", np.int8),  # 0-based; the number of sets once over
+            ("set", np.int8),  # 0-based; the number of sets after the end
             ("turn", np.int8),  # game turn within the set, 0-based
             ("actions_left", np.int8),  # of the current player's turn
             ("buys", np.int8),  # bales bought this turn

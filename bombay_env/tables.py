@@ -1,6 +1,6 @@
 """`Rules` and `Board` as one read-only record for the kernels.
 
-Kernels get the tables as an argument, so a variant or another board with as many sites compiles nothing anew. Everything here
+Kernels get the tables as an argument, so a variant or another board with as many sites needs no new compilation. Everything here
 is copied or derived from `rules.py` and `board.py`; no number of the game is written in this module. `state.py` has the other
 record, the one that changes.
 """

@@ -1,8 +1,8 @@
-"""`AutoresetGames`: games side by side, each lane dealing its next game in the very step that ends one.
+"""`AutoresetGames`: many games at once; a lane whose game ends deals its next game in the same step.
 
-What Stable-Baselines3's vector environment steps, and the fastest way to play. It owns its states; what a step allocates is
-a few bytes a lane, for the checks. The loop is `batch.py`'s, the checks are `Game`'s. Knows no rewards and no opponents: the
-adaptors do.
+This is the fastest way to play, and the PPO learner's Stable-Baselines3 environment is built on it. It owns its states, and a
+step allocates only a few bytes for each lane. The loop is in `batch.py`, the checks are those of `Game`. Knows neither rewards
+nor opponents.
 """
 
 from collections.abc import Sequence
@@ -19,22 +19,22 @@ from bombay_env.state import new_records
 class AutoresetGames:
     """Running games of one `Game`.
 
-    Lane i deals with seed s + i first, then with the stream that this seed keys: the same games whatever the number of lanes,
-    the threads, or what other lanes do.
+    Lane i deals its first game from seed s + i and all later ones from the stream that this seed keys. Its games depend neither
+    on the number of lanes, nor on threads, nor on what happens in other lanes.
 
     Args:
         game: the rules and the board.
-        num_lanes: games side by side.
-        seed: s, from 0 to 2**64 − 1 (sums wrap round), or (num_lanes,) integers, one seed a lane.
+        num_lanes: number of games played at once.
+        seed: s, from 0 to 2**64 − 1 (s + i wraps around), or (num_lanes,) integers, one seed for each lane.
 
     Attributes:
         states: (num_lanes,) records, all running; overwritten by `step` and `rollout`.
-        ended: (num_lanes,) bool: where the last step ended a game.
-        finals: (num_lanes,) records: there, the state at the end; elsewhere older ones.
-        seeds, episodes: (num_lanes,) uint64: the key of each lane's games, and how many it dealt before the present one.
+        ended: (num_lanes,) bool: the lanes in which the last step ended a game.
+        finals: (num_lanes,) records: in those lanes the state at the end of the game; in others an older one.
+        seeds, episodes: (num_lanes,) uint64: the key of each lane's games, and the number of games dealt before the current one.
 
     Raises:
-        ValueError: an argument is none of those.
+        ValueError: an argument is not as described.
     """
 
     def __init__(self, game: Game, num_lanes: int, seed: int | Sequence[int] | np.ndarray = 0) -> None:
@@ -49,7 +49,7 @@ class AutoresetGames:
         return len(self.states)
 
     def reset(self, seed: int | Sequence[int] | np.ndarray | None = None) -> None:
-        """Deal a new game in every lane: from `seed` as for the constructor, or the next of each lane's stream if None."""
+        """Deal a new game in every lane: from `seed` as in the constructor, or the next game of each lane's stream if None."""
         if seed is None:
             batch.deal_next(np.asarray(self.states), self.game.tables, self.seeds, self.episodes)
         else:
@@ -66,19 +66,19 @@ class AutoresetGames:
 
         Raises:
             IllegalActionError: with `.lanes`; nothing has changed.
-            ValueError: shape or type differ; nothing has changed.
+            ValueError: wrong shape or type; nothing has changed.
         """
         chosen = self.game.check_actions(self.states, actions)
         states, finals = np.asarray(self.states), np.asarray(self.finals)
         batch.advance_all(states, self.game.tables, chosen, self.seeds, self.episodes, self.ended, finals)
 
     def rollout(self, decisions: int, keys: Any, index: int = 0) -> None:
-        """Play that many random decisions in each lane inside one kernel, game after game; `ended` and `finals` stay.
+        """Play so many random decisions in each lane inside one kernel; `ended` and `finals` keep their values.
 
         Args:
-            decisions: of each lane.
-            keys: (num_lanes,) integers in 0…2**64−1, or s for s + lane: of each lane's stream of random numbers.
-            index: where in the streams to begin: decisions already taken under these keys.
+            decisions: number for each lane.
+            keys: (num_lanes,) integers in 0…2**64−1, the keys of the lanes' random streams; or s, which stands for s + lane.
+            index: position in the streams to begin at: the number of decisions already drawn with these keys.
         """
         count, first = checks.count(decisions, "decisions"), checks.count(index, "index")
         streams = lane_seeds(keys, len(self))
@@ -88,16 +88,16 @@ class AutoresetGames:
     def collect(
         self, keys: Any, index: int, observations: np.ndarray, action_masks: np.ndarray, screened: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`rollout` that writes down what it plays, as many decisions as the arrays have room for.
+        """Like `rollout`, and record each decision; plays as many decisions as the arrays have room for.
 
         Args:
             keys, index: as for `rollout`.
-            observations: (decisions, num_lanes, F) float32, overwritten: what each mover saw.
-            action_masks: (decisions, num_lanes, A) bool, overwritten: what it might do.
-            screened: whether observations leave out what opponents hide.
+            observations: (decisions, num_lanes, F) float32, overwritten with what each mover saw.
+            action_masks: (decisions, num_lanes, A) bool, overwritten with its legal actions.
+            screened: whether observations leave out what opponents hide (RULES 6).
 
         Returns:
-            actions (decisions, num_lanes) int64, and (decisions, num_lanes) bool, where the action ended a game.
+            Actions (decisions, num_lanes) int64, and (decisions, num_lanes) bool: whether the action ended a game.
         """
         game, count = self.game, len(observations) if isinstance(observations, np.ndarray) else 0
         checks.output(observations, (count, len(self), game.num_features), np.float32, "observations")
@@ -124,10 +124,10 @@ class AutoresetGames:
 
 
 def lane_seeds(seed: Any, count: int) -> np.ndarray:
-    """The seeds of `count` lanes, (count,) uint64: those given, or `seed` + i for lane i, wrapping round at 2**64.
+    """The seeds of `count` lanes, (count,) uint64: those given, or `seed` + i for lane i, wrapping around at 2**64.
 
     Raises:
-        ValueError: a seed is no whole number from 0 to 2**64 − 1, or there are not as many as lanes.
+        ValueError: a seed is not a whole number from 0 to 2**64 − 1, or their number is not that of the lanes.
     """
     if isinstance(seed, (int, np.integer)):
         first = checks.seed(seed)

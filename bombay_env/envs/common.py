@@ -1,7 +1,7 @@
 """What the environments of both libraries share: their arguments, the seeds of their episodes, spaces and drawings.
 
-It refuses a wrong argument with one line that names it and what is allowed; it holds no rule and no game. `aec.py`, `single.py`
-and `vector.py` are made with it.
+A wrong argument is refused with one line that names it and what is allowed. Holds no rule and no game. `aec.py`, `single.py` and
+`vector.py` use it.
 """
 
 from typing import Any, Final
@@ -50,7 +50,7 @@ def check_render_mode(render_mode: Any) -> None:
 
 
 def checked_options(options: Any) -> dict[str, Any]:
-    """The options of a reset, an empty dictionary for None. Raises ValueError if they are none or contradict each other."""
+    """The options of a reset, an empty dictionary for None. Raises ValueError if they are malformed or contradict each other."""
     if options is not None and not isinstance(options, dict):
         raise ValueError(f"options is {checks.shown(options)}; it must be None or a dictionary")
     checked = options or {}
@@ -63,7 +63,7 @@ def checked_options(options: Any) -> dict[str, Any]:
 
 
 def random_key() -> int:
-    """A key for a stream of episodes, from the system's entropy: what an environment has until it is given a seed."""
+    """A key for a stream of episodes, from the system's entropy: used until an environment is given a seed."""
     return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
 
@@ -73,14 +73,14 @@ def episode_seed(key: int, episode: int) -> int:
 
 
 def continued(game: Game, given: Any) -> tuple[np.recarray[Any, Any], Record]:
-    """The state (1,) where a record stands, its seed 0 if no one seed dealt the game, and the record.
+    """The (1,) state that a record ends in, and the record. The state's seed is 0 if the record names none.
 
     Args:
         game: what the environment plays.
         given: a `Record` or its object.
 
     Raises:
-        ValueError: it is no record, is of another game, or of a game that is over.
+        ValueError: it is not a record, belongs to another game, or its game has ended.
     """
     record = given if isinstance(given, Record) else Record.from_dict(given)
     if record.game != game:

@@ -1,7 +1,7 @@
-"""`OneGame`: a single running game, with the least work between a decision and the next.
+"""`OneGame`: a single running game with as little overhead for each decision as possible.
 
-For adaptors that play one game move by move, where checking arrays would cost more than playing. The kernels are `batch.py`'s,
-on a batch of one that stays the same memory throughout; so nothing of the rules is written twice. `aec.py` uses it.
+For environments that play one game action by action, where checking arrays would cost more than playing. It runs the kernels of
+`batch.py` on a batch of one whose memory never moves, so no rule is written twice. `aec.py` uses it.
 """
 
 import operator
@@ -21,8 +21,8 @@ class OneGame:
 
     Attributes:
         game: the rules and the board.
-        states: (1,) records, this object's own; overwritten by `play`.
-        mover: the seat to act, −1 once over.
+        states: (1,) records, owned by this object; overwritten by `play`.
+        mover: the seat to act, −1 after the game has ended.
     """
 
     def __init__(self, game: Game, states: np.ndarray) -> None:
@@ -62,21 +62,21 @@ class OneGame:
         self.game.check_actions(self.states, np.array([action]))
 
     def action_mask(self) -> np.ndarray:
-        """What the mover may do, (A,) int8, a fresh array; all zero once over."""
+        """The legal actions of the mover, (A,) int8, a new array; all zero after the game has ended."""
         return self._flat_mask.copy()
 
     def observe(self, seat: int, screened: bool) -> np.ndarray:
-        """What `seat` sees, (F,) float32, a fresh array."""
+        """What `seat` sees, (F,) float32, a new array."""
         game, raw = self.game, self.game.scratch(screened)
         batch.observe_all(self._readings, game.tables, game.lookups, self._seats[seat], screened, raw, self._features)
         return self._flat_features.copy()
 
 
 def whole_action(action: Any) -> int:
-    """An action given by a caller as an int; one beyond int64, illegal either way, as the nearest in it.
+    """A caller's action as an int. One beyond int64, which is illegal either way, becomes the nearest int64.
 
     Raises:
-        IllegalActionError: it is no whole number.
+        IllegalActionError: it is not a whole number.
     """
     try:
         return min(max(operator.index(action), INT64.min), INT64.max)

@@ -37,7 +37,7 @@ class LearnerGames:
         num_games: lanes.
         opponents: who plays the other seats: an agent or its spec, for all of them, or a list of n − 1, of those that follow
             the learner's seat clockwise. An agent given more than once is one agent.
-        seat: the learner's, or "random": drawn anew from each game's seed.
+        seat: the learner's, or "random": drawn from the seed of each game.
         observation_mode, reward: as in `bombay_v0`.
         illegal_action: "end_turn": an illegal action becomes `end_turn`, or the lowest legal one where `end_turn` is not legal,
             and is counted. "raise": it is an `IllegalActionError` that changes nothing.
@@ -103,7 +103,7 @@ class LearnerGames:
         Args:
             lanes: (k,) which.
             seeds: (k,) in 0…2**64−1, each of which deals its lane's game and starts a new stream of episodes there, and which
-                together start `rng` anew. None: the next game of the lane's stream.
+                together seed `rng`. None: the next game of the lane's stream.
             options: `setup` gives the deal, `record` a game to continue from, as in `aec.py`; in all these lanes.
         """
         options = common.checked_options(options)
@@ -140,9 +140,9 @@ class LearnerGames:
             return states, History(self.game, states, int(seeds[0]) if setup is None else None)
         one, record = common.continued(self.game, options["record"])
         copies = np.repeat(one, len(seeds))
-        anew = given | (record.seed is None)
-        copies["seed"][anew] = seeds[anew]
-        one_seed = None if anew.any() else record.seed
+        reseeded = given | (record.seed is None)
+        copies["seed"][reseeded] = seeds[reseeded]
+        one_seed = None if reseeded.any() else record.seed
         return copies, History(self.game, copies, one_seed, so_far=record) if self._keep_history else None
 
     def act(self, actions: np.ndarray) -> None:
@@ -165,7 +165,7 @@ class LearnerGames:
         """Let the opponents move until in every game the learner is to act or the game is over; `masks` are the learner's then.
 
         Raises:
-            IllegalActionError: an opponent's action is illegal; the message names it. Lanes must be dealt anew.
+            IllegalActionError: an opponent's action is illegal; the message names it. All lanes must then be reset.
         """
         self.playable = False  # until all have answered: an exception leaves games in the midst of a turn
         movers = self.states["current_player"]  # a view

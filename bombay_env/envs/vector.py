@@ -47,7 +47,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         board: the map; the packaged board unless given.
         opponents: who plays the other seats: an agent's spec such as "greedy", an agent, or a list of n − 1 of them, of the
             seats that follow the learner's clockwise. What an agent draws at random comes from one generator for all lanes,
-            which `reset` starts anew with the seeds.
+            which `reset` seeds again.
         seat: the learner's, from 0, or "random": drawn from the seed of each game.
         observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
         reward: "win", "rank" or "margin", paid at the end; see `bombay_env.rewards`.

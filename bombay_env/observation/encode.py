@@ -40,7 +40,7 @@ GATHER: Final = np.uint64(1 << 24 | 1 << 18 | 1 << 12 | 1 << 6)
 def encode(state, tables, lookups, seat, screened, raw):
     """Write what `seat` sees of `state` into `raw`, to be scaled.
 
-    Hardly anything here branches on what the state holds, since no processor could guess it.
+    Hardly anything here branches on the state, since branch prediction would fail.
 
     Args:
         state: a record of `reading_dtype`.
@@ -200,7 +200,7 @@ def _encode_standing(tables, raw):
 def scale(raw, lookups, features):
     """Overwrite `features`, a record of the layout's `row_dtype`, with what `encode` left in `raw`.
 
-    Best called some time after it: a processor cannot read at one go what was written piece by piece just before.
+    It is faster some time after `encode`: a processor stalls when it reads a whole vector that was written in parts just before.
     """
     count = len(raw.to_scale)
     for number in range(count):

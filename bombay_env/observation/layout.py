@@ -47,16 +47,21 @@ class Piece:
 
     name: str
     shape: tuple[int, ...]
-    high: float  # no value is above
+    high: float  # upper bound
     description: str
-    low: float = 0.0  # no value is below
+    low: float = 0.0  # lower bound
     hidden: bool = False  # zero for opponents in `screened` mode
-    per: int = 1  # the whole number that is shown as 1; `divisors` has those that depend on the rules
+    per: int = 1  # the scale: this number shows as 1 (`lookups.py` has the scales that depend on the rules)
 
 
 def _numbers(num_sites: int) -> tuple[Piece, ...]:
-    """The pieces that count something: whole numbers, divided."""
-    seats, cities, colours, markets = MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS
+    """The pieces that count something: whole numbers, divided by their scales."""
+    return _table_numbers(num_sites) + _player_numbers()
+
+
+def _table_numbers(num_sites: int) -> tuple[Piece, ...]:
+    """Course of the game, silk, cities and board."""
+    cities, colours, markets = NUM_CITIES, NUM_COLOURS, NUM_MARKETS
     tokens, price = TOKENS_SCALE, PRICE_SCALE
     return (
         # the course of the game
@@ -85,6 +90,13 @@ def _numbers(num_sites: int) -> tuple[Piece, ...]:
             per=DISTANCE_SCALE,
         ),
         Piece("city_distance", (cities,), 2, "the same to each city / 6", per=DISTANCE_SCALE),
+    )
+
+
+def _player_numbers() -> tuple[Piece, ...]:
+    """What each player has, and how the players compare."""
+    seats, colours, tokens = MAX_PLAYERS, NUM_COLOURS, TOKENS_SCALE
+    return (
         # the players
         Piece("basket", (seats, colours), 2, "bales on each elephant / 2", per=BASKET_SCALE),
         Piece("palaces_left", (seats,), 2, "palaces in hand / 8", per=tokens),
@@ -123,7 +135,7 @@ def _flags(num_sites: int) -> tuple[Piece, ...]:
     return (
         # the course of the game
         Piece("num_players", (MAX_PLAYERS - MIN_PLAYERS + 1,), 1, "one-hot: 2, 3, 4, 5 players"),
-        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero once over"),
+        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero after the game has ended"),
         Piece("first_player", (seats,), 1, "one-hot: the first player of the set"),
         Piece("action_in_hand", (3,), 1, "1 if the mover has at least 1, 2, 3 actions left"),
         Piece("can_still_buy", (1,), 1, "1 if the mover has a purchase left this turn"),
@@ -167,24 +179,27 @@ class FeatureLayout:
 
     @cached_property
     def row_dtype(self) -> np.dtype[Any]:
-        """The flat observation seen as one record with a single field, `row`: what the kernel writes."""
+        """The flat observation as one record with a single field, `row`, for the kernel that writes it."""
         return _overlaid([("row", np.float32, (self.num_features,))])
 
     @cached_property
     def raw_dtype(self) -> np.dtype[Any]:
-        """The record that the kernel fills before it scales: a byte a feature, and before them its notes.
+        """The record that the kernel fills before it scales: first its intermediate results, then one byte for each feature.
 
-        The same memory once more is `all_flags`; `to_scale` and `to_copy`, all features in order; `…_words`, the rows of some
-        pieces, four entries each, as one word; `distance_words`, eight sites a word; and `palace_marks`, from `palace` into
-        `nowhere`.
+        More fields name the same memory again: `all_flags`; `to_scale` and `to_copy`, all features in order; `…_words`, rows of
+        four entries as one word each; `distance_words`, eight sites in a word; `palace_marks`, from `palace` into `nowhere`.
         """
         numbers, seats = self.numbers, MAX_PLAYERS
         flags = self.pieces[len(numbers) :]
         marks = self.num_features - self.slices["palace"].start + seats * self.num_sites
         notes: list[Any] = [
             ("all_left", np.int32, (1,)),  # game turns: `game_left`, which may be more than a byte holds
-            ("empires", np.uint32, (seats,)),  # by place, in full and one more; 0 where nobody plays
-            ("final", np.int32, (seats,)),  # rupees by place, as if the game ended now
+            (
+                "empires",
+                np.uint32,
+                (seats,),
+            ),  # in seat order from the viewer: not cut off, plus 1; 0 for seats that do not play
+            ("final", np.int32, (seats,)),  # rupees in seat order from the viewer, as if the game ended now
         ]
         words = (
             ("market", NUM_MARKETS),
@@ -205,7 +220,7 @@ class FeatureLayout:
         )
         ahead = self.num_numbers + sum(np.dtype((kind, shape)).itemsize for _, kind, shape in notes)
         lead = ("lead", np.int8, (-ahead % ALIGNMENT,))  # so that flags begin a cache line
-        nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # overwritten for sites without a palace
+        nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # where sites without a palace are marked; never read
         return _overlaid(
             [*notes, lead, *((piece.name, np.int8, piece.shape) for piece in self.pieces), nowhere],
             ("all_flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
@@ -219,14 +234,14 @@ class FeatureLayout:
 
     @cached_property
     def num_numbers(self) -> int:
-        """Features that count something: the first ones of an observation."""
+        """Features of the pieces that count something, which come first."""
         return sum(math.prod(piece.shape) for piece in self.numbers)
 
     @cached_property
     def num_scaled(self) -> int:
-        """Features that the kernel multiplies: the numbers and as many flags as fill up a vector of eight.
+        """Features that the kernel multiplies: the numbers, and the flags that fill up the last vector of eight.
 
-        The other flags then begin where a vector may be written without crossing a cache line.
+        The other flags then begin where a vector can be written without crossing a cache line.
         """
         return -(-self.num_numbers // 8) * 8
 
@@ -270,7 +285,7 @@ class FeatureLayout:
 
     @cached_property
     def digest(self) -> str:
-        """16 hex digits that name the layout: a net's file says with them what the net was trained on.
+        """16 hex digits that identify the layout. A net's file holds those of the layout it was trained on.
 
         They cover the version and every piece's name, shape, bounds, scale and visibility, but no description.
         """
@@ -297,10 +312,8 @@ def _overlaid(
 ) -> np.dtype[Any]:
     """A packed record of `fields`, (name, entry, shape), with more names for the same memory.
 
-    Its size is a multiple of `alignment`.
-
-    Each of `again` is a name, the field where it begins, entry and shape. Kernels are handed records since, unlike arrays,
-    they are not reference-counted: a count in memory waits for all writes before it, and costs more than an observation.
+    Each of `again` is a name, the field where it begins, its entry and shape. The size is a multiple of `alignment`. Kernels take
+    records because these, unlike arrays, are not reference-counted: updating a count costs more than writing an observation.
     """
     kinds = [np.dtype((entry, shape)) for _, entry, shape in fields]
     ends = np.cumsum([kind.itemsize for kind in kinds]).tolist()
@@ -315,5 +328,5 @@ def _overlaid(
 
 
 def distance_words(num_sites: int) -> int:
-    """Words that hold a row of distances, eight a word; the last may reach into the pieces that follow, written after."""
+    """Words in a row of distances, eight in each; the last one may reach into the next pieces, which are written later."""
     return -(-num_sites // 8)

@@ -27,15 +27,20 @@ MARK_BITS: Final = np.uint64(10)
 
 
 def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.ndarray:
-    """What the kernel looks up instead of working it out: a read-only array of one record.
+    """The lookup tables of one game: a read-only array of one record.
 
-    `scale_by` and `most` are what numbers are multiplied by and where they are cut off. Words hold four raw features, one a
-    colour or a city: `sale_rupees`, `sale_clients` and `demand` those of a city by its column (see `column_code`); `price`,
-    `buy_actions` and `post_market` by where the colours lie (see `market_code`), the latter for a post of each colour, [0]
-    being none; `one_of_four[k]` has flag k − 1 set, none for 0; `city_distance` and, eight a word, `distance` are those from
-    a site, which is in `city` where `in_city` is all ones, not 0. `seats[seat]` are the players clockwise from a viewer,
-    `order[seat, 1 + player]` is a player's place among them; `palace_mark[seat]` has `MARK_BITS` bits for each `palace` of a
-    state: where in `palace_marks` it is marked if it stands on the first site, without one in `nowhere`.
+    A word holds four raw features, one for each colour or city.
+
+        scale_by, most               factor and upper bound of each number
+        sale_rupees, sale_clients, demand   of a city, by its column (`column_code`)
+        price, buy_actions           by the markets of the colours (`market_code`)
+        post_market                  by `market_code` and the post: 0 for none, else 1 + its colour
+        one_of_four                  [k] has flag k − 1 set; [0] has none
+        distance, city_distance      from each site; eight sites in a word, and all four cities in a word
+        seats, order                 [viewer]: the players clockwise from the viewer; [viewer, 1 + player]: a player's place there
+        city, in_city                the city of a site; all ones where the site is a city, else 0
+        palace_mark                  [viewer]: `MARK_BITS` bits for each value of a state's `palace`: the place in `palace_marks`
+                                     of that owner's palace on the first site; without a palace a place in `nowhere`
     """
     size, columns, num_sites = layout.num_scaled, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
     described = [
@@ -83,7 +88,7 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
 
 
 def _words(rows: np.ndarray) -> np.ndarray:
-    """Rows of four numbers (…, 4) as words (…); a larger number counts as `MOST`."""
+    """Rows of four numbers (…, 4) as words (…); numbers are cut off at `MOST`."""
     return np.ascontiguousarray(np.minimum(rows, MOST), np.int8).view(np.uint32)[..., 0]
 
 
