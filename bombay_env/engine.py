@@ -79,7 +79,8 @@ def draw_demand(state, tables):
     order = np.empty(NUM_CITIES, np.int64)
     chance.permutation(state.seed, chance.DEMAND, order)
     for city in range(NUM_CITIES):
-        state.demand[city] = tables.demand_columns[order[city]]
+        for place in range(COLUMN_HEIGHT):  # to assign the whole column takes a second longer to compile
+            state.demand[city, place] = tables.demand_columns[order[city], place]
 
 
 @kernel

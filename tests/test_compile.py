@@ -129,8 +129,8 @@ def called(function, number=21):
     return result, bool(hits)
 
 
-def kept(folder):
-    return sorted(folder.rglob("*.kernel"))
+def kept(folder, suffix="kernel"):
+    return sorted(folder.rglob(f"*.{suffix}"))
 
 
 DAMAGES = {
@@ -241,6 +241,59 @@ def test_somebody_elses_file_is_not_read(folder, monkeypatch):
     assert file.stat().st_mode & 0o777 == 0o600
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
     assert called(twice) == (42, False)
+
+
+def checked(number):
+    if number >= 100:
+        raise ValueError("too large")
+    return number + 1
+
+
+def countdown(number):
+    return 0 if number == 0 else 1 + countdown(number - 1)
+
+
+checked.__module__ = countdown.__module__ = "bombay_env.actions"
+checked, countdown = kernel(checked), kernel(countdown)
+
+
+def through(number):
+    return 10 * checked(number)
+
+
+through.__module__ = "bombay_env.actions"
+
+
+@needs_jit
+def test_what_a_kernel_calls_is_compiled_for_the_linker_and_kept_so(folder):
+    part = checked.part
+    checked.overloads.clear()
+    part.overloads.clear()
+    assert called(through, 3) == (40, False)
+    assert (len(checked.overloads), len(part.overloads)) == (0, 1)
+    assert [len(kept(folder, suffix)) for suffix in ("kernel", "part")] == [1, 1]
+    assert called(through, 4) == (50, True)
+    part.overloads.clear()
+    misses, hits = sum(part.stats.cache_misses.values()), sum(part.stats.cache_hits.values())
+    assert compiling.compiled(through, boundscheck=True)(5) == 60  # its caller is compiled, and links what is kept
+    assert sum(part.stats.cache_misses.values()) == misses
+    assert sum(part.stats.cache_hits.values()) == hits + 1
+    assert checked(6) == 7
+    assert len(checked.overloads) == 1
+
+
+@needs_jit
+def test_an_error_in_what_a_kernel_calls_reaches_python(folder):
+    for _ in ("compiled", "loaded"):
+        with pytest.raises(ValueError, match="too large"):
+            kernel(through)(100)
+    assert called(through, 1) == (20, True)
+
+
+@needs_jit
+def test_a_kernel_may_call_itself(folder):
+    assert countdown(5) == 5
+    assert called(lambda number: countdown(number) + 1, 3)[0] == 4
 
 
 @needs_jit
@@ -491,7 +544,8 @@ def test_processes_may_compile_at_once(stand_in, tmp_path):
         subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
     assert [process.communicate(timeout=120)[0] for process in running] == ["2.0 2\n"] * 3
-    assert [path.name.split(".")[2] for path in kept(tmp_path)] == ["amount", "total", "total"]
+    assert [path.name.split(".")[2] for path in kept(tmp_path)] == ["total", "total"]
+    assert [path.name.split(".")[2] for path in kept(tmp_path, "part")] == ["amount"]
 
 
 PARALLEL = f"""

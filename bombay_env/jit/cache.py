@@ -25,10 +25,12 @@ import numba
 import numpy as np
 from numba.core import compiler, serialize
 
+from bombay_env.jit.parts import PartLibrary
 from bombay_env.jit.sources import Sources
 
 CONFIG: Any = numba.config  # its settings come about at run time, where no type checker sees them
-RESULT: Any = compiler.CompileResult  # untyped, as is the next
+RESULT: Any = compiler.CompileResult  # untyped, as are the next
+MAKE_RESULT: Any = compiler.compile_result
 DUMPS: Any = serialize.dumps
 
 # Raised when what is kept in a file changes, or how sources are digested.
@@ -249,6 +251,8 @@ class KernelCache:
         options: Numba's options for it; the same function with others is another entry.
     """
 
+    SUFFIX = "kernel"
+
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         self.module = function.__module__
         self.name = f"{function.__module__}.{function.__name__}"
@@ -266,7 +270,7 @@ class KernelCache:
     def flush(self) -> None:
         """Remove this kernel's files, which Numba's `recompile` asks for."""
         with contextlib.suppress(OSError):
-            for path in STORE.folder.glob(f"{self.name}.*") if STORE.folder else ():
+            for path in STORE.folder.glob(f"{self.name}.*.{self.SUFFIX}") if STORE.folder else ():
                 path.unlink(missing_ok=True)
 
     def path(self, signature: Any, codegen: Any) -> Path:
@@ -277,7 +281,7 @@ class KernelCache:
         """
         key = repr((STORE.digest(self.module), self.identity, signature, codegen.magic_tuple(), settings()))
         assert STORE.folder is not None
-        return STORE.folder / f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.kernel"
+        return STORE.folder / f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.{self.SUFFIX}"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for these argument types, or None after saying that it will be compiled."""
@@ -286,7 +290,7 @@ class KernelCache:
         with contextlib.suppress(Exception):
             held, code = pickle.loads(read(self.path(signature, target.codegen())))
             if held == signature:  # types may share a name
-                return RESULT._rebuild(target, *code)
+                return self.unpack(target, code)
         STORE.announce()
         return None
 
@@ -295,4 +299,43 @@ class KernelCache:
         with contextlib.suppress(Exception):  # as above; and a full disk is no reason to stop
             if not result.library.has_dynamic_globals:
                 path = self.path(signature, result.library.codegen)
-                STORE.write(path.name, DUMPS((signature, result._reduce())))
+                STORE.write(path.name, DUMPS((signature, self.pack(result))))
+
+    def pack(self, result: Any) -> tuple[Any, ...]:
+        """What to pickle of Numba's result."""
+        code: tuple[Any, ...] = result._reduce()
+        return code
+
+    def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:
+        """Numba's result again."""
+        return RESULT._rebuild(target, *code)
+
+
+class PartCache(KernelCache):
+    """The same for a kernel as other kernels call it: code for the linker, none for the machine."""
+
+    SUFFIX = "part"
+
+    def pack(self, result: Any) -> tuple[Any, ...]:
+        """What to pickle of Numba's result."""
+        result.fndesc.typemap = result.fndesc.calltypes = None  # as Numba does: they are not needed, and large
+        return result.library.bitcode(), result.fndesc, result.environment, result.signature, result.reload_init
+
+    def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:
+        """Numba's result again."""
+        bitcode, fndesc, environment, signature, reload_init = code
+        for load in reload_init:
+            load()
+        library = PartLibrary.with_bitcode(target, bitcode)
+        library._reload_init.update(reload_init)
+        return MAKE_RESULT(
+            target_context=target,
+            typing_context=target.typing_context,
+            entry_point=library,
+            library=library,
+            fndesc=fndesc,
+            environment=environment,
+            signature=signature,
+            objectmode=False,
+            reload_init=reload_init,
+        )

@@ -14,7 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from bombay_env.jit.cache import CONFIG, KernelCache
+from bombay_env.jit.cache import CONFIG, KernelCache, PartCache
+from bombay_env.jit.parts import KernelDispatcher
 from bombay_env.jit.sources import PACKAGES
 
 # Below this many lanes waking the threads takes longer than they save.
@@ -52,14 +53,16 @@ def record_dtype(fields: Any) -> np.dtype[Any]:
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """Numba's dispatcher for `function`, with a cache if its sources are among those the cache's folder is named after.
+    """Numba's dispatcher for `function`, with a cache on disk if its sources are known. With the compiler off, `function` itself.
 
     A division by zero gives what NumPy gives instead of an exception, which spares kernels the test.
     """
-    dispatcher = numba.njit(error_model="numpy", **options)(function)
-    known = function.__module__.partition(".")[0] in PACKAGES and function.__closure__ is None
-    if known and not CONFIG.DISABLE_JIT:
-        dispatcher._cache = KernelCache(function, dispatcher.targetoptions)
+    if CONFIG.DISABLE_JIT:
+        return function
+    options = {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options)
+    if function.__module__.partition(".")[0] in PACKAGES and function.__closure__ is None:
+        dispatcher._cache, dispatcher.part._cache = KernelCache(function, options), PartCache(function, options)
     return dispatcher
 
 

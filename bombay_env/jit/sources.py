@@ -3,7 +3,7 @@
 A kernel takes in kernels and constants of its own module and of the modules that this one imports, and so on. The digest covers
 all of those, each without docstrings, comments and line numbers: rewording a docstring, or editing a module that the kernel does
 not use, keeps the compiled code. Nothing is read before the first kernel is asked for. Knows nothing of Numba and nothing of the
-game; `jit/cache.py` is the next to read.
+game; `jit/parts.py` is the next to read.
 """
 
 import ast
