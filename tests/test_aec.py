@@ -21,7 +21,7 @@ from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
 from bombay_env.envs.one_game import OneGame
 from bombay_env.record import Record, RecordError
 from bombay_env.state import state_to_dict
-from position import official, position, setup_of
+from helpers.position import official, position, setup_of
 
 SLOW = bool(numba.config.DISABLE_JIT)
 MODES = ("perfect_recall", "screened")

@@ -20,8 +20,8 @@ from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 from bombay_env.state import check_invariants
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.matches.statistics import final_with_interval, share_with_interval
-from position import official, play, position, variant
-from variants import random_game
+from helpers.position import official, play, position, variant
+from helpers.variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 24  # random variants and boards

@@ -41,7 +41,7 @@ from bombay_training.matches.statistics import (
     share_with_interval,
     summary,
 )
-from position import official
+from helpers.position import official
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # soon over

@@ -22,8 +22,8 @@ from bombay_training.balance import study
 from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Table, Tier
 from bombay_training.cli import main
 from bombay_training.evaluation.arena import run_fixed_seats
-from position import official, position, variant
-from variants import random_game
+from helpers.position import official, position, variant
+from helpers.variants import random_game
 
 reports = pytest.importorskip("bombay_training.balance.report", reason="needs the extra `analysis`")
 

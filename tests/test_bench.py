@@ -14,7 +14,7 @@ import pytest
 from bombay_env import Game, Rules
 from bombay_training.bench import cases, learning, peers, report
 from bombay_training.learners.td.run import TDSettings
-from nets import HIDDEN
+from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")

@@ -13,7 +13,7 @@ from bombay_training.evaluation import arena
 from bombay_training.learners import best_response, runs, td
 from bombay_training.learners.best_response import NetVictim, ResponsePlay, ResponseRun, ResponseSettings, Victim
 from bombay_training.learners.td import optimizer
-from nets import HIDDEN
+from helpers.nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 6  # games of each kind

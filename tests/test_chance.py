@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bombay_env import Game, Rules, chance
-from position import assert_fits
+from helpers.position import assert_fits
 
 SLOW = bool(numba.config.DISABLE_JIT)
 DRAWS = 2_000 if SLOW else 40_000

@@ -12,7 +12,7 @@ import numba
 import pytest
 
 from bombay_env.jit.cache import COMPILING
-from nets import HIDDEN
+from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli")

@@ -13,7 +13,7 @@ import pytest
 import naive
 from bombay_agents import turns
 from bombay_agents.search import endgame
-from position import last_turn, official, play, position, variant
+from helpers.position import last_turn, official, play, position, variant
 
 SLOW = numba.config.DISABLE_JIT
 

@@ -11,7 +11,7 @@ from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.learners import expert_iteration, runs, td
 from bombay_training.learners.expert_iteration import ExpertPlay, ExpertRun, ExpertSettings, SelfPlayWorker
-from nets import HIDDEN
+from helpers.nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 4  # games of each kind

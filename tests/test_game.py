@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.state import check_invariants, new_records, state_dtype, state_from_dict, state_to_dict
-from mutations import mutated
-from position import COLOURS, official, play, position, setup_of, variant
-from variants import random_game
+from helpers.mutations import mutated
+from helpers.position import COLOURS, official, play, position, setup_of, variant
+from helpers.variants import random_game
 
 SLOW = bool(numba.config.DISABLE_JIT)
 GAME = official(4)

@@ -20,7 +20,7 @@ from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import History, Record
 from bombay_env.rewards import seat_rewards
-from position import official, position, setup_of
+from helpers.position import official, position, setup_of
 
 SLOW = bool(numba.config.DISABLE_JIT)
 ID = "bombay/Bombay-v0"

@@ -19,7 +19,7 @@ from bombay_training.evaluation.ladder import Row
 from bombay_training.learners import tune
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Fault
-from position import official
+from helpers.position import official
 
 SLOW = numba.config.DISABLE_JIT
 WHIM = "test_ladder:Whim"

@@ -10,7 +10,7 @@ from bombay_agents.scripted import lookahead, planner, planner_value
 from bombay_agents.scripted.planner_value import WEIGHTS_V1
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY
-from position import official, variant
+from helpers.position import official, variant
 
 SLOW = numba.config.DISABLE_JIT
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}

@@ -15,8 +15,8 @@ from bombay_env.batch import make_scratch
 from bombay_env.observation import layout as layouts
 from bombay_env.observation.layout import FeatureLayout
 from bombay_env.state import reading_dtype, state_dtype, state_to_dict
-from position import CITIES, COLOURS, official, play, position, variant
-from variants import random_game
+from helpers.position import CITIES, COLOURS, official, play, position, variant
+from helpers.variants import random_game
 
 SLOW = bool(numba.config.DISABLE_JIT)
 KINDS = ("client", "city", "rupees", "bale")

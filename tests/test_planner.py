@@ -11,8 +11,8 @@ from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import planner, planner_value
 from bombay_agents.scripted.planner import WEIGHTS_V1, make_planner_v1
 from bombay_env import Game, Rules, engine
-from position import official, position
-from variants import random_board
+from helpers.position import official, position
+from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT
 LANES = 1 if SLOW else 40

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from bombay_env import Board, Game, Rules
 from bombay_env.record import History, Record, RecordError, read_records, result_to_dict, write_records
-from mutations import at, mutated
-from position import COLOURS, official, setup_of
-from variants import random_board, random_game
+from helpers.mutations import at, mutated
+from helpers.position import COLOURS, official, setup_of
+from helpers.variants import random_board, random_game
 
 SLOW = bool(numba.config.DISABLE_JIT)
 GOLDEN = Path(__file__).parent / "golden"
@@ -61,7 +61,7 @@ def golden_file(n):
     return GOLDEN / f"players_{n}.jsonl"
 
 
-# One game in full, by hand, on the fixed deal of `position.py`: two sets of one game turn for two players.
+# One game in full, by hand, on the fixed deal of `helpers.position`: two sets of one game turn for two players.
 GAME = Game(Rules(2, **SHORT))
 BASE = {
     "format": "bombay-record/1",

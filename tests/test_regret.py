@@ -11,7 +11,7 @@ from bombay_agents import make
 from bombay_agents.random import RandomAgent
 from bombay_agents.search import endgame
 from bombay_training.evaluation import regret
-from position import official
+from helpers.position import official
 
 SLOW = numba.config.DISABLE_JIT
 

@@ -9,7 +9,7 @@ import pytest
 
 from bombay_env import Board, Game, Rules
 from bombay_env.render import svg, text
-from variants import random_game
+from helpers.variants import random_game
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = Path(__file__).parent.parent / "docs" / "board.svg"

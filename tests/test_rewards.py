@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bombay_env.rewards import REWARDS, check_reward, seat_rewards
 from bombay_env.state import new_records, result_dtype
-from position import official, outcome
+from helpers.position import official, outcome
 
 each_kind = pytest.mark.parametrize("kind", REWARDS)
 

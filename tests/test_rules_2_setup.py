@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from position import CITIES, COLOURS, MANY, assert_fits, facts, official, setup_of, variant
+from helpers.position import CITIES, COLOURS, MANY, assert_fits, facts, official, setup_of, variant
 
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 DEALS = 50 if MANY < 1000 else 500

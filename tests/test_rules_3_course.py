@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from position import (
+from helpers.position import (
     DRAW,
     GAME,
     MANY,

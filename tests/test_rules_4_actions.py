@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_env import Board, Game, IllegalActionError, Rules
-from position import (
+from helpers.position import (
     CITIES,
     COLOURS,
     GAME,

@@ -17,8 +17,8 @@ from bombay_agents.search.flat_mc import FlatMonteCarloAgent
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, batch, chance, engine
 from bombay_training.evaluation.audit import audit
-from position import last_turn, official, play, position, variant
-from variants import random_board
+from helpers.position import last_turn, official, play, position, variant
+from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT  # a turn takes some 50 ms to value then
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes

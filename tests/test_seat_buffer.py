@@ -15,7 +15,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS, SeatRolloutBuffer
-from toy_game import ToyVecEnv
+from helpers.toy_game import ToyVecEnv
 
 NUM_FEATURES = 3
 NUM_ACTIONS = 4

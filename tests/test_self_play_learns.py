@@ -1,4 +1,4 @@
-"""Self-play PPO learns the best play of a solved game, and only because its advantages run per seat (see `toy_game`)."""
+"""Self-play PPO learns the best play of a solved game, and only because its advantages run per seat (see `helpers.toy_game`)."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
 from bombay_training.learners.ppo.seat_buffer import SeatRolloutBuffer
-from toy_game import LENGTH, NUM_ACTIONS, PASS, ToyVecEnv, best_play
+from helpers.toy_game import LENGTH, NUM_ACTIONS, PASS, ToyVecEnv, best_play
 
 NUM_ENVS = 64
 NUM_STEPS = 4 * LENGTH

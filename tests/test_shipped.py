@@ -10,7 +10,7 @@ from bombay_agents.nets.policy_net import Net
 from bombay_agents.nets.value_net_agent import ValueNet
 from bombay_env import Game, Rules
 from bombay_training.evaluation import ladder
-from position import official
+from helpers.position import official
 
 FILES = sorted(shipped.WEIGHTS.glob("*.safetensors"))
 LARGEST = 2_000_000  # bytes

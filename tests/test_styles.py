@@ -15,8 +15,8 @@ from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
 from bombay_training.evaluation.arena import cyclic_seatings, one_vs_rest
 from bombay_training.matches.statistics import share_with_interval
-from position import official, position, random_play, variant
-from variants import random_game
+from helpers.position import official, position, random_play, variant
+from helpers.variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
 STYLES = (SellerAgent, BuilderAgent, TollKeeperAgent, HoarderAgent)

@@ -9,7 +9,6 @@ import numba
 import numpy as np
 import pytest
 
-import killed
 from bombay_agents.nets import value_features, value_net
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
@@ -17,7 +16,8 @@ from bombay_training.evaluation import arena
 from bombay_training.learners import periodic_eval, runs, td
 from bombay_training.learners.td import optimizer, self_play
 from bombay_training.learners.td.run import TDSettings
-from nets import HIDDEN
+from helpers import killed
+from helpers.nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
 TINY = TDSettings(

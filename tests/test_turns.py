@@ -12,10 +12,10 @@ from bombay_agents import turns
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.scripted.planner import make_planner_v1
 from bombay_env import Game, Rules, engine
+from helpers.position import assert_fits, official, position, random_play, variant
+from helpers.variants import random_board, random_game
 from naive import NaiveGame
-from position import assert_fits, official, position, random_play, variant
 from test_twin import drawn, engine_facts, twin_facts
-from variants import random_board, random_game
 
 SLOW = numba.config.DISABLE_JIT
 STATES = 40 if SLOW else 1_000

@@ -9,8 +9,8 @@ import pytest
 from bombay_env import Game
 from bombay_env.record import result_to_dict
 from bombay_env.state import check_invariants, state_to_dict
+from helpers.variants import random_game
 from naive import NaiveGame
-from variants import random_game
 
 QUICK = bool(numba.config.DISABLE_JIT)  # without the compiler every step takes milliseconds
 GAMES = 40 if QUICK else 2_000

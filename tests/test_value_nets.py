@@ -28,9 +28,9 @@ from bombay_env.rewards import seat_rewards
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation.audit import audit
-from nets import HIDDEN
-from position import official, variant
-from variants import random_board
+from helpers.nets import HIDDEN
+from helpers.position import official, variant
+from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT  # a turn takes a while to value then
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes

@@ -18,7 +18,6 @@ from safetensors.numpy import save_file
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-import killed
 from bombay_agents.nets import files
 from bombay_agents.nets.files import HEADER
 from bombay_agents.nets.policy_net import Net, NetAgent
@@ -32,6 +31,7 @@ from bombay_training.learners import periodic_eval, ppo, runs
 from bombay_training.learners.ppo.run import PPOSettings, train
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
+from helpers import killed
 
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end

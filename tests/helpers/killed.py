@@ -57,7 +57,7 @@ def finish(folder, start, go_on, rng):
 def launch(folder, start, go_on, number):
     """A process that begins the run or goes on with it."""
     code = go_on if (folder / runs.CHECKPOINT).exists() else start
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen([sys.executable, "-c", code, str(folder), str(number)], env=environment)
 
 
