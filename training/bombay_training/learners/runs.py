@@ -102,12 +102,14 @@ class RunSettings:
         if self.updates is not None:
             require_whole(self, "updates", low=1)
         require(self, "players", holds=_are_player_counts, allowed="one or more of 2, 3, 4, 5, each once")
+        self._as_tuples("players", of=int)
         require_whole(self, "seed", low=0, high=self.max_seed)
 
-    def _as_tuples(self, *names: str) -> None:
-        """Replace sequences by tuples; JSON has only lists."""
+    def _as_tuples(self, *names: str, of: type | None = None) -> None:
+        """Replace sequences, such as JSON's lists, by tuples, their values converted to a type if one is given."""
         for name in names:
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            values = getattr(self, name)
+            object.__setattr__(self, name, tuple(values) if of is None else tuple(of(value) for value in values))
 
 
 def _are_player_counts(values: tuple[Any, ...]) -> bool:

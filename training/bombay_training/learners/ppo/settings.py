@@ -80,6 +80,7 @@ class PPOSettings(RunSettings):
             holds=lambda widths: all(is_whole_number(width, 1) for width in widths),
             allowed="widths of at least 1",
         )
+        self._as_tuples(*PARTS, of=int)
         counts = len(self.players)
         require(
             self,
