@@ -1,4 +1,4 @@
-"""The robustness probe: whose turns are learned from, that nets as victims play as they do anywhere, and that runs repeat."""
+"""Best response: whose turns are learned from, that value nets play the same as victims, and that runs repeat."""
 
 import dataclasses
 
@@ -10,14 +10,22 @@ from bombay_agents.nets import value_features
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation import arena
-from bombay_training.learners import best_response, runs, td
-from bombay_training.learners.best_response import NetVictim, ResponsePlay, ResponseRun, ResponseSettings, Victim
-from bombay_training.learners.td import optimizer
+from bombay_training.learners import best_response
+from bombay_training.learners.best_response import (
+    BestResponseRun,
+    BestResponseSettings,
+    NetVictim,
+    ResponsePlay,
+    Victim,
+)
+from bombay_training.learners.run_files import AGENT
+from bombay_training.learners.td import TDRun, TDSettings, optimizer
+from bombay_training.learners.train import open_run, resume, train
 from helpers.nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
-EACH = 2 if SLOW else 6  # games of each kind
-TINY = ResponseSettings(
+EACH = 2 if SLOW else 6  # games for each player count
+TINY = BestResponseSettings(
     players=(2, 3), games=4, hidden=HIDDEN, batch_size=16, epochs=1, updates=3, epsilon=0.2, victim="random-turn"
 )
 needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
@@ -28,8 +36,8 @@ def short_games():
 
 
 def net(seed=1):
-    """A net with arbitrary weights that says it learned from 1000 games."""
-    run = td.Run(td.TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
+    """An untrained net whose file claims that it learned from 1000 games."""
+    run = TDRun(TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
     made = run.net()
     return dataclasses.replace(made, about={**made.about, "training": {"games": 1000}})
 
@@ -56,23 +64,23 @@ def test_only_the_learners_turns_are_learned_from():
         n = game.num_players
         for lane, count in enumerate(play.counts[number]):
             mine = play.samples[number, lane, :count]
-            assert (mine["seat"] != lane % n).sum() <= 1, "after a restock it is another's turn"
-            assert 1 <= count <= 3  # two turns, the last of which may end the game, and a restock
+            assert (mine["seat"] != lane % n).sum() <= 1, "after a restock another seat may be to move"
+            assert 1 <= count <= 3  # two turns, of which the last may end the game, and a restock
             by_seat = [np.roll(sample["margin"][:n], sample["seat"]) for sample in mine]
-            assert (np.ptp(by_seat, axis=0) < 1e-6).all(), "with λ = 1 all learn the result"
+            assert (np.ptp(by_seat, axis=0) < 1e-6).all(), "with λ = 1 all targets are the result"
     assert np.allclose(samples["margin"].sum(axis=1), 0, atol=1e-5)
     assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
 
 
-def test_a_net_plays_the_same_whole_turns_by_act_and_in_compiled_code(victim):
+def test_a_net_plays_the_same_turns_by_act_and_in_compiled_code(victim):
     games = short_games()[: 1 if SLOW else 2]
-    _, asked = played(Victim(victim), games)
-    _, followed = played(NetVictim(victim, games), games)
-    assert np.array_equal(asked, followed)
+    _, by_act = played(Victim(victim), games)
+    _, compiled = played(NetVictim(victim, games), games)
+    assert np.array_equal(by_act, compiled)
 
 
 @needs_jit
-def test_games_repeat_and_others_follow():
+def test_games_repeat_and_later_games_differ():
     games = short_games()
     _, samples = played(Victim("random"), games, epsilon=0.3, td_lambda=0.7)
     _, again = played(Victim("random"), games, epsilon=0.3, td_lambda=0.7)
@@ -97,27 +105,27 @@ class Careless:
 @pytest.mark.parametrize(
     ("name", "reason"), [("Raising", "ZeroDivisionError: it divided by zero"), ("Careless", "IllegalActionError: .*")]
 )
-def test_a_victim_that_does_not_decide_ends_the_run_in_one_line(name, reason):
+def test_a_failing_victim_ends_the_run_with_one_line(name, reason):
     with pytest.raises(
-        best_response.VictimError, match=rf"^the victim test_td_response:{name} cannot go on: {reason}$"
+        best_response.VictimError, match=rf"^the victim test_best_response:{name} cannot go on: {reason}$"
     ) as caught:
-        played(Victim(f"test_td_response:{name}"), short_games())
+        played(Victim(f"test_best_response:{name}"), short_games())
     assert "\n" not in str(caught.value)
 
 
-def test_a_victim_that_cannot_decide_is_told_before_there_is_a_folder(tmp_path):
-    settings = dataclasses.replace(TINY, victim="test_td_response:Raising")
+def test_a_failing_victim_is_reported_before_there_is_a_folder(tmp_path):
+    settings = dataclasses.replace(TINY, victim="test_best_response:Raising")
     with pytest.raises(
-        best_response.VictimError, match=r"^the victim test_td_response:Raising cannot go on: ZeroDivision"
+        best_response.VictimError, match=r"^the victim test_best_response:Raising cannot go on: ZeroDivision"
     ):
-        best_response.train(settings, tmp_path / "run")
+        train(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 # --- Settings ---
 
 
-def test_a_nets_width_and_games_are_the_responses(victim):
+def test_the_response_takes_width_and_games_from_a_net(victim):
     settings = best_response.settings_for(victim, players=(2, 3), games=101)
     assert (settings.hidden, settings.updates) == (HIDDEN, 10)  # of 100 games
     assert best_response.settings_for(victim, players=(2, 3), minutes=2.0).updates is None
@@ -125,62 +133,61 @@ def test_a_nets_width_and_games_are_the_responses(victim):
     assert best_response.settings_for("greedy").updates is None
 
 
-def test_a_response_begins_with_the_weights_of_its_victim(victim):
+def test_a_response_starts_from_the_weights_of_its_victim(victim):
     settings = best_response.settings_for(victim, players=(2, 3), updates=1)
-    begun = ResponseRun(settings).learner
+    begun = BestResponseRun(settings).learner
     assert np.array_equal(begun.net, net().record())
     assert np.array_equal(begun.average, begun.net)
-    other = ResponseRun(dataclasses.replace(settings, from_scratch=True)).learner
+    other = BestResponseRun(dataclasses.replace(settings, from_scratch=True)).learner
     assert not np.array_equal(other.net, begun.net)
-    with pytest.raises(ValueError, match=rf"^hidden is 9; to begin with the weights of net:.* it must be {HIDDEN}$"):
-        ResponseRun(dataclasses.replace(settings, hidden=9))
+    with pytest.raises(ValueError, match=rf"^hidden is 9; to start from the weights of net:.* it must be {HIDDEN}$"):
+        BestResponseRun(dataclasses.replace(settings, hidden=9))
 
 
-def test_victims_that_cannot_be_responded_to_are_refused(victim):
+def test_unsuitable_victims_are_refused(victim):
     with pytest.raises(ValueError, match=r"^the victim search thinks by the clock; give it a budget"):
         Victim("search")
     with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
-        ResponseSettings()
+        BestResponseSettings()
     with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):
-        ResponseRun(ResponseSettings(players=(4,), hidden=HIDDEN, victim=victim.removesuffix(",force=true")))
+        BestResponseRun(BestResponseSettings(players=(4,), hidden=HIDDEN, victim=victim.removesuffix(",force=true")))
 
 
 # --- Runs ---
 
 
 def agent(folder):
-    return (folder / runs.AGENT).read_bytes()
+    return (folder / AGENT).read_bytes()
 
 
 @needs_jit
-def test_a_response_goes_on_from_its_checkpoint_to_the_same_weights(tmp_path):
-    best_response.train(TINY, tmp_path / "whole")
-    best_response.train(TINY, tmp_path / "cut")
-    run = ResponseRun(TINY)
-    run.update()
+def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
+    train(TINY, tmp_path / "whole")
+    train(TINY, tmp_path / "cut")
+    run = BestResponseRun(TINY)
+    run.step()
     run.save(tmp_path / "cut")
-    resumed = best_response.open_run(tmp_path / "cut")
-    assert resumed.clock.updates_done == 1
-    td.go_on(resumed, tmp_path / "cut")
+    assert open_run(tmp_path / "cut").clock.updates_done == 1
+    resume(tmp_path / "cut")
     assert agent(tmp_path / "cut") == agent(tmp_path / "whole")
-    about = ValueNet.load(tmp_path / "whole" / runs.AGENT).about["training"]
+    about = ValueNet.load(tmp_path / "whole" / AGENT).about["training"]
     assert (about["victim"], about["games"]) == ("random-turn", 12)
 
 
 @needs_jit
-def test_another_victim_under_the_same_name_is_another_run(victim, tmp_path):
+def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
     settings = dataclasses.replace(TINY, victim=victim, updates=1)
-    best_response.train(settings, tmp_path / "run")
-    assert best_response.open_run(tmp_path / "run").clock.updates_done == 1
+    train(settings, tmp_path / "run")
+    assert open_run(tmp_path / "run").clock.updates_done == 1
     net(seed=2).save(tmp_path / "victim.safetensors")
-    with pytest.raises(ValueError, match="is no checkpoint of a TD run with the settings beside it"):
-        best_response.open_run(tmp_path / "run")
+    with pytest.raises(ValueError, match=r"is not a checkpoint of the run that settings\.json beside it describes"):
+        open_run(tmp_path / "run")
 
 
 @pytest.mark.slow
 @needs_jit
 def test_some_seconds_of_learning_exploit_a_weak_victim(tmp_path):
-    settings = ResponseSettings(players=(2,), games=64, hidden=HIDDEN, batch_size=32, updates=30, victim="greedy")
-    response = ValueNetAgent(best_response.train(settings, tmp_path))
+    settings = BestResponseSettings(players=(2,), games=64, hidden=HIDDEN, batch_size=32, updates=30, victim="greedy")
+    response = ValueNetAgent(train(settings, tmp_path))
     match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 100, seed=1)
     assert match.of_agent(match.win_share).mean() > 0.6

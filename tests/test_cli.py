@@ -233,7 +233,7 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
 
 def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
-    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, ppo, br, expert")
+    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, best-response, expert, ppo")
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:

@@ -9,18 +9,18 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
 from bombay_training.cli import main
-from bombay_training.learners import curve, runs
+from bombay_training.learners import curve, run_files
 
 
 def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):
     """A run's folder with quick matches in some updates, and a last line that was torn by a kill."""
     folder.mkdir()
-    (folder / runs.SETTINGS).write_text(json.dumps({"settings": {"players": players}}), encoding="utf-8")
-    with (folder / runs.METRICS).open("w", encoding="utf-8") as metrics:
+    (folder / run_files.SETTINGS).write_text(json.dumps({"settings": {"players": players}}), encoding="utf-8")
+    with (folder / run_files.METRICS).open("w", encoding="utf-8") as metrics:
         for update in range(1, updates + 1):
             line = {"update": update, "seconds": 60.0 * update, "margin_loss": 1 / update, "unheard_of": 3, **figures}
             if update in matches:
-                line |= {f"{runs.AGAINST}greedy": update / 10, f"{runs.AGAINST}planner-v1": update / 20}
+                line |= {f"{run_files.AGAINST}greedy": update / 10, f"{run_files.AGAINST}planner-v1": update / 20}
             metrics.write(json.dumps(line) + "\n")
         metrics.write('{"update": 7, "sec')
     return folder
@@ -32,7 +32,7 @@ def legend(panel):
 
 def test_a_run_is_read_as_far_as_it_goes(tmp_path):
     run = curve.read_run(made(tmp_path / "run"))
-    minutes, shares = run.points(f"{runs.AGAINST}planner-v1")
+    minutes, shares = run.points(f"{run_files.AGAINST}planner-v1")
     assert (minutes.tolist(), shares.tolist()) == ([2.0, 6.0], [0.1, 0.3])
     assert run.par == pytest.approx((1 / 2 + 1 / 4) / 2)
     shares = {"greedy": 0.6, "planner-v1": 0.3}
@@ -62,7 +62,7 @@ def test_several_runs_are_told_apart_by_colour_and_by_the_names_of_their_folders
 
 def test_a_run_without_matches_or_settings_is_drawn_too(tmp_path):
     folder = made(tmp_path / "run", matches=())
-    (folder / runs.SETTINGS).unlink()
+    (folder / run_files.SETTINGS).unlink()
     curve.draw([curve.read_run(folder)], tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
@@ -77,7 +77,7 @@ def test_smooth_is_a_mean_of_neighbours_that_keeps_lines_straight():
 @pytest.mark.parametrize("content", [None, "", "torn", "[1]", '{"update": "x", "seconds": 1}', '{"update": 1}'])
 def test_a_folder_without_metrics_is_refused(content, tmp_path):
     if content is not None:
-        (tmp_path / runs.METRICS).write_text(content, encoding="utf-8")
+        (tmp_path / run_files.METRICS).write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"metrics.jsonl (cannot be read|holds no whole update)"):
         curve.read_run(tmp_path)
 
@@ -95,8 +95,8 @@ def test_a_run_ends_well_where_nothing_can_be_drawn(tmp_path, monkeypatch):
 
 def test_the_bar_keeps_the_last_win_shares_and_fits_a_narrow_terminal():
     bar = main._TrainingProgress(quiet=True)
-    bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{runs.AGAINST}planner-v1": 0.41})
-    bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{runs.AGAINST}greedy": 0.933})
+    bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{run_files.AGAINST}planner-v1": 0.41})
+    bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{run_files.AGAINST}greedy": 0.933})
     text = bar.bar.tasks[0].description
     assert text == "2,000,000 positions, wins: 0.41 planner-v1, 0.93 greedy"
     assert len(text) + len("━" * 16 + " 0:01:12 ") <= 80

@@ -9,8 +9,16 @@ import pytest
 
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
-from bombay_training.learners import expert_iteration, runs, td
-from bombay_training.learners.expert_iteration import ExpertPlay, ExpertRun, ExpertSettings, SelfPlayWorker
+from bombay_training.learners import expert_iteration
+from bombay_training.learners.expert_iteration import (
+    ExpertIterationRun,
+    ExpertIterationSettings,
+    ExpertPlay,
+    SelfPlayWorker,
+)
+from bombay_training.learners.run_files import AGENT
+from bombay_training.learners.td import TDRun, TDSettings
+from bombay_training.learners.train import open_run, resume, train
 from helpers.nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
@@ -24,7 +32,7 @@ def short_games():
 
 def student(seed=1):
     """A net's player with arbitrary weights."""
-    run = td.Run(td.TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
+    run = TDRun(TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
     net = run.net()
     return ValueNetAgent(dataclasses.replace(net, about={**net.about, "training": {"games": 1000}}), force=True)
 
@@ -146,40 +154,37 @@ def test_the_teacher_sees_no_seed():
 
 
 @pytest.mark.skipif(SLOW, reason="whole games by the official rules are slow without the compiler")
-def test_a_run_begins_with_the_net_and_repeats_to_the_bit_when_resumed(start, tmp_path):
+def test_a_run_starts_from_the_net_and_repeats_bit_for_bit_when_resumed(start, tmp_path):
     settings = expert_iteration.settings_for(start, players=(2,), games=2, rollouts=8, updates=2, epochs=1)
     assert settings.hidden == HIDDEN
-    first = ExpertRun(settings)
+    first = ExpertIterationRun(settings)
     assert np.array_equal(first.net().first, student().net.first)
-    whole = ValueNet.load(expert_iteration.train(settings, tmp_path / "whole"))
+    whole = ValueNet.load(train(settings, tmp_path / "whole"))
     assert not np.array_equal(whole.first, student().net.first)
     assert whole.about["training"]["games"] == 1000 + 4
-    run = ExpertRun(settings)
-    run.update()
-    runs.begin(run, tmp_path / "cut", runs.DISTRIBUTIONS)
-    run.save(tmp_path / "cut")
+    run = ExpertIterationRun(settings)
+    run.step()
+    run.create(tmp_path / "cut")
     Path(start.removeprefix("net:path=")).rename(tmp_path / "elsewhere")
     run.save(tmp_path / "cut")
     with pytest.raises(ValueError, match=r"cannot be made: FileNotFoundError: .*start\.safetensors"):
-        expert_iteration.open_run(tmp_path / "cut")
+        open_run(tmp_path / "cut")
     student(seed=2).net.save(tmp_path / "start.safetensors")
-    with pytest.raises(ValueError, match="is no checkpoint of a TD run with the settings beside it"):
-        expert_iteration.open_run(tmp_path / "cut")
+    with pytest.raises(ValueError, match=r"is not a checkpoint of the run that settings\.json beside it describes"):
+        open_run(tmp_path / "cut")
     (tmp_path / "elsewhere").rename(tmp_path / "start.safetensors")
-    expert_iteration.go_on(expert_iteration.open_run(tmp_path / "cut"), tmp_path / "cut")
-    resumed = ValueNet.load(tmp_path / "cut" / runs.AGENT)
+    resume(tmp_path / "cut")
+    resumed = ValueNet.load(tmp_path / "cut" / AGENT)
     for name in ("first", "first_bias", "last", "last_bias"):
         assert np.array_equal(getattr(whole, name), getattr(resumed, name))
 
 
-def test_what_cannot_be_learned_with_is_refused(start):
+def test_unsuitable_settings_are_refused(start):
     with pytest.raises(ValueError, match=r"^rollouts is 0; it must be a whole number from 1 to \d+$"):
         expert_iteration.settings_for(start, rollouts=0)
-    with pytest.raises(
-        ValueError, match=r"^start is 'greedy'; it must be a value net's player, such as td or net:path="
-    ):
+    with pytest.raises(ValueError, match=r"^start is 'greedy'; it must be a value-net agent, such as td or net:path="):
         expert_iteration.settings_for("greedy")
     with pytest.raises(ValueError, match=rf"^hidden is 16; the net of net:path=.* has {HIDDEN}$"):
-        ExpertRun(ExpertSettings(start=start, hidden=16))
+        ExpertIterationRun(ExpertIterationSettings(start=start, hidden=16))
     with pytest.raises(ValueError, match="was not trained on these rules"):
-        ExpertRun(expert_iteration.settings_for(start, players=(4,)))
+        ExpertIterationRun(expert_iteration.settings_for(start, players=(4,)))

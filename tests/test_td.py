@@ -1,4 +1,4 @@
-"""TD: what a game teaches, the gradient, and that a run repeats to the bit however it was cut short."""
+"""TD: the training targets of a game, the gradient, and that a run repeats bit for bit however it was interrupted."""
 
 import dataclasses
 import json
@@ -13,9 +13,10 @@ from bombay_agents.nets import value_features, value_net
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation import arena
-from bombay_training.learners import periodic_eval, runs, td
-from bombay_training.learners.td import optimizer, self_play
-from bombay_training.learners.td.run import TDSettings
+from bombay_training.learners import periodic_eval, run_files
+from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners.td import TDRun, TDSettings, optimizer, self_play
+from bombay_training.learners.train import open_run, train
 from helpers import killed
 from helpers.nets import HIDDEN
 
@@ -44,11 +45,11 @@ def played(hidden=HIDDEN, epsilon=0.3, td_lambda=0.6):
     return play, learner, places
 
 
-# --- What a game teaches ---
+# --- The training targets of a game ---
 
 
 def hand_made(expected, explored=(), best=0.0):
-    """A game of two seats that take turns; `expected` is what each mover expects for itself, the other the opposite."""
+    """A game of two seats that alternate; each mover expects `expected` for itself, and its opposite for the other seat."""
     samples = np.zeros(len(expected), self_play.sample_dtype(8))
     for index, value in enumerate(expected):
         samples[index]["seat"] = index % 2
@@ -58,8 +59,8 @@ def hand_made(expected, explored=(), best=0.0):
     return samples
 
 
-def taught(samples, td_lambda, result=1.0):
-    """What the samples teach their movers if seat 0 has `result` at the end and seat 1 the opposite."""
+def targets(samples, td_lambda, result=1.0):
+    """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
     work = np.zeros(1, value_net.work_dtype(8, 1))
     work["margin"][0, :2] = work["share"][0, :2] = result, -result
     self_play.set_targets(2, np.float32(td_lambda), work[0], samples, len(samples))
@@ -68,25 +69,25 @@ def taught(samples, td_lambda, result=1.0):
     return samples["margin"][:, 0].tolist()
 
 
-def test_with_lambda_1_every_position_learns_the_result():
-    assert taught(hand_made([0.3, -0.2, 0.5]), 1) == [1, -1, 1]
+def test_with_lambda_1_the_target_is_the_result():
+    assert targets(hand_made([0.3, -0.2, 0.5]), 1) == [1, -1, 1]
 
 
-def test_with_lambda_0_a_position_learns_what_the_next_mover_expects():
-    assert taught(hand_made([0.25, -0.5, 0.75]), 0) == [0.5, -0.75, 1]
+def test_with_lambda_0_the_target_is_the_next_movers_value():
+    assert targets(hand_made([0.25, -0.5, 0.75]), 0) == [0.5, -0.75, 1]
 
 
-def test_lambda_mixes_what_is_expected_further_on():
+def test_lambda_mixes_later_values():
     first = 0.5 * 0.5 + 0.5 * (0.5 * 0.75 + 0.5 * 1)
-    assert taught(hand_made([0.25, -0.5, 0.75]), 0.5) == [first, -0.5 * 0.75 - 0.5, 1]
+    assert targets(hand_made([0.25, -0.5, 0.75]), 0.5) == [first, -0.5 * 0.75 - 0.5, 1]
 
 
-def test_what_went_before_an_exploring_turn_is_judged_by_the_best():
-    """Seat 1 explored: seat 0 learns what seat 1's best outcome would have been worth, and nothing of what followed."""
-    assert taught(hand_made([0.25, -0.5, 0.75], explored=(1,), best=-0.125), 0.9)[0] == 0.125
+def test_targets_before_an_exploring_turn_use_the_best_outcome():
+    """Seat 1 explored: the target of seat 0 is the value of seat 1's best outcome; what followed has no effect."""
+    assert targets(hand_made([0.25, -0.5, 0.75], explored=(1,), best=-0.125), 0.9)[0] == 0.125
 
 
-def test_samples_hold_positions_of_the_games_with_everybodys_result():
+def test_samples_hold_positions_with_the_results_of_all_seats():
     play, _, places = played(td_lambda=1.0, epsilon=0.0)
     samples = play.samples.reshape(-1)[places]
     assert set(samples["num_players"].tolist()) == {2, 3}
@@ -103,7 +104,7 @@ def test_samples_hold_positions_of_the_games_with_everybodys_result():
 
 
 def test_the_gradient_is_that_of_the_loss():
-    """By differences, in some weights of each part of the net."""
+    """Compared with finite differences, for some weights of each part of the net."""
     play, learner, places = played()
     samples = play.samples.reshape(-1)
     learner.net["last"] *= 40
@@ -136,7 +137,7 @@ def test_the_gradient_is_that_of_the_loss():
         up[name][0][tuple(where)] += step
         down[name][0][tuple(where)] -= step
         slope = (loss(up[0]) - loss(down[0])) / (2 * step)
-        assert abs(slope) > 0.01, "too flat to tell anything"
+        assert abs(slope) > 0.01, "the slope is too small for a comparison"
         assert found[tuple(where)] == pytest.approx(slope, rel=0.05), (name, where)
         checked += 1
     assert checked == 6
@@ -153,20 +154,20 @@ def test_learning_from_the_same_positions_lowers_the_loss():
 
 
 def metrics(folder):
-    return [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
 
 
 def without_time(folder):
-    """The metrics; aside from times, and from quick matches, which are played when it is time."""
-    leave = ("seconds", runs.AGAINST)
+    """The metrics without times, and without the periodic evaluation, which depends on time."""
+    timed = ("seconds", AGAINST)
     return [
-        {key: value for key, value in line.items() if not any(part in key for part in leave)}
+        {key: value for key, value in line.items() if not any(part in key for part in timed)}
         for line in metrics(folder)
     ]
 
 
 def agent(folder):
-    return (folder / runs.AGENT).read_bytes()
+    return (folder / AGENT).read_bytes()
 
 
 needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
@@ -175,28 +176,28 @@ needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules t
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    td.train(TINY, folder)
+    train(TINY, folder)
     return folder
 
 
 @needs_jit
-def test_a_run_repeats_to_the_bit(whole, tmp_path):
-    td.train(TINY, tmp_path)
+def test_a_run_repeats_bit_for_bit(whole, tmp_path):
+    train(TINY, tmp_path)
     assert agent(tmp_path) == agent(whole)
     assert without_time(tmp_path) == without_time(whole)
     assert [line["update"] for line in without_time(whole)] == list(range(1, TINY.updates + 1))
 
 
 @needs_jit
-def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(whole, tmp_path, monkeypatch):
-    shares = [f"{runs.AGAINST}{spec}" for spec in periodic_eval.REFERENCES]
-    ends = metrics(whole)[0], metrics(whole)[-1]  # are always judged
+def test_periodic_evaluation_changes_nothing_and_takes_no_learning_time(whole, tmp_path, monkeypatch):
+    shares = [f"{AGAINST}{spec}" for spec in periodic_eval.REFERENCES]
+    ends = metrics(whole)[0], metrics(whole)[-1]  # always with an evaluation
     assert all(0 <= line[name] <= 1 for line in ends for name in shares)
     judge, slept = periodic_eval.PeriodicEvaluator.judge, 0.5
     monkeypatch.setattr(periodic_eval.PeriodicEvaluator, "due", lambda _: True)
     monkeypatch.setattr(periodic_eval.PeriodicEvaluator, "judge", lambda *given: time.sleep(slept) or judge(*given))
     start = time.monotonic()
-    td.train(TINY, tmp_path)
+    train(TINY, tmp_path)
     passed = time.monotonic() - start
     assert agent(tmp_path) == agent(whole)
     assert without_time(tmp_path) == without_time(whole)
@@ -206,17 +207,20 @@ def test_quick_matches_on_the_way_change_nothing_but_take_no_time_of_learning(wh
 
 @needs_jit
 def test_threads_change_nothing(whole, tmp_path):
-    td.train(dataclasses.replace(TINY, threads=1), tmp_path)
+    train(dataclasses.replace(TINY, threads=1), tmp_path)
     assert agent(tmp_path) == agent(whole)
 
 
 @needs_jit
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
-    code = "import sys; from test_td import *; killed.save_seldom(td.Run); kill = killed.Kill(int(sys.argv[2]));"
-    start = f"{code} td.train(TINY, sys.argv[1], kill)"
-    go_on = f"{code} td.go_on(td.open_run(sys.argv[1]), sys.argv[1], kill)"
+    code = (
+        "import sys; from helpers import killed; from test_td import TINY, TDRun;"
+        "from bombay_training.learners.train import resume, train;"
+        "killed.save_every_second_update(TDRun); kill = killed.Kill(int(sys.argv[2]));"
+    )
     folder = tmp_path / "run"
-    killed.finish(folder, start, go_on, np.random.default_rng(3))
+    start, resume = f"{code} train(TINY, sys.argv[1], kill)", f"{code} resume(sys.argv[1], kill)"
+    killed.finish(folder, start, resume, np.random.default_rng(3))
     assert agent(folder) == agent(whole)
     assert without_time(folder) == without_time(whole)
 
@@ -228,8 +232,11 @@ def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp
         ({"players": (6,)}, r"players is \(6,\); it must be one or more of 2, 3, 4, 5, each once"),
         ({"players": (2, 2)}, r"players is \(2, 2\); it must be one or more of 2, 3, 4, 5, each once"),
         ({"hidden": 1025}, "hidden is 1025; it must be a whole number from 1 to 1024"),
-        ({"games": 1}, "games is 1; it must be at least 2, one a kind of table"),
-        ({"td_lambda": 1.5}, "trace is 1.5; it must be from 0 to 1"),
+        ({"games": 1}, "games is 1; it must be at least 2, one for each player count"),
+        ({"td_lambda": 1.5}, "td_lambda is 1.5; it must be from 0 to 1"),
+        ({"minutes": "three"}, "minutes is 'three'; it must be above 0"),
+        ({"updates": 1.5}, "updates is 1.5; it must be a whole number of at least 1"),
+        ({"seed": -1}, "seed is -1; it must be a whole number from 0 to 9223372036854775807"),
         ({"threads": -1}, "threads is -1; it must be a whole number of at least 0"),
     ],
 )
@@ -239,45 +246,45 @@ def test_settings_out_of_range_are_refused(changes, reason):
 
 
 @needs_jit
-def test_a_run_begun_anew_in_a_folder_forgets_the_old_one(whole, tmp_path):
-    """Killed before it has saved anything else, it is still the new one that is resumed; and other settings fit no checkpoint."""
+def test_a_new_run_in_a_folder_replaces_the_old_one(whole, tmp_path):
+    """Also if it is killed before it saves anything else; and a checkpoint fits only its own settings."""
     shutil.copytree(whole, tmp_path / "run")
     other = dataclasses.replace(TINY, seed=5, updates=1)
-    td.train(other, tmp_path / "run")
+    train(other, tmp_path / "run")
     assert [line["update"] for line in without_time(tmp_path / "run")] == [1]
     assert agent(tmp_path / "run") != agent(whole)
-    (tmp_path / "run" / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
-    with pytest.raises(ValueError, match=r"is no checkpoint of a TD run with the settings beside it"):
-        td.open_run(tmp_path / "run")
+    (tmp_path / "run" / SETTINGS).write_bytes((whole / SETTINGS).read_bytes())
+    with pytest.raises(ValueError, match=r"is not a checkpoint of the run that settings.json beside it describes"):
+        open_run(tmp_path / "run")
 
 
-def test_lines_that_the_checkpoint_does_not_have_are_dropped(tmp_path):
+def test_metrics_newer_than_the_checkpoint_are_dropped(tmp_path):
     file = tmp_path / "metrics.jsonl"
     file.write_text('{"update": 1}\n{"update": 2}\n{"upd\n{"update": 5}\n{"update": 3}', encoding="utf-8")
-    runs.keep_lines(file, 3)
+    run_files.truncate_metrics(file, 3)
     assert file.read_text() == '{"update": 1}\n{"update": 2}\n{"update": 3}\n'
 
 
 @needs_jit
-def test_what_is_no_run_is_not_resumed(whole, tmp_path):
-    with pytest.raises(ValueError, match=r"settings.json holds no settings of a run"):
-        td.open_run(tmp_path)
-    (tmp_path / runs.SETTINGS).write_bytes((whole / runs.SETTINGS).read_bytes())
-    assert td.open_run(tmp_path).clock.updates_done == 0  # it was stopped before its first checkpoint
-    (tmp_path / runs.CHECKPOINT).write_bytes(b"torn")
+def test_a_folder_without_a_run_cannot_be_resumed(whole, tmp_path):
+    with pytest.raises(ValueError, match=r"settings.json does not hold the settings of a run"):
+        open_run(tmp_path)
+    (tmp_path / SETTINGS).write_bytes((whole / SETTINGS).read_bytes())
+    assert open_run(tmp_path).clock.updates_done == 0  # killed before its first checkpoint
+    (tmp_path / CHECKPOINT).write_bytes(b"torn")
     with pytest.raises(ValueError, match=r"checkpoint.safetensors cannot be read as a checkpoint"):
-        td.open_run(tmp_path)
-    (tmp_path / runs.CHECKPOINT).write_bytes(agent(whole))
-    with pytest.raises(ValueError, match=r"checkpoint.safetensors is no checkpoint of a TD run"):
-        td.open_run(tmp_path)
+        open_run(tmp_path)
+    (tmp_path / CHECKPOINT).write_bytes(agent(whole))
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors is not a checkpoint of the run"):
+        open_run(tmp_path)
 
 
 @needs_jit
-def test_some_seconds_of_learning_beat_what_has_learned_nothing(tmp_path):
-    """Which plays about as the planner does."""
+def test_some_seconds_of_learning_beat_an_untrained_net(tmp_path):
+    """The untrained net plays about as well as the planner."""
     settings = TDSettings(players=(2,), games=64, hidden=HIDDEN, updates=30)
-    beginner = td.Run(settings).net()
-    net = ValueNet.load(td.train(settings, tmp_path))
+    beginner = TDRun(settings).net()
+    net = ValueNet.load(train(settings, tmp_path))
     assert net.about["training"]["games"] == 30 * 64
     match = arena.one_vs_rest(Game(Rules.official(2)), ValueNetAgent(net), ValueNetAgent(beginner), 100, 1)
     assert match.of_agent(match.win_share).mean() > 0.57

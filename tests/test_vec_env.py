@@ -1,4 +1,4 @@
-"""The native vector environment against `Game` stepped by hand, and a short training run from settings to a playing agent."""
+"""PPO's vector environment compared with `Game` stepped by hand, and a short training run from settings to a playing agent."""
 
 import dataclasses
 import json
@@ -27,16 +27,19 @@ from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.rewards import seat_rewards
-from bombay_training.learners import periodic_eval, ppo, runs
-from bombay_training.learners.ppo.run import PPOSettings, train
+from bombay_training.learners import periodic_eval
+from bombay_training.learners.ppo import PPOSettings
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
+from bombay_training.learners.run_files import AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners.runs import Progress
+from bombay_training.learners.train import open_run, resume, train
 from helpers import killed
 
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
 STEPS = 24 if SLOW else 150
-COUNTS = [3] if SLOW else [2, 3, 4, 5]  # what each seat is heading for takes a while to work out then
+COUNTS = [3] if SLOW else [2, 3, 4, 5]  # potentials are slow to compute then
 
 
 def short_games(*players: int) -> list[Game]:
@@ -48,8 +51,8 @@ def random_actions(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (rng.random(masks.shape) * masks).argmax(axis=1)
 
 
-def by_the_engine(game: Game, states: np.ndarray, actions: np.ndarray) -> int:
-    """Play actions, and on while there is no choice. Returns how many were played so."""
+def step_to_choice(game: Game, states: np.ndarray, actions: np.ndarray) -> int:
+    """Play actions, and forced ones after them. Returns the number of forced ones."""
     game.step(states, actions)
     count = 0
     while True:
@@ -63,13 +66,13 @@ def by_the_engine(game: Game, states: np.ndarray, actions: np.ndarray) -> int:
         count += len(some)
 
 
-# --- lanes ---
+# --- the environment ---
 
 
 @pytest.mark.parametrize("players", COUNTS)
 @pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5])
-def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
-    """Each lane against one game at a time: deals, views, masks, movers, everybody's rewards, what follows an end."""
+def test_environments_are_games_stepped_by_hand(players, shaping_weight):
+    """Compared with one game each: deals, views, masks, movers, rewards of all seats, and what follows the end of a game."""
     (game,) = short_games(players)
     env = BombayVecEnv([game], num_envs=3, seed=11, blend=0.25, shaping_weight=shaping_weight)
     observations, rng = env.reset(), np.random.default_rng(0)
@@ -81,7 +84,7 @@ def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
         np.testing.assert_array_equal(masks, game.legal_actions(states))
         actions = random_actions(masks, rng)
         movers = game.current_player(states)
-        forced += by_the_engine(game, states, actions)
+        forced += step_to_choice(game, states, actions)
         now = potentials(game, states, 0.25)
         expected = shaping_weight * (now - counted)
         counted = now
@@ -103,20 +106,20 @@ def test_lanes_are_games_stepped_by_hand(players, shaping_weight):
         np.testing.assert_allclose(env.last_seat_rewards[:, :players], expected, atol=1e-5)
         np.testing.assert_allclose(rewards, expected[np.arange(3), movers], atol=1e-5)
     assert ends > 0
-    assert env.take_tally().forced == forced
+    assert env.take_statistics().forced == forced
 
 
-def test_mixed_tables_share_the_lanes():
+def test_player_counts_share_the_environments():
     env = BombayVecEnv(short_games(2, 3, 4, 5), num_envs=10, seed=0)
     assert np.bincount(env.num_seats, minlength=6).tolist() == [0, 0, 2, 3, 2, 3]
     observations = env.reset()
-    players = env.tables[0].game.feature_layout.split(observations)["num_players"]
+    players = env.groups[0].game.feature_layout.split(observations)["num_players"]
     np.testing.assert_array_equal(players.argmax(axis=1) + 2, env.num_seats)
     assert env.observation_space.contains(observations[0])
 
 
 @pytest.mark.parametrize("blend", [0.5] if SLOW else [0.0, 0.5, 1.0])
-def test_rewards_sum_to_zero_at_each_table(blend):
+def test_rewards_sum_to_zero_in_each_game(blend):
     env = BombayVecEnv(short_games(*COUNTS), num_envs=4, seed=3, blend=blend, shaping_weight=1.0)
     env.reset()
     rng, totals, ended = np.random.default_rng(1), np.zeros((4, MAX_SEATS)), 0
@@ -128,12 +131,12 @@ def test_rewards_sum_to_zero_at_each_table(blend):
         ended += env.last_dones.sum()
     assert ended
     assert totals.any()
-    assert env.take_tally().games == ended
-    assert env.take_tally().games == 0
+    assert env.take_statistics().games == ended
+    assert env.take_statistics().games == 0
 
 
 @pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5, 1.0])
-def test_over_a_game_all_shaping_pays_the_same_less_what_was_dealt(shaping_weight):
+def test_over_a_game_shaping_changes_the_reward_only_by_the_potential_at_the_deal(shaping_weight):
     (game,) = short_games(5)
     env = BombayVecEnv([game], num_envs=1, seed=5, blend=0.5, shaping_weight=shaping_weight)
     env.reset()
@@ -142,7 +145,7 @@ def test_over_a_game_all_shaping_pays_the_same_less_what_was_dealt(shaping_weigh
     dealt = potentials(game, states, 0.5)[0]
     while True:
         actions = random_actions(env.action_masks(), rng)
-        by_the_engine(game, states, actions)
+        step_to_choice(game, states, actions)
         *_, dones, infos = env.step(actions)
         total += env.last_seat_rewards[0]
         if dones[0]:
@@ -153,37 +156,37 @@ def test_over_a_game_all_shaping_pays_the_same_less_what_was_dealt(shaping_weigh
     assert infos[0]["episode"]["l"] >= 1
 
 
-def test_what_is_wasted_and_which_actions_are_taken():
-    """Seat 0 goes to a neighbour and back; seat 1 goes to a neighbour and gives two actions up."""
+def test_the_share_of_wasted_action_points_and_of_kinds_of_actions():
+    """Seat 0 moves to a neighbour and back; seat 1 moves to a neighbour and ends its turn with two action points left."""
     game = Game(Rules.official(2))
     env = BombayVecEnv([game], num_envs=1, seed=0)
     env.reset()
-    here = int(env.tables[0].games.states["position"][0, 0])
+    here = int(env.groups[0].games.states["position"][0, 0])
     near = [site for site in np.flatnonzero(env.action_masks()[0, :24]) if game.tables["enter_cost"][0, site] == 1]
     assert game.tables["enter_cost"][0, here] == 2
     for action in (near[0], here, near[0], game.action_index("end_turn")):
         env.step(np.array([action]))
-    figures = env.take_tally().as_means()
+    figures = env.take_statistics().as_metrics()
     assert (figures["share_move"], figures["share_end_turn"]) == (3 / 4, 1 / 4)
     assert figures["wasted"] == pytest.approx((3 + 2) / 6)
 
 
-def test_a_turn_counts_also_where_its_player_begins_the_next_set():
+def test_a_turn_counts_even_if_its_player_begins_the_next_set():
     game = Game(Rules(2, sets=3, turns_per_set=1))
     env = BombayVecEnv([game], num_envs=1, seed=0)
     env.reset()
     for _ in range(6):
         env.step(np.array([game.action_index("end_turn")]))
-    assert env.take_tally().as_means()["wasted"] == 1
+    assert env.take_statistics().as_metrics()["wasted"] == 1
 
 
-def test_games_under_way_go_on_elsewhere():
+def test_games_in_progress_continue_in_another_environment():
     envs = [BombayVecEnv(short_games(2, 3), num_envs=4, seed=seed, shaping_weight=1.0) for seed in (1, 2)]
     rng = np.random.default_rng(3)
     observations = envs[0].reset()
     for _ in range(12):
         observations, *_ = envs[0].step(random_actions(envs[0].action_masks(), rng))
-    np.testing.assert_array_equal(envs[1].go_on_with(envs[0].running()), observations)
+    np.testing.assert_array_equal(envs[1].restore(envs[0].snapshot()), observations)
     for _ in range(STEPS // 3):
         actions = random_actions(envs[0].action_masks(), rng)
         for one, other in zip(*(env.step(actions)[:3] for env in envs), strict=True):
@@ -195,7 +198,7 @@ def test_seat_views_are_each_seats_own():
     env.reset()
     views = env.seat_views()
     assert views.shape == (4, MAX_SEATS, env.num_features)
-    three, five = env.tables
+    three, five = env.groups
     for seat in range(3):
         np.testing.assert_array_equal(
             views[:2, seat], three.game.observe(three.games.states, seats=seat, screened=True)
@@ -218,7 +221,7 @@ def test_masks_reach_maskable_ppo():
         env.env_method("no_such_thing")
 
 
-def test_no_array_is_returned_twice():
+def test_returned_arrays_are_new():
     env = BombayVecEnv(short_games(2, 4), num_envs=6, seed=0, shaping_weight=1.0)
     rng, held = np.random.default_rng(0), [env.reset()]
     copies = [held[0].copy()]
@@ -232,7 +235,7 @@ def test_no_array_is_returned_twice():
         np.testing.assert_array_equal(array, copy)
 
 
-def td_lambda(seed: int, reseed: bool = False) -> bytes:
+def trajectory(seed: int, reseed: bool = False) -> bytes:
     env = BombayVecEnv(short_games(2, 3), num_envs=2, seed=seed if not reseed else 999, shaping_weight=1.0)
     if reseed:
         env.seed(seed)
@@ -244,8 +247,8 @@ def td_lambda(seed: int, reseed: bool = False) -> bytes:
 
 
 def test_the_seed_decides_everything():
-    assert td_lambda(7) == td_lambda(7) == td_lambda(7, reseed=True)
-    assert td_lambda(7) != td_lambda(8)
+    assert trajectory(7) == trajectory(7) == trajectory(7, reseed=True)
+    assert trajectory(7) != trajectory(8)
 
 
 def test_a_second_reset_deals_other_games():
@@ -265,8 +268,8 @@ def test_games_that_one_net_cannot_serve_are_refused():
         BombayVecEnv([Game(board=board), Game(board=smaller)], num_envs=4, seed=0)
 
 
-def test_lanes_and_reward_must_make_sense():
-    with pytest.raises(ValueError, match="at least one lane a game"):
+def test_fewer_environments_than_games_are_refused():
+    with pytest.raises(ValueError, match="num_envs is 2; it must be at least 1 for each of the 3 games"):
         BombayVecEnv(short_games(2, 3, 4), num_envs=2, seed=0)
 
 
@@ -285,9 +288,13 @@ TINY = PPOSettings(
 )  # fmt: skip
 
 
-class Watcher:
+class Watcher(Progress):
     def __init__(self) -> None:
         self.fractions: list[float] = []
+        self.phases: list[str] = []
+
+    def phase(self, name):
+        self.phases.append(name)
 
     def update(self, fraction, metrics):
         self.fractions.append(fraction)
@@ -304,7 +311,7 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
     agent, watcher = run
     kept = sorted(path.name for path in agent.parent.iterdir())
     assert kept.pop(2).startswith("events.out.tfevents")
-    assert kept == [runs.AGENT, runs.CHECKPOINT, runs.METRICS, runs.SETTINGS]
+    assert kept == [AGENT, CHECKPOINT, METRICS, SETTINGS]
     settings = json.loads((agent.parent / "settings.json").read_text())
     assert settings["learner"] == "ppo"
     assert PPOSettings(**settings["settings"]) == TINY
@@ -315,22 +322,23 @@ def test_a_run_leaves_agent_settings_and_metrics(run):
     assert all(line["seat_reward_std"] > 0 for line in lines)
     assert watcher.fractions == sorted(watcher.fractions)
     assert watcher.fractions[-1] == 1.0
+    assert watcher.phases == ["compiling", "learning"]
     events = EventAccumulator(str(agent.parent)).Reload()
     assert [event.step for event in events.Scalars("wasted")] == [1, 2]
 
 
-def test_equal_settings_give_equal_files_however_they_are_followed(run, tmp_path, monkeypatch):
+def test_equal_settings_give_equal_files_whatever_the_references(run, tmp_path, monkeypatch):
     monkeypatch.setattr(periodic_eval, "FIRST", 0.0)
     references = () if SLOW else ("random",)
     again = train(dataclasses.replace(TINY, references=references), tmp_path / "again")
-    lines = [json.loads(line) for line in (again.parent / runs.METRICS).read_text().splitlines()]
+    lines = [json.loads(line) for line in (again.parent / METRICS).read_text().splitlines()]
     assert all(f"against_{spec}" in lines[0] for spec in references)
     assert again.read_bytes() == run[0].read_bytes()
     other = train(dataclasses.replace(TINY, seed=5), tmp_path / "other")
     assert other.read_bytes() != run[0].read_bytes()
 
 
-def test_the_agent_computes_what_was_trained(run):
+def test_the_agent_computes_the_trained_function(run):
     """The NumPy net and the PyTorch one are the same function."""
     import torch
     from torch.nn.functional import linear, relu
@@ -384,29 +392,31 @@ def test_an_agent_refuses_other_games(run):
         foreign.act(game, game.new_states([1]), np.random.default_rng(0))
 
 
-def test_a_net_says_what_it_was_trained_on(run):
+def test_a_net_file_records_its_training(run):
     agent = NetOutcomeAgent(run[0])
     assert (agent.blend, agent.shaping_weight) == (TINY.blend, TINY.shaping_weight)
     files.check_trained_on("net", agent.net.about, Game(Rules.official(TINY.players[0])))
 
 
 def without_time(folder):
-    """The metrics, times and what hangs on them aside."""
-    lines = [json.loads(line) for line in (folder / runs.METRICS).read_text().splitlines()]
+    """The metrics without times and what depends on them."""
+    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
     timed = ("second", "against_")
     return [{key: value for key, value in line.items() if not any(word in key for word in timed)} for line in lines]
 
 
-@pytest.mark.skipif(SLOW, reason="four processes that learn take the compiler; below one is stopped and resumed")
+@pytest.mark.skipif(SLOW, reason="four learning processes need the compiler; the next test stops and resumes one")
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
     settings = dataclasses.replace(TINY, updates=4, references=())
     whole = train(settings, tmp_path / "whole")
-    code = "import sys; from test_vec_env import *; killed.save_seldom(ppo.Run); kill = killed.Kill(int(sys.argv[2]));"
-    start = f"{code} train({settings!r}, sys.argv[1], kill)"
-    go_on = f"{code} ppo.go_on(ppo.open_run(sys.argv[1]), sys.argv[1], kill)"
+    code = (
+        "import sys; from test_vec_env import *; from bombay_training.learners.ppo import PPORun; "
+        "killed.save_every_second_update(PPORun); kill = killed.Kill(int(sys.argv[2]));"
+    )
+    start, resuming = f"{code} train({settings!r}, sys.argv[1], kill)", f"{code} resume(sys.argv[1], kill)"
     folder = tmp_path / "run"
-    killed.finish(folder, start, go_on, np.random.default_rng(3))
-    assert (folder / runs.AGENT).read_bytes() == whole.read_bytes()
+    killed.finish(folder, start, resuming, np.random.default_rng(3))
+    assert (folder / AGENT).read_bytes() == whole.read_bytes()
     assert without_time(folder) == without_time(whole.parent)
 
 
@@ -414,24 +424,23 @@ def test_stopped_and_resumed_it_ends_in_the_same_weights(run, tmp_path):
     """Stopped after its first update by Ctrl-C."""
     with pytest.raises(KeyboardInterrupt):
         train(TINY, tmp_path, Interrupt(signal.SIGINT))
-    opened = ppo.open_run(tmp_path)
-    assert opened.clock.updates_done == 1
-    agent = ppo.go_on(opened, tmp_path)
+    assert open_run(tmp_path).clock.updates_done == 1
+    agent = resume(tmp_path)
     assert agent.read_bytes() == run[0].read_bytes()
     assert without_time(tmp_path) == without_time(run[0].parent)
 
 
-def test_what_is_no_run_is_not_resumed(run, tmp_path):
-    with pytest.raises(ValueError, match=r"settings.json holds no settings of a run"):
-        ppo.open_run(tmp_path)
-    (tmp_path / runs.SETTINGS).write_bytes((run[0].parent / runs.SETTINGS).read_bytes())
-    assert ppo.open_run(tmp_path).clock.updates_done == 0  # it was stopped before its first checkpoint
-    (tmp_path / runs.CHECKPOINT).write_bytes(run[0].read_bytes())
-    with pytest.raises(ValueError, match=r"checkpoint.safetensors is no checkpoint of a PPO run"):
-        ppo.open_run(tmp_path)
+def test_a_folder_without_a_run_cannot_be_resumed(run, tmp_path):
+    with pytest.raises(ValueError, match=r"settings.json does not hold the settings of a run"):
+        open_run(tmp_path)
+    (tmp_path / SETTINGS).write_bytes((run[0].parent / SETTINGS).read_bytes())
+    assert open_run(tmp_path).clock.updates_done == 0  # killed before its first checkpoint
+    (tmp_path / CHECKPOINT).write_bytes(run[0].read_bytes())
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors is not a checkpoint of the run"):
+        open_run(tmp_path)
 
 
-class Interrupt:
+class Interrupt(Progress):
     """Sends this process a signal after the first update."""
 
     def __init__(self, number: int) -> None:
@@ -445,14 +454,14 @@ class Interrupt:
 ENDLESS = dataclasses.replace(TINY, updates=None, minutes=60)
 
 
-def test_ctrl_c_saves_what_there_is(tmp_path):
+def test_ctrl_c_saves_the_run(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(ENDLESS, tmp_path, Interrupt(signal.SIGINT))
     assert Net.load(tmp_path / "agent.safetensors").about["training"]["updates"] == 1
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_sigterm_saves_what_there_is_and_then_kills(tmp_path):
+def test_sigterm_saves_the_run_and_then_kills(tmp_path):
     code = "import signal, sys; from test_vec_env import *; train(ENDLESS, sys.argv[1], Interrupt(signal.SIGTERM))"
     done = subprocess.run([sys.executable, "-c", code, tmp_path], timeout=300, cwd=os.path.dirname(__file__))
     assert done.returncode == -signal.SIGTERM
@@ -481,7 +490,7 @@ def test_sigterm_saves_what_there_is_and_then_kills(tmp_path):
         ("seed", 2**32),
     ],
 )
-def test_settings_that_cannot_be_learned_with_are_refused(field, value):
+def test_settings_out_of_range_are_refused(field, value):
     with pytest.raises(ValueError, match=field):
         PPOSettings(**{field: value})
 

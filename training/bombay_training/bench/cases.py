@@ -315,13 +315,14 @@ def ppo_model(game: Game, **changes: Any) -> tuple[Any, Any]:
     """The learner of a PPO run with its default settings, but for `changes`, and its environment."""
     import torch
 
-    from bombay_training.learners.ppo import run as ppo
+    from bombay_training.learners.ppo.policy import make_model
+    from bombay_training.learners.ppo.settings import PPOSettings
     from bombay_training.learners.ppo.vec_env import BombayVecEnv
 
-    settings = ppo.PPOSettings(updates=1, players=(game.num_players,), **changes)
+    settings = PPOSettings(updates=1, players=(game.num_players,), **changes)
     torch.set_num_threads(settings.threads)
     env = BombayVecEnv([game], settings.num_envs, 0, 0.0, settings.shaping_weight, settings.observation_mode)
-    return ppo.make_model(settings, env, ppo.Clock(settings.minutes, settings.updates)), env
+    return make_model(settings, env, lambda: 1.0), env
 
 
 def random_records(game: Game, count: int) -> Iterator[Record]:

@@ -94,8 +94,8 @@ def measure_td(game: Game, repeats: int, seconds: float, settings: td.TDSettings
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        run = td.Run(settings)
-        run.update()
+        run = td.TDRun(settings)
+        run.step()
         part = part_of_net(game, ValueNetAgent(run.net(), rounds=1))
         runs = [_td_updates(run, part, seconds) for _ in range(repeats)]
     finally:
@@ -104,11 +104,11 @@ def measure_td(game: Game, repeats: int, seconds: float, settings: td.TDSettings
     return LearningRow.of("TD", includes, "positions", runs)
 
 
-def _td_updates(run: td.Run, part: float, seconds: float) -> Spent:
+def _td_updates(run: td.TDRun, part: float, seconds: float) -> Spent:
     start, known = time.perf_counter(), run.positions
     collecting = learning = total = 0.0
     while total == 0.0 or total < seconds:
-        figures = run.update()
+        figures = run.step()
         collecting += figures["play_seconds"]
         learning += figures["learn_seconds"]
         total = time.perf_counter() - start

@@ -37,7 +37,9 @@ from bombay_training.evaluation import arena as arenas
 from bombay_training.evaluation import audit as audits
 from bombay_training.evaluation import gate as gates
 from bombay_training.extras import missing_extra
-from bombay_training.learners import best_response, expert_iteration, periodic_eval, runs, td
+from bombay_training.learners import best_response, expert_iteration, periodic_eval, run_files, td
+from bombay_training.learners.train import open_run, run_class
+from bombay_training.learners.train import train as train_learner
 from bombay_training.matches import statistics
 from bombay_training.matches.pool import MAX_TURN_LIMIT, Workers, num_cores
 from bombay_training.matches.results import Fault, Match
@@ -446,10 +448,9 @@ def train(
                     "--resume goes on with a run in its folder, with its settings; give only --blocks and --json"
                 )
             _check_name(resume)
-            folder, module = resume, _learner(runs.learner_of(resume))
-            run = module.open_run(folder)
+            folder, run = resume, open_run(resume)
             settings: Any = run.settings
-            start = functools.partial(module.go_on, run, folder)
+            start = functools.partial(run.loop, folder)
         else:
             folder = save or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
             _check_name(folder)
@@ -467,24 +468,23 @@ def train(
                 raise ValueError("--start and --rollouts are for expert")
             if learner is Learner.BR:
                 settings = _response_settings(context, victim, hidden, from_scratch, threads, common)
-                start = functools.partial(td.begin, best_response.ResponseRun(settings), folder)
+                start = functools.partial(best_response.BestResponseRun(settings).start, folder)
             elif learner is Learner.TD:
                 settings = td.TDSettings(**common, hidden=hidden or td.TDSettings.hidden, threads=threads or 0)
-                start = functools.partial(td.train, settings, folder)
+                start = functools.partial(train_learner, settings, folder)
             elif hidden is not None:
                 raise ValueError("--hidden is for td and br")
             elif learner is Learner.EXPERT:
                 settings = expert_iteration.settings_for(
-                    expert_iteration.ExpertSettings.start if start_net is None else start_net,
+                    expert_iteration.ExpertIterationSettings.start if start_net is None else start_net,
                     rollouts=rollouts,
                     threads=threads,
                     **common,
                 )
-                start = functools.partial(td.begin, expert_iteration.ExpertRun(settings), folder)
+                start = functools.partial(expert_iteration.ExpertIterationRun(settings).start, folder)
             else:
-                ppo = _learner(learner)
-                settings = ppo.PPOSettings(**common, threads=threads or 1)
-                start = functools.partial(ppo.train, settings, folder)
+                settings = run_class(learner).settings_class(**common, threads=threads or 1)  # type: ignore[call-arg]
+                start = functools.partial(train_learner, settings, folder)
             _check_new_folder(folder)
     progress = _TrainingProgress(as_json)
     try:
@@ -493,11 +493,11 @@ def train(
     except (best_response.VictimError, periodic_eval.CannotPlayError) as error:
         raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
-        if (folder / runs.CHECKPOINT).exists():
+        if (folder / run_files.CHECKPOINT).exists():
             err.print(f"To go on: bombay train --resume {folder}", markup=False, highlight=False, soft_wrap=True)
         raise
     where = Path(settings.board) if settings.board else None
-    responds = isinstance(settings, best_response.ResponseSettings)
+    responds = isinstance(settings, best_response.BestResponseSettings)
     rivals = [settings.victim] if responds else REFERENCES
     matches = _judge(path, rivals, settings.players, where, blocks, settings.seed, as_json)
     data = {"command": "train", "agent": str(path), "matches": [statistics.summary(match) for match in matches]}
@@ -506,10 +506,10 @@ def train(
         data |= {"victim": settings.victim, **best_response.budgets(path, settings.victim)}
         title = f"best response to copies of {settings.victim}"
     _tell_faults([fault for match in matches for fault in match.faults])
-    runs.write_json(folder / EVALUATION, data)
-    if isinstance(settings, expert_iteration.ExpertSettings):
+    run_files.write_json(folder / EVALUATION, data)
+    if isinstance(settings, expert_iteration.ExpertIterationSettings):
         data["gate"] = _gate_expert(path, settings, where, blocks, as_json)
-        runs.write_json(folder / EVALUATION, data)
+        run_files.write_json(folder / EVALUATION, data)
     drawn = _draw_curve(folder)
     _show(data, [statistics.results_table(matches, f"{title} after {progress.summary}", out.width)], as_json)
     if not as_json:
@@ -815,6 +815,10 @@ class _TrainingProgress:
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
+    def phase(self, name: str) -> None:
+        """Called by the run when it begins to compile or to learn."""
+        self.bar.update(self.task, description=name)
+
     def update(self, fraction: float, metrics: Any) -> None:
         """Called by the run."""
         figures = "first games"
@@ -822,7 +826,7 @@ class _TrainingProgress:
             learned = "decisions" if "decisions" in metrics else "positions"
             count, minutes = metrics[learned], metrics["seconds"] / 60
             self.summary = f"{minutes:.1f} min, {int(count):,} {learned}"
-            self.shares |= runs.win_shares(metrics)
+            self.shares |= run_files.win_shares(metrics)
             wins = ", ".join(f"{share:.2f} {spec}" for spec, share in self.shares.items())
             figures = f"{int(count):,} {learned}" + (f", wins: {wins}" if wins else "")
         self.bar.update(self.task, completed=fraction, description=figures)
@@ -832,19 +836,6 @@ def _is_given(context: typer.Context, name: str) -> bool:
     """Whether an option or argument stands on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _learner(name: str) -> Any:
-    """The module that learns so; `ppo` is imported only here, since nothing else needs PyTorch."""
-    if name not in list(Learner):
-        raise ValueError(f"the run is of a learner {name!r}; there are {', '.join(Learner)}")
-    if name != Learner.PPO:
-        return {Learner.TD: td, Learner.BR: best_response, Learner.EXPERT: expert_iteration}[Learner(name)]
-    try:
-        from bombay_training.learners import ppo
-    except ImportError as error:
-        raise ValueError(missing_extra("ppo", "ppo", error)) from None
-    return ppo
 
 
 def _analysis_module(name: str) -> Any:
@@ -874,7 +865,7 @@ def _response_settings(
     from_scratch: bool,
     threads: int | None,
     common: dict[str, Any],
-) -> best_response.ResponseSettings:
+) -> best_response.BestResponseSettings:
     """The settings of a best response; the victim decides how long it learns unless that is given."""
     if victim is None:
         raise ValueError("br needs the agent to respond to, as in: bombay train br --victim planner-v1")
@@ -884,7 +875,7 @@ def _response_settings(
 
 
 def _gate_expert(
-    path: Path, settings: expert_iteration.ExpertSettings, board: Path | None, blocks: int, quiet: bool
+    path: Path, settings: expert_iteration.ExpertIterationSettings, board: Path | None, blocks: int, quiet: bool
 ) -> dict[str, Any]:
     """Whether the new agent takes the place of the one that it began as, by a match."""
     games = [Game(Rules.official(count), Board.load(board)) for count in settings.players]

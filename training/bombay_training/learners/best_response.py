@@ -1,10 +1,10 @@
-"""The robustness probe: TD learns a best response to an agent that is frozen, and so finds out what there is to exploit in it.
+"""Best response: TD learns to beat copies of one frozen agent, the victim. What it wins shows how exploitable the victim is.
 
-One seat of each game is the learner's, each as often as the others; copies of the victim have all other seats. It is the run of
-`td/run.py` in all but its games: samples are what the learner foresees at the ends of its own turns, and positions after restocks
-that follow these, with λ-returns along its turns, for every seat. Any agent can be a victim: games run side by side, and it
-decides in batches by `act`, on copies with other seeds. A value net's turns are played whole in compiled code; there the response
-begins with the victim's own weights, unless it is to begin from scratch, and has its width: a probe that is weak proves nothing.
+The learner has one seat of each game, every seat equally often; copies of the victim have the others. Everything but the games is
+as in `td/run.py`: samples are the ends of the learner's own turns, after looking ahead, and the positions after restocks that
+follow them, with λ-returns along its turns, for every seat. Any agent can be the victim. It acts by `act` for a batch of games,
+on copies with other seeds. If the victim is a value net, compiled code plays its turns, and the response starts from the victim's
+weights and has its width (unless `from_scratch`), since a weak response would prove nothing.
 """
 
 import contextlib
@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -28,43 +27,46 @@ from bombay_env.jit.kernels import kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder
-from bombay_training.learners import td
-from bombay_training.learners.runs import Progress
-from bombay_training.learners.td.run import Run, TDSettings
+from bombay_training.learners.runs import require
+from bombay_training.learners.td.run import TDRun, TDSettings
 from bombay_training.learners.td.self_play import CHUNKS, SelfPlay, set_targets, take_turn
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
 
 
 @dataclasses.dataclass(frozen=True)
-class ResponseSettings(TDSettings):
+class BestResponseSettings(TDSettings):
     """Everything that decides a run; see `settings_for`."""
 
-    learner: ClassVar[str] = "br"
+    learner: ClassVar[str] = "best-response"
 
     batch_size: int = 128
-    """Positions a step: a game teaches fewer than one of self-play, in which all seats learn."""
+    """Positions per gradient step. A game has fewer samples than in self-play, where all seats learn."""
     victim: str = ""
-    """The spec of the agent to respond to."""
+    """Spec of the agent to respond to."""
     from_scratch: bool = False
-    """Whether to begin with arbitrary weights also where the victim is a net whose weights could be begun with."""
+    """Start from random weights even if the victim is a value net."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for anything that cannot be learned with."""
+        """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
-        if not isinstance(self.victim, str) or not self.victim:
-            raise ValueError(f"victim is {self.victim!r}; it must be the spec of an agent")
+        require(
+            self,
+            "victim",
+            holds=lambda spec: isinstance(spec, str) and spec != "",
+            allowed="the spec of an agent",
+        )
 
 
-def settings_for(victim: str, hidden: int | None = None, **options: Any) -> ResponseSettings:
-    """Settings for a victim, which says what is not given: the width, and for how long to learn.
+def settings_for(victim: str, hidden: int | None = None, **options: Any) -> BestResponseSettings:
+    """Settings for a victim. If the victim is a value net, it decides what is not given: the width and the number of games.
 
-    That is at least as many games as the victim learned from, if it is a value net whose file tells; else the usual minutes.
+    The response then learns from at least as many games as the victim did, if the victim's file records that number.
 
     Args:
-        victim: the spec.
+        victim: its spec.
         hidden: width of the net.
-        options: other fields of `ResponseSettings`; those that are None count as not given.
+        options: other fields of `BestResponseSettings`; None means not given.
     Raises:
         ValueError: there is no such agent, or a setting is out of range.
     """
@@ -72,16 +74,17 @@ def settings_for(victim: str, hidden: int | None = None, **options: Any) -> Resp
     agent = make(victim)
     if isinstance(agent, ValueNetAgent):
         hidden = hidden or agent.net.hidden
-    settings = ResponseSettings(victim=victim, hidden=hidden or ResponseSettings.hidden, **given)
+    settings = BestResponseSettings(victim=victim, hidden=hidden or BestResponseSettings.hidden, **given)
     games = games_learned_from(victim)
     if games and not {"minutes", "updates"} & set(given):
-        kinds = len(settings.players)
-        settings = dataclasses.replace(settings, updates=-(-games // (settings.games // kinds * kinds)))
+        counts = len(settings.players)
+        games_per_update = settings.games // counts * counts
+        settings = dataclasses.replace(settings, updates=-(-games // games_per_update))
     return settings
 
 
 def games_learned_from(agent: str) -> int | None:
-    """How many games a value net's file says it learned from; None if it says nothing, or the agent is no value net."""
+    """The number of games in a value net's file; None if the agent is no value net or its file does not say."""
     made = make(agent)
     training = made.net.about.get("training") if isinstance(made, ValueNetAgent) else None
     games = training.get("games") if isinstance(training, dict) else None
@@ -262,72 +265,58 @@ def teach_all(states, tables, td_lambda, work, samples, counts):
         set_targets(np.int64(tables[0].num_players), td_lambda, work[0], samples[lane], counts[lane])
 
 
-# --- runs ---
+# --- The run ---
 
 
-class ResponseRun(Run):
-    """A best response under way.
+class BestResponseRun(TDRun):
+    """A run of TD whose games are against a victim.
 
     Raises:
-        ValueError: the victim cannot play these games, or its width is another than the net's that begins with its weights.
+        ValueError: the victim cannot play these games, or `hidden` is not the width of the victim's net, from which it starts.
     """
 
-    kind: ClassVar[type[TDSettings]] = ResponseSettings
-    settings: ResponseSettings
+    settings_class: ClassVar[type[TDSettings]] = BestResponseSettings
+    settings: BestResponseSettings
 
-    def __init__(self, settings: ResponseSettings) -> None:
+    def __init__(self, settings: BestResponseSettings) -> None:
         super().__init__(settings)
-        victim = self.victim.agent
         if isinstance(self.victim, NetVictim) and not settings.from_scratch:
-            if victim.net.hidden != settings.hidden:
+            width = self.victim.agent.net.hidden
+            if width != settings.hidden:
                 raise ValueError(
-                    f"hidden is {settings.hidden}; to begin with the weights of {settings.victim} it must be "
-                    f"{victim.net.hidden}"
+                    f"hidden is {settings.hidden}; to start from the weights of {settings.victim} it must be {width}"
                 )
             for net in (self.learner.net, self.learner.average):
                 net[:] = self.victim.weights
 
-    def games_to_play(self) -> SelfPlay:
-        """An update's games, and room for what they teach."""
+    def make_generator(self) -> SelfPlay:
+        """Games against the victim, with memory for their training samples."""
         victim: Victim = Victim(self.settings.victim)
         if isinstance(victim.agent, ValueNetAgent):
             victim = NetVictim(self.settings.victim, self.games)
         self.victim = victim
-        return ResponsePlay(self.games, self.each, self.settings.hidden, victim)
+        return ResponsePlay(self.games, self.games_each, self.settings.hidden, victim)
 
     def references(self) -> tuple[str, ...]:
         """The victim."""
         return (self.settings.victim,)
 
     def about(self) -> dict[str, Any]:
-        """How the response was trained."""
+        """How the response was trained, for its file."""
         return {**super().about(), "algorithm": "TD(λ) against frozen copies", "victim": self.settings.victim}
 
+    def identity_parts(self) -> list[str]:
+        """The features, and digests of the victim's decisions: another agent under the same spec makes another run."""
+        return [*super().identity_parts(), *self._victim_digests]
+
     @functools.cached_property
-    def _decisions(self) -> list[str]:
+    def _victim_digests(self) -> list[str]:
         with told_of(self.settings.victim):
             return [ladder.Digests(game).of([self.settings.victim]) for game in self.games]
 
-    def circumstances(self) -> list[str]:
-        """What the victim decides: another victim under the same name is another run."""
-        return self._decisions
-
-
-def train(settings: ResponseSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`; see `td.begin`."""
-    return td.begin(ResponseRun(settings), out, progress)
-
-
-def open_run(out: str | os.PathLike[str]) -> Run:
-    """The run in the folder `out`; see `td.open_run`."""
-    return td.open_run(out, ResponseRun)
-
-
-go_on = td.go_on
-
 
 def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:
-    """How many games the response in a file learned from, and the victim, None where its file tells nothing."""
+    """The number of games that the response in a file and its victim learned from; None where the victim's is unknown."""
     return {
         "games": ValueNet.load(agent).about["training"]["games"],
         "victim_games": games_learned_from(victim),

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bombay_training.learners import runs
+from bombay_training.learners import run_files
 
 FILE: Final = "learning_curve.png"  # of a run's folder
 DPI: Final = 150
@@ -58,7 +58,7 @@ class History:
     @property
     def references(self) -> list[str]:
         """Those whom it has been matched with, by their specs."""
-        return [name.removeprefix(runs.AGAINST) for name in self._names if name.startswith(runs.AGAINST)]
+        return [name.removeprefix(run_files.AGAINST) for name in self._names if name.startswith(run_files.AGAINST)]
 
     @property
     def figures(self) -> list[str]:
@@ -71,7 +71,7 @@ class History:
             "run": self.name,
             "updates": self.lines[-1]["update"],
             "minutes": self.lines[-1]["seconds"] / 60,
-            "win_shares": {name: float(self.points(runs.AGAINST + name)[1][-1]) for name in self.references},
+            "win_shares": {name: float(self.points(run_files.AGAINST + name)[1][-1]) for name in self.references},
         }
 
     @property
@@ -85,7 +85,7 @@ def read_run(folder: Path) -> History:
     Raises:
         ValueError: there is no whole line of metrics.
     """
-    path, lines = folder / runs.METRICS, []
+    path, lines = folder / run_files.METRICS, []
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -104,7 +104,7 @@ def read_run(folder: Path) -> History:
 def _par(folder: Path) -> float | None:
     """Mean of 1/n over the kinds of table that the settings name."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
-        settings = json.loads((folder / runs.SETTINGS).read_text(encoding="utf-8"))["settings"]
+        settings = json.loads((folder / run_files.SETTINGS).read_text(encoding="utf-8"))["settings"]
         return float(np.mean([1 / count for count in settings["players"]]))
     return None
 
@@ -145,7 +145,7 @@ def _win_shares(panel: Axes, found: Sequence[History]) -> None:
     alone = len(found) == 1
     for number, run in enumerate(found):
         for place, reference in enumerate(references):
-            minutes, shares = run.points(runs.AGAINST + reference)
+            minutes, shares = run.points(run_files.AGAINST + reference)
             panel.plot(minutes, shares, color=_colour(place if alone else number), **_style(place))
     handles = [Line2D([], [], color=_colour(number), label=run.name) for number, run in enumerate(found) if not alone]
     for place, name in enumerate(references):

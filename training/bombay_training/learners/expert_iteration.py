@@ -1,20 +1,17 @@
-"""Expert iteration: TD learns from games in which rollouts by the net choose every turn, and from what the rollouts found.
+"""Expert iteration: TD learns from games in which a search with the current net, the expert, chooses every turn.
 
-The teacher is `flat-mc` with the net, as it is at the time, for its value: it tries the turns that the planner ranks highest in
-games played on to the end of the set, where the net is asked. The student learns positions as in `td/self_play.py`, with one
-difference: what is expected of the end of a turn is, where shares of the win are concerned, the mean of its rollouts and not the
-net's word. So the net is to learn what the teacher sees by looking further. A run begins with the weights of a net that there
-is; whether its own is better, a match decides (`gate.py`).
+The expert is `flat-mc`: it compares the turns that the planner ranks highest by rollouts to the end of the set, where the net
+evaluates the position. The net learns as in `td/self_play.py`, with one difference: the value of the end of a turn is, for win
+shares, the mean of its rollouts instead of the net's own output. So the net learns what the expert finds by searching. A run
+starts from the weights of an existing net; a match decides whether the new net is better (`evaluation/gate.py`).
 
-A game is a function of the run's key, its number and the net; games are played side by side on threads.
+A game is a function of the run's seed, the game's number and the net. Games are played in parallel threads.
 """
 
 import dataclasses
 import hashlib
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ClassVar, Final
 
@@ -30,10 +27,9 @@ from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, long_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
-from bombay_training.learners import runs, td
 from bombay_training.learners.best_response import games_learned_from
-from bombay_training.learners.runs import Progress
-from bombay_training.learners.td.run import Run, TDSettings
+from bombay_training.learners.runs import require, require_whole
+from bombay_training.learners.td.run import TDRun, TDSettings
 from bombay_training.learners.td.self_play import (
     CHOICE,
     EXPLORES,
@@ -51,43 +47,51 @@ WHOLE_SET: Final = 100  # rounds, more than a set has
 
 
 @dataclasses.dataclass(frozen=True)
-class ExpertSettings(TDSettings):
-    """Everything that decides a run; see `settings_for`. `blend` is not used: the teacher goes by shares of the win."""
+class ExpertIterationSettings(TDSettings):
+    """Everything that decides a run; see `settings_for`. `blend` is not used: the expert maximises win shares."""
 
     learner: ClassVar[str] = "expert"
 
     games: int = 16
-    """Games an update, of all kinds together; as many of each kind, so perhaps a few less."""
+    """Games per update over all player counts; rounded down to the same number for each."""
     batch_size: int = 128
-    """Positions a step: a game takes long, so there are few an update."""
+    """Positions per gradient step. Games are slow, so an update has few of them."""
     learning_rate: float = 1e-3
-    """Of Adam."""
+    """Adam's learning rate at the start."""
     start: str = "td"
-    """The spec of the value net's player to begin with."""
+    """Spec of the value-net agent whose weights the run starts from."""
     rollouts: int = 64
-    """Of the teacher, a turn."""
+    """The expert's rollouts per turn."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for anything that cannot be learned with."""
+        """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
-        most = flat_mc.MAX_ROLLOUTS
-        if not runs.is_whole(self.rollouts, 1, most):
-            raise ValueError(f"rollouts is {self.rollouts!r}; it must be a whole number from 1 to {most}")
-        if not isinstance(self.start, str):
-            raise ValueError(f"start is {self.start!r}; it must be the spec of a value net's player")
+        require_whole(self, "rollouts", low=1, high=flat_mc.MAX_ROLLOUTS)
+        require(self, "start", holds=lambda spec: isinstance(spec, str), allowed="the spec of a value-net agent")
+
+
+def settings_for(start: str, **options: Any) -> ExpertIterationSettings:
+    """Settings of a run that starts from a net and has its width.
+
+    Args:
+        start: spec of the value-net agent.
+        options: other fields of `ExpertIterationSettings`; None means not given.
+    Raises:
+        ValueError: `start` is no value-net agent, or a setting is out of range.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    return ExpertIterationSettings(start=start, hidden=net_of(start).net.hidden, **given)
 
 
 def net_of(spec: str) -> ValueNetAgent:
-    """The value net's player that `spec` names.
+    """The value-net agent of a spec.
 
     Raises:
-        ValueError: it names none.
+        ValueError: the spec names another kind of agent.
     """
     agent = make(spec)
     if not isinstance(agent, ValueNetAgent):
-        raise ValueError(
-            f"start is {spec!r}; it must be a value net's player, such as td or net:path=agent.safetensors"
-        )
+        raise ValueError(f"start is {spec!r}; it must be a value-net agent, such as td or net:path=agent.safetensors")
     return agent
 
 
@@ -256,41 +260,41 @@ class ExpertPlay(GameGenerator):
         return self.written()
 
 
-# --- runs ---
+# --- The run ---
 
 
-class ExpertRun(Run):
-    """Expert iteration under way.
+class ExpertIterationRun(TDRun):
+    """A run of TD whose games the expert plays.
 
     Raises:
-        ValueError: the net to begin with is for other games, or has another width than is set.
+        ValueError: the net to start from is for other games, or its width is not `hidden`.
     """
 
-    kind: ClassVar[type[TDSettings]] = ExpertSettings
-    settings: ExpertSettings
+    settings_class: ClassVar[type[TDSettings]] = ExpertIterationSettings
+    settings: ExpertIterationSettings
 
-    def __init__(self, settings: ExpertSettings) -> None:
+    def __init__(self, settings: ExpertIterationSettings) -> None:
         self.student = net_of(settings.start)
         self.games_before = games_learned_from(settings.start) or 0
-        hidden = self.student.net.hidden
-        if hidden != settings.hidden:
-            raise ValueError(f"hidden is {settings.hidden}; the net of {settings.start} has {hidden}")
+        width = self.student.net.hidden
+        if width != settings.hidden:
+            raise ValueError(f"hidden is {settings.hidden}; the net of {settings.start} has {width}")
         super().__init__(settings)
         for game in self.games:
-            self.student.evaluator(game)  # finds out whether it fits
+            self.student.evaluator(game)  # raises ValueError if the net is for other games
         for net in (self.learner.net, self.learner.average):
             net[:] = self.student.net.record()
 
-    def games_to_play(self) -> GameGenerator:
-        """An update's games, and room for what they teach."""
-        return ExpertPlay(self.games, self.each, self.student, self.settings.rollouts)
+    def make_generator(self) -> GameGenerator:
+        """The expert's games, with memory for their training samples."""
+        return ExpertPlay(self.games, self.games_each, self.student, self.settings.rollouts)
 
     def references(self) -> tuple[str, ...]:
-        """What it began with."""
+        """The agent that it starts from."""
         return (self.settings.start,)
 
     def about(self) -> dict[str, Any]:
-        """How the agent was trained, the games of the net that it began with included."""
+        """How the net was trained, for its file; `games` include those of the net that it started from."""
         about = super().about()
         return {
             **about,
@@ -301,32 +305,10 @@ class ExpertRun(Run):
         }
 
     def player(self) -> ValueNetAgent:
-        """The agent so far, to be judged; it looks as far ahead as the one that it began as."""
+        """The agent that plays with `net`; it looks as far ahead as the one it started from."""
         return ValueNetAgent(self.net(), rounds=self.student.rounds)
 
-    def circumstances(self) -> list[str]:
-        """The net that it began with: another under the same name is another run."""
-        return [hashlib.sha256(self.student.net.record().tobytes()).hexdigest(), str(self.student.rounds)]
-
-
-def settings_for(start: str, **options: Any) -> ExpertSettings:
-    """Settings that begin with a net, which says the width; see `ExpertSettings` for `options`, None for those not given.
-
-    Raises:
-        ValueError: `start` is no value net's player, or a setting is out of range.
-    """
-    given = {name: value for name, value in options.items() if value is not None}
-    return ExpertSettings(start=start, hidden=net_of(start).net.hidden, **given)
-
-
-def train(settings: ExpertSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`; see `td.begin`."""
-    return td.begin(ExpertRun(settings), out, progress)
-
-
-def open_run(out: str | os.PathLike[str]) -> Run:
-    """The run in the folder `out`; see `td.open_run`."""
-    return td.open_run(out, ExpertRun)
-
-
-go_on = td.go_on
+    def identity_parts(self) -> list[str]:
+        """The features, and the net that it starts from: another net under the same spec makes another run."""
+        weights = hashlib.sha256(self.student.net.record().tobytes()).hexdigest()
+        return [*super().identity_parts(), weights, str(self.student.rounds)]

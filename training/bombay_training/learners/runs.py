@@ -1,352 +1,434 @@
-"""What every learner's run is: a folder with its settings and checkpoint, a clock, somebody who follows it, and a way to stop in
-good order and go on later as if nothing had happened.
+"""A training run: started, resumed, repeated update by update, evaluated, saved and stopped here, for every learner.
 
-Knows nothing of any learner: `td/run.py` and `ppo/run.py` are those.
+A learner subclasses `Run`. It defines its settings, how one update plays and learns, what a checkpoint holds, and the agent that
+comes out; `td/run.py` is the example to read next. The loop, the clock, signals and the folder are the same for all learners. A
+run can be killed at any time. When it is resumed, it repeats the updates since its last checkpoint, and with a fixed number of
+updates it ends in the same weights bit for bit. The files of the folder are described in `run_files.py`.
 """
 
-import contextlib
+import abc
 import dataclasses
-import hashlib
-import importlib.metadata
 import json
 import os
-import platform
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from bombay_agents import Agent
-from bombay_agents.nets.files import write_bytes
+from bombay_agents.nets.files import about_games
+from bombay_env import Board, Game, Rules
+from bombay_env.checks import is_whole_number, shown, whole_number
+from bombay_env.rules import MAX_PLAYERS
+from bombay_training.learners import periodic_eval, run_files
 from bombay_training.learners.periodic_eval import PeriodicEvaluator
+from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 
-Settings = TypeVar("Settings")
-
-AGENT: Final = "agent.safetensors"
-SETTINGS: Final = "settings.json"
-METRICS: Final = "metrics.jsonl"
-CHECKPOINT: Final = "checkpoint.safetensors"
-COUNTS: Final = "one or more of 2, 3, 4, 5, each once"  # of players
-COUNTERS: Final = "bombay_run"  # the key under which safetensors' own header holds a checkpoint's, as JSON
-AGAINST: Final = "against_"  # and a spec: figures of quick matches, in the lines of some updates
-EARLY: Final = 5.0  # seconds of learning
-SAVE_SECONDS: Final = 30.0  # between two writings of the weights
-DISTRIBUTIONS: Final = ("bombay-env", "numpy", "numba", "gymnasium", "safetensors")
+EARLY: Final = 5.0  # seconds of learning; the agent is first evaluated about now
+SAVE_SECONDS: Final = 30.0  # between two checkpoints
+MAX_SEED: Final = 2**63 - 1
 
 
-def win_shares(figures: Mapping[str, float]) -> dict[str, float]:
-    """Those of the figures that are win shares of quick matches, by the spec of the others."""
-    return {name.removeprefix(AGAINST): share for name, share in figures.items() if name.startswith(AGAINST)}
+class Progress:
+    """Follows a run. This one ignores everything; subclasses show what they are told."""
 
-
-class Progress(Protocol):
-    """Who wants to follow a run."""
+    def phase(self, name: str) -> None:
+        """Called when the run enters another phase: `compiling`, then `learning`."""
 
     def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
-        """Called often with the part of the run that is over, 0 … 1, and the figures of the last whole update."""
-        ...
+        """Called before the first update and after each one.
+
+        Args:
+            fraction: completed part of the run, 0 to 1.
+            metrics: those of the last update; before the first of a resumed run only its totals, empty in a new run.
+        """
 
 
-class Silence:
-    """A `Progress` that shows nothing."""
-
-    def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
-        """Do nothing."""
+# --- Settings ---
 
 
-class Clock:
-    """How much of a run is over, in wall time or, where the run must repeat, in updates.
+def require(settings: Any, *names: str, holds: Callable[[Any], bool], allowed: str) -> None:
+    """Raise ValueError, naming the field, its value and what is allowed, unless these fields satisfy a condition."""
+    for name in names:
+        value = getattr(settings, name)
+        try:
+            fits = holds(value)
+        except TypeError:  # such as a string that is compared with a number
+            fits = False
+        if not fits:
+            raise ValueError(f"{name} is {shown(value)}; it must be {allowed}")
+
+
+def require_whole(settings: Any, *names: str, low: int, high: int | None = None) -> None:
+    """Raise ValueError, naming the field, unless these fields are whole numbers from `low` to `high`; they become ints."""
+    for name in names:
+        object.__setattr__(settings, name, whole_number(getattr(settings, name), name, low, high))
+
+
+def require_fraction(settings: Any, *names: str) -> None:
+    """Raise ValueError, naming the field, unless these fields are numbers from 0 to 1."""
+    require(settings, *names, holds=lambda value: 0 <= value <= 1, allowed="from 0 to 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+    """Settings that all learners share. With `updates` given, the same settings give the same weights bit for bit."""
+
+    learner: ClassVar[str]
+    """The learner's name in `settings.json` and on the command line."""
+    max_seed: ClassVar[int] = MAX_SEED
+
+    minutes: float = 3.0
+    """Wall time of learning; ignored if `updates` is given."""
+    updates: int | None = None
+    """Number of updates."""
+    players: tuple[int, ...] = (2, 3, 4, 5)
+    """Player counts. Games are divided evenly among them."""
+    board: str | None = None
+    """Path of a board file; None for the packaged board."""
+    seed: int = 0
+    """Seed of all chance in the run: deals, initial weights, exploration."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError, naming the field, if a setting is out of range."""
+        self._as_tuples("players")
+        require(self, "minutes", holds=lambda value: value > 0, allowed="above 0")
+        if self.updates is not None:
+            require_whole(self, "updates", low=1)
+        require(self, "players", holds=_are_player_counts, allowed="one or more of 2, 3, 4, 5, each once")
+        self._as_tuples("players", of=int)
+        require_whole(self, "seed", low=0, high=self.max_seed)
+
+    def _as_tuples(self, *names: str, of: type | None = None) -> None:
+        """Replace sequences, such as JSON's lists, by tuples, their values converted to a type if one is given."""
+        for name in names:
+            values = getattr(self, name)
+            object.__setattr__(self, name, tuple(values) if of is None else tuple(of(value) for value in values))
+
+
+def _are_player_counts(values: tuple[Any, ...]) -> bool:
+    return all(is_whole_number(value, 2, MAX_PLAYERS) for value in values) and 0 < len(set(values)) == len(values)
+
+
+# --- The clock ---
+
+
+class RunClock:
+    """A stopwatch of learning time. It also tells how much of the run is done, by time or by number of updates.
 
     Args:
-        minutes: wall time of the run; not used if `updates` is given.
-        updates: updates of the run.
+        minutes: wall time of the run; ignored if `updates` is given.
+        updates: number of updates.
     """
 
     def __init__(self, minutes: float, updates: int | None) -> None:
         self.seconds = minutes * 60
         self.updates = updates
         self.updates_done = 0
-        self.start = time.monotonic()
+        self._before = 0.0  # seconds of learning until the last start
+        self._started: float | None = None  # None while the stopwatch is stopped
+
+    def set(self, elapsed: float, updates_done: int) -> None:
+        """Set a stopped clock to what a checkpoint says."""
+        self._before, self.updates_done = elapsed, updates_done
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the stopwatch during the block."""
+        self._started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._before, self._started = self.elapsed, None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the running stopwatch during the block."""
+        self._before, self._started = self.elapsed, None
+        try:
+            yield
+        finally:
+            self._started = time.monotonic()
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.start
+        """Seconds of learning."""
+        return self._before + (0.0 if self._started is None else time.monotonic() - self._started)
 
     @property
     def fraction(self) -> float:
-        """0 at the start, 1 at the end."""
+        """Completed part of the run, 0 to 1."""
         done = self.elapsed / self.seconds if self.updates is None else self.updates_done / self.updates
         return min(done, 1.0)
 
     @property
     def remaining(self) -> float:
-        """1 at the start, 0 at the end."""
+        """Remaining part of the run, 1 to 0."""
         return 1.0 - self.fraction
 
 
+# --- Signals ---
+
+
 class Stop:
-    """Whether a signal asked the run to end."""
+    """The signal that asked the run to stop, if any."""
 
     signal: int | None = None
 
 
 @contextmanager
 def stop_on_signal() -> Iterator[Stop]:
-    """Note SIGINT and SIGTERM instead of dying of them; after the block the signal takes its usual course.
+    """Record SIGINT and SIGTERM instead of dying from them; after the block the signal takes its usual course.
 
-    Outside the main thread, where Python allows no handlers, signals are left as they are.
+    A second SIGINT raises KeyboardInterrupt at once. Outside the main thread, where Python allows no handlers, nothing changes.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def record(number: int, frame: FrameType | None) -> None:
         if stop.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         stop.signal = number
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, record) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     if stop.signal == signal.SIGINT:
-        raise KeyboardInterrupt  # also where Ctrl-C is ignored by whoever started the process, as in the background
+        raise KeyboardInterrupt  # even if the parent process had Ctrl-C ignored, as for background jobs
     if stop.signal is not None:
         signal.raise_signal(stop.signal)
 
 
-def code_revision() -> str | None:
-    """The commit of the working tree that holds this file, with `+changes` if it differs; None outside one."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-
-    try:
-        # An installed copy inside someone else's tree is not ours.
-        git("ls-files", "--error-unmatch", Path(__file__).name)
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
+# --- The run ---
 
 
-# --- Settings ---
+class SavedNet(Protocol):
+    """A net that can be written to a file."""
 
-
-def is_whole(value: Any, low: int, high: int | None = None) -> bool:
-    """Whether a setting is an integer in a range, without an upper end if `high` is None."""
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value and (high is None or value <= high)
-
-
-def are_counts(players: Sequence[Any]) -> bool:
-    """Whether these are numbers of players (`COUNTS` in words)."""
-    return all(is_whole(count, 2, 5) for count in players) and 0 < len(set(players)) == len(players)
-
-
-# --- The folder ---
-
-
-def describe(settings: Any, distributions: Sequence[str]) -> dict[str, Any]:
-    """What `settings.json` holds: the settings, a dataclass, and what they were used with."""
-    return {
-        "learner": settings.learner,
-        "settings": dataclasses.asdict(settings),
-        "seed": settings.seed,
-        "versions": {"python": platform.python_version(), **{name: version_of(name) for name in distributions}},
-        "revision": code_revision(),
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-
-
-def version_of(distribution: str) -> str | None:
-    """The version that is installed, None if it is not."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file in one piece."""
-    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def learner_of(folder: Path) -> str:
-    """The learner of the run in a folder, as its settings name it.
-
-    Raises:
-        ValueError: there are none.
-    """
-    return str(_described(folder).get("learner", "td"))  # older runs do not say; all that could be resumed were TD
-
-
-def read_settings(folder: Path, kind: type[Settings]) -> Settings:
-    """The settings, of that kind, of the run in a folder.
-
-    Raises:
-        ValueError: there are none, or not such.
-    """
-    try:
-        return kind(**_described(folder)["settings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder / SETTINGS} holds no settings of such a run: {error}") from None
-
-
-def _described(folder: Path) -> dict[str, Any]:
-    path = folder / SETTINGS
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} holds no settings of a run: {error}") from None
-    if not isinstance(described, dict):
-        raise ValueError(f"{path} holds no settings of a run: it is no JSON object")
-    return described
-
-
-def keep_lines(path: Path, updates: int) -> None:
-    """Leave the lines of the metrics that are whole and of updates that the checkpoint has."""
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            if json.loads(line)["update"] <= updates:
-                kept.append(line + "\n")
-    write_bytes(path, "".join(kept).encode())
-
-
-# --- Checkpoints ---
-
-
-def identity(settings: Any, neutral: Sequence[str], *others: Any) -> str:
-    """Hex digits that name all that decides how a run goes on, but for what has been learned.
-
-    Args:
-        settings: a dataclass.
-        neutral: fields that decide nothing.
-        others: JSON values that decide too.
-    """
-    decisive = {name: value for name, value in dataclasses.asdict(settings).items() if name not in neutral}
-    return hashlib.sha256(json.dumps([decisive, *others], sort_keys=True).encode()).hexdigest()[:16]
-
-
-def write_checkpoint(path: Path, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write counters, JSON values, and tensors in one piece."""
-    write_bytes(path, save(dict(tensors), metadata={COUNTERS: json.dumps(counters)}))
-
-
-def read_checkpoint(path: Path, expected: Mapping[str, Any], what: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The counters and the tensors in a file that `write_checkpoint` wrote.
-
-    Args:
-        path: the file.
-        expected: counters that must be there and equal: those that tell whether it belongs to the run.
-        what: the kind of run, for the error.
-    Raises:
-        ValueError: the file cannot be read, or it is of another run.
-    """
-    try:
-        with safe_open(path, framework="numpy") as file:
-            counters = json.loads((file.metadata() or {}).get(COUNTERS, "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from None
-    counters = counters if isinstance(counters, dict) else {}
-    if any(counters.get(name) != value for name, value in expected.items()):
-        raise ValueError(
-            f"{path} is no checkpoint of a {what} run with the settings beside it, by this version's features"
-        )
-    return counters, tensors
-
-
-# --- Running ---
-
-
-class Run(Protocol):
-    """A run under way, as a learner makes it."""
-
-    settings: Any
-    clock: Clock
-    elapsed: float  # seconds of learning before the last start
-
-    def update(self) -> dict[str, float]:
-        """Play and learn once. Returns the line of `metrics.jsonl`."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the net atomically."""
         ...
+
+
+class Run(abc.ABC):
+    """A training run. A learner defines the abstract methods; the rest is the same for all learners.
+
+    Args:
+        settings: everything that decides the run.
+    Raises:
+        ValueError: the board file is not valid.
+
+    Attributes:
+        settings: as given.
+        games: one `Game` for each player count.
+        clock: learning time and number of updates so far.
+    """
+
+    settings_class: ClassVar[type[RunSettings]]
+    checkpoint_format: ClassVar[str]
+    neutral_settings: ClassVar[tuple[str, ...]] = ("board",)
+    """Settings that may differ between a checkpoint and its run. The board's contents are compared, not its path."""
+    distributions: ClassVar[tuple[str, ...]] = run_files.DISTRIBUTIONS
+    """Packages whose versions `settings.json` records."""
+    log_files: ClassVar[tuple[str, ...]] = ()
+    """Glob patterns of further files in the folder, to be removed when a new run starts there."""
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+        board = Board.load(settings.board)
+        self.games = [Game(Rules.official(players), board) for players in settings.players]
+        self.clock = RunClock(settings.minutes, settings.updates)
+
+    # What a learner defines
+
+    @abc.abstractmethod
+    def update(self) -> dict[str, float]:
+        """Play and learn once. Returns the metrics of the update; the base class adds its number, time and `totals`."""
+
+    @abc.abstractmethod
+    def totals(self) -> dict[str, float]:
+        """What the run has learned from so far, such as its number of positions and games."""
+
+    @abc.abstractmethod
+    def net(self) -> SavedNet:
+        """The net to play with, as trained so far."""
+
+    @abc.abstractmethod
+    def player(self) -> Agent:
+        """The agent that plays with `net`, for the periodic evaluation."""
+
+    @abc.abstractmethod
+    def tensors(self) -> dict[str, np.ndarray]:
+        """All arrays that a checkpoint needs."""
+
+    def counters(self) -> dict[str, Any]:
+        """All JSON values that a checkpoint needs, besides the clock's."""
+        return {}
+
+    @abc.abstractmethod
+    def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        """Take over what `counters` and `tensors` returned. Raises KeyError, ValueError or RuntimeError if it does not fit."""
+
+    @abc.abstractmethod
+    def identity_parts(self) -> list[str]:
+        """Digests of all that decides how the run continues beside settings and games, such as the features."""
+
+    @abc.abstractmethod
+    def smallest(self) -> Any:
+        """Settings of the smallest run that calls every kernel of an update."""
+
+    def references(self) -> tuple[str, ...]:
+        """Specs of the agents that the periodic evaluation plays against."""
+        return periodic_eval.REFERENCES
+
+    @contextmanager
+    def session(self, folder: Path) -> Iterator[None]:
+        """Hold what the learner needs while the run updates, such as threads or a log file."""
+        yield
+
+    def log(self, line: Mapping[str, float]) -> None:  # noqa: B027 - optional
+        """Called after each update with its line of `metrics.jsonl`, for further logs."""
+
+    # What is the same for all learners
+
+    def start(self, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+        """Run from the beginning to the end in the folder `out`; see `create` and `loop`. Returns the path of the agent."""
+        self.create(Path(out))
+        return self.loop(out, progress)
+
+    def create(self, folder: Path) -> None:
+        """Create the folder of this run, from which it can be resumed; an older run there is removed."""
+        self.identity()  # if this fails, there is no folder yet
+        folder.mkdir(parents=True, exist_ok=True)
+        for pattern in (CHECKPOINT, AGENT, METRICS, *self.log_files):
+            for path in folder.glob(pattern):
+                path.unlink()
+        run_files.write_json(folder / SETTINGS, run_files.describe(self.settings, self.distributions))
+        self.save(folder)
+
+    @classmethod
+    def open(cls, out: str | os.PathLike[str]) -> Self:
+        """The run in the folder `out` as its last checkpoint left it, or at its start if it has none; `loop` resumes it.
+
+        Raises:
+            ValueError: the folder holds no run of this learner, or its checkpoint belongs to another run.
+        """
+        folder = Path(out)
+        run = cls(run_files.read_settings(folder, cls.settings_class))
+        if (folder / CHECKPOINT).exists():
+            run.load(folder / CHECKPOINT)
+        run_files.truncate_metrics(folder / METRICS, run.clock.updates_done)
+        return run
+
+    def loop(self, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+        """Update until the run is complete. Metrics are written after each update, checkpoints every half minute and at the end.
+
+        SIGINT (Ctrl-C) and SIGTERM stop the run after the current update: it is saved, then the signal takes its usual course. A
+        second Ctrl-C does not wait. Before the first update, while kernels compile, signals act at once: nothing is lost.
+
+        Args:
+            out: the folder, from `create` or `open`.
+            progress: who follows the run.
+        Returns:
+            The path of `agent.safetensors`.
+        Raises:
+            KeyboardInterrupt: after saving, on Ctrl-C.
+            CannotPlayError: the agent or a reference of the periodic evaluation cannot play.
+        """
+        folder, progress = Path(out), progress or Progress()
+        evaluator = PeriodicEvaluator(self.games, self.references())
+        progress.update(self.clock.fraction, self._resumed_metrics())
+        if self.clock.fraction < 1:
+            progress.phase("compiling")
+            self.warm_up()
+            evaluator.warm_up(self.player())
+            progress.phase("learning")
+        with stop_on_signal() as stop, self.session(folder), self.clock.running():
+            self._update_until(stop, folder, evaluator, progress)
+        return folder / AGENT
+
+    def warm_up(self) -> None:
+        """Compile the kernels of an update, on a throwaway run."""
+        type(self)(self.smallest()).update()
+
+    def _update_until(self, stop: Stop, folder: Path, evaluator: PeriodicEvaluator, progress: Progress) -> None:
+        """The loop itself: update, evaluate, log and save until the run is complete or a signal arrives."""
+        clock, last_save = self.clock, time.monotonic()
+        evaluate_at = 2 * clock.elapsed  # at doubling times, so that the early part of the curve has points
+        with (folder / METRICS).open("a", encoding="utf-8") as metrics:
+            while stop.signal is None and clock.fraction < 1:
+                line = self.step()
+                if evaluator.due() or clock.elapsed >= evaluate_at or clock.fraction >= 1:
+                    line |= self._evaluate(evaluator)
+                    evaluate_at = 2 * max(clock.elapsed, EARLY)
+                metrics.write(json.dumps(line) + "\n")
+                metrics.flush()
+                self.log(line)
+                progress.update(clock.fraction, line)
+                if time.monotonic() - last_save > SAVE_SECONDS:
+                    self.save(folder)
+                    last_save = time.monotonic()
+        self.save(folder)
+
+    def step(self) -> dict[str, float]:
+        """One `update`, counted by the clock. Returns its line of `metrics.jsonl`."""
+        figures = self.update()
+        self.clock.updates_done += 1
+        return {
+            "update": self.clock.updates_done,
+            **self.totals(),
+            "seconds": round(self.clock.elapsed, 3),
+            **figures,
+        }
+
+    def _evaluate(self, evaluator: PeriodicEvaluator) -> dict[str, float]:
+        """Win shares of the agent so far, as metrics. Learning time does not pass meanwhile."""
+        with self.clock.paused():
+            shares = evaluator.judge(self.player())
+        return {AGAINST + spec: share for spec, share in shares.items()}
+
+    def _resumed_metrics(self) -> dict[str, float]:
+        return {**self.totals(), "seconds": self.clock.elapsed} if self.clock.updates_done else {}
 
     def save(self, folder: Path) -> None:
-        """Write agent and checkpoint, each in one piece."""
-        ...
+        """Write agent and checkpoint, each atomically."""
+        self.net().save(folder / AGENT)
+        counters = {
+            **self._expected(),
+            "updates_done": self.clock.updates_done,
+            "elapsed": self.clock.elapsed,
+            **self.counters(),
+        }
+        run_files.write_checkpoint(folder / CHECKPOINT, counters, self.tensors())
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint of a run with the same settings. Raises ValueError if it is not such."""
-        ...
+        """Continue from a checkpoint of a run with the same settings.
 
-    def so_far(self) -> dict[str, float]:
-        """How much has been learned from, for those who follow the run."""
-        ...
+        Raises:
+            ValueError: the file cannot be read, is damaged, or belongs to another run.
+        """
+        counters, tensors = run_files.read_checkpoint(path, self._expected())
+        try:
+            self.restore(counters, tensors)
+            self.clock.set(counters["elapsed"], counters["updates_done"])
+        except (KeyError, ValueError, RuntimeError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
 
-    def player(self) -> Agent:
-        """The agent so far, to be judged."""
-        ...
+    def _expected(self) -> dict[str, str]:
+        """The counters by which a checkpoint is recognised."""
+        return {"format": self.checkpoint_format, "identity": self.identity()}
 
-
-def begin(run: Run, folder: Path, distributions: Sequence[str]) -> None:
-    """Make the folder that of a new run, which can be resumed from here on."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (CHECKPOINT, AGENT, METRICS):  # of an older run
-        (folder / name).unlink(missing_ok=True)
-    write_json(folder / SETTINGS, describe(run.settings, distributions))
-    run.clock.start = time.monotonic()  # nothing has been learned yet
-    run.save(folder)
-
-
-def find(run: Run, folder: Path) -> None:
-    """Bring a run to where its last checkpoint in the folder left it; one stopped before its first begins anew.
-
-    Raises:
-        ValueError: the checkpoint is not of this run.
-    """
-    if (folder / CHECKPOINT).exists():
-        run.load(folder / CHECKPOINT)
-        run.clock.start = time.monotonic() - run.elapsed
-    keep_lines(folder / METRICS, run.clock.updates_done)
-
-
-def follow(run: Run, folder: Path, progress: Progress, stop: Stop, judge: PeriodicEvaluator | None = None) -> None:
-    """Update until the clock or a signal says so; save now and then and at the end; on the way have `judge` judge the agent."""
-    run.clock.start = last_save = time.monotonic()
-    run.clock.start -= run.elapsed
-    judge_at = 2 * run.elapsed  # seconds of learning: in short steps at first, when most is learned
-    with (folder / METRICS).open("a", encoding="utf-8") as metrics:
-        while stop.signal is None and run.clock.fraction < 1:
-            figures = run.update()
-            if judge is not None and (judge.due() or run.clock.elapsed >= judge_at or run.clock.fraction >= 1):
-                figures |= quick_matches(run, judge)
-                judge_at = 2 * max(run.clock.elapsed, EARLY)
-            metrics.write(json.dumps(figures) + "\n")
-            metrics.flush()
-            progress.update(run.clock.fraction, figures)
-            if time.monotonic() - last_save > SAVE_SECONDS:
-                run.save(folder)
-                last_save = time.monotonic()
-    run.save(folder)
-
-
-def quick_matches(run: Run, judge: PeriodicEvaluator) -> dict[str, float]:
-    """What the agent so far comes to, as figures of the update; the clock of learning stands still meanwhile."""
-    start = time.monotonic()
-    shares = judge.judge(run.player())
-    run.clock.start += time.monotonic() - start
-    return {AGAINST + spec: share for spec, share in shares.items()}
+    def identity(self) -> str:
+        """Hex digits that name everything that decides how the run continues, apart from what it has learned."""
+        return run_files.identity(self.settings, self.neutral_settings, about_games(self.games), *self.identity_parts())

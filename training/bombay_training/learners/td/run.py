@@ -1,25 +1,16 @@
-"""Self-play TD(λ) on the outcomes of turns: one experiment, read from top to bottom.
+"""Self-play TD(λ) on the outcomes of turns: settings, one update, and what a run saves.
 
-One net values positions between turns for every seat. An update is some games of self-play, in which every seat takes the
-outcome its net likes best (`td/self_play.py`), and a few rounds of learning from what became of their positions
-(`td/optimizer.py`). The agent is the running average of the weights. All chance is keyed by the seed and counters, so nothing
-of an update outlives it but the weights and what Adam remembers. Now and then the agent meets references in quick matches
-(`periodic_eval.py`), which are no learning time and change nothing of what is learned. A run leaves in its folder
-
-    agent.safetensors        the net, playable by `bombay_agents.nets.value_net_agent`
-    checkpoint.safetensors   all that is needed to go on
-    settings.json            the settings, the versions of everything, the code revision
-    metrics.jsonl            one line an update, win shares among its figures where there were matches
-
-the first two written in one piece at the start, every half minute and at the end. No PyTorch, no pickle. It does not judge the
-agent that is left: that is the arena's business.
+One net values positions between turns for every seat. In an update it first plays some games against itself, in which every seat
+takes the outcome of its turn that the net values highest (`self_play.py`). It then learns for a few epochs from the positions of
+these games (`optimizer.py`). The agent is a running average of the weights. All chance is keyed by the seed and by counters, so
+only the weights and Adam's moments carry over from one update to the next. The loop around the updates and the folder of a run
+are in `runs.py`. No PyTorch, no pickle.
 """
 
 import contextlib
 import dataclasses
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -29,293 +20,207 @@ import numpy as np
 import bombay_env
 from bombay_agents.nets import files, value_features, value_net
 from bombay_agents.nets.value_net_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
-from bombay_env import Board, Game, Rules
-from bombay_training.learners import periodic_eval, runs
-from bombay_training.learners.periodic_eval import PeriodicEvaluator
-from bombay_training.learners.runs import Clock, Progress, Silence, stop_on_signal
+from bombay_training.learners.runs import Run, RunSettings, require, require_fraction, require_whole
 from bombay_training.learners.td.optimizer import Learner
 from bombay_training.learners.td.self_play import GameGenerator, SelfPlay
 
-FORMAT: Final = "bombay-td-checkpoint/2"
-NEUTRAL: Final = ("threads", "board")  # settings that decide nothing; a board is told by what it holds
-KEPT: Final = ("weights", "averages", "first", "second")  # of the learner
+SAVED: Final = (
+    "weights",
+    "averages",
+    "first",
+    "second",
+)  # arrays of the learner: weights, their average, Adam's moments
 
 
 @dataclasses.dataclass(frozen=True)
-class TDSettings:
+class TDSettings(RunSettings):
     """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
 
     learner: ClassVar[str] = "td"
 
-    minutes: float = 3.0
-    """Wall time of learning; not used if `updates` is given."""
-    updates: int | None = None
-    """Rounds of self-play and learning."""
-    players: tuple[int, ...] = (2, 3, 4, 5)
-    """Kinds of table; games are divided evenly among them."""
-    board: str | None = None
-    """A board file; the packaged board if None."""
     games: int = 128
-    """Games an update, of all kinds together; as many of each kind, so perhaps a few less."""
+    """Games per update over all player counts; rounded down to the same number for each."""
     hidden: int = 64
-    """Width of the net."""
+    """Width of the net's hidden layer."""
     epochs: int = 3
-    """Times each position is learned from."""
+    """Passes over the positions of an update."""
     batch_size: int = 512
-    """Positions a step."""
+    """Positions per gradient step."""
     learning_rate: float = 3e-3
-    """Of Adam."""
+    """Adam's learning rate at the start."""
     lr_hold: float = 0.6
-    """Part of the run before the learning rate falls, in a line to a twentieth."""
+    """Fraction of the run before the learning rate decays, linearly to a twentieth."""
     td_lambda: float = 0.8
-    """λ: how far what happened is trusted over what the net expected."""
+    """The λ of TD(λ): 1 learns from results only, 0 only from the net's own next value."""
     epsilon: float = 0.05
-    """ε: probability that a seat takes any outcome at all."""
+    """The ε of ε-greedy self-play: probability that a seat takes a random outcome."""
     blend: float = 0.0
-    """How much the share of the win counts, and not the margin, when self-play chooses an outcome at the end of the run; none at
-    the start, and rising in a line. Unless given, self-play goes by margins, which tell every seat something in every game;
-    shares are learned all the same, and the agent that is left plays by them."""
+    """Weight of the win share, as opposed to the margin, when self-play chooses an outcome at the end of the run; the weight
+    grows linearly from 0. By default self-play maximises margins, which reward every seat in every game. Win shares are learned
+    anyway, and the trained agent plays by them."""
     blend_played: float = 1.0
-    """The same in the agent that is left, and in the one that is saved on the way."""
+    """The same weight in the trained agent and in those saved on the way."""
     margin_weight: float = 1.0
-    """Weight of the margin's squared error beside the cross-entropy of shares."""
+    """Weight of the margins' squared error, relative to the cross-entropy of the win shares."""
     ema_decay: float = 0.998
-    """How much of the running (exponential) average of weights stays, a step."""
-    seed: int = 0
-    """Of the deals, the weights and the exploration."""
+    """Decay per step of the exponential moving average of the weights."""
     threads: int = 0
-    """Threads that play and learn, as far as Numba has them, 8 at most; 0 for all. They change nothing but the time."""
+    """Threads for self-play and learning, at most 8; 0 for as many as Numba has. They affect only the time."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError, naming the field, for anything that cannot be learned with."""
-        object.__setattr__(self, "players", tuple(self.players))
-        whole = ("games", "epochs", "batch_size")
-        parts = ("lr_hold", "td_lambda", "epsilon", "blend", "blend_played")
-        checks: list[tuple[str, bool, str]] = [
-            ("minutes", self.minutes > 0, "above 0"),
-            ("updates", self.updates is None or runs.is_whole(self.updates, 1), "None or a whole number of at least 1"),
-            ("players", runs.are_counts(self.players), runs.COUNTS),
-            *((name, runs.is_whole(getattr(self, name), 1), "a whole number of at least 1") for name in whole),
-            ("hidden", runs.is_whole(self.hidden, 1, MAX_HIDDEN), f"a whole number from 1 to {MAX_HIDDEN}"),
-            ("games", self.games >= len(self.players), f"at least {len(self.players)}, one a kind of table"),
-            ("learning_rate", self.learning_rate > 0, "above 0"),
-            *((name, 0 <= getattr(self, name) <= 1, "from 0 to 1") for name in parts),
-            ("margin_weight", self.margin_weight >= 0, "at least 0"),
-            ("ema_decay", 0 <= self.ema_decay < 1, "at least 0 and below 1"),
-            ("seed", 0 <= self.seed < 2**63, "from 0 to 2**63 − 1"),
-            ("threads", runs.is_whole(self.threads, 0), "a whole number of at least 0"),
-        ]
-        for name, holds, allowed in checks:
-            if not holds:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be {allowed}")
+        """Raise ValueError, naming the field, if a setting is out of range."""
+        super().__post_init__()
+        require_whole(self, "games", "epochs", "batch_size", low=1)
+        require_whole(self, "hidden", low=1, high=MAX_HIDDEN)
+        counts = len(self.players)
+        require(
+            self,
+            "games",
+            holds=lambda games: games >= counts,
+            allowed=f"at least {counts}, one for each player count",
+        )
+        require(self, "learning_rate", holds=lambda rate: rate > 0, allowed="above 0")
+        require_fraction(self, "lr_hold", "td_lambda", "epsilon", "blend", "blend_played")
+        require(self, "margin_weight", holds=lambda weight: weight >= 0, allowed="at least 0")
+        require(self, "ema_decay", holds=lambda decay: 0 <= decay < 1, allowed="at least 0 and below 1")
+        require_whole(self, "threads", low=0)
 
 
-class Run:
-    """A run under way: what `checkpoint.safetensors` holds, and how to go on from it.
+class TDRun(Run):
+    """A run of TD. Learners with other games than self-play's override `make_generator` (see `best_response.py`)."""
 
-    A learner whose games are others than self-play's is a `Run` with other `games_to_play` (see `best_response.py`).
-    """
-
-    kind: ClassVar[type[TDSettings]] = TDSettings  # of settings
+    settings_class: ClassVar[type[TDSettings]] = TDSettings
+    checkpoint_format = "bombay-td-checkpoint/2"
+    neutral_settings = ("board", "threads")
+    settings: TDSettings
 
     def __init__(self, settings: TDSettings) -> None:
-        self.settings = settings
-        board = Board.load(settings.board)
-        self.games = [Game(Rules.official(players), board) for players in settings.players]
-        features = value_features.num_features(self.games[0].feature_layout)
-        self.each = settings.games // len(self.games)
-        self.play = self.games_to_play()
-        self.learner = Learner(features, settings.hidden, settings.seed)
-        self.clock = Clock(settings.minutes, settings.updates)
+        super().__init__(settings)
+        self.features = value_features.digest(self.games[0].feature_layout)
+        self.games_each = settings.games // len(self.games)  # per update and player count
+        self.generator = self.make_generator()
+        self.learner = Learner(
+            value_features.num_features(self.games[0].feature_layout), settings.hidden, settings.seed
+        )
         self.positions = 0  # learned from so far
-        self.elapsed = 0.0  # seconds of learning before the last start
 
-    def games_to_play(self) -> GameGenerator:
-        """An update's games, and room for what they teach."""
-        return SelfPlay(self.games, self.each, self.settings.hidden)
-
-    def references(self) -> tuple[str, ...]:
-        """Whom the agent meets on the way, to be followed by."""
-        return periodic_eval.REFERENCES
+    def make_generator(self) -> GameGenerator:
+        """The games of an update, with memory for their training samples."""
+        return SelfPlay(self.games, self.games_each, self.settings.hidden)
 
     def update(self) -> dict[str, float]:
-        """Play and learn once. Returns the line of `metrics.jsonl`."""
+        """Play some games and learn from their positions."""
         settings, number, done = self.settings, self.clock.updates_done, self.clock.fraction
+        rate = self._learning_rate(done)
         start = time.perf_counter()
-        places = self.play.play(
+        places = self.generator.play(
             self.learner.net,
             settings.seed,
-            number * self.each,
+            number * self.games_each,
             settings.blend * done,
             settings.epsilon,
             settings.td_lambda,
         )
         played = time.perf_counter()
-        losses = self._learn(places, self._rate(done), np.random.default_rng((settings.seed, number)))
+        losses = self._learn(places, rate, np.random.default_rng((settings.seed, number)))
         end = time.perf_counter()
-        self.clock.updates_done += 1
         self.positions += len(places)
-        results = self.play.samples.reshape(-1)[places]
+        margins = self.generator.samples.reshape(-1)[places]["margin"]
         return {
-            "update": self.clock.updates_done,
-            "positions": self.positions,
-            "games": self.clock.updates_done * self.each * len(self.games),
-            "seconds": round(self.clock.elapsed, 3),
             "play_seconds": round(played - start, 4),
             "learn_seconds": round(end - played, 4),
             "margin_loss": float(losses[0]),
             "share_loss": float(losses[1]),
-            "margin_spread": float(results["margin"][:, 0].std()),
-            "learning_rate": self._rate(done),
+            "margin_spread": float(margins[:, 0].std()),
+            "learning_rate": rate,
         }
 
-    def _rate(self, done: float) -> float:
+    def _learning_rate(self, done: float) -> float:
         settings = self.settings
-        falling = max(0.0, done - settings.lr_hold) / max(1e-9, 1 - settings.lr_hold)
-        return settings.learning_rate * (1 - 0.95 * falling)
+        decayed = max(0.0, done - settings.lr_hold) / max(1e-9, 1 - settings.lr_hold)
+        return settings.learning_rate * (1 - 0.95 * decayed)
 
     def _learn(self, places: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
-        """Some epochs over the positions. Returns the mean losses, (2,)."""
-        settings, samples = self.settings, self.play.samples.reshape(-1)
+        """Some epochs over the samples at `places`. Returns the mean losses of margins and shares, (2,)."""
+        settings, samples, scales = self.settings, self.generator.samples.reshape(-1), self.generator.scales
         losses = []
         for _ in range(settings.epochs):
             order = rng.permutation(places)
-            for part in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
+            for batch in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
                 losses.append(
-                    self.learner.step(samples, part, self.play.scales, rate, settings.margin_weight, settings.ema_decay)
+                    self.learner.step(samples, batch, scales, rate, settings.margin_weight, settings.ema_decay)
                 )
         return np.asarray(np.mean(losses, axis=0))
 
+    def totals(self) -> dict[str, float]:
+        """Positions and games learned from so far."""
+        return {
+            "positions": self.positions,
+            "games": self.clock.updates_done * self.games_each * len(self.games),
+        }
+
+    def smallest(self) -> TDSettings:
+        """One game for each player count, one epoch."""
+        return dataclasses.replace(self.settings, games=len(self.settings.players), epochs=1)
+
+    @contextlib.contextmanager
+    def session(self, folder: Path) -> Iterator[None]:
+        """Set the number of Numba's threads."""
+        with numba_threads(self.settings.threads):
+            yield
+
+    # What a run saves
+
     def net(self) -> ValueNet:
-        """The agent so far."""
-        learner, games = self.learner, self.games
-        weights = learner.average[0]
+        """The running average of the weights, as a net."""
+        average = self.learner.average[0]
         return ValueNet(
-            first=weights["first"].copy(),
-            first_bias=weights["first_bias"].copy(),
-            last=weights["last"][:, : value_net.NUM_OUTPUTS].copy(),
-            last_bias=weights["last_bias"][: value_net.NUM_OUTPUTS].copy(),
-            features=value_features.digest(games[0].feature_layout),
+            first=average["first"].copy(),
+            first_bias=average["first_bias"].copy(),
+            last=average["last"][:, : value_net.NUM_OUTPUTS].copy(),
+            last_bias=average["last_bias"][: value_net.NUM_OUTPUTS].copy(),
+            features=self.features,
             blend=self.settings.blend_played,
-            about={
-                **files.about_games(games),
-                "training": self.about(),
-            },
+            about={**files.about_games(self.games), "training": self.about()},
         )
 
-    def player(self) -> ValueNetAgent:
-        """The agent so far, to be judged."""
-        return ValueNetAgent(self.net())
-
     def about(self) -> dict[str, Any]:
-        """How the agent was trained, for its file."""
+        """How the net was trained, for its file."""
         return {
             "algorithm": "self-play TD(λ) on outcomes of turns",
             "seed": self.settings.seed,
             "players": list(self.settings.players),
             "updates": self.clock.updates_done,
-            "games": self.clock.updates_done * self.each * len(self.games),
+            "games": self.totals()["games"],
             "bombay_env": bombay_env.__version__,
         }
 
-    def save(self, folder: Path) -> None:
-        """Write agent and checkpoint, each in one piece."""
-        self.net().save(folder / runs.AGENT)
-        learner = self.learner
-        tensors = {name: getattr(learner, name) for name in KEPT}
-        counters = {
-            "format": FORMAT,
-            "identity": self.identity(),
-            "updates_done": self.clock.updates_done,
-            "steps": learner.steps,
-            "positions": self.positions,
-            "elapsed": self.clock.elapsed,
-        }
-        runs.write_checkpoint(folder / runs.CHECKPOINT, counters, tensors)
+    def player(self) -> ValueNetAgent:
+        """The agent that plays with `net`."""
+        return ValueNetAgent(self.net())
 
-    def load(self, path: Path) -> None:
-        """Go on from a checkpoint of a run with the same settings.
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The weights, their average, and Adam's moments."""
+        return {name: getattr(self.learner, name) for name in SAVED}
 
-        Raises:
-            ValueError: the file cannot be read, or it is of another run.
-        """
-        learner = self.learner
-        counters, tensors = runs.read_checkpoint(path, {"format": FORMAT, "identity": self.identity()}, "TD")
-        try:
-            for name in KEPT:
-                getattr(learner, name)[:] = tensors[name]
-            learner.steps, self.positions = counters["steps"], counters["positions"]
-            self.clock.updates_done, self.elapsed = counters["updates_done"], counters["elapsed"]
-        except (KeyError, ValueError) as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
+    def counters(self) -> dict[str, Any]:
+        """Gradient steps and positions so far."""
+        return {"steps": self.learner.steps, "positions": self.positions}
 
-    def identity(self) -> str:
-        """What decides how the run goes on (`runs.identity`)."""
-        features = value_features.digest(self.games[0].feature_layout)
-        return runs.identity(self.settings, NEUTRAL, features, files.about_games(self.games), *self.circumstances())
+    def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        """Take over the contents of a checkpoint."""
+        for name in SAVED:
+            getattr(self.learner, name)[:] = tensors[name]
+        self.learner.steps, self.positions = counters["steps"], counters["positions"]
 
-    def circumstances(self) -> list[str]:
-        """What else decides how the run goes on."""
-        return []
-
-    def so_far(self) -> dict[str, float]:
-        """How much has been learned from, for those who follow the run."""
-        return {"positions": self.positions, "seconds": self.elapsed} if self.positions else {}
-
-
-def train(settings: TDSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Learn and leave agent, checkpoint, settings and metrics in the folder `out`; see `begin`."""
-    return begin(Run(settings), out, progress)
-
-
-def begin(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Learn in a new run, and leave agent, checkpoint, settings and metrics in the folder `out`, which is made if need be.
-
-    SIGINT (Ctrl-C) and SIGTERM end the run after the present update: what was learned is saved, then the signal takes its usual
-    course. A second Ctrl-C does not wait.
-
-    Returns:
-        The path of `agent.safetensors`.
-    Raises:
-        KeyboardInterrupt: after saving, on Ctrl-C.
-    """
-    run.identity()  # what hinders that is told before there is a folder
-    runs.begin(run, Path(out), runs.DISTRIBUTIONS)
-    return go_on(run, out, progress)
-
-
-def open_run(out: str | os.PathLike[str], kind: type[Run] = Run) -> Run:
-    """The run in the folder `out` as its last checkpoint left it, for `go_on`; one stopped before its first begins anew.
-
-    Raises:
-        ValueError: there is no such run, or its checkpoint is not of it.
-    """
-    folder = Path(out)
-    run = kind(runs.read_settings(folder, kind.kind))
-    runs.find(run, folder)
-    return run
-
-
-def go_on(run: Run, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
-    """Update until the clock says so, and save now and then; see `train`."""
-    folder, progress, judge = Path(out), progress or Silence(), PeriodicEvaluator(run.games, run.references())
-    with stop_on_signal() as stop, on_threads(run.settings.threads):
-        progress.update(run.clock.fraction, run.so_far())
-        if run.clock.updates is None or run.clock.updates_done < run.clock.updates:
-            warm_up(run)
-            judge.warm_up(run.player())
-        runs.follow(run, folder, progress, stop, judge)
-    return folder / runs.AGENT
-
-
-def warm_up(run: Run) -> None:
-    """Have the kernels compiled before the clock starts."""
-    type(run)(dataclasses.replace(run.settings, games=len(run.settings.players), epochs=1)).update()
+    def identity_parts(self) -> list[str]:
+        """The digest of the features."""
+        return [self.features]
 
 
 @contextlib.contextmanager
-def on_threads(count: int) -> Iterator[None]:
-    """Have Numba use so many threads, all for 0, as far as there are."""
+def numba_threads(count: int) -> Iterator[None]:
+    """Let Numba use `count` threads during the block, but no more than it has; 0 for all."""
     before = numba.get_num_threads()
     numba.set_num_threads(min(count or numba.config.NUMBA_NUM_THREADS, numba.config.NUMBA_NUM_THREADS))
     try:

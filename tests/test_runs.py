@@ -1,0 +1,383 @@
+"""What all runs share, on a learner that learns nothing: folder, loop, resuming, signals, clock and settings."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save
+
+from bombay_agents.nets.files import write_bytes
+from bombay_agents.random import RandomAgent
+from bombay_training.learners import run_files, runs
+from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners.runs import Progress, Run, RunClock, RunSettings
+from bombay_training.learners.train import LEARNERS, open_run, run_class
+from helpers import killed
+
+
+@dataclasses.dataclass(frozen=True)
+class WalkSettings(RunSettings):
+    learner: ClassVar[str] = "walk"
+
+    size: int = 3
+
+
+class Weights:
+    def __init__(self, values):
+        self.values = values
+
+    def save(self, path):
+        write_bytes(Path(path), save({"values": self.values}))
+
+
+class WalkRun(Run):
+    """Its weights take a random step in each update."""
+
+    settings_class = WalkSettings
+    checkpoint_format = "walk/1"
+    warmed_up = 0
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.weights = np.zeros(settings.size)
+        self.steps = 0
+        self.lines = []
+
+    def update(self):
+        rng = np.random.default_rng((self.settings.seed, self.clock.updates_done))
+        self.weights += rng.normal(size=len(self.weights))
+        self.steps += 1
+        return {"norm": float(np.linalg.norm(self.weights))}
+
+    def totals(self):
+        return {"positions": 10 * self.clock.updates_done}
+
+    def net(self):
+        return Weights(self.weights)
+
+    def player(self):
+        return RandomAgent()
+
+    def tensors(self):
+        return {"weights": self.weights}
+
+    def counters(self):
+        return {"steps": self.steps}
+
+    def restore(self, counters, tensors):
+        self.weights[:], self.steps = tensors["weights"], counters["steps"]
+
+    def identity_parts(self):
+        return ["walk"]
+
+    def smallest(self):
+        type(self).warmed_up += 1
+        return dataclasses.replace(self.settings, size=1)
+
+    def references(self):
+        return ()
+
+    def log(self, line):
+        self.lines.append(line)
+
+
+SETTINGS_OF_6 = WalkSettings(updates=6, players=(2,), seed=4)
+
+
+class Recorder(Progress):
+    def __init__(self):
+        self.calls = []
+
+    def phase(self, name):
+        self.calls.append(name)
+
+    def update(self, fraction, metrics):
+        self.calls.append((round(fraction, 3), metrics.get("update"), metrics.get("positions")))
+
+
+class SendSignal(Progress):
+    """Sends this process a signal when a phase begins or after an update."""
+
+    def __init__(self, number, at):
+        self.number, self.at = number, at
+
+    def phase(self, name):
+        if name == self.at:
+            os.kill(os.getpid(), self.number)
+
+    def update(self, fraction, metrics):
+        if metrics.get("update") == self.at:
+            os.kill(os.getpid(), self.number)
+
+
+def weights(folder):
+    return load_file(folder / AGENT)["values"]
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("walk") / "run"
+    WalkRun(SETTINGS_OF_6).start(folder)
+    return folder
+
+
+# --- The folder and the loop ---
+
+
+def test_a_run_leaves_its_files(whole):
+    assert sorted(path.name for path in whole.iterdir()) == sorted([AGENT, CHECKPOINT, METRICS, SETTINGS])
+    description = json.loads((whole / SETTINGS).read_text())
+    assert (description["learner"], description["seed"]) == ("walk", 4)
+    assert WalkSettings(**description["settings"]) == SETTINGS_OF_6
+    assert description["versions"]["numpy"] == np.__version__
+    assert [line["update"] for line in lines(whole)] == [1, 2, 3, 4, 5, 6]
+    assert [line["positions"] for line in lines(whole)] == [10, 20, 30, 40, 50, 60]
+    assert lines(whole)[-1]["norm"] == np.linalg.norm(weights(whole))
+
+
+def test_progress_hears_of_phases_and_updates(tmp_path):
+    recorder = Recorder()
+    run = WalkRun(dataclasses.replace(SETTINGS_OF_6, updates=2))
+    run.start(tmp_path, recorder)
+    assert recorder.calls == [(0, None, None), "compiling", "learning", (0.5, 1, 10), (1.0, 2, 20)]
+    assert run.lines == lines(tmp_path)
+    recorder.calls.clear()
+    before = WalkRun.warmed_up
+    WalkRun.open(tmp_path).loop(tmp_path, recorder)
+    assert recorder.calls == [(1.0, None, 20)], "a complete run neither compiles nor learns"
+    assert WalkRun.warmed_up == before
+
+
+def test_a_new_run_removes_the_old_one(whole, tmp_path):
+    WalkRun(SETTINGS_OF_6).start(tmp_path)
+    (tmp_path / "events.1").write_text("")
+    (tmp_path / "notes.txt").write_text("")
+
+    class Logging(WalkRun):
+        log_files = ("events.*",)
+
+    run = Logging(dataclasses.replace(SETTINGS_OF_6, seed=5))
+    run.create(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AGENT, CHECKPOINT, SETTINGS, "notes.txt"])
+    run.loop(tmp_path)
+    assert not np.array_equal(weights(tmp_path), weights(whole))
+
+
+def test_a_minutes_run_ends_by_its_clock(tmp_path):
+    WalkRun(WalkSettings(minutes=0.002, players=(2,))).start(tmp_path)
+    assert lines(tmp_path)[-1]["seconds"] == pytest.approx(0.12, abs=0.2)
+    assert lines(tmp_path)[-1]["update"] > 1
+
+
+# --- Resuming ---
+
+
+def test_killed_at_any_time_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
+    code = (
+        "import sys; from helpers import killed; from test_runs import SETTINGS_OF_6, WalkRun; "
+        "killed.save_every_second_update(WalkRun); kill = killed.Kill(int(sys.argv[2]));"
+    )
+    start = f"{code} WalkRun(SETTINGS_OF_6).start(sys.argv[1], kill)"
+    resume = f"{code} WalkRun.open(sys.argv[1]).loop(sys.argv[1], kill)"
+    folder = tmp_path / "run"
+    killed.finish(folder, start, resume, np.random.default_rng(0))
+    assert np.array_equal(weights(folder), weights(whole))
+    assert [line["norm"] for line in lines(folder)] == [line["norm"] for line in lines(whole)]
+
+
+def test_learning_time_adds_up(tmp_path):
+    run = WalkRun(SETTINGS_OF_6)
+    run.clock.set(elapsed=100.0, updates_done=5)
+    run.create(tmp_path)
+    time.sleep(0.05)  # no learning time
+    resumed = WalkRun.open(tmp_path)
+    assert resumed.clock.elapsed == 100.0
+    resumed.loop(tmp_path)
+    assert 100 <= lines(tmp_path)[0]["seconds"] < 105
+
+
+def test_a_checkpoint_of_another_run_is_refused(whole, tmp_path):
+    WalkRun(SETTINGS_OF_6).create(tmp_path)
+    run_files.write_json(
+        tmp_path / SETTINGS, run_files.describe(dataclasses.replace(SETTINGS_OF_6, seed=5), run_files.DISTRIBUTIONS)
+    )
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is not a checkpoint of the run that settings\.json"):
+        WalkRun.open(tmp_path)
+    run_files.write_json(tmp_path / SETTINGS, {"settings": {"size": 3, "pace": 2}})
+    with pytest.raises(ValueError, match=r"settings\.json holds no WalkSettings: .*pace"):
+        WalkRun.open(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    run = WalkRun(SETTINGS_OF_6)
+    run.create(tmp_path)
+    run_files.write_checkpoint(tmp_path / CHECKPOINT, {"format": "walk/1", "identity": run.identity()}, {})
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is damaged: 'weights'"):
+        WalkRun.open(tmp_path)
+
+
+# --- Signals ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_run_after_the_update(whole, tmp_path, number):
+    code = (
+        "import signal, sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
+        f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 2))"
+    )
+    assert in_a_process(code, tmp_path) == -number
+    assert WalkRun.open(tmp_path).clock.updates_done == 2
+    WalkRun.open(tmp_path).loop(tmp_path)
+    assert np.array_equal(weights(tmp_path), weights(whole))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_while_kernels_compile_a_signal_acts_at_once(whole, tmp_path, number):
+    code = (
+        "import sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
+        "WalkRun.warm_up = lambda run: print('compiled'); "
+        f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 'compiling'))"
+    )
+    assert in_a_process(code, tmp_path) == -number
+    assert not (tmp_path / METRICS).exists()
+    WalkRun.open(tmp_path).loop(tmp_path)
+    assert np.array_equal(weights(tmp_path), weights(whole))
+
+
+def in_a_process(code, folder):
+    """The exit status of a process that runs the code; the folder is its argument."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], env=environment, timeout=300, capture_output=True, text=True
+    )
+    assert "compiled" not in done.stdout
+    return done.returncode
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_update(tmp_path):
+    class Slow(WalkRun):
+        def update(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            raise AssertionError("the second Ctrl-C came too late")
+
+        def warm_up(self):
+            pass
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        Slow(SETTINGS_OF_6).start(tmp_path)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert lines(tmp_path) == []
+
+
+def test_a_run_works_outside_the_main_thread(whole, tmp_path):
+    thread = threading.Thread(target=WalkRun(SETTINGS_OF_6).start, args=(tmp_path,))
+    thread.start()
+    thread.join()
+    assert np.array_equal(weights(tmp_path), weights(whole))
+
+
+# --- Periodic evaluation ---
+
+
+def test_periodic_evaluation_takes_no_learning_time(whole, tmp_path, monkeypatch):
+    class Evaluator:
+        def __init__(self, games, references):
+            pass
+
+        def warm_up(self, player):
+            pass
+
+        def due(self):
+            return False
+
+        def judge(self, player):
+            time.sleep(0.3)
+            return {"greedy": 0.5}
+
+    monkeypatch.setattr(runs, "PeriodicEvaluator", Evaluator)
+    WalkRun(SETTINGS_OF_6).start(tmp_path)
+    evaluated = [line["update"] for line in lines(tmp_path) if AGAINST + "greedy" in line]
+    assert evaluated == [1, 6], "after the first update and the last"
+    assert lines(tmp_path)[-1]["seconds"] < 0.3
+    assert np.array_equal(weights(tmp_path), weights(whole))
+
+
+# --- Clock and settings ---
+
+
+def test_the_clock_runs_only_while_it_is_told_to(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now)
+    clock = RunClock(minutes=1, updates=None)
+    now = 10.0
+    assert clock.elapsed == 0
+    with clock.running():
+        now = 25.0
+        assert (clock.elapsed, clock.fraction, clock.remaining) == (15, 0.25, 0.75)
+        with clock.paused():
+            now = 40.0
+            assert clock.elapsed == 15
+        now = 45.0
+        assert clock.elapsed == 20
+    now = 99.0
+    assert clock.elapsed == 20
+    clock.set(elapsed=90.0, updates_done=3)
+    assert clock.fraction == 1
+
+
+def test_with_updates_the_clock_counts_them():
+    clock = RunClock(minutes=0.001, updates=4)
+    clock.set(elapsed=1000.0, updates_done=1)
+    assert (clock.fraction, clock.remaining) == (0.25, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"minutes": float("nan")}, "minutes is nan; it must be above 0"),
+        ({"updates": True}, "updates is True; it must be a whole number of at least 1"),
+        ({"players": ()}, r"players is \(\); it must be one or more of 2, 3, 4, 5, each once"),
+        ({"seed": 2**63}, "seed is 9223372036854775808; it must be a whole number from 0 to 9223372036854775807"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, reason):
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        WalkSettings(**changes)
+
+
+def test_settings_survive_json():
+    settings = WalkSettings(updates=np.int64(3), players=[np.int64(2), 5], seed=np.uint64(7))
+    assert WalkSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
+
+
+# --- Learners by name ---
+
+
+def test_every_learner_is_found_by_its_name():
+    for name in LEARNERS:
+        if name == "ppo":
+            pytest.importorskip("sb3_contrib", reason="PPO needs the extra `ppo`")
+        assert run_class(name).settings_class.learner == name
+
+
+def test_an_unknown_learner_is_refused(tmp_path):
+    (tmp_path / SETTINGS).write_text('{"learner": "sarsa"}', encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"^there is no learner 'sarsa'; the learners are td, best-response, expert, ppo$"
+    ):
+        open_run(tmp_path)

@@ -1,0 +1,80 @@
+"""Train with any learner: `train` starts a run, `resume` continues one; both find the learner by its name.
+
+    train(TDSettings(minutes=3, players=(4,)), "runs/first")
+    resume("runs/first")
+
+What a run does is in `runs.py`; what a learner does is in its own module: `td/run.py`, `ppo/run.py`, `best_response.py` and
+`expert_iteration.py`. A new learner is entered in `run_class`.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from bombay_training.extras import missing_extra
+from bombay_training.learners import run_files
+from bombay_training.learners.best_response import BestResponseRun
+from bombay_training.learners.expert_iteration import ExpertIterationRun
+from bombay_training.learners.runs import Progress, Run, RunSettings
+from bombay_training.learners.td.run import TDRun
+
+PPO: Final = "ppo"  # imported only when needed: nothing else needs PyTorch
+RUNS: Final[dict[str, type[Run]]] = {
+    run.settings_class.learner: run for run in (TDRun, BestResponseRun, ExpertIterationRun)
+}
+LEARNERS: Final = (*RUNS, PPO)
+
+
+def train(settings: RunSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Run a learner from the beginning; agent, checkpoint, settings and metrics are left in the folder `out`.
+
+    The folder is created if necessary; an older run in it is removed. SIGINT (Ctrl-C) and SIGTERM stop the run after the current
+    update and save it.
+
+    Args:
+        settings: the settings of a learner, such as `TDSettings` or `PPOSettings`.
+        out: the folder.
+        progress: who follows the run.
+    Returns:
+        The path of `agent.safetensors`.
+    Raises:
+        ValueError: the run cannot start with these settings.
+        KeyboardInterrupt: after saving, on Ctrl-C.
+    """
+    return run_class(settings.learner)(settings).start(out, progress)
+
+
+def resume(out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    """Continue the run in the folder `out` from its last checkpoint; see `train`.
+
+    Raises:
+        ValueError: the folder holds no run, or its checkpoint belongs to another one.
+        KeyboardInterrupt: after saving, on Ctrl-C.
+    """
+    return open_run(out).loop(out, progress)
+
+
+def open_run(out: str | os.PathLike[str]) -> Run:
+    """The run in the folder `out`, as its last checkpoint left it; see `Run.open`.
+
+    Raises:
+        ValueError: the folder holds no run, or its checkpoint belongs to another one.
+    """
+    return run_class(run_files.learner_of(Path(out))).open(out)
+
+
+def run_class(learner: str) -> type[Run]:
+    """The `Run` of a learner.
+
+    Raises:
+        ValueError: there is no such learner, or it needs an extra that is not installed.
+    """
+    if learner not in LEARNERS:
+        raise ValueError(f"there is no learner {learner!r}; the learners are {', '.join(LEARNERS)}")
+    if learner != PPO:
+        return RUNS[learner]
+    try:
+        from bombay_training.learners.ppo.run import PPORun
+    except ImportError as error:
+        raise ValueError(missing_extra("ppo", "ppo", error)) from None
+    return PPORun
