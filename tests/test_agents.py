@@ -11,7 +11,7 @@ import pytest
 from bombay_agents import Agent, make
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.scripted.greedy import GreedyAgent, draw_best
-from bombay_agents.scripted.greedy_value import clock_of, survey
+from bombay_agents.scripted.greedy_value import survey, time_left
 from bombay_agents.scripted.planner import make_planner_v1
 from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
 from bombay_env import registry
@@ -156,7 +156,7 @@ def test_greedy_prefers_the_way_that_pays_no_toll():
     assert {chosen(GreedyAgent(), game, states, seed) for seed in range(20)} == {"move:G5"}
 
 
-def test_equals_are_drawn_evenly_and_only_among_the_best():
+def test_ties_are_broken_evenly_and_only_among_the_best():
     values = np.array([1.0, 3.0, 3.0, 9.0, 3.0 - 1e-12, 2.0])
     mask = np.array([True, True, True, False, True, True])
     drawn = [draw_best(values, mask, (k + 0.5) / 6) for k in range(6)]
@@ -164,18 +164,18 @@ def test_equals_are_drawn_evenly_and_only_among_the_best():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_clock_counts_the_actions_that_are_left(n):
+def test_time_left_counts_the_actions_of_each_seat(n):
     game = official(n)
     states = game.new_states([n])
     left = [game.rules.sets * game.rules.turns_per_set * game.rules.actions_per_turn] * n
     rng = np.random.default_rng(n)
     while not game.is_terminal(states)[0]:
         seat, before = game.current_player(states)[0], states["actions_left"][0]
-        clocks = [clock_of(states[0], game.tables[0], player) for player in range(n)]
-        assert [clock.game for clock in clocks] == left
-        assert [clock.turn for clock in clocks] == [before if player == seat else 0 for player in range(n)]
+        left_of = [time_left(states[0], game.tables[0], player) for player in range(n)]
+        assert [seat_left.game for seat_left in left_of] == left
+        assert [seat_left.turn for seat_left in left_of] == [before if player == seat else 0 for player in range(n)]
         turns = game.rules.turns_per_set * game.rules.actions_per_turn
-        assert [clock.set for clock in clocks] == [
+        assert [seat_left.set for seat_left in left_of] == [
             time - (game.rules.sets - 1 - states["set"][0]) * turns for time in left
         ]
         game.step(states, RandomAgent().act(game, states, rng))

@@ -215,7 +215,7 @@ def test_of_equal_outcomes_the_first_is_taken():
     for n in (2, 3, 4, 5):
         game = official(n)
         states = last_turn(game, at="A", actions_left=1, rupees=[3] * n)
-        assert endgame.solve(game, states).actions == turns.turns(game, states)[0].actions
+        assert endgame.solve(game, states).actions == turns.distinct_turns(game, states)[0].actions
 
 
 def test_equal_margins_are_equal_whatever_the_totals():
@@ -240,7 +240,7 @@ def test_only_the_last_round_is_solved():
             endgame.solve(game, states)
 
 
-@pytest.mark.parametrize("function", [endgame.solve, turns.turns])
+@pytest.mark.parametrize("function", [endgame.solve, turns.distinct_turns])
 def test_only_one_state_of_the_game_is_taken(function):
     game = official(2)
     states = last_turn(game)
@@ -265,7 +265,7 @@ def test_a_limit_that_is_none_is_refused(limit):
 def test_the_limit_is_of_turns_laid_out():
     game = variant(2, **SHORT)
     states = ending(game, 2, **BAZAAR)
-    needed = 1 + len(turns.turns(game, states))  # the first turn, and the second after each of its outcomes
+    needed = 1 + len(turns.distinct_turns(game, states))  # the first turn, and the second after each of its outcomes
     endgame.solve(game, states, limit=needed)
     with pytest.raises(ValueError, match=f"limit={needed - 1} turns") as caught:
         endgame.solve(game, states, limit=needed - 1)

@@ -73,8 +73,8 @@ def test_what_rollouts_found_is_expected_of_the_turn_before():
 
     def choose(*args):
         place, best = inner(*args)
-        trials, seat = desk.teacher.trials, int(desk.state["current_player"][0])
-        found.append(np.roll(trials.total[place, :n] / trials.tried[place], -seat))
+        candidates, seat = desk.teacher.candidates, int(desk.state["current_player"][0])
+        found.append(np.roll(candidates.total[place, :n] / candidates.num_rollouts[place], -seat))
         return place, best
 
     desk.choose = choose
@@ -102,9 +102,9 @@ def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_
     def choose(*args):
         before = desk.state[0].copy()
         place, best = inner(*args)
-        trials, seat = desk.teacher.trials, int(before["current_player"])
-        found = np.roll(trials.total[best, :n] / trials.tried[best], -seat)
-        turns_taken.append((before, place != best, found, trials.outcomes[best].copy()))
+        candidates, seat = desk.teacher.candidates, int(before["current_player"])
+        found = np.roll(candidates.total[best, :n] / candidates.num_rollouts[best], -seat)
+        turns_taken.append((before, place != best, found, candidates.outcomes[best].copy()))
         return place, best
 
     desk.choose = choose
@@ -148,7 +148,7 @@ def test_the_teacher_sees_no_seed():
         desk.state[:] = game.new_states([1])
         desk.state["seed"] = seed
         asked = []
-        desk.teacher.try_out = lambda game, state, key, asked=asked: asked.append(state.copy()) or 0
+        desk.teacher.best_candidate = lambda game, state, key, asked=asked: asked.append(state.copy()) or 0
         desk.choose(np.uint64(3), np.uint64(0), 0.0)
         assert asked[0]["seed"] == 0
 

@@ -65,8 +65,13 @@ ORDER = (
     "bombay_agents.scripted",
     "bombay_agents.scripted.greedy_value",
     "bombay_agents.scripted.greedy",
+    "bombay_agents.scripted.planner_weights",
+    "bombay_agents.scripted.planner_survey",
     "bombay_agents.scripted.planner_value",
     "bombay_agents.scripted.outcome_values",
+    "bombay_agents.scripted.evaluator",
+    "bombay_agents.scripted.planner",
+    "bombay_agents.scripted.styles",
     "bombay_agents.scripted.lookahead",
     "bombay_agents.scripted.potential",
     "bombay_agents.nets",
@@ -75,13 +80,13 @@ ORDER = (
     "bombay_agents.nets.policy_features",
     "bombay_agents.nets.policy_net",
     "bombay_agents.nets.value_net",
-    "bombay_agents.search",
-    "bombay_agents.search.evaluation",
-    "bombay_agents.scripted.planner",
-    "bombay_agents.scripted.styles",
+    "bombay_agents.nets.net_evaluator",
     "bombay_agents.nets.value_net_agent",
     "bombay_agents.nets.policy_turn_agent",
     "bombay_agents.nets.loading",
+    "bombay_agents.search",
+    "bombay_agents.search.evaluation",
+    "bombay_agents.search.proposals",
     "bombay_agents.search.rollouts",
     "bombay_agents.search.halving",
     "bombay_agents.search.tree",
@@ -216,6 +221,13 @@ def test_the_game_needs_four_libraries(name):
 @pytest.mark.parametrize("name", FREE_OF_SCRIPT)
 def test_nothing_scripted_reaches_nets_that_learn_from_the_rules_alone(name):
     assert not [module for module in everything_behind(name) if module.startswith("bombay_agents.scripted")]
+
+
+@pytest.mark.parametrize("name", [name for name in ORDER if name.startswith("bombay_agents.scripted")])
+def test_scripted_players_load_no_nets_and_no_search(name):
+    """The frozen reference opponent must not change with them."""
+    behind = everything_behind(name)
+    assert not [module for module in behind if module.startswith(("bombay_agents.nets", "bombay_agents.search"))]
 
 
 def in_a_fresh_process(code):

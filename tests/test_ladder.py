@@ -12,7 +12,7 @@ import typer
 
 from bombay_agents import make
 from bombay_agents.random import RandomAgent
-from bombay_agents.scripted import planner
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.evaluation.ladder import Row
@@ -270,7 +270,7 @@ def test_two_generations_of_tuning_leave_weights_to_play_with(tmp_path, monkeypa
     assert len(judged) == 2 * 4 + 1
     assert all(error > 0 for _, error in judged)
     agent = make(f"planner:weights={out}")
-    changed = [count for count in planner.WEIGHTS_V1 if agent.weights[count] != planner.WEIGHTS_V1[count]]
+    changed = [count for count in WEIGHTS_V1 if agent.weights[count] != WEIGHTS_V1[count]]
     assert changed == [3]
     tune.tune(out, players=2, generations=1, population=4, games=2, challenge=1)  # beside what the file has
     again = make(f"planner:weights={out}").weights
@@ -293,9 +293,9 @@ def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path
 
 
 def test_a_candidate_like_the_incumbent_has_no_margin():
-    table = tune.Table(2)
+    table = tune.TuningGames(2)
     seeds = tune.deals(1, tune.TUNING, 0, 1 if SLOW else 5)
     if not SLOW:
-        assert table.margins(planner.WEIGHTS_V1[2], planner.WEIGHTS_V1[2], seeds).tolist() == [0] * 5
+        assert table.margins(WEIGHTS_V1[2], WEIGHTS_V1[2], seeds).tolist() == [0] * 5
     assert tune.deals(1, tune.TUNING, 1, 4).tolist() == tune.deals(1, tune.TUNING, 0, 5)[1:].tolist()
     assert set(tune.deals(1, tune.TUNING, 0, 5)) & set(tune.deals(1, tune.GATE, 0, 5)) == set()

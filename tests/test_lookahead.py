@@ -6,8 +6,8 @@ import pytest
 
 from bombay_agents import turns
 from bombay_agents.random import RandomTurnAgent
-from bombay_agents.scripted import lookahead, planner, planner_value
-from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_agents.scripted import lookahead, planner, planner_survey
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY
 from helpers.position import official, variant
@@ -66,7 +66,7 @@ def by_planners(game, state, due, seat, rounds, workspace):
 def test_what_is_foreseen_is_what_planners_play(n, rounds):
     game = variant(n, **SHORT) if SLOW else official(n)
     workspace, survey = new_workspace(game, rounds), planner.new_workspace(game).survey
-    turn, workspace, traffic = turns.new_workspace(game), planner.new_workspace(game), planner_value.site_traffic(game)
+    turn, workspace, traffic = turns.new_workspace(game), planner.new_workspace(game), planner_survey.site_traffic(game)
     weights = WEIGHTS_V1[n]
     states, rng, agent = game.new_states([3]), np.random.default_rng(3), RandomTurnAgent()
     earned, shared, ends = 0, 0, set()
@@ -107,7 +107,7 @@ def test_what_is_foreseen_is_what_planners_play(n, rounds):
 def test_a_turn_without_room_is_told():
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
     workspace, survey = new_workspace(game, 1), planner.new_workspace(game).survey
-    turn, traffic = turns.new_workspace(game), planner_value.site_traffic(game)
+    turn, traffic = turns.new_workspace(game), planner_survey.site_traffic(game)
     turn.states[0] = game.new_states([1]).view(game.state_dtype, np.ndarray)[0]
     turn.due[0] = turns.TURN_OVER
     assert not look_ahead(turn, 0, game.tables, np.int64(3), WEIGHTS_V1[4], WEIGHTS_V1[4], traffic, survey, workspace)

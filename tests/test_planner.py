@@ -9,7 +9,8 @@ import pytest
 
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import planner, planner_value
-from bombay_agents.scripted.planner import WEIGHTS_V1, make_planner_v1
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game, Rules, engine
 from helpers.position import official, position
 from helpers.variants import random_board

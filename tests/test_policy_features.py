@@ -8,7 +8,7 @@ from bombay_agents import turns
 from bombay_agents.nets import policy_features, value_features
 from bombay_agents.nets.policy_features import LOOKAHEAD, Reader
 from bombay_agents.scripted import outcome_values, planner, potential
-from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game, Rules, engine
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
@@ -66,7 +66,7 @@ def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
 @kernel
 def look_back(memory, values, count):
     """`turn_values.look_back` of a record in an array."""
-    outcome_values.look_back(memory[0], values, count)
+    outcome_values.back_up_values(memory[0], values, count)
 
 
 def test_what_nodes_lead_to_is_found_in_whatever_order_edges_stand():

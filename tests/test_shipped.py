@@ -74,7 +74,7 @@ def test_they_are_called_what_makes_them(spec):
 def test_the_champion_thinks_for_a_tenth_of_a_second():
     champion = make("champion")
     assert (champion.ms, champion.rounds, champion.prior) == (100, 0, 0.5)
-    assert (champion.values.name, champion.values.rounds) == ("td:rounds=1", 1)
+    assert (champion.value.name, champion.value.rounds) == ("td:rounds=1", 1)
     with pytest.raises(ValueError, match=r"^search takes ms or nodes, not both$"):
         make("champion:ms=5,nodes=5")
 

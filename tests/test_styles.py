@@ -10,7 +10,7 @@ import pytest
 from bombay_agents import turns
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
-from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite
+from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite_colour
 from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
 from bombay_training.evaluation.arena import cyclic_seatings, one_vs_rest
@@ -101,7 +101,7 @@ def test_styles_beat_random_players_and_are_no_walkover_for_greedy(style):
 def test_the_hoarders_colour_never_changes_in_a_game():
     for number in range(2 if SLOW else 40):
         game = random_game(random.Random(number), 2 + number % 4)
-        colours = {favourite(states[0], game.tables[0]) for states in random_play(game, lanes=1, seed=number)}
+        colours = {favourite_colour(states[0], game.tables[0]) for states in random_play(game, lanes=1, seed=number)}
         assert len(colours) == 1
         assert 0 <= colours.pop() < NUM_COLOURS
 
@@ -109,7 +109,7 @@ def test_the_hoarders_colour_never_changes_in_a_game():
 def test_the_hoarders_colour_is_one_that_deals_differ_in():
     game = official(4)
     states = game.new_states(range(10 if SLOW else 200))
-    colours = {favourite(state, game.tables[0]) for state in states}
+    colours = {favourite_colour(state, game.tables[0]) for state in states}
     assert len(colours) > 1
 
 

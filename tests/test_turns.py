@@ -1,4 +1,4 @@
-"""Whole turns: the enumeration against a plain recursion over the twin of `naive.py`, its limit, and `random-turn`."""
+"""Whole turns: the enumeration against a plain recursion on the twin of `naive.py`, its limit, `random-turn` and `TurnAgent`."""
 
 import json
 import random
@@ -11,8 +11,9 @@ import pytest
 from bombay_agents import turns
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, engine
-from helpers.position import assert_fits, official, position, random_play, variant
+from helpers.position import assert_fits, official, play, position, random_play, variant
 from helpers.variants import random_board, random_game
 from naive import NaiveGame
 from test_twin import drawn, engine_facts, twin_facts
@@ -28,20 +29,20 @@ WIDE = {"actions_per_turn": 4, "basket": 3, "buys_per_turn": 2}
 
 
 def fresh(value):
-    """A copy of nested dicts, lists and sets; several times as fast as `copy.deepcopy`."""
+    """A copy of nested dicts, lists and sets; several times faster than `copy.deepcopy`."""
     if isinstance(value, dict):
         return {key: fresh(part) for key, part in value.items()}
     return type(value)(fresh(part) for part in value) if isinstance(value, list | set) else value
 
 
 class BeforeRestock(NaiveGame):
-    """A twin whose sets end without the restock that would follow."""
+    """A twin that draws no restock where a set ends."""
 
     def __init__(self, twin: NaiveGame) -> None:
         vars(self).update({name: value if name in FIXED else fresh(value) for name, value in vars(twin).items()})
 
     def _restock(self, drawn):
-        """Nothing is drawn: the markets stay empty."""
+        """Leave the markets empty."""
 
 
 def outcome_of(facts) -> str:
@@ -49,34 +50,34 @@ def outcome_of(facts) -> str:
 
 
 def naive_turns(twin: NaiveGame) -> dict[tuple[str, ...], str]:
-    """Every legal way to spend the rest of the turn, by the names of its actions: the state that it ends in."""
+    """For every legal sequence of actions that ends the turn, by their names, the state it ends in."""
     found: dict[tuple[str, ...], str] = {}
 
-    def extend(before: NaiveGame, way: tuple[str, ...]) -> None:
+    def extend(before: NaiveGame, path: tuple[str, ...]) -> None:
         for name in before.legal_actions():
             after = BeforeRestock(before)
-            after._play(name, None)  # `step` would check once more what is legal
+            after._play(name, None)  # `step` would check legality again
             if whose_turn(after) == whose_turn(before):
-                extend(after, (*way, name))
+                extend(after, (*path, name))
             else:
-                found[*way, name] = outcome_of(twin_facts(after))
+                found[*path, name] = outcome_of(twin_facts(after))
 
     extend(twin, ())
     return found
 
 
 def whose_turn(twin: NaiveGame) -> tuple[int, ...]:
-    """Names a turn of the game: with two players the last turn of a set and the next are the same player's."""
+    """A key of the turn. With two players the same player may end a set and begin the next, so the player is not enough."""
     return twin.set_number, twin.turn, twin.turns_taken
 
 
 def assert_same_turns(game: Game, states: np.ndarray, twin: NaiveGame, workspace: turns.TurnWorkspace) -> None:
     naive = naive_turns(twin)
     fewest: dict[str, int] = {}
-    for way, outcome in naive.items():
-        fewest[outcome] = min(len(way), fewest.get(outcome, len(way)))
+    for path, outcome in naive.items():
+        fewest[outcome] = min(len(path), fewest.get(outcome, len(path)))
     before = states.copy()
-    found = turns.turns(game, states, workspace)
+    found = turns.distinct_turns(game, states, workspace)
     assert (states == before).all()
     outcomes = [outcome_of(engine_facts(game, turn.state)) for turn in found]
     assert len(set(outcomes)) == len(outcomes)
@@ -91,7 +92,7 @@ def assert_same_turns(game: Game, states: np.ndarray, twin: NaiveGame, workspace
 
 
 def sampled_game(rng: random.Random, number: int) -> Game:
-    """The printed game, one with wider turns, or any variant on any board."""
+    """The official game, one with wider turns, or any variant on any board."""
     n = 2 + number % 4
     if number % 3 == 0:
         return Game(Rules(n, **WIDE), random_board(rng.randrange(40))) if rng.random() < 0.5 else official(n)
@@ -110,32 +111,32 @@ LIKELY = {"take pending": 1, "end of game": 0.3, "end of set": 0.15, "begun": 0.
 
 
 def sampled_states(rng: random.Random, number: int):
-    """Some positions of one game, on the engine and on the twin, and the phase they are in."""
+    """Some positions of one game, on the engine and on the twin."""
     game = sampled_game(rng, number)
     states = game.new_states([rng.randrange(2**64)])
     facts = engine_facts(game, states)
     setup = {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
     twin = NaiveGame(game.rules.to_dict(), game.board.to_dict(), setup, drawn(states))
     chance = np.random.default_rng(rng.randrange(2**64))
-    planner, folly = make_planner_v1(), rng.choice([1.0, 1.0, 0.2])  # how often a decision is random
+    planner, randomness = make_planner_v1(), rng.choice([1.0, 1.0, 0.2])  # share of random decisions
     while not twin.over:
         if rng.random() < LIKELY[phase_of(twin)]:
             yield game, states, twin
-        agent = RandomAgent() if SLOW or rng.random() < folly else planner
+        agent = RandomAgent() if SLOW or rng.random() < randomness else planner
         action = int(agent.act(game, states, chance)[0])
         game.step(states, [action])
         twin.step(game.action_name(action), drawn(states))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_enumeration_is_that_of_a_plain_recursion(chunk):
+def test_enumeration_agrees_with_a_plain_recursion(chunk):
     rng, seen, number = random.Random(chunk), Counter(), 0
     while seen.total() < STATES // CHUNKS:
-        spaces: dict[Game, turns.TurnWorkspace] = {}
+        workspaces: dict[Game, turns.TurnWorkspace] = {}
         for game, states, twin in sampled_states(rng, number + chunk):
-            if game not in spaces:
-                spaces[game] = turns.new_workspace(game)
-            assert_same_turns(game, states, twin, spaces[game])
+            if game not in workspaces:
+                workspaces[game] = turns.new_workspace(game)
+            assert_same_turns(game, states, twin, workspaces[game])
             seen[phase_of(twin), game.num_players] += 1
         number += 1
     assert {phase for phase, _ in seen} == {*LIKELY} or SLOW
@@ -146,7 +147,7 @@ def test_a_game_that_is_over_has_no_turns():
     game = official(2)
     *_, states = random_play(game, lanes=1)
     assert game.is_terminal(states).all()
-    assert turns.turns(game, states) == []
+    assert turns.distinct_turns(game, states) == []
 
 
 # --- Too much for one turn ---
@@ -155,13 +156,13 @@ def test_a_game_that_is_over_has_no_turns():
 @pytest.mark.parametrize(
     "plan",
     [
-        turns.turns,
+        turns.distinct_turns,
         lambda game, states: RandomTurnAgent().act(game, states, np.random.default_rng(0)),
         lambda game, states: make_planner_v1().act(game, states, np.random.default_rng(0)),
     ],
     ids=["turns", "random-turn", "planner"],
 )
-def test_a_turn_too_long_to_lay_out_is_refused_in_one_line(plan, monkeypatch):
+def test_a_turn_with_too_many_states_is_refused_in_one_line(plan, monkeypatch):
     if SLOW:
         monkeypatch.setattr(turns, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
@@ -175,12 +176,12 @@ def test_a_turn_too_long_to_lay_out_is_refused_in_one_line(plan, monkeypatch):
 
 
 class Counted(RandomTurnAgent):
-    """Counts the turns that it thinks about."""
+    """Counts the turns that it plans."""
 
-    thought = 0
+    planned = 0
 
     def choose(self, game, state, key):
-        self.thought += 1
+        self.planned += 1
         return super().choose(game, state, key)
 
 
@@ -192,19 +193,19 @@ def turn_played_out(agent, game, states, rng):
     return after
 
 
-def test_random_turn_takes_each_outcome_equally_often_and_keeps_its_plan():
-    #  G4 ── a bale token; two actions are left, one is enough to build and take
+def test_random_turn_takes_each_outcome_equally_often_and_keeps_to_its_plan():
+    #  G4 has a bale token; two actions are left, and one is enough to build and take
     game = official(4)
     states = position(game, at="G4", basket=["blue", "yellow"], actions_left=2)
-    outcomes = [turn.state.tobytes() for turn in turns.turns(game, states)]
+    outcomes = [turn.state.tobytes() for turn in turns.distinct_turns(game, states)]
     assert len(outcomes) > 10
     agent, rng, count = Counted(), np.random.default_rng(0), 200 if SLOW else 5_000
     played = [turn_played_out(agent, game, states, rng).tobytes() for _ in range(count)]
-    assert agent.thought == count
+    assert agent.planned == count
     assert_fits(played, dict.fromkeys(outcomes, 1 / len(outcomes)))
 
 
-def test_random_turn_answers_for_a_batch_and_repeats_itself():
+def test_random_turn_decides_for_a_batch_and_repeats_itself():
     game = official(3)
     games = []
     for _ in range(2):
@@ -214,3 +215,55 @@ def test_random_turn_answers_for_a_batch_and_repeats_itself():
         games.append(states)
     assert (games[0] == games[1]).all()
     assert len(np.unique(games[0]["position"], axis=0)) > 1
+
+
+# --- TurnAgent ---
+
+
+class LastOutcome(TurnAgent):
+    """Takes the last outcome of a turn, one with the most decisions, and counts the turns that it plans."""
+
+    name = "last-outcome"
+    planned = 0
+
+    def prepare(self, game):
+        self.turn = turns.new_workspace(game)
+        return self.turn
+
+    def choose(self, game, state, key):
+        assert state["seed"] == 0
+        self.planned += 1
+        count = turns.enumerate_turn(state, game.tables[0], self.turn)
+        return int(np.flatnonzero(self.turn.due[:count])[-1])
+
+
+def test_a_turn_is_planned_once_and_carried_out():
+    game = official(2)
+    states = position(game, at="G4", basket=["blue", "yellow"])
+    agent, rng = LastOutcome(), np.random.default_rng(0)
+    goal = turns.distinct_turns(game, states)[-1]
+    assert len(goal.actions) > 2
+    for number, action in enumerate(goal.actions):
+        scrubbed = game.scrub(states, [number + 100])
+        assert agent.act(game, scrubbed, rng)[0] == action
+        assert agent.planned == 1
+        states = play(game, states, game.action_name(action))
+    agent.act(game, states, rng)  # on no planned path
+    assert agent.planned == 2
+
+
+def test_a_plan_for_one_game_is_not_used_in_another():
+    games, agent, rng = (official(2), variant(2, toll=2)), LastOutcome(), np.random.default_rng(0)
+    states = position(games[0], at="G4", basket=["blue", "yellow"])
+    first = agent.act(games[0], states, rng)[0]
+    after = play(games[0], states, games[0].action_name(first))
+    agent.act(games[1], after, rng)
+    assert agent.planned == 2
+
+
+def test_only_the_latest_plans_are_cached(monkeypatch):
+    monkeypatch.setattr("bombay_agents.turns.agent.MAX_CACHED", 3)
+    game, agent = official(2), LastOutcome()
+    for site in ("A", "E1", "Bombay", "G2"):
+        agent.act(game, position(game, at=site), np.random.default_rng(0))
+        assert len(agent._cached) <= 3

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from bombay_agents import make, turns
-from bombay_agents.nets import files, value_features, value_net
+from bombay_agents.nets import files, net_evaluator, value_features, value_net
 from bombay_agents.nets.files import HEADER
 from bombay_agents.nets.loading import make_net
 from bombay_agents.nets.policy_net import Net, NetAgent
@@ -18,7 +18,7 @@ from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import lookahead, planner
-from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_agents.scripted.potential import potentials
 from bombay_agents.search import evaluation
 from bombay_agents.search.agent import SearchAgent
@@ -267,7 +267,7 @@ def proposals(game, state, turn):
 @pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=lambda game: f"{game.num_players} on {game.board.name}")
 def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game, rounds):
     net = random_net(game)
-    agent, memory = ValueNetAgent(net, rounds=rounds), evaluation.new_net_memory(game, net.record(), rounds)
+    agent, memory = ValueNetAgent(net, rounds=rounds), net_evaluator.new_evaluator(game, net.record(), rounds)
     agent.prepare(game)
     turn, rng, looked_at = turns.new_workspace(game), np.random.default_rng(3), 0
     for states in positions(game, seed=4, every=3):
@@ -286,7 +286,7 @@ def test_the_outcome_taken_is_the_best_of_those_proposed(game):
     net = random_net(*TABLES)
     agent, again = ValueNetAgent(net), ValueNetAgent(net)
     memory, workspace, actions = (
-        evaluation.new_net_memory(game, net.record(), agent.rounds),
+        net_evaluator.new_evaluator(game, net.record(), agent.rounds),
         turns.new_workspace(game),
         np.empty(256, np.int64),
     )
@@ -369,7 +369,8 @@ def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game, begins):
     n, net = game.num_players, random_net(*TABLES)
     bias = np.zeros(10, np.float32)
     bias[MAX_PLAYERS:] = np.arange(0, -4 * MAX_PLAYERS, -4)
-    evaluator = ValueNetAgent(dataclasses.replace(net, last=0 * net.last, last_bias=bias)).evaluator(game)
+    agent = ValueNetAgent(dataclasses.replace(net, last=0 * net.last, last_bias=bias))
+    evaluator = evaluation.new_evaluator(game, agent)
     for mover in range(n):
         states, shares = game.new_states([mover]), np.full(MAX_PLAYERS, 7.0)
         states["current_player"] = mover
@@ -386,8 +387,8 @@ def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game, begins):
 def test_searches_are_told_what_the_net_says_of_ends_of_turns_and_beginnings_of_sets(game, rounds):
     net, shares, met = random_net(game), np.zeros(MAX_PLAYERS), []
     evaluator, memory = (
-        ValueNetAgent(net, rounds=rounds).evaluator(game),
-        evaluation.new_net_memory(game, net.record(), rounds),
+        evaluation.new_evaluator(game, ValueNetAgent(net, rounds=rounds)),
+        net_evaluator.new_evaluator(game, net.record(), rounds),
     )
     turn, rng, n = turns.new_workspace(game), np.random.default_rng(3), game.num_players
 

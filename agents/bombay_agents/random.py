@@ -1,4 +1,4 @@
-"""The floor of every comparison: `RandomAgent`, the smallest agent to copy from, and `RandomTurnAgent`."""
+"""The weakest players: `RandomAgent`, the smallest agent to copy from, and `RandomTurnAgent`."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ from bombay_env import Game
 
 
 class RandomAgent:
-    """Any legal action, each equally likely."""
+    """A legal action, each equally likely."""
 
     name = "random"
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw a legal action for each state, (batch,) int64."""
+        """Draw for each state, (batch,) int64."""
         masks = game.legal_actions(states)
-        chosen = rng.integers(masks.sum(axis=1))  # the how-manieth legal action
+        chosen = rng.integers(masks.sum(axis=1))  # index among the legal actions
         return (masks.cumsum(axis=1) > chosen[:, None]).argmax(axis=1).astype(np.int64)
 
 
 class RandomTurnAgent(TurnAgent):
-    """Any outcome of the turn, each equally likely: a fairer floor, as many ways through a turn come to the same."""
+    """An outcome of the turn, each equally likely. `random` favours outcomes that many paths lead to."""
 
     name = "random-turn"
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
-        """Memory for one turn."""
+        """Allocate the memory for a turn."""
         self.workspace = turns.new_workspace(game)
         return self.workspace
 

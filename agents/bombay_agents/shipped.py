@@ -1,7 +1,7 @@
-"""The players that come with the project, made of nets that were trained once: `td`, `champion`, which searches by it, and `ppo`.
+"""The players that come with the project, by trained nets: `td`, `ppo`, and `champion`, a search by the net of `td`.
 
-The nets lie in `weights/`, each with a card beside it: how it was trained, how strong it is, and what is known to beat it. They
-play 2 to 5 players by the official rules on the packaged board; other games take `force=true`.
+The nets lie in `weights/`. Each has a card beside it: how it was trained, how strong it is, and what is known to beat it. They
+play 2 to 5 players by the official rules on the packaged board; other games need `force=true`.
 """
 
 from pathlib import Path
@@ -16,11 +16,11 @@ WEIGHTS: Final = Path(__file__).parent / "weights"
 
 
 def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
-    """The net of TD, asked about the outcomes of its turn.
+    """The player by the value net of TD(λ): it takes the outcome of its turn that the net values most after looking ahead.
 
     Args:
-        rounds: of turns that are foreseen (`ValueNetAgent`).
-        force: play also under rules and on boards that the net was not trained on.
+        rounds: number of rounds to look ahead, from 1 to 100; by default 2.
+        force: whether to play also under rules or on boards that the net was not trained on; by default false.
     """
     agent = ValueNetAgent(WEIGHTS / "td.safetensors", force, rounds)
     agent.name = spec("td", rounds=rounds if rounds != DEFAULT_ROUNDS else None, force=force or None)
@@ -28,19 +28,26 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
 
 
 def make_ppo(sample: bool = False, outcomes: bool = False, force: bool = False, rounds: int | None = None) -> Agent:
-    """The net of PPO, played action by action or, with `outcomes`, by whole turns; for the options see `net_player.make_net`."""
+    """The player by the policy net of PPO: it takes the most likely action, decision by decision.
+
+    Args:
+        sample: whether to draw actions from the policy instead; by default false. Not with `outcomes`.
+        outcomes: whether to take the outcome of the turn that the value head values most instead; by default false.
+        force: whether to play also under rules or on boards that the net was not trained on; by default false.
+        rounds: number of rounds to look ahead, from 1 to 100; by default 2. Only with `outcomes`.
+    """
     agent = make_net(str(WEIGHTS / "ppo.safetensors"), sample, outcomes, force, rounds)
     agent.name = spec("ppo", sample=sample or None, outcomes=outcomes or None, rounds=rounds, force=force or None)
     return agent
 
 
 def make_champion(ms: float | None = None, nodes: int | None = None, force: bool = False) -> SearchAgent:
-    """A tree over whole turns, whose positions the net of TD values as it foresees them a round later; no games are played on.
+    """A tree search over whole turns whose positions the net of `td` evaluates, looking one round ahead, without rollouts.
 
     Args:
-        ms: milliseconds a turn. Not with `nodes`; `search`'s own 100 if neither is given.
-        nodes: iterations a turn instead; the same position and key give the same turn.
-        force: as for `make_td`.
+        ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
+        nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
+        force: whether to play also under rules or on boards that the net was not trained on; by default false.
     """
     agent = SearchAgent(ms, nodes, rounds=0, value=make_td(1, force))
     agent.name = spec("champion", ms=ms, nodes=nodes, force=force or None)
@@ -48,6 +55,6 @@ def make_champion(ms: float | None = None, nodes: int | None = None, force: bool
 
 
 def spec(agent: str, **options: float | None) -> str:
-    """The name of an agent, with the options that are given."""
+    """The spec of an agent with the options that are not None."""
     given = ",".join(f"{name}={str(value).lower()}" for name, value in options.items() if value is not None)
     return f"{agent}:{given}" if given else agent

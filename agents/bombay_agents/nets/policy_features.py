@@ -69,7 +69,7 @@ class Reader:
         """(k, F) float32: what each mover sees of (k,) states, or what `seats` (k,) see; into `out` if it is given.
 
         Raises:
-            OverflowError: a turn has too many states to look ahead; see `turns.turns`.
+            OverflowError: a turn has too many states to look ahead; see `turns.distinct_turns`.
         """
         game = self.game
         if self.mode != LOOKAHEAD:
@@ -132,7 +132,7 @@ def enter_losses(tables, reader, losses):
     if count != turns.TOO_MANY:
         survey = reader.survey[value_features.SURVEYS]
         outcome_values.value_outcomes(tables, reader.weights[0], reader.site_traffic, memory, survey, values, count)
-        outcome_values.look_back(memory, values, count)
+        outcome_values.back_up_values(memory, values, count)
         for number in range(memory.num_edges):
             edge = memory.edge[number]
             if edge.before != 0:

@@ -210,7 +210,7 @@ class NetAgent:
 
         Raises:
             ValueError: the net was made for other features or actions than this game's, or was not trained on it (`check_game`).
-            OverflowError: it looks ahead, and a turn has too many states; see `turns.turns`.
+            OverflowError: it looks ahead, and a turn has too many states; see `turns.distinct_turns`.
         """
         if self._reader is None or game is not self._reader.game:
             self._reader = new_reader(self.name, self.net, game, self.force)

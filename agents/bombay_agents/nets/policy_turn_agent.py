@@ -64,7 +64,7 @@ class NetOutcomeAgent:
 
         Raises:
             ValueError: as `NetAgent.act`.
-            OverflowError: a turn has too many states; see `turns.turns`.
+            OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
         self._reader_of(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_agents.scripted import lookahead, planner_value
-from bombay_agents.scripted.planner_value import WEIGHTS_V1, Weights
+from bombay_agents.scripted import lookahead, planner_survey, planner_value
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights
 from bombay_env import Game
 from bombay_env.batch import make_scratch
 from bombay_env.jit.kernels import kernel, record_dtype
@@ -122,11 +122,11 @@ def reader_dtype(layout: FeatureLayout) -> np.dtype[Any]:
         ("kept_spend", (np.int32, (WORLDS, 2 * len(PACES), NUM_POSTS))),
         ("num_surveys", np.int64),
         ("survey_of", (np.uint64, (SURVEYS, 2))),  # the world's number, and what the mover has
-        ("survey", (planner_value.survey_dtype(layout.num_sites), (SURVEYS + 1,))),  # the last for others
+        ("survey", (planner_survey.survey_dtype(layout.num_sites), (SURVEYS + 1,))),  # the last for others
         ("site_traffic", (np.float64, (layout.num_sites,))),
         ("ahead", np.int64),  # 1 + the number of what is foreseen, if that is what is read; else 0
         ("lookahead", (lookahead.workspace_dtype(layout.num_sites), (1,))),
-        ("weights", ([(name, np.float64) for name in Weights._fields], (2,))),  # the mover's, and the others'
+        ("weights", ([(name, np.float64) for name in PlannerWeights._fields], (2,))),  # the mover's, and the others'
     ):
         fields[name] = (kind, end)
         end += np.dtype(kind).itemsize
@@ -147,8 +147,8 @@ def new_readers(game: Game, count: int, rounds: int = 1) -> tuple[np.ndarray, np
     weights = WEIGHTS_V1[game.num_players]
     readers["lookahead"]["rounds"] = rounds
     readers["weights"] = [weights, weights._replace(crowd=0.0)]  # others as if nobody were in their way
-    readers["site_traffic"] = planner_value.site_traffic(game)
-    readers["traffic"] = np.round(planner_value.site_traffic(game) * TRAFFIC)
+    readers["site_traffic"] = planner_survey.site_traffic(game)
+    readers["traffic"] = np.round(planner_survey.site_traffic(game) * TRAFFIC)
     return make_scratch(layout)[:count], readers
 
 

@@ -14,12 +14,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import files, value_features, value_net
+from bombay_agents.nets import files, net_evaluator, value_features, value_net
 from bombay_agents.nets.files import check
+from bombay_agents.nets.net_evaluator import NetEvaluator
 from bombay_agents.nets.value_net import NUM_OUTPUTS
 from bombay_agents.scripted import lookahead, outcome_values
-from bombay_agents.scripted.planner_value import WEIGHTS_V1
-from bombay_agents.search.evaluation import Evaluator, NetMemory, new_evaluator, new_net_memory
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
@@ -126,7 +125,7 @@ class ValueNetWorkspace(NamedTuple):
     """What choosing a turn by a value net needs besides the position; for one thread at a time."""
 
     turn: turns.TurnWorkspace
-    net: NetMemory
+    net: NetEvaluator
     blend: np.float32
     values: np.ndarray  # (MAX_NODES,) float32, of the nodes at which the turn is over
 
@@ -168,7 +167,7 @@ class ValueNetAgent(TurnAgent):
         """
         self.workspace = ValueNetWorkspace(
             turns.new_workspace(game),
-            self._new_memory(game),
+            self.evaluator(game),
             np.float32(self.net.blend),
             np.zeros(turns.MAX_NODES, np.float32),
         )
@@ -178,15 +177,12 @@ class ValueNetAgent(TurnAgent):
         """Ask the net about the outcomes of the turn."""
         return turns.check_count(plan_turn(state, game.tables, self.workspace))
 
-    def evaluator(self, game: Game) -> Evaluator:
-        """Its value, for searches (`evaluation.PositionEvaluator`), as far ahead as it looks; games are played on by planners.
+    def evaluator(self, game: Game) -> NetEvaluator:
+        """Its value of positions, looking ahead as it does itself; for searches (`search.evaluation.PositionEvaluator`).
 
-        Errors as `prepare`.
+        Raises:
+            ValueError: as `prepare`.
         """
-        return new_evaluator(game, WEIGHTS_V1[game.num_players], self._new_memory(game))
-
-    def _new_memory(self, game: Game) -> NetMemory:
-        """Memory for asking the net in `game`, once it has been found fit."""
         layout = game.feature_layout
         files.check_fits(
             self.name,
@@ -197,7 +193,7 @@ class ValueNetAgent(TurnAgent):
         )
         if not self.force:
             files.check_trained_on(self.name, self.net.about, game)
-        return new_net_memory(game, self._record, self.rounds)
+        return net_evaluator.new_evaluator(game, self._record, self.rounds)
 
 
 @kernel

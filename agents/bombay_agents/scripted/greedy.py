@@ -1,7 +1,7 @@
-"""`GreedyAgent`: looks one decision ahead with the scripted value of `greedy_value.py`, and takes the best.
+"""`GreedyAgent`: looks one decision ahead with the scripted value of `greedy_value.py` and takes the best action.
 
-Each legal action is tried on a copy of the state, without the restock that may follow, so that chance has no part in the
-decision; nor has what the others may do.
+Each legal action is applied to a copy of the state, without the restock that may follow, so that chance does not affect the
+values. Replies of the others are not considered. `play_turn` plays whole turns for rollouts.
 """
 
 from typing import Final, NamedTuple
@@ -9,23 +9,25 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.scripted.greedy_value import Weights, clock_of, survey, value
+from bombay_agents.scripted.greedy_value import GreedyWeights, survey, time_left, value
 from bombay_env import Game, chance, engine
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import NUM_COLOURS
 
-CLOSE: Final = 1e-9  # values nearer than this to the best are as good: one of them is drawn
-EFFORT: Final = 1e-6  # what a move has to gain: of equals, rather stay than wander
-EQUALS: Final = np.uint64(2005)  # stream of keyed chance, of `play_turn`; those below 1000 are the game's
+CLOSE: Final = 1e-9  # values nearer than this to the best are tied with it
+EFFORT: Final = 1e-6  # taken off the value of a move, so that ties go to staying
+TIES: Final = np.uint64(
+    2005
+)  # stream of keyed chance, by which `play_turn` breaks ties; those below 1000 are the game's
 TO_UNIT: Final = 2.0**-53
 
 
 class GreedyAgent:
-    """The legal action after which the scripted value is highest; one of them at random where several are."""
+    """The legal action after which the scripted value is highest; ties are broken at random."""
 
     name = "greedy"
-    weights = Weights()
+    weights = GreedyWeights()
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64."""
@@ -39,11 +41,11 @@ class GreedyAgent:
 
 
 class GreedyWorkspace(NamedTuple):
-    """What deciding takes where no agent stands by; for one thread at a time. A actions, S sites."""
+    """Memory for `play_turn`; for one thread at a time. A actions, S sites."""
 
-    weights: Weights
+    weights: GreedyWeights
     mask: np.ndarray  # (1, A) bool
-    flags: np.ndarray  # (1,) of `Game.mask_dtype`, the same memory
+    flags: np.ndarray  # (1,) of `Game.mask_dtype`: the same memory
     values: np.ndarray  # (A,) float64
     gain: np.ndarray  # (S, 4) float64
     trial: np.ndarray  # (1,) record
@@ -63,10 +65,10 @@ def new_workspace(game: Game) -> GreedyWorkspace:
 
 
 @kernel
-def play_turn(states, tables, workspace, luck, turn):
-    """Play the rest of the turn of `states[0]`; equals are decided by the key `luck` and the number `turn`.
+def play_turn(states, tables, workspace, key, turn):
+    """Play the rest of the turn of `states[0]`; ties are broken by `key`, a key of chance, and `turn`, a number.
 
-    Returns what is due then, of `turns/enumeration.py`; a restock is not drawn.
+    Returns TURN_OVER, RESTOCK_DUE or TOO_MANY of `turns`; the restock is not drawn.
     """
     state = states[0]
     mover, number = state.current_player, state.set
@@ -75,7 +77,7 @@ def play_turn(states, tables, workspace, luck, turn):
         action_values(
             state, tables, workspace.weights, workspace.mask[0], workspace.trial, workspace.gain, workspace.values
         )
-        random = chance.random_word(luck, EQUALS, np.uint64(turn * turns.MAX_DECISIONS + decision))
+        random = chance.random_word(key, TIES, np.uint64(turn * turns.MAX_DECISIONS + decision))
         action = draw_best(workspace.values, workspace.mask[0], np.float64(random >> np.uint64(11)) * TO_UNIT)
         if engine.apply(state, tables, action):
             return turns.RESTOCK_DUE
@@ -86,12 +88,13 @@ def play_turn(states, tables, workspace, luck, turn):
 
 @kernel
 def choose_all(states, masks, tables, weights, uniforms, trial, actions):
-    """Overwrite `actions` (batch,) int64 with the best of each state.
+    """Overwrite `actions` (batch,) int64 with the best action of each state.
 
     Args:
-        states: (batch,) records, all running, unchanged; `masks` (batch, A) bool, their legal actions.
-        uniforms: (batch,) float64 in [0, 1), which decide between equals.
-        trial: (1,) records, overwritten: the copy that actions are tried on.
+        states: (batch,) records, none over, unchanged.
+        masks: (batch, A) bool, their legal actions.
+        uniforms: (batch,) float64 in [0, 1), to break ties.
+        trial: (1,) record, overwritten: the copy that actions are applied to.
     """
     tables = tables[0]
     values = np.empty(masks.shape[1], np.float64)
@@ -103,12 +106,12 @@ def choose_all(states, masks, tables, weights, uniforms, trial, actions):
 
 @kernel
 def action_values(state, tables, weights, mask, trial, gain, values):
-    """Overwrite `values` (A,) where `mask` is True with the value after each action, for the player who acts."""
+    """Overwrite `values` (A,) where `mask` is True with the value after each action, for the player to move."""
     player = int(state.current_player)
     after = trial[0]
     trial[0] = state
     survey(after, tables, player, gain)
-    fresh = True  # whether the survey holds for `state`
+    fresh = True  # whether `gain` holds for `state`
     for action in range(len(mask)):
         if not mask[action]:
             continue
@@ -120,14 +123,14 @@ def action_values(state, tables, weights, mask, trial, gain, values):
         if trades:
             survey(after, tables, player, gain)
         fresh = not trades
-        values[action] = value(after, tables, player, clock_of(after, tables, player), weights, gain)
+        values[action] = value(after, tables, player, time_left(after, tables, player), weights, gain)
         if action < tables.num_sites:
             values[action] -= EFFORT
 
 
 @kernel
 def draw_best(values, mask, uniform):
-    """The action of highest value, by `uniform` in [0, 1) among those as good."""
+    """The action of highest value; `uniform` in [0, 1) picks among tied ones. -1 if `mask` is all False."""
     best = -np.inf
     for action in range(len(mask)):
         if mask[action]:

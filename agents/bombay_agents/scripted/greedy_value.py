@@ -1,16 +1,16 @@
 """The scripted value that `greedy` plays by: what a position is worth to one seat, in rupees.
 
     value = rupees − the others' rupees + awards as if the game ended now
-            + the better of: the best errand and the worth of the time left; consolidating to the end
+            + the larger of: worth of the best errand and of the time left; rupees from consolidating to the end
 
-An errand is one thing that an elephant could go and do: sell a bale in a city, build with one, or buy one and then spend it. It
-is worth what it brings less the actions it takes, each at what time is worth. So an action on the errand is neither gain nor
-loss and any other is a loss: a player who looks no further than one action still finds the way to a distant city. What cannot
-be done before the end is no errand, so a bale that comes too late is worth nothing.
+An errand is one thing that the elephant can go and do: sell a bale in a city, build with one, or buy one and then spend it. It is
+worth what it brings less the price of its actions. So an action on the errand neither gains nor loses and any other loses: a
+player who looks ahead by one action only still finds its way to a distant city. What cannot be done before the end is no errand,
+so a bale that comes too late is worth nothing.
 
-The value is short-sighted on purpose, as befits the second rung of the ladder: one errand at a time, no guess at how ranks and
-tolls will come out, none at what the others will do. All numbers of the game come from the tables; the few that are judgement
-are the fields of `Weights`. It reads neither the seed nor the bag.
+The value is short-sighted on purpose, as befits a weak reference player: one errand at a time, no forecast of ranks and tolls,
+none of the other players. Numbers of the game come from the tables, all others from `GreedyWeights`. Nothing here reads the seed
+or the bag. `greedy.py` is the next to read.
 """
 
 from typing import Final, NamedTuple
@@ -22,32 +22,32 @@ from bombay_env.state import NOBODY
 from bombay_env.tables import NO_LIMIT, NOT_A_CITY
 
 IMPOSSIBLE: Final = -1e6  # worth of what cannot be done
-NEVER: Final = 1_000_000  # actions that it takes
-UNKNOWN_MARKET: Final = 1  # the centre market's terms stand for those of silk that no restock has brought yet
+NEVER: Final = 1_000_000  # actions to something that cannot be done
+UNKNOWN_MARKET: Final = 1  # the centre market: its terms stand for those of silk that a later restock may bring
 
 TOKEN_CLIENT, TOKEN_CITY, TOKEN_RUPEES = int(PalaceToken.CLIENT), int(PalaceToken.CITY), int(PalaceToken.RUPEES)
 
 
-class Weights(NamedTuple):
-    """The judgement in the value, set by hand."""
+class GreedyWeights(NamedTuple):
+    """The numbers in the value that do not follow from the rules; set by hand."""
 
-    action: float = 0.45  # rupees that an action is worth: a little more than consolidating brings
-    rivals: float = 0.3  # how much the others' mean rupees count against one's own
+    action: float = 0.45  # rupees that an action is worth: slightly more than consolidating brings
+    rivals: float = 0.3  # weight of the others' mean rupees, which count against the player
 
 
-class Clock(NamedTuple):
-    """How long a seat can still act, in actions from now."""
+class TimeLeft(NamedTuple):
+    """How many actions a seat has left."""
 
     turn: int  # in this turn
-    set: int  # while the markets are known
-    game: int
+    set: int  # in this set, while the markets are known
+    game: int  # to the end of the game
 
 
 @kernel
-def clock_of(state, tables, player):
-    """The seat's `Clock`. Markets are not known where a restock is due."""
+def time_left(state, tables, player):
+    """The seat's `TimeLeft`. Where a restock is due, the markets are not known."""
     if state.current_player == NOBODY:
-        return Clock(0, 0, 0)
+        return TimeLeft(0, 0, 0)
     order = (player - state.first_player) % tables.num_players
     current = (state.current_player - state.first_player) % tables.num_players
     actions = int(state.actions_left) if order == current else 0
@@ -57,7 +57,7 @@ def clock_of(state, tables, player):
     set_begins = state.turn == 0 and current == 0 and state.actions_left == tables.actions_per_turn
     if set_begins and engine.leftmost_market(state) == engine.NO_MARKET:
         in_set = 0
-    return Clock(actions, in_set, in_game)
+    return TimeLeft(actions, in_set, in_game)
 
 
 # --- Awards as if the game ended now ---
@@ -65,7 +65,7 @@ def clock_of(state, tables, player):
 
 @kernel
 def worth_of_empire(state, tables, player, more):
-    """What `more` palaces or Clients add to the player's award; `state` is as before afterwards."""
+    """What `more` palaces or Clients add to the player's award; `state` is restored."""
     before = engine.majority_award(state, tables, player)
     state.clients[player] += more
     after = engine.majority_award(state, tables, player)
@@ -75,7 +75,7 @@ def worth_of_empire(state, tables, player, more):
 
 @kernel
 def worth_of_city_token(state, tables, player):
-    """What one City token more adds to the player's award; `state` is as before afterwards."""
+    """What one more City token adds to the player's award; `state` is restored."""
     before = engine.fame_award(state, tables, player)
     state.city_palace_tokens[player] += 1
     after = engine.fame_award(state, tables, player)
@@ -98,11 +98,11 @@ def holdings_worth(state, tables, player, weights):
 
 @kernel
 def survey(state, tables, player, gain):
-    """Price what the board offers the player; moving, consolidating and ending the turn change nothing of it.
+    """Work out what spending a bale brings the player; moves, consolidating and ending the turn do not change it.
 
     Args:
-        state: changed on the way, but left as it was.
-        gain: (S, 4) float64, overwritten: what spending a bale of the colour at the site brings, or IMPOSSIBLE.
+        state: restored.
+        gain: (S, 4) float64, overwritten: what a bale of the colour brings at the site, or IMPOSSIBLE.
     """
     gain[:] = IMPOSSIBLE
     if tables.sell_cost <= tables.actions_per_turn:
@@ -134,7 +134,7 @@ def price_sales(state, tables, player, gain):
 def price_palaces(state, tables, player, gain):
     """Enter what a palace on each free site brings: what it and its token add to the awards, or the token's rupees.
 
-    The bale of a `bale` token is not counted on.
+    The bale of a `bale` token counts nothing.
     """
     palace = worth_of_empire(state, tables, player, 1)
     palace_and_client = worth_of_empire(state, tables, player, 2)
@@ -155,7 +155,7 @@ def price_palaces(state, tables, player, gain):
 
 @kernel
 def spend_worth(tables, gain, start, colour, time, weights):
-    """From `start` with a bale: what spending it where it pays best brings, less the actions; IMPOSSIBLE if it is too late."""
+    """What a bale brings from `start` where it pays best, less the price of the actions; IMPOSSIBLE if it comes too late."""
     best = IMPOSSIBLE
     for site in range(tables.num_sites):
         if gain[site, colour] > best:
@@ -167,19 +167,19 @@ def spend_worth(tables, gain, start, colour, time, weights):
 
 
 @kernel
-def purchase(state, tables, player, site, clock):
-    """The rupees and the actions that buying at the post of `site` takes, the way there included; NEVER if it cannot be done.
+def purchase(state, tables, player, site, left):
+    """The rupees and the actions that buying at the post of `site` takes, moves included; NEVER if it cannot be done.
 
-    A bale not to be had in this set is taken to come with the next, on the centre market's terms. Rupees that are lacking
-    are consolidated first.
+    A bale that cannot be bought in this set is expected in the next, on the centre market's terms. Missing rupees are
+    consolidated first.
     """
     time = tables.distance[state.position[player], site]
     if state.buys >= tables.buys_per_turn:
-        time = max(time, clock.turn)
+        time = max(time, left.turn)
     market = engine.market_of(state, state.post[site] - 1)
-    if market == engine.NO_MARKET or time + tables.market_actions[market] > clock.set:
+    if market == engine.NO_MARKET or time + tables.market_actions[market] > left.set:
         market = UNKNOWN_MARKET
-        time = max(time, clock.set)
+        time = max(time, left.set)
     if tables.buys_per_turn == 0 or tables.market_actions[market] > tables.actions_per_turn:
         return 0, NEVER
     price = tables.market_rupees[market]
@@ -194,22 +194,22 @@ def purchase(state, tables, player, site, clock):
 
 
 @kernel
-def errand_worth(state, tables, player, clock, weights, gain):
-    """What the best errand brings, less its actions; IMPOSSIBLE if there is none."""
+def errand_worth(state, tables, player, left, weights, gain):
+    """What the best errand brings, less the price of its actions; IMPOSSIBLE if there is none."""
     here = state.position[player]
     load = 0
     best = IMPOSSIBLE
     for colour in range(NUM_COLOURS):
         if state.basket[player, colour] > 0:
             load += state.basket[player, colour]
-            best = max(best, spend_worth(tables, gain, here, colour, clock.game, weights))
+            best = max(best, spend_worth(tables, gain, here, colour, left.game, weights))
     if load < tables.basket:
         for place in range(NUM_POSTS):
             site = tables.post_sites[place]
             if state.post[site] > 0:
-                price, time = purchase(state, tables, player, site, clock)
-                if time < clock.game:
-                    worth = spend_worth(tables, gain, site, state.post[site] - 1, clock.game - time, weights)
+                price, time = purchase(state, tables, player, site, left)
+                if time < left.game:
+                    worth = spend_worth(tables, gain, site, state.post[site] - 1, left.game - time, weights)
                     best = max(best, worth - price - weights.action * time)
     return best
 
@@ -218,16 +218,16 @@ def errand_worth(state, tables, player, clock, weights, gain):
 
 
 @kernel
-def value(state, tables, player, clock, weights, gain):
+def value(state, tables, player, left, weights, gain):
     """What `state` is worth to `player`, in rupees.
 
     Args:
-        clock: the player's, in `state`.
-        gain: of `survey`.
+        left: the player's `time_left` in `state`.
+        gain: what `survey` found for the player in `state`.
     """
     worth = holdings_worth(state, tables, player, weights)
     if state.current_player == NOBODY:
         return worth
-    busy = weights.action * clock.game + errand_worth(state, tables, player, clock, weights, gain)
-    idle = 1.0 * tables.consolidate_rupees * (clock.game // tables.actions_per_turn)
+    busy = weights.action * left.game + errand_worth(state, tables, player, left, weights, gain)
+    idle = 1.0 * tables.consolidate_rupees * (left.game // tables.actions_per_turn)
     return worth + max(busy, idle)

@@ -1,7 +1,7 @@
-"""The outcomes of a turn by the scripted value: for players that take the best of them, and those that look closer at some.
+"""The outcomes of a turn by the planner's value: worth of each, the best one, and worth of the decisions on the way.
 
-Nodes that differ in the elephant's site and in rupees alone have one survey of plans in common (`planner_value.py`), which takes
-most of the time.
+Outcomes that differ only in the elephant's site and in rupees share a survey (`planner_survey.py`), which takes most of the time.
+Knows the planner's value and the layout of a turn (`turns/enumeration.py`); agents decide what to do with the worths.
 """
 
 import numpy as np
@@ -31,17 +31,21 @@ def value_outcomes(tables, weights, traffic, memory, survey, values, count):
 
 @kernel
 def group_by_site(tables, memory, count):
-    """Overwrite `group` of the first `count` nodes: the first node that differs in site and rupees alone; they share a survey."""
+    """Overwrite `group` of the first `count` nodes with the first node that differs only in site and rupees.
+
+    The nodes of a group share a survey.
+    """
     for number in range(count):
         node = memory.node[number]
         other = node.action - tables.num_sites
-        same = node.parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)  # a move, a rupee or the turn's end
+        # A move, consolidating and the turn's end change nothing else.
+        same = node.parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)
         node.group = memory.node[node.parent].group if same else number
 
 
 @kernel
 def best_outcome(memory, values, count):
-    """Of the first `count` nodes the outcome of most value; of equals, the first."""
+    """The outcome of highest value among the first `count` nodes; ties go to the first."""
     best = -1
     for node in range(count):
         if memory.node[node].due != turns.TURN_GOES_ON and (best < 0 or values[node] > values[best]):
@@ -50,13 +54,13 @@ def best_outcome(memory, values, count):
 
 
 @kernel
-def look_back(memory, values, count):
-    """Overwrite `values` of the nodes at which the turn goes on with that of the best outcome that they lead to."""
+def back_up_values(memory, values, count):
+    """Overwrite `values` of the nodes at which the turn goes on with the highest value of the outcomes they lead to."""
     for node in range(count):
         if memory.node[node].due == turns.TURN_GOES_ON:
             values[node] = -np.inf
     changed = True
-    while changed:  # once more for each way that is longer than another to the same node
+    while changed:  # an extra pass for each path that is longer than another one to the same node
         changed = False
         for number in range(memory.num_edges - 1, -1, -1):
             edge = memory.edge[number]

@@ -1,13 +1,13 @@
-"""`PlannerAgent`: lays out its whole turn and takes the outcome that the scripted value of `planner_value.py` likes best.
+"""`PlannerAgent`: enumerates its whole turn and takes the outcome that the scripted value of `planner_value.py` ranks first.
 
-It looks at nothing but its own turn: no restock, no opponent's answer. Chance has no part in it either: the same position is
-always played alike.
+It considers only its own turn: no restock, and no reply of an opponent. It is deterministic: the same position always gets the
+same decision.
 
-`planner-v1` is the reference opponent of every published number. Its weights are those of one run of `bombay_training/tune.py`
-and its decisions never change again; a test holds them against a digest. Another value or other weights are another version.
+`planner-v1` is the reference opponent of every published number. Its weights come from one run of
+`bombay_training/learners/tune.py`. Its decisions never change; a test compares them with a digest. Another value or other weights
+are another version.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,22 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.scripted import outcome_values, planner_value
-from bombay_agents.scripted.planner_value import WEIGHTS_V1, Weights
-from bombay_agents.search.evaluation import Evaluator, new_evaluator
+from bombay_agents.scripted import evaluator, outcome_values, planner_survey
+from bombay_agents.scripted.evaluator import ScriptedEvaluator
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights, read_weights
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 
 
 class PlannerWorkspace(NamedTuple):
-    """What planning a turn needs besides the position; for one thread at a time."""
+    """The memory for planning a turn; for one thread at a time. S sites."""
 
     turn: turns.TurnWorkspace
-    values: np.ndarray  # (MAX_NODES,) float64, of the nodes at which the turn is over
-    ranked: np.ndarray  # (MAX_NODES,) int32, for those who rank outcomes
-    survey: np.ndarray  # (1,) of `survey_dtype`
-    traffic: np.ndarray  # (S,) float64 of `site_traffic`
-    actions: np.ndarray  # (MAX_DECISIONS,) int64, a way through the turn
+    values: np.ndarray  # (MAX_NODES,) float64, of the outcomes
+    ranked: np.ndarray  # (MAX_NODES,) int32, for agents that rank outcomes
+    survey: np.ndarray  # (1,) of `planner_survey.survey_dtype`
+    traffic: np.ndarray  # (S,) float64 of `planner_survey.site_traffic`
+    actions: np.ndarray  # (MAX_DECISIONS,) int64, the decisions that lead to an outcome
 
 
 def new_workspace(game: Game) -> PlannerWorkspace:
@@ -39,22 +39,26 @@ def new_workspace(game: Game) -> PlannerWorkspace:
         turns.new_workspace(game),
         np.zeros(turns.MAX_NODES, np.float64),
         np.zeros(turns.MAX_NODES, np.int32),
-        np.zeros(1, planner_value.survey_dtype(game.board.num_sites)),
-        planner_value.site_traffic(game),
+        np.zeros(1, planner_survey.survey_dtype(game.board.num_sites)),
+        planner_survey.site_traffic(game),
         np.zeros(turns.MAX_DECISIONS, np.int64),
     )
 
 
 class PlannerAgent:
-    """The turn whose outcome the scripted value likes best; of equals, the one that is found first, so with few decisions."""
+    """The turn whose outcome has the highest scripted value; ties go to the outcome found first, with the fewest decisions."""
 
-    def __init__(self, weights: Mapping[int, Weights], name: str = "planner") -> None:
+    def __init__(self, weights: Mapping[int, PlannerWeights], name: str = "planner") -> None:
         self.weights, self.name = weights, name
         self._game: Game | None = None  # that `_workspace` is for
         self._workspace: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Choose for each state, (batch,) int64."""
+        """Choose for each state, (batch,) int64.
+
+        Raises:
+            OverflowError: a turn has too many states; see `turns.distinct_turns`.
+        """
         if game is not self._game:
             self._game, self._workspace = game, new_workspace(game)
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
@@ -62,18 +66,21 @@ class PlannerAgent:
         turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._workspace, actions))
         return actions
 
-    def evaluator(self, game: Game) -> Evaluator:
-        """Its value, for searches (`evaluation.PositionEvaluator`)."""
-        return new_evaluator(game, self.weights[game.num_players])
+    def evaluator(self, game: Game) -> ScriptedEvaluator:
+        """Its value of positions, for searches (`search.evaluation.PositionEvaluator`)."""
+        return evaluator.new_evaluator(game, self.weights[game.num_players])
 
 
 def make_planner_v1() -> PlannerAgent:
-    """The frozen reference opponent."""
+    """The frozen reference opponent: enumerates its turn and takes the outcome that its scripted value ranks first."""
     return PlannerAgent(WEIGHTS_V1, "planner-v1")
 
 
 def make_planner(weights: str | None = None) -> PlannerAgent:
-    """A planner with the weights in a file that `bombay_training.learners.tune` wrote; those of version 1 without one.
+    """The player of `planner-v1` with weights of your own.
+
+    Args:
+        weights: path of a JSON file with weights, as `bombay tune` writes it; by default those of `planner-v1`.
 
     Raises:
         ValueError: the file holds something else; see `read_weights`.
@@ -83,32 +90,12 @@ def make_planner(weights: str | None = None) -> PlannerAgent:
     return PlannerAgent(read_weights(Path(weights)), f"planner:weights={weights}")
 
 
-def read_weights(path: Path) -> dict[int, Weights]:
-    """The weights in a file, by number of players.
-
-    Raises:
-        ValueError: the file cannot be read, or does not hold exactly the weights there are, each a finite number.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"planner: {path} cannot be read as JSON: {error}") from None
-    if not isinstance(found, dict) or set(found) != set(map(str, WEIGHTS_V1)):
-        raise ValueError(f"planner: {path} must be an object with the keys {', '.join(map(str, WEIGHTS_V1))}: players")
-    for count, weights in found.items():
-        if not isinstance(weights, dict) or set(weights) != set(Weights._fields):
-            raise ValueError(f"planner: {count} in {path} must be an object with the keys {', '.join(Weights._fields)}")
-        for key, value in weights.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-                raise ValueError(f"planner: {key} for {count} in {path} is {value!r}; it must be a finite number")
-    return {
-        int(count): Weights(**{key: float(weights[key]) for key in Weights._fields}) for count, weights in found.items()
-    }
-
-
 @kernel
 def choose_all(states, tables, weights, workspace, actions):
-    """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
+    """Overwrite `actions` (batch,) int64 with the first action of each state's best turn.
+
+    Returns the number of states, or TOO_MANY if a turn has no room.
+    """
     for lane in range(len(states)):
         best = plan_turn(states[lane], tables[0], weights, workspace)
         if best < 0:
@@ -120,18 +107,16 @@ def choose_all(states, tables, weights, workspace, actions):
 
 @kernel
 def plan_turn(state, tables, weights, workspace):
-    """The node of `workspace.turn` with the best outcome of the mover's turn; TOO_MANY if there is no room to lay it out."""
+    """The node of `workspace.turn` with the best outcome of the mover's turn; TOO_MANY if the turn has no room."""
     count = value_turn(state, tables, weights, workspace)
-    return (
-        count
-        if count == turns.TOO_MANY
-        else outcome_values.best_outcome(workspace.turn.memory[0], workspace.values, count)
-    )
+    if count == turns.TOO_MANY:
+        return count
+    return outcome_values.best_outcome(workspace.turn.memory[0], workspace.values, count)
 
 
 @kernel
 def value_turn(state, tables, weights, workspace):
-    """Lay the mover's turn out and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
+    """Enumerate the mover's turn and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
     count = turns.enumerate_turn(state, tables, workspace.turn)
     outcome_values.value_outcomes(
         tables, weights, workspace.traffic, workspace.turn.memory[0], workspace.survey[0], workspace.values, count

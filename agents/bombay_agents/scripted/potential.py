@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numba import prange
 
-from bombay_agents.scripted import planner_value
-from bombay_agents.scripted.planner_value import WEIGHTS_V1
+from bombay_agents.scripted import planner_survey, planner_value
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights
 from bombay_env import Game, engine
 from bombay_env.batch import CHUNK, MAX_CHUNKS, chunk_lanes, num_chunks
 from bombay_env.jit.kernels import batch_kernel, kernel, record_dtype
@@ -30,9 +30,9 @@ def workspace_dtype(num_sites: int) -> np.dtype[Any]:
     """What looking ahead takes, for a thread."""
     return record_dtype(
         [
-            ("survey", planner_value.survey_dtype(num_sites)),
+            ("survey", planner_survey.survey_dtype(num_sites)),
             ("traffic", np.float64, (num_sites,)),
-            ("weights", [(name, np.float64) for name in planner_value.Weights._fields]),
+            ("weights", [(name, np.float64) for name in PlannerWeights._fields]),
         ]
     )
 
@@ -40,7 +40,7 @@ def workspace_dtype(num_sites: int) -> np.dtype[Any]:
 def new_workspace(game: Game) -> np.ndarray:
     """Memory for `expect_all`, (MAX_CHUNKS,) records of `workspace_dtype`."""
     workspace = np.zeros(MAX_CHUNKS, workspace_dtype(game.board.num_sites))
-    workspace["traffic"] = planner_value.site_traffic(game)
+    workspace["traffic"] = planner_survey.site_traffic(game)
     workspace["weights"] = WEIGHTS_V1[game.num_players]
     return workspace
 
@@ -106,7 +106,7 @@ def expect(state, tables, player, workspace):
 def look(state, tables, player, workspace):
     """Survey a player's plans; those of the mover may take what is in hand of a turn that has begun, too."""
     survey = workspace.survey
-    planner_value.survey_table(state, tables, player, workspace.weights, workspace.traffic, survey)
+    planner_survey.survey_position(state, tables, player, workspace.weights, workspace.traffic, survey)
     if (
         state.current_player == player and state.actions_left < tables.actions_per_turn
     ):  # another turn is among those to come

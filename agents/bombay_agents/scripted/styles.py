@@ -1,15 +1,15 @@
-"""Four players of clear character, each a planner with a taste: a cheap, varied panel to be judged against.
+"""Four planners, each with a clear bias: a cheap and varied panel of opponents.
 
     seller        lives on sales and spends hardly a bale on palaces
-    builder       puts up its palaces before it cares for money, off the road rather than on it
-    toll-keeper   builds where the others will pass, and early
+    builder       builds its palaces before it cares for money, away from the usual paths
+    toll-keeper   builds early where the others will pass
     hoarder       deals in one colour, and in another only where little else is left
 
-A taste is rupees on top of what a deed is worth in the scripted value of `planner_value.py`: on a sale, on a palace, on dealing
-in the colour one has chosen. It counts for the deeds of the turn and, alike, for those that the value plans beyond it, so that a
-player heads for what it likes. Everything else, the search for the best turn included, is the planner's.
+A bias is a number of rupees added to the scripted value of `planner_value.py`: for each sale, for each palace, for each bale of
+another colour than the player's favourite. It applies to the actions of the turn and to the plans that the value makes for later
+turns, so that a player heads for what it prefers. Everything else, the search for the best turn included, is the planner's.
 
-A decision follows from what lies open on the table: nothing is kept between turns, and chance has no part in it.
+Decisions depend on the visible position only: the players keep nothing between turns and use no chance.
 """
 
 from typing import Any, ClassVar, Final, NamedTuple
@@ -17,17 +17,17 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.scripted import outcome_values, planner, planner_value
+from bombay_agents.scripted import outcome_values, planner, planner_survey, planner_value
 from bombay_agents.scripted.planner import PlannerWorkspace
-from bombay_agents.scripted.planner_value import Weights
+from bombay_agents.scripted.planner_weights import PlannerWeights
 from bombay_env import Game
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 
-EVERY_COLOUR: Final = -1  # the favourite of a player who has none
+NO_FAVOURITE: Final = -1  # the favourite colour of a player who has none
 
-JUDGEMENT: Final = Weights(  # of the panel: made by hand, and not to move when a planner's is tuned
+PANEL_WEIGHTS: Final = PlannerWeights(  # set by hand; they stay as they are when a planner's are tuned
     action=0.45,
     idle=5.0,
     doubt=0.3,
@@ -42,80 +42,87 @@ JUDGEMENT: Final = Weights(  # of the panel: made by hand, and not to move when 
 )
 
 
-class Taste(NamedTuple):
-    """What a player likes, in rupees on top of what it is worth, and how it values the rest."""
+class Bias(NamedTuple):
+    """What a player adds to the scripted value, in rupees, and the weights of that value."""
 
-    weights: Weights = JUDGEMENT
-    sale: float = 0.0
-    palace: float = 0.0
-    haste: float = 0.0  # on a palace for every turn that is still to come
-    loyalty: float = 0.0  # off a bale of another colour than the favourite; 0 for a player without one
+    weights: PlannerWeights = PANEL_WEIGHTS
+    sale: float = 0.0  # for each sale
+    palace: float = 0.0  # for each palace
+    palace_per_turn: float = 0.0  # more for each palace and turn still to come
+    off_colour: float = 0.0  # off for each bale of another colour than the favourite; 0 for a player without one
 
 
 class StyleWorkspace(NamedTuple):
-    """What planning a turn by taste needs besides the position; for one thread at a time."""
+    """The memory for planning a turn with a bias; for one thread at a time."""
 
     plan: PlannerWorkspace
-    liking: np.ndarray  # (MAX_NODES,) float64, of the deeds on the way to each node
+    bias: np.ndarray  # (MAX_NODES,) float64, rupees for the actions on the path to each node
 
 
 class StyleAgent:
-    """The turn whose outcome a planner with this taste likes best; of equals, the one with the fewest decisions."""
+    """The turn whose outcome a planner with this bias values most; ties go to the outcome found first."""
 
     name: str
-    taste: ClassVar[Taste]
+    bias: ClassVar[Bias]
 
     def __init__(self) -> None:
         self._game: Game | None = None  # that `_workspace` is for
         self._workspace: Any = None
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Choose for each state, (batch,) int64."""
+        """Choose for each state, (batch,) int64.
+
+        Raises:
+            OverflowError: a turn has too many states; see `turns.distinct_turns`.
+        """
         if game is not self._game:
             self._workspace = StyleWorkspace(planner.new_workspace(game), np.zeros(turns.MAX_NODES, np.float64))
             self._game = game
         records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.taste, self._workspace, actions))
+        turns.check_count(choose_all(records, game.tables, self.bias, self._workspace, actions))
         return actions
 
 
 class SellerAgent(StyleAgent):
-    """Lives on sales."""
+    """A planner that lives on sales and hardly builds."""
 
     name = "seller"
-    taste = Taste(sale=1.0, palace=-8.0)
+    bias = Bias(sale=1.0, palace=-8.0)
 
 
 class BuilderAgent(StyleAgent):
-    """Builds its palaces first, off the road."""
+    """A planner that builds its palaces first, away from the usual paths."""
 
     name = "builder"
-    taste = Taste(weights=JUDGEMENT._replace(action=0.8, traffic=-1.5), palace=3.0, haste=0.8)
+    bias = Bias(weights=PANEL_WEIGHTS._replace(action=0.8, traffic=-1.5), palace=3.0, palace_per_turn=0.8)
 
 
 class TollKeeperAgent(StyleAgent):
-    """Builds where the others pass."""
+    """A planner that builds where the others pass."""
 
     name = "toll-keeper"
-    taste = Taste(weights=JUDGEMENT._replace(traffic=6.0), palace=1.0)
+    bias = Bias(weights=PANEL_WEIGHTS._replace(traffic=6.0), palace=1.0)
 
 
 class HoarderAgent(StyleAgent):
-    """Deals in one colour: `favourite`."""
+    """A planner that deals in one colour, its `favourite_colour`."""
 
     name = "hoarder"
-    taste = Taste(loyalty=3.0)
+    bias = Bias(off_colour=3.0)
 
 
 # --- Choosing a turn ---
 
 
 @kernel
-def choose_all(states, tables, taste, workspace, actions):
-    """Overwrite `actions` (batch,) int64 with the first of each state's best turn. Returns TOO_MANY if a turn is too long."""
+def choose_all(states, tables, bias, workspace, actions):
+    """Overwrite `actions` (batch,) int64 with the first action of each state's best turn.
+
+    Returns the number of states, or TOO_MANY if a turn has no room.
+    """
     for lane in range(len(states)):
-        best = choose_turn(states[lane], tables[0], taste, workspace)
+        best = choose_turn(states[lane], tables[0], bias, workspace)
         if best < 0:
             return turns.TOO_MANY
         turns.way_to(workspace.plan.turn, best, workspace.plan.actions)
@@ -124,22 +131,22 @@ def choose_all(states, tables, taste, workspace, actions):
 
 
 @kernel
-def choose_turn(state, tables, taste, workspace):
-    """The node of the outcome that the mover likes best; TOO_MANY if there is no room to lay the turn out."""
+def choose_turn(state, tables, bias, workspace):
+    """The node of the outcome that the mover values most; TOO_MANY if the turn has no room."""
     turn, survey = workspace.plan.turn, workspace.plan.survey[0]
     count = turns.enumerate_turn(state, tables, turn)
     if count == turns.TOO_MANY:
         return count
     player = np.int64(state.current_player)
-    colour = favourite(state, tables) if taste.loyalty > 0.0 else EVERY_COLOUR
-    rounds = rounds_left(state, tables)
+    favourite = favourite_colour(state, tables) if bias.off_colour > 0.0 else NO_FAVOURITE
+    game_turns = game_turns_left(state, tables)
     outcome_values.group_by_site(tables, turn.memory[0], count)
-    workspace.liking[0] = 0.0
+    workspace.bias[0] = 0.0
     for node in range(1, count):
         parent = turn.parent[node]
         other = turn.action[node] - tables.num_sites
-        workspace.liking[node] = workspace.liking[parent] + liking(
-            turn.states[parent], tables, other, taste, colour, rounds
+        workspace.bias[node] = workspace.bias[parent] + action_bias(
+            turn.states[parent], other, bias, favourite, game_turns
         )
     for first in range(count):
         if turn.group[first] == first:
@@ -148,78 +155,78 @@ def choose_turn(state, tables, taste, workspace):
                 if turn.group[node] == first and turn.due[node] != turns.TURN_GOES_ON:
                     after = turn.states[node]
                     if not surveyed:
-                        survey_by_taste(after, tables, player, taste, colour, workspace.plan.traffic, survey)
+                        survey_with_bias(after, tables, player, bias, favourite, workspace.plan.traffic, survey)
                         surveyed = True
-                    worth = planner_value.value(after, tables, player, survey, taste.weights)
-                    workspace.plan.values[node] = worth + workspace.liking[node]
+                    worth = planner_value.value(after, tables, player, survey, bias.weights)
+                    workspace.plan.values[node] = worth + workspace.bias[node]
     return outcome_values.best_outcome(turn.memory[0], workspace.plan.values, count)
 
 
-# --- Taste ---
+# --- The bias ---
 
 
 @kernel
-def rounds_left(state, tables):
+def game_turns_left(state, tables):
     """Game turns that are not over yet, the present one included."""
     return np.int64(tables.sets - state.set) * tables.turns_per_set - state.turn
 
 
 @kernel
-def liking(before, tables, other, taste, colour, rounds):
-    """Rupees by taste for one action, counted from the first that is not a move."""
+def action_bias(before, other, bias, favourite, game_turns):
+    """Rupees for one action, whose number `other` counts from the first action that is not a move."""
     player = before.current_player
     if other == BUY:
-        return -estrangement(before.post[before.position[player]] - 1, taste, colour)
+        return -colour_penalty(before.post[before.position[player]] - 1, bias, favourite)
     if SELL <= other < BUILD:
-        return taste.sale
+        return bias.sale
     if BUILD <= other < TAKE:
-        return taste.palace + taste.haste * rounds
+        return bias.palace + bias.palace_per_turn * game_turns
     if TAKE <= other < CONSOLIDATE:
-        return -estrangement(other - TAKE, taste, colour)
+        return -colour_penalty(other - TAKE, bias, favourite)
     return 0.0
 
 
 @kernel
-def estrangement(bale, taste, colour):
-    """What a bale of this colour loses for not being the favourite."""
-    return 0.0 if colour in (EVERY_COLOUR, bale) else taste.loyalty
+def colour_penalty(colour, bias, favourite):
+    """Rupees off for a bale that is not of the favourite colour."""
+    return 0.0 if favourite in (NO_FAVOURITE, colour) else bias.off_colour
 
 
 @kernel
-def survey_by_taste(state, tables, player, taste, colour, traffic, survey):
-    """`planner_value.survey_seat`, with the taste in what plans bring."""
-    planner_value.survey_table(state, tables, player, taste.weights, traffic, survey)
+def survey_with_bias(state, tables, player, bias, favourite, traffic, survey):
+    """`planner_value.survey_seat` with the bias added to what plans bring."""
+    planner_survey.survey_position(state, tables, player, bias.weights, traffic, survey)
     for place in range(COLUMN_HEIGHT):
         for sold in range(NUM_COLOURS):
-            survey.sale[place, sold] += taste.sale
+            survey.sale[place, sold] += bias.sale
     for lot in range(survey.num_lots):
-        survey.lot_gain[lot] += taste.palace + taste.haste * survey.turns
+        survey.lot_gain[lot] += bias.palace + bias.palace_per_turn * survey.turns
     for post in range(survey.num_posts):
-        survey.doubt[post] += estrangement(np.int64(survey.post_colour[post]), taste, colour)
-    planner_value.survey_plans(state, tables, player, survey, taste.weights)
+        survey.doubt[post] += colour_penalty(np.int64(survey.post_colour[post]), bias, favourite)
+    planner_value.survey_plans(state, tables, player, survey, bias.weights)
 
 
 @kernel
-def favourite(state, tables):
-    """The colour that is best dealt in with these posts and cities: the same all game long, as posts and columns keep theirs.
+def favourite_colour(state, tables):
+    """The colour that is best to deal in with these posts and cities; it never changes during a game.
 
-    A colour counts by the bales there are of it and what the middle of a column gives for one, rupees and Clients, less the mean
-    way from its posts to the cities that demand it. Of equals it is the first.
+    A colour scores the number of its bales, plus the rupees and Clients that the middle of a column gives for one, less the mean
+    distance from its posts to the cities that demand it. Ties go to the first colour.
     """
-    best = EVERY_COLOUR
+    best = NO_FAVOURITE
     most = 0.0
     for colour in range(NUM_COLOURS):
         worth = tables.bales[colour] + tables.sale_rupees[1, colour] + tables.sale_clients[1, colour]
-        worth -= mean_way(state, tables, colour)
-        if best == EVERY_COLOUR or worth > most:
+        worth -= mean_distance(state, tables, colour)
+        if best == NO_FAVOURITE or worth > most:
             best, most = colour, worth
     return best
 
 
 @kernel
-def mean_way(state, tables, colour):
-    """Actions from a post of the colour to a city that demands it, on average; as many as there are sites if it has neither."""
-    ways = 0
+def mean_distance(state, tables, colour):
+    """Mean actions from a post of the colour to a city that demands it; the number of sites if there is no such pair."""
+    pairs = 0
     total = 0.0
     for number in range(NUM_POSTS):
         post = tables.post_sites[number]
@@ -227,5 +234,5 @@ def mean_way(state, tables, colour):
             for place in range(COLUMN_HEIGHT):
                 if state.post[post] == colour + 1 and state.demand[city, place] == colour:
                     total += tables.distance[post, tables.city_sites[city]]
-                    ways += 1
-    return total / ways if ways > 0 else 1.0 * tables.num_sites
+                    pairs += 1
+    return total / pairs if pairs > 0 else 1.0 * tables.num_sites

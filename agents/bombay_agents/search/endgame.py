@@ -1,8 +1,8 @@
-"""The end of the game played out exactly: every turn still to come, each mover choosing what is best for itself (max^n).
+"""The last round solved exactly: every turn that is left, each mover choosing what is best for itself (max^n).
 
-Only where no restock is due any more, so that chance has no part, and where few turns are left: a turn has some two dozen
-outcomes. What is best for a seat is its share of the win and, of equal shares, its margin in rupees; of equals in both, the
-outcome that `turns/enumeration.py` finds first. This is the ground truth that searches are measured by.
+This works only where no restock is due any more, so that there is no chance, and where few turns are left: a turn has some two
+dozen outcomes. A seat wants the largest share of the win, then the largest margin in rupees; ties go to the outcome that
+`turns/enumeration.py` finds first. This is the ground truth that `bombay_training/evaluation/regret.py` compares agents with.
 """
 
 from typing import Final, NamedTuple
@@ -15,16 +15,16 @@ from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY, result_dtype
 
-MAX_TURNS: Final = MAX_PLAYERS  # that are played out
+MAX_TURNS: Final = MAX_PLAYERS  # to the end of the game
 MAX_OUTCOMES: Final = 512  # of one turn
-MARGIN_WEIGHT: Final = 1e-4  # shares of a win differ by 1/20 at least, margins by less than 500
+MARGIN_WEIGHT: Final = 1e-4  # small enough: shares of the win differ by at least 1/20, margins by less than 500
 TOO_LARGE: Final = -1  # instead of the node chosen
-DEFAULT_LIMIT: Final = 1_000_000  # turns laid out
-MAX_LIMIT: Final = 1 << 62  # as good as none
+DEFAULT_LIMIT: Final = 1_000_000  # turns enumerated
+MAX_LIMIT: Final = 1 << 62  # no limit in practice
 
 
 class Solution(NamedTuple):
-    """The last turns as they are played by players who see to the end."""
+    """Best play in the last round."""
 
     actions: tuple[int, ...]  # of the mover's turn
     win_share: np.ndarray  # (n,) float64
@@ -37,17 +37,17 @@ class EndgameWorkspace(NamedTuple):
     turn: turns.TurnWorkspace
     root: np.ndarray  # (1,) record: the position to solve
     outcomes: np.ndarray  # (D · O,) records, of the turn at each depth
-    nodes: np.ndarray  # (O,) int32: which nodes of the first turn those at depth 0 are
-    count: np.ndarray  # (D,) int64, outcomes at a depth
-    place: np.ndarray  # (D,) int64, the one being looked at
-    best: np.ndarray  # (D,) int64, the best so far
-    final: np.ndarray  # (D + 1, P) int64, what it leads to; the last row is the game just played to its end
-    share: np.ndarray  # (D + 1, P) float64
+    nodes: np.ndarray  # (O,) int32: the nodes of the first turn that the outcomes at depth 0 are
+    count: np.ndarray  # (D,) int64, number of outcomes at each depth
+    place: np.ndarray  # (D,) int64, index of the outcome at hand
+    best: np.ndarray  # (D,) int64, index of the best so far
+    final: np.ndarray  # (D + 1, P) int64, rupees that the best leads to; the last row is of the game that just ended
+    share: np.ndarray  # (D + 1, P) float64, shares of the win, likewise
     result: np.ndarray  # (1,) of `result_dtype`
 
 
 def new_workspace(game: Game, turn: turns.TurnWorkspace | None = None) -> EndgameWorkspace:
-    """Memory for solving endings of `game`, about half a megabyte besides that for a turn."""
+    """Memory for solving endgames of `game`, about half a megabyte besides the memory for a turn."""
     return EndgameWorkspace(
         turn or turns.new_workspace(game),
         np.zeros(1, game.state_dtype),
@@ -65,15 +65,17 @@ def new_workspace(game: Game, turn: turns.TurnWorkspace | None = None) -> Endgam
 def solve(
     game: Game, state: np.ndarray, limit: int = DEFAULT_LIMIT, workspace: EndgameWorkspace | None = None
 ) -> Solution:
-    """The exact value of a position in the last round, and the turn that secures it.
+    """The exact value of a position in the last round, and the turn that achieves it.
 
     Args:
-        state: (1,), running, in the last game turn of the last set, unchanged.
-        limit: most turns to lay out on the way, at least 1.
+        game: that of the state.
+        state: (1,) record in the last game turn of the last set, not over; unchanged.
+        limit: most turns to enumerate, at least 1.
+        workspace: of `new_workspace`, to reuse; overwritten.
 
     Raises:
-        ValueError: it is not one state of this game, the game is over, it is not the last round, `limit` is no such number, or
-            it does not suffice.
+        ValueError: `state` is not one state of this game or not in the last round, `limit` is no such number, or the solution
+            takes more turns than `limit`.
     """
     record = game.as_record(state)
     if not isinstance(limit, int | np.integer) or not 1 <= limit <= MAX_LIMIT:
@@ -84,8 +86,8 @@ def solve(
     node = solve_turn(record, game.tables[0], limit, workspace)
     if node == TOO_LARGE:
         raise ValueError(
-            f"this ending takes more than limit={limit} turns to lay out, or a turn with more than {MAX_OUTCOMES} outcomes; "
-            "allow more of the first, or fewer actions_per_turn"
+            f"this endgame takes more than limit={limit} turns to enumerate, or a turn with more than {MAX_OUTCOMES} outcomes; "
+            "raise limit, or allow fewer actions_per_turn"
         )
     actions = np.empty(turns.MAX_DECISIONS, np.int64)
     turns.enumerate_turn(record, game.tables[0], workspace.turn)
@@ -96,7 +98,7 @@ def solve(
 
 @kernel
 def turns_left(state, tables):
-    """Turns to the end of the game, the present one included; 0 once it is over."""
+    """Turns to the end of the game, the present one included; 0 after the end."""
     if state.current_player == NOBODY:
         return 0
     taken = (state.current_player - state.first_player) % tables.num_players
@@ -106,14 +108,14 @@ def turns_left(state, tables):
 
 @kernel
 def solve_turn(state, tables, limit, workspace):
-    """The node of `workspace.turn` to play for from `state`, in the last round; row 0 of `final` and `share` is what comes of it.
+    """Find the best outcome of the turn of `state`, in the last round; row 0 of `final` and `share` is what it leads to.
 
     Args:
-        limit: most turns to lay out, at least 1.
+        limit: most turns to enumerate, at least 1.
 
     Returns:
-        The node, or TOO_LARGE if `limit` or the memory does not suffice. `workspace.turn` no longer holds the turn then: lay it
-        out again to find the way.
+        The node of the outcome, or TOO_LARGE if `limit` or the memory does not suffice. `workspace.turn` is overwritten by later
+        turns: enumerate the turn again to find the path to the node.
     """
     depths = turns_left(state, tables)
     if depths < 1 or depths > MAX_TURNS:
@@ -121,10 +123,10 @@ def solve_turn(state, tables, limit, workspace):
     workspace.root[0] = state
     if not open_turn(workspace.root[0], tables, workspace, 0):
         return TOO_LARGE
-    laid_out = 1
+    num_turns = 1
     depth = 0
     while True:
-        if workspace.place[depth] == workspace.count[depth]:  # all outcomes are looked at
+        if workspace.place[depth] == workspace.count[depth]:  # all outcomes have been searched
             if depth == 0:
                 return np.int64(workspace.nodes[workspace.best[0]])
             depth -= 1
@@ -135,15 +137,15 @@ def solve_turn(state, tables, limit, workspace):
                 settle_row(after, tables, workspace)
                 take_if_better(tables, workspace, depth, MAX_TURNS)
             else:
-                if laid_out >= limit or not open_turn(after, tables, workspace, depth + 1):
+                if num_turns >= limit or not open_turn(after, tables, workspace, depth + 1):
                     return TOO_LARGE
-                laid_out += 1
+                num_turns += 1
                 depth += 1
 
 
 @kernel
 def open_turn(state, tables, workspace, depth):
-    """Lay out the turn of `state` as the one at `depth`. Returns False if there is no room."""
+    """Enumerate the turn of `state` as the one at `depth`. Returns False if there is no room."""
     count = turns.enumerate_turn(state, tables, workspace.turn)
     found = 0
     for node in range(count):
@@ -162,7 +164,7 @@ def open_turn(state, tables, workspace, depth):
 
 @kernel
 def settle_row(state, tables, workspace):
-    """Write the result of a game that is over into the last row of `final` and `share`."""
+    """Overwrite the last row of `final` and `share` with the result of a game that is over."""
     engine.settle(state, tables, workspace.result[0])
     for seat in range(tables.num_players):
         workspace.final[MAX_TURNS, seat] = workspace.result[0].final[seat]
@@ -171,9 +173,9 @@ def settle_row(state, tables, workspace):
 
 @kernel
 def take_if_better(tables, workspace, depth, row):
-    """Let the mover at `depth` choose between its best so far and the outcome looked at, which leads to `row`; then go on."""
-    taken = turns_mover(tables, workspace, depth)
-    if workspace.best[depth] < 0 or utility(tables, workspace, row, taken) > utility(tables, workspace, depth, taken):
+    """Let the mover at `depth` choose between its best so far and the outcome at hand, which leads to `row`; then advance."""
+    mover = mover_at(tables, workspace, depth)
+    if workspace.best[depth] < 0 or utility(tables, workspace, row, mover) > utility(tables, workspace, depth, mover):
         workspace.best[depth] = workspace.place[depth]
         for seat in range(tables.num_players):
             workspace.final[depth, seat] = workspace.final[row, seat]
@@ -182,17 +184,16 @@ def take_if_better(tables, workspace, depth, row):
 
 
 @kernel
-def turns_mover(tables, workspace, depth):
-    """Whose turn it is at `depth`."""
+def mover_at(tables, workspace, depth):
+    """The seat to move at `depth`."""
     return (workspace.root[0].current_player + depth) % tables.num_players
 
 
 @kernel
 def utility(tables, workspace, row, seat):
-    """What a seat makes of an end of the game: its share of the win, then its margin."""
-    margin = (
-        tables.num_players * workspace.final[row, seat]
-    )  # n times as large, so whole: equal margins must be exactly equal
+    """What a seat wants from the end of the game: its share of the win, then its margin."""
+    # The margin times n is a whole number, so that equal margins are exactly equal.
+    margin = tables.num_players * workspace.final[row, seat]
     for other in range(tables.num_players):
         margin -= workspace.final[row, other]
     return workspace.share[row, seat] + MARGIN_WEIGHT * (margin / tables.num_players)

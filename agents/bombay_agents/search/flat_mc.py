@@ -1,9 +1,8 @@
-"""`FlatMonteCarloAgent`: the turns that its own value ranks highest, each tried out in games played on from there.
+"""`FlatMonteCarloAgent`: the turns that the scripted value ranks highest, compared by rollouts from their outcomes.
 
-No tree: every candidate is a turn of the mover, after which all seats play by the planner's value, each outcome of a turn being
-drawn the more likely the better it is for its mover, or as `greedy` does, for some rounds; then the shares of the win that
-`evaluation.py` gives are added up. Candidates are tried against the same luck (common random numbers), and half of them drop out
-again and again (`halving.py`).
+There is no tree. After a candidate turn all seats play some rounds (`rollouts.py`), the position reached is evaluated
+(`evaluation.py`), and the shares of the win are averaged. Candidates share random numbers, and sequential halving
+(`halving.py`) distributes the rollouts.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,44 +11,48 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.scripted import planner
-from bombay_agents.search import rollouts, tree
+from bombay_agents.search import proposals, rollouts
+from bombay_agents.search.evaluation import new_evaluator, position_evaluator
 from bombay_agents.search.halving import best_by_halving
-from bombay_agents.search.rollouts import POLICIES, Playout, values_of
-from bombay_agents.turns.agent import TurnAgent, name_of
+from bombay_agents.search.proposals import MAX_PROPOSALS
+from bombay_agents.search.rollouts import POLICIES, RolloutWorkspace
+from bombay_agents.turns.agent import TurnAgent, spec_of
 from bombay_env import Game, chance
 from bombay_env.agent import Agent
 from bombay_env.jit.kernels import kernel, long_kernel
 from bombay_env.rules import MAX_PLAYERS
 
 DEFAULT_MS: Final = 20.0
+MIN_MS: Final = 0.001
 MAX_MS: Final = 60_000.0
 MAX_ROLLOUTS: Final = 1_000_000
-MAX_K: Final = tree.EDGES_PER_NODE
+MAX_K: Final = MAX_PROPOSALS
 MAX_ROUNDS: Final = 100
-LUCK: Final = np.uint64(2003)  # stream of keyed chance, of the keys of rollouts
+ROLLOUT_KEYS: Final = np.uint64(2003)  # stream of keyed chance
 
 
-class Trials(NamedTuple):
-    """Memory for the candidates of one turn and their rollouts; for one thread at a time. K is MAX_K, P MAX_PLAYERS."""
+class Candidates(NamedTuple):
+    """Memory for the candidates of one turn and their rollouts; for one thread at a time. K is MAX_K, P is MAX_PLAYERS."""
 
-    playout: Playout
+    rollout: RolloutWorkspace
     outcomes: np.ndarray  # (K,) records, after the turn and before any restock
     due: np.ndarray  # (K,) int8
-    total: np.ndarray  # (K, P) float64, the seats' shares added up
-    tried: np.ndarray  # (K,) int64, rollouts
+    total: np.ndarray  # (K, P) float64, sum of the seats' shares
+    num_rollouts: np.ndarray  # (K,) int64
 
 
 class FlatMonteCarloAgent(TurnAgent):
-    """The turn that does best in rollouts.
+    """The turn with the best mean result of rollouts.
 
     Args:
-        ms: milliseconds a turn. Not with `rollouts`; 20 if neither is given.
-        rollouts: rollouts a turn instead; the same position, key and number give the same turn.
-        k: candidates.
-        rounds: turns that each seat takes in a rollout before the value is asked; a large number: to the end of the game.
-        restock: whether rollouts go on into the next set; if not, the value is asked where a set ends.
-        policy: who plays the rollouts, `planner` or `greedy`.
-        value: an agent that values positions, `planner-v1` unless given.
+        ms: milliseconds a turn, from 0.001 to 60000; by default 20. Not with `rollouts`.
+        rollouts: rollouts a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
+        k: number of candidate turns, from 2 to 12; by default 8.
+        rounds: turns that each seat plays in a rollout before the position is evaluated, from 0 to 100; by default 4. 100 plays
+            to the end of the game.
+        restock: whether rollouts continue in the next set, by default true; false evaluates the position where the set ends.
+        policy: who plays the rollouts, `planner` (the default) or `greedy`.
+        value: an agent in brackets whose value evaluates positions, such as `[td]`; by default `planner-v1`.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class FlatMonteCarloAgent(TurnAgent):
         if rollouts is None:
             ms = DEFAULT_MS if ms is None else ms
         for name, number, low, high in (
-            ("ms", ms, 0.001, MAX_MS),
+            ("ms", ms, MIN_MS, MAX_MS),
             ("rollouts", rollouts, 1, MAX_ROLLOUTS),
             ("k", k, 2, MAX_K),
             ("rounds", rounds, 0, MAX_ROUNDS),
@@ -79,15 +82,19 @@ class FlatMonteCarloAgent(TurnAgent):
             raise ValueError(f"flat-mc: policy is {policy!r}; it must be {' or '.join(POLICIES)}")
         self.ms, self.rollouts, self.k, self.rounds, self.restock = ms, rollouts, k, rounds, restock
         self.policy = policy
-        self.values = values_of(value, "flat-mc")
-        self.name = name_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock", "policy"), value=value)
+        self.value = position_evaluator(value, "flat-mc")
+        self.name = spec_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock", "policy"), value=value)
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
-        """Make the memory for trials."""
-        workspace = planner.new_workspace(game)
+        """Allocate the memory for candidates.
+
+        Raises:
+            ValueError: `value` cannot value positions of this game.
+        """
+        workspace, evaluator = planner.new_workspace(game), new_evaluator(game, self.value)
         self.turn = turns.new_workspace(game)
-        self.trials = Trials(
-            rollouts.new_playout(game, workspace, self.values.evaluator(game), self.rounds, self.restock, self.policy),
+        self.candidates = Candidates(
+            rollouts.new_workspace(game, workspace, evaluator, self.rounds, self.restock, self.policy),
             np.zeros(MAX_K, game.state_dtype),
             np.zeros(MAX_K, np.int8),
             np.zeros((MAX_K, MAX_PLAYERS), np.float64),
@@ -96,61 +103,57 @@ class FlatMonteCarloAgent(TurnAgent):
         return self.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
-        """Try the candidates out, and lay out the turn again for the one that did best."""
-        best = self.try_out(game, state, key)
-        return turns.find_state(
-            self.turn, turns.enumerate_turn(state, game.tables[0], self.turn), self.trials.outcomes[best]
-        )
+        """Compare the candidates, then enumerate the turn again to find the node of the best."""
+        best = self.best_candidate(game, state, key)
+        count = turns.enumerate_turn(state, game.tables[0], self.turn)
+        return turns.find_state(self.turn, count, self.candidates.outcomes[best])
 
-    def try_out(self, game: Game, state: Any, key: np.uint64) -> int:
-        """Play rollouts of `candidates` turns from `state`, a record. Returns the place in `trials` of the one that did best."""
+    def best_candidate(self, game: Game, state: Any, key: np.uint64) -> int:
+        """Run rollouts of `num_candidates` turns from `state`, a record. Returns the index in `candidates` of the best."""
         tables = game.tables[0]
-        trials, mover = self.trials, int(state.current_player)
-        self.candidates = turns.check_count(propose(state, tables, trials, self.k))
+        candidates, mover = self.candidates, int(state.current_player)
+        self.num_candidates = turns.check_count(propose(state, tables, candidates, self.k))
         return best_by_halving(
-            self.candidates,
-            lambda candidates, each: turns.check_count(try_all(tables, trials, candidates, key, each)),
-            lambda candidates: trials.total[candidates, mover] / trials.tried[candidates],
+            self.num_candidates,
+            lambda chosen, each: turns.check_count(simulate(tables, candidates, chosen, key, each)),
+            lambda chosen: candidates.total[chosen, mover] / candidates.num_rollouts[chosen],
             self.rollouts,
             (self.ms or 0) / 1000,
         )
 
 
 @kernel
-def propose(state, tables, trials, most):
-    """Write the best outcomes of the mover's turn, at most `most`, into `trials`. Returns their number or `turns.TOO_MANY`."""
-    workspace = trials.playout.planner
-    count = planner.value_turn(state, tables, trials.playout.evaluator.weights, workspace)
-    if count == turns.TOO_MANY:
-        return count
-    number = 0
-    for outcome in range(count):
-        if workspace.turn.due[outcome] != turns.TURN_GOES_ON:
-            number = tree.rank_outcome(workspace, outcome, number)
-    number = min(number, most)
+def propose(state, tables, candidates, most):
+    """Overwrite `candidates` with the best outcomes of the mover's turn, at most `most`, without rollouts.
+
+    Returns their number or `turns.TOO_MANY`.
+    """
+    workspace = candidates.rollout.planner
+    number = proposals.propose(state, tables, candidates.rollout.evaluator.scripted.weights, workspace, most)
     for place in range(number):
-        trials.outcomes[place] = workspace.turn.states[workspace.ranked[place]]
-        trials.due[place] = workspace.turn.due[workspace.ranked[place]]
-        trials.total[place] = 0.0
-        trials.tried[place] = 0
+        candidates.outcomes[place] = workspace.turn.states[workspace.ranked[place]]
+        candidates.due[place] = workspace.turn.due[workspace.ranked[place]]
+        candidates.total[place] = 0.0
+        candidates.num_rollouts[place] = 0
     return number
 
 
 @long_kernel
-def try_all(tables, trials, candidates, key, each):
-    """Play `each` rollouts of every candidate, with the same luck for all that have had as many.
+def simulate(tables, candidates, chosen, key, each):
+    """Run `each` rollouts of every candidate in `chosen`, (k,) int64; the i-th rollout of each uses the same random numbers.
 
-    Returns their number, or `turns.TOO_MANY`.
+    Returns their number, or `turns.TOO_MANY` if a turn has no room.
     """
-    playout = trials.playout
-    for place in range(len(candidates)):
-        candidate = candidates[place]
+    workspace = candidates.rollout
+    for place in range(len(chosen)):
+        candidate = chosen[place]
         for _ in range(each):
-            luck = chance.random_word(key, LUCK, np.uint64(trials.tried[candidate]))
-            playout.state[0] = trials.outcomes[candidate]
-            if not rollouts.play_on(tables, playout, luck, trials.due[candidate]):
+            number = candidates.num_rollouts[candidate]
+            rollout_key = chance.random_word(key, ROLLOUT_KEYS, np.uint64(number))
+            workspace.state[0] = candidates.outcomes[candidate]
+            if not rollouts.rollout(tables, workspace, rollout_key, candidates.due[candidate]):
                 return turns.TOO_MANY
             for seat in range(tables.num_players):
-                trials.total[candidate, seat] += playout.shares[seat]
-            trials.tried[candidate] += 1
-    return len(candidates) * each
+                candidates.total[candidate, seat] += workspace.shares[seat]
+            candidates.num_rollouts[candidate] += 1
+    return len(chosen) * each

@@ -1,7 +1,7 @@
-"""Sequential halving: a budget of tries spread over candidates, half of which drop out again and again.
+"""Sequential halving: spend a budget of simulations on candidates, of which the worse half drops out after each stage.
 
 Karnin, Koren and Somekh, "Almost optimal exploration in multi-armed bandits" (2013). Each stage gets the same share of the
-budget, so those that stay are tried more and more. Knows nothing of what a try is.
+budget, so candidates that stay get more simulations each. Knows nothing of what a simulation is.
 """
 
 import math
@@ -12,44 +12,48 @@ from typing import Final
 
 import numpy as np
 
-SLICE: Final = 4  # tries of each candidate between two looks at the clock, while there is time for as many
+SLICE: Final = 4  # simulations of each candidate between two looks at the clock, while there is time for as many
 
 
 def best_by_halving(
     count: int,
-    play: Callable[[np.ndarray, int], int],
+    simulate: Callable[[np.ndarray, int], int],
     means: Callable[[np.ndarray], np.ndarray],
-    tries: int | None = None,
+    simulations: int | None = None,
     seconds: float = 0.0,
 ) -> int:
-    """The best of the candidates 0 … count−1; of equals the first.
+    """The best of the candidates 0 … count−1; ties go to the first.
 
     Args:
-        play: tries each of the candidates named, (k,) int64, so many times; returns how many tries were made, 0 if no more
-            can be.
-        means: how those named have done so far, (k,) float64.
-        tries: all together; at least one a candidate and stage is made.
-        seconds: from now, where `tries` is None; every candidate is tried once in any case.
+        count: number of candidates, at least 1.
+        simulate: runs so many simulations of each of the given candidates, (k,) int64; returns the number of simulations run,
+            0 if no more can be.
+        means: the mean results of the given candidates so far, (k,) float64.
+        simulations: budget in all; each candidate of a stage gets at least one.
+        seconds: budget from now, if `simulations` is None; each candidate gets one simulation in any case.
     """
     start = time.perf_counter()
     stages = max(1, math.ceil(math.log2(count)))
     left = np.arange(count)
     for stage in range(stages if count > 1 else 0):
-        if tries is not None:
-            play(left, max(1, tries // (stages * len(left))))
+        if simulations is not None:
+            simulate(left, max(1, simulations // (stages * len(left))))
         else:
             if stage == 0:
-                play(left, 1)
-            play_until_turn_of(start + seconds * (stage + 1) / stages, partial(play, left))
+                simulate(left, 1)
+            simulate_until(start + seconds * (stage + 1) / stages, partial(simulate, left))
         order = np.argsort(-means(left), kind="stable")
         left = np.sort(left[order[: (len(left) + 1) // 2]])
     return int(left[np.argmax(means(left))]) if len(left) > 1 else int(left[0])
 
 
-def play_until_turn_of(end: float, play: Callable[[int], int]) -> None:
-    """Call `play` with numbers of tries until the clock says `end` or it makes none: with few where more would take too long."""
-    now, each, played = time.perf_counter(), 1, 1
-    while now < end and played:
-        began, played = now, play(each)
+def simulate_until(end: float, simulate: Callable[[int], int]) -> None:
+    """Call `simulate` with numbers of simulations until the clock reads `end` or it returns 0.
+
+    The number is `SLICE` while there is time for that many, then 1.
+    """
+    now, each, done = time.perf_counter(), 1, 1
+    while now < end and done:
+        began, done = now, simulate(each)
         now = time.perf_counter()
         each = SLICE if (now - began) / each * SLICE <= end - now else 1

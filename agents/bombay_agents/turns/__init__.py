@@ -1,4 +1,4 @@
-"""All distinct outcomes of a turn, and the base class of agents that plan whole turns."""
+"""All distinct outcomes of a turn (`enumeration.py`), and the base class of agents that plan whole turns (`agent.py`)."""
 
 from bombay_agents.turns.enumeration import (
     MAX_DECISIONS,
@@ -11,6 +11,7 @@ from bombay_agents.turns.enumeration import (
     Turn,
     TurnWorkspace,
     check_count,
+    distinct_turns,
     enumerate_turn,
     find_state,
     hash_words,
@@ -19,7 +20,6 @@ from bombay_agents.turns.enumeration import (
     new_workspace,
     padded_records,
     same_words,
-    turns,
     way_to,
 )
 
@@ -34,6 +34,7 @@ __all__ = [
     "Turn",
     "TurnWorkspace",
     "check_count",
+    "distinct_turns",
     "enumerate_turn",
     "find_state",
     "hash_words",
@@ -42,6 +43,5 @@ __all__ = [
     "new_workspace",
     "padded_records",
     "same_words",
-    "turns",
     "way_to",
 ]

@@ -1,12 +1,11 @@
-"""All the ways to spend the rest of a turn: what every player above `greedy` chooses among.
+"""All distinct outcomes of a turn: what every player stronger than `greedy` chooses among.
 
-A turn is a few decisions of one player with no chance in between, so it can be laid out whole: a node for every state that the
-mover can bring about, each once however many ways lead to it, up to and including those in which the turn is over. Those are
-its outcomes; a restock that may follow one is left out. An edge is a decision at a node: all are kept, also those that lead to a
-node that was there. Nodes stand in the order of breadth-first search, so the way to an
-outcome is one with as few decisions as any.
+A turn is a few decisions of one player with no chance in between, so it can be enumerated. A node is a state that the mover can
+reach, each once however many paths lead to it. The nodes in which the turn is over are its outcomes; the restock that may follow
+is not drawn. An edge is a decision at a node; all edges are kept, also those to a node that was found before. Nodes are in the
+order of breadth-first search, so the path to an outcome is a shortest one.
 
-Knows the engine, and nothing of what an outcome is worth: `planner_value.py` does.
+Knows the engine, but not what an outcome is worth; for that read `scripted/outcome_values.py`.
 """
 
 from typing import Any, Final, NamedTuple
@@ -18,9 +17,9 @@ from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.state import reading_dtype, state_dtype
 
 MAX_NODES: Final = 4096  # of one turn; under the official rules a few hundred at most
-MAX_EDGES: Final = 16 * MAX_NODES  # decisions that lead from one state of a turn to another
-MAX_DECISIONS: Final = 256  # of one way through a turn: an action each, and a `take` after a palace
-TOO_MANY: Final = -1  # instead of a number of nodes
+MAX_EDGES: Final = 16 * MAX_NODES  # decisions at all nodes of a turn
+MAX_DECISIONS: Final = 256  # on one path through a turn: at most two for each action, as a `take` can follow a palace
+TOO_MANY: Final = -1  # returned instead of a number of nodes
 NO_NODE: Final = -1
 
 # What is due at a node.
@@ -31,7 +30,7 @@ RESTOCK_DUE: Final = 2  # a new set begins
 WORD: Final = 8  # bytes of the words that states are hashed and compared by
 SLOTS: Final = 4 * MAX_NODES  # of the hash table, a power of two
 
-# Typed, as a literal would make signed numbers of unsigned ones; every product stays below 2**64.
+# Typed, as a literal would make unsigned numbers signed; every product stays below 2**64.
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _MULTIPLY: Final = np.uint64(0x9E3779B1)
@@ -43,42 +42,42 @@ EDGE: Final = record_dtype([("before", np.int32), ("after", np.int32), ("action"
 
 
 class TurnWorkspace(NamedTuple):
-    """Memory for the nodes of one turn; made by `new_workspace`, overwritten by `enumerate_turn`."""
+    """Memory for the nodes of one turn, from `new_workspace`; `enumerate_turn` overwrites it. For one thread at a time."""
 
-    memory: np.ndarray  # (1,) of `memory_dtype`, all there is
-    states: np.ndarray  # (MAX_NODES,) records: a view of it, as are those that follow
-    parent: np.ndarray  # (MAX_NODES,) int32, the node before; NO_NODE for the first
-    action: np.ndarray  # (MAX_NODES,) int32, what led here from there
+    memory: np.ndarray  # (1,) of `memory_dtype`; the other fields are views of it
+    states: np.ndarray  # (MAX_NODES,) records
+    parent: np.ndarray  # (MAX_NODES,) int32, the previous node on a shortest path; NO_NODE for the first
+    action: np.ndarray  # (MAX_NODES,) int32, the decision at the parent
     due: np.ndarray  # (MAX_NODES,) int8, TURN_GOES_ON, TURN_OVER or RESTOCK_DUE
-    group: np.ndarray  # (MAX_NODES,) int32, for those who value nodes that are alike together
+    group: np.ndarray  # (MAX_NODES,) int32, for callers that value similar nodes together
 
 
 class Turn(NamedTuple):
-    """One way to spend the rest of a turn."""
+    """One outcome of a turn, with a shortest way to reach it."""
 
     actions: tuple[int, ...]
-    state: np.ndarray  # (1,) the state then, before any restock
+    state: np.ndarray  # (1,) record: the outcome, before any restock
     restock_due: bool
 
 
 def padded_records(count: int, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """`count` zeroed records that begin at full words, and the words they lie in, (count, W) uint64."""
+    """`count` zeroed records, each padded to whole words, and the same memory as words, (count, W) uint64."""
     words = np.zeros((count, -(-dtype.itemsize // WORD)), np.uint64)
     return np.ndarray((count,), dtype, words, strides=(words.strides[0],)), words
 
 
 def memory_dtype(num_sites: int) -> np.dtype[Any]:
-    """What a turn is laid out in: one record, as kernels count references to arrays whenever they pass one on.
+    """The memory of a turn as one record.
 
-    That took them longer than all the rest.
+    Kernels count references to an array each time they pass it on; with one array for each field that took most of their time.
     """
     dtype = state_dtype(num_sites)
     num_words = -(-dtype.itemsize // WORD)
     assert num_words <= len(_KEYS)
     fields: list[tuple[str, Any, int]] = [
         ("state", dtype, 0),
-        ("reading", reading_dtype(num_sites), 0),  # the same bytes, for kernels that only read
-        ("words", (np.uint64, (num_words,)), 0),  # and once more, with zeros behind
+        ("reading", reading_dtype(num_sites), 0),  # the same bytes, for kernels that only read states
+        ("words", (np.uint64, (num_words,)), 0),  # the same bytes as words, padded with zeros
         ("parent", np.int32, num_words * WORD),
         ("action", np.int32, num_words * WORD + 4),
         ("due", np.int8, num_words * WORD + 8),
@@ -90,8 +89,8 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
     node = record_dtype(layout)
     whole = [
         ("node", node, (MAX_NODES,)),
-        ("slots", np.int64, (SLOTS,)),  # hash table: the round, and the node in its low half
-        ("rounds", np.int64),  # turns laid out so far: entries of earlier ones are void
+        ("slots", np.int64, (SLOTS,)),  # hash table: number of the turn, and the node in the low half
+        ("rounds", np.int64),  # turns enumerated so far: entries of earlier ones are void
         ("edge", EDGE, (MAX_EDGES,)),
         ("num_edges", np.int64),
     ]
@@ -99,18 +98,23 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
 
 
 def new_workspace(game: Game) -> TurnWorkspace:
-    """Memory for the turns of `game`, about two megabytes; for one thread at a time."""
+    """Memory for a turn of `game`, about two megabytes; for one thread at a time."""
     memory = np.zeros(1, memory_dtype(game.board.num_sites))
     node = memory["node"][0]
     return TurnWorkspace(memory, *(node[name] for name in ("state", "parent", "action", "due", "group")))
 
 
-def turns(game: Game, state: np.ndarray, workspace: TurnWorkspace | None = None) -> list[Turn]:
-    """The distinct outcomes of the mover's turn from `state`, (1,), each with a shortest way there; none once the game is over.
+def distinct_turns(game: Game, state: np.ndarray, workspace: TurnWorkspace | None = None) -> list[Turn]:
+    """The distinct outcomes of the rest of the mover's turn, each with a shortest way to reach it; none after the game.
+
+    Args:
+        game: that of the state.
+        state: (1,) record, unchanged.
+        workspace: of `new_workspace`, to reuse; overwritten.
 
     Raises:
-        ValueError: it is not one state of this game.
-        OverflowError: the rules allow so much in a turn that it has more than `MAX_NODES` states.
+        ValueError: `state` is not one state of this game.
+        OverflowError: the turn has more than `MAX_NODES` states or `MAX_EDGES` decisions.
     """
     workspace = workspace or new_workspace(game)
     count = check_count(enumerate_turn(game.as_record(state), game.tables[0], workspace))
@@ -118,25 +122,28 @@ def turns(game: Game, state: np.ndarray, workspace: TurnWorkspace | None = None)
     found = []
     for node in range(1, count):
         if workspace.due[node] != TURN_GOES_ON:
-            way = actions[: way_to(workspace, node, actions)]
+            path = actions[: way_to(workspace, node, actions)]
             after = workspace.states[node : node + 1].copy()
-            found.append(Turn(tuple(way.tolist()), after, bool(workspace.due[node] == RESTOCK_DUE)))
+            found.append(Turn(tuple(path.tolist()), after, bool(workspace.due[node] == RESTOCK_DUE)))
     return found
 
 
 def check_count(count: int) -> int:
-    """`count`, what `enumerate_turn` returned, unless the turn had no room."""
+    """Return `count`, a result of `enumerate_turn` or of a kernel that calls it.
+
+    Raises:
+        OverflowError: `count` is TOO_MANY.
+    """
     if count == TOO_MANY:
         raise OverflowError(
-            f"a turn under these rules has more than {MAX_NODES} states or {MAX_EDGES} decisions at them: too many to plan it "
-            "as a whole; "
-            "allow fewer actions_per_turn"
+            f"a turn under these rules has more than {MAX_NODES} states or {MAX_EDGES} decisions, too many to plan it as a "
+            "whole; allow fewer actions_per_turn"
         )
     return int(count)
 
 
 def find_state(workspace: TurnWorkspace, count: int, state: Any) -> int:
-    """The node, among the first `count`, with this state, a record.
+    """The node among the first `count` with this state, a record.
 
     Raises:
         StopIteration: there is none.
@@ -147,28 +154,28 @@ def find_state(workspace: TurnWorkspace, count: int, state: Any) -> int:
 
 @kernel
 def enumerate_turn(state, tables, workspace):
-    """Lay out the mover's turn from `state`, which becomes node 0. Returns the number of nodes or TOO_MANY."""
+    """Enumerate the rest of the mover's turn from `state`, which becomes node 0. Returns the number of nodes or TOO_MANY."""
     workspace.states[0] = state
     return lay_out(tables, workspace.memory[0])
 
 
 @kernel
 def lay_out(tables, memory):
-    """Lay out the turn of the state at node 0 of `memory`, with its edges. Returns the number of nodes or TOO_MANY."""
+    """Enumerate the turn of the state at node 0 of `memory`, with its edges. Returns the number of nodes or TOO_MANY."""
     memory.rounds += 1
     first = memory.node[0]
     first.parent = NO_NODE
     first.due = TURN_OVER if first.state.current_player < 0 else TURN_GOES_ON
     memory.num_edges = 0
-    enter(memory, 0)
+    insert(memory, 0)
     count = 1
     node = 0
     while node < count:
         if memory.node[node].due == TURN_GOES_ON:
             before = memory.node[node].state
             moves, others = engine.legal_moves(before, tables), engine.legal_others(before, tables)
-            count = add_all(memory, tables, node, moves, 0, count)
-            count = add_all(memory, tables, node, others, tables.num_sites, count)
+            count = add_successors(memory, tables, node, moves, 0, count)
+            count = add_successors(memory, tables, node, others, tables.num_sites, count)
             if count >= MAX_NODES:
                 return TOO_MANY
         node += 1
@@ -176,8 +183,8 @@ def lay_out(tables, memory):
 
 
 @kernel
-def add_all(memory, tables, node, actions, first, count):
-    """Add what the `actions`, bits counted from action `first`, make of `node`. Returns the number of nodes then."""
+def add_successors(memory, tables, node, actions, first, count):
+    """Add the successors of `node` by `actions`, bits counted from action `first`. Returns the new number of nodes."""
     action = np.int64(first)
     before = memory.node[node]
     while actions != engine.NO_BITS:
@@ -190,7 +197,7 @@ def add_all(memory, tables, node, actions, first, count):
             restock_due = engine.apply(after.state, tables, action)
             # With two players a set may end and the next begin with the same player.
             over = after.state.current_player != before.state.current_player or after.state.set != before.state.set
-            number = enter(memory, count)
+            number = insert(memory, count)
             if number == count:
                 after.parent = node
                 after.action = action
@@ -205,8 +212,8 @@ def add_all(memory, tables, node, actions, first, count):
 
 
 @kernel
-def enter(memory, node):
-    """Enter `node`, the last, in the hash table. Returns the node with the same state that is there already, or else `node`."""
+def insert(memory, node):
+    """Insert `node`, the last, in the hash table. Returns the node that already has the same state, or else `node`."""
     mark = memory.rounds << 32
     slot = np.int64(hash_words(memory.node[node].words) & _SLOT_BITS)
     while memory.slots[slot] >= mark:
@@ -219,7 +226,7 @@ def enter(memory, node):
 
 @kernel
 def hash_words(words):
-    """A 64-bit hash of an array of words. None waits for the one before, so that processors take several at once."""
+    """A 64-bit hash of an array of words. The steps do not depend on one another, so that a processor overlaps them."""
     value = engine.NO_BITS
     for place in range(len(words)):
         word = words[place] ^ _KEYS[place]
@@ -230,7 +237,7 @@ def hash_words(words):
 
 @kernel
 def same_words(words, others):
-    """Whether two arrays of as many words are equal."""
+    """Whether two arrays of the same number of words are equal."""
     differ = engine.NO_BITS
     for place in range(len(words)):
         differ |= words[place] ^ others[place]
@@ -239,7 +246,7 @@ def same_words(words, others):
 
 @kernel
 def way_to(workspace, node, actions):
-    """Write the actions that lead from node 0 to `node` into `actions`, (MAX_DECISIONS,) int64. Returns their number."""
+    """Write the actions from node 0 to `node` into `actions`, (MAX_DECISIONS,) int64. Returns their number."""
     length = 0
     place = node
     while workspace.parent[place] != NO_NODE:

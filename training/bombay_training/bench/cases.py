@@ -261,12 +261,16 @@ def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _ask(game: Game) -> Play:
-    states, net = _between_turns(game), make_td(1, force=True).evaluator(game).net
+    states, net = _between_turns(game), make_td(1, force=True).evaluator(game)
     return _batches(lambda _: ask_all(states, game.tables, net), len(states))
 
 
 def _evaluate(game: Game) -> Play:
-    states, evaluator, shares = _between_turns(game), make_td(1, force=True).evaluator(game), np.empty(MAX_PLAYERS)
+    states, evaluator, shares = (
+        _between_turns(game),
+        evaluation.new_evaluator(game, make_td(1, force=True)),
+        np.empty(MAX_PLAYERS),
+    )
     return _batches(lambda _: evaluate_all(states, game.tables, evaluator, shares), len(states))
 
 

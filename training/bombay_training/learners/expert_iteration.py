@@ -113,7 +113,7 @@ class SelfPlayWorker:
             rollouts=rollouts, k=CANDIDATES, rounds=WHOLE_SET, restock=False, value=student
         )
         self.turn = self.teacher.prepare(game)
-        net = self.teacher.trials.playout.evaluator.net
+        net = self.teacher.candidates.rollout.evaluator.net
         assert net is not None  # a value net's player has one
         self.net, self.scales, self.work = net.net, net.scales, net.work
         self.raw, self.reader = value_features.new_readers(game, 1)  # a round ahead, however far the student looks
@@ -128,8 +128,8 @@ class SelfPlayWorker:
         count, move = 0, 0
         while state["current_player"][0] != NOBODY:
             place, best = self.choose(seed, np.uint64(move), epsilon)
-            trials = self.teacher.trials
-            found = trials.total[[place, best]] / trials.tried[[place, best], None]
+            candidates = self.teacher.candidates
+            found = candidates.total[[place, best]] / candidates.num_rollouts[[place, best], None]
             node, other = self.nodes_of(place, best)
             count = end_turn_of(
                 state, self.reading, tables, self.game.lookups, self.net, self.scales, self.turn.memory,
@@ -144,15 +144,15 @@ class SelfPlayWorker:
         """The teacher's candidate to play, and the best: another where the mover explores."""
         seen = self.state[0].copy()
         seen["seed"] = 0
-        best = self.teacher.try_out(self.game, seen, np.uint64(chance.random_word(seed, LUCK, move)))
+        best = self.teacher.best_candidate(self.game, seen, np.uint64(chance.random_word(seed, LUCK, move)))
         if float(chance.random_word(seed, EXPLORES, move)) * TO_UNIT >= epsilon:
             return best, best
-        return int(chance.random_word(seed, CHOICE, move)) % self.teacher.candidates, best
+        return int(chance.random_word(seed, CHOICE, move)) % self.teacher.num_candidates, best
 
     def nodes_of(self, *places: int) -> list[int]:
         """The nodes of candidates in `turn`, where the turn is laid out anew."""
         count = turns.check_count(turns.enumerate_turn(self.state[0], self.game.tables[0], self.turn))
-        outcomes = self.teacher.trials.outcomes[list(places)]
+        outcomes = self.teacher.candidates.outcomes[list(places)]
         outcomes["seed"] = self.state["seed"][0]
         return [turns.find_state(self.turn, count, outcome) for outcome in outcomes]
 

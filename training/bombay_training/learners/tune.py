@@ -16,8 +16,7 @@ import typer
 
 from bombay_agents import turns
 from bombay_agents.scripted import planner
-from bombay_agents.scripted.planner import read_weights
-from bombay_agents.scripted.planner_value import WEIGHTS_V1, Weights
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights, read_weights
 from bombay_env import Board, Game, Rules, batch, chance, engine
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY, result_dtype
@@ -26,13 +25,13 @@ from bombay_training.extras import missing_extra
 TUNING: Final = np.uint64(1101)  # streams of keyed chance for the deals: those candidates are chosen on,
 GATE: Final = np.uint64(1102)  # and those the incumbent is challenged on
 # How far one weight is moved at first, in its own unit.
-SCALES: Final = Weights(
+SCALES: Final = PlannerWeights(
     action=0.15, idle=1.0, doubt=0.2, doubt_per_turn=0.15, fame=0.15, traffic=0.2, rivals=0.1, crowd=0.2, second=0.15,
     unknown=0.3, scarce=0.3,
 )  # fmt: skip
 
 
-class Table:
+class TuningGames:
     """The games of one number of players."""
 
     def __init__(self, num_players: int) -> None:
@@ -41,7 +40,7 @@ class Table:
         self.state = np.zeros(1, self.game.state_dtype)
         self.result = np.zeros(1, result_dtype(num_players, np.int8))
 
-    def margins(self, candidate: Weights, incumbent: Weights, seeds: np.ndarray) -> np.ndarray:
+    def margins(self, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray) -> np.ndarray:
         """Mean margins of a candidate over its seatings of each deal, (deals,) float64 rupees."""
         n = self.game.num_players
         final = np.zeros((len(seeds) * n, n), np.int64)
@@ -81,7 +80,9 @@ def deals(seed: int, stream: np.uint64, first: int, count: int) -> np.ndarray:
     return words
 
 
-def mean_margin(table: Table, candidate: Weights, incumbent: Weights, seeds: np.ndarray) -> tuple[float, float]:
+def mean_margin(
+    table: TuningGames, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray
+) -> tuple[float, float]:
     """The mean margin and its standard error over deals."""
     margins = table.margins(candidate, incumbent, seeds)
     return float(margins.mean()), float(margins.std(ddof=1) / np.sqrt(len(margins)))
@@ -106,16 +107,16 @@ def tune(
         import cma
     except ImportError as error:
         raise SystemExit(missing_extra("tuning", "tune", error)) from None
-    table = Table(players)
+    table = TuningGames(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
     for generation in range(generations):
         points = search.ask()
         seeds = deals(seed, TUNING, generation * games, games)
-        candidates = [Weights(*(origin + scales * point).tolist()) for point in points]
+        candidates = [PlannerWeights(*(origin + scales * point).tolist()) for point in points]
         search.tell(points, [-mean_margin(table, candidate, incumbent, seeds)[0] for candidate in candidates])
         if (generation + 1) % challenge == 0:
-            challenger = Weights(*(origin + scales * search.result.xfavorite).tolist())
+            challenger = PlannerWeights(*(origin + scales * search.result.xfavorite).tolist())
             margin, error = mean_margin(table, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games))
             better = margin > 2 * error
             print(f"generation {generation + 1}: {margin:+.3f} ± {error:.3f} rupees{', taken' * better}", flush=True)
@@ -133,7 +134,7 @@ def try_writing(path: Path) -> None:
         path.unlink()
 
 
-def write_weights(path: Path, players: int, weights: Weights) -> None:
+def write_weights(path: Path, players: int, weights: PlannerWeights) -> None:
     """Put the weights for one number of players into a file, beside those it has for others."""
     every = {**WEIGHTS_V1, **(read_weights(path) if path.exists() else {}), players: weights}
     data = {str(count): every[count]._asdict() for count in sorted(every)}

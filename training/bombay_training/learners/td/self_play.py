@@ -85,7 +85,7 @@ class GameGenerator(abc.ABC):
             Places in `samples`, flat, that hold what was learned.
 
         Raises:
-            OverflowError: a turn has too many states; see `turns.turns`.
+            OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
 
     def written(self) -> np.ndarray:

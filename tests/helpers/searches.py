@@ -1,0 +1,47 @@
+"""Games and positions that the tests of searches share."""
+
+import numba
+import numpy as np
+
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.search import endgame, evaluation
+from helpers.position import official, variant
+
+SLOW = numba.config.DISABLE_JIT  # with the compiler off, valuing a turn takes some 50 ms
+SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns with a handful of outcomes
+
+
+def short_game(n=2):
+    """The official game; with the compiler off, one of short turns."""
+    return variant(n, **SHORT) if SLOW else official(n)
+
+
+def midgame(game, turns_played=5):
+    """A position after some turns of `planner-v1`, (1,)."""
+    states, agent = game.new_states([7]), make_planner_v1()
+    for _ in range(turns_played):
+        states = after_turn(game, states, agent)
+    return states
+
+
+def without_seeds(states):
+    """A copy as agents see it in `choose`: (1,) plain records, the seeds zeroed."""
+    records = np.array(states).view(states.dtype, np.ndarray)
+    records["seed"] = 0
+    return records
+
+
+def after_turn(game, states, agent, rng=None):
+    """The state after the agent's turn, played decision by decision."""
+    after = states.copy()
+    left = endgame.turns_left(states[0], game.tables[0])
+    while endgame.turns_left(after[0], game.tables[0]) == left:
+        actions = agent.act(game, after, np.random.default_rng(0) if rng is None else rng)
+        assert game.legal_actions(after)[0, actions[0]]
+        game.step(after, actions)
+    return after
+
+
+def planner_evaluator(game):
+    """The value of `planner-v1`, as searches take it."""
+    return evaluation.new_evaluator(game, make_planner_v1())
