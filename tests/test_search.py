@@ -11,6 +11,7 @@ from bombay_agents.search import agent as search_agent
 from bombay_agents.search import endgame, flat_mc, halving, rollouts
 from bombay_agents.search.agent import SearchAgent
 from bombay_agents.search.flat_mc import FlatMonteCarloAgent
+from bombay_agents.turns import enumeration
 from bombay_env import Game, Rules, chance
 from bombay_training.evaluation.audit import audit
 from helpers.position import official, play, position, variant
@@ -229,7 +230,7 @@ def test_candidates_share_random_numbers():
 
 def test_a_later_turn_without_room_is_an_error(monkeypatch):
     if SLOW:
-        monkeypatch.setattr(turns, "MAX_NODES", 100)
+        monkeypatch.setattr(enumeration, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
     states, workspace = position(game, actions_left=1, elephants={1: "E3"}), turns.new_workspace(game)
     assert turns.enumerate_turn(without_seeds(states)[0], game.tables[0], workspace) != turns.TOO_MANY

@@ -7,10 +7,10 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents import turns
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite_colour
+from bombay_agents.turns import enumeration
 from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
 from bombay_training.evaluation.arena import cyclic_seatings, one_vs_rest
@@ -126,7 +126,7 @@ def test_the_seller_keeps_its_bale_where_the_builder_builds():
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
 def test_a_style_refuses_a_turn_too_long_to_lay_out(style, monkeypatch):
     if SLOW:
-        monkeypatch.setattr(turns, "MAX_NODES", 100)
+        monkeypatch.setattr(enumeration, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
     with pytest.raises(OverflowError, match="allow fewer actions_per_turn"):
         style().act(game, position(game, at="E3"), None)

@@ -11,6 +11,7 @@ import pytest
 from bombay_agents import turns
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.turns import enumeration
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, engine
 from helpers.position import assert_fits, official, play, position, random_play, variant
@@ -164,10 +165,12 @@ def test_a_game_that_is_over_has_no_turns():
 )
 def test_a_turn_with_too_many_states_is_refused_in_one_line(plan, monkeypatch):
     if SLOW:
-        monkeypatch.setattr(turns, "MAX_NODES", 100)
+        monkeypatch.setattr(enumeration, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
     states = position(game, at="E3")
-    with pytest.raises(OverflowError, match=f"more than {turns.MAX_NODES} states.*; allow fewer actions_per") as caught:
+    with pytest.raises(
+        OverflowError, match=f"more than {enumeration.MAX_NODES} states.*; allow fewer actions_per"
+    ) as caught:
         plan(game, states)
     assert "\n" not in str(caught.value)
 
