@@ -1,7 +1,7 @@
-"""`solve` against brute force on hand-made endings, and where a person sees the answer too.
+"""`solve` against brute force on hand-made endgames, and on endgames that a person can solve.
 
-The brute force is max^n written down from RULES 5: every sequence of actions by `Game.step`, scored by the functions of
-`naive.py`; a mover wants its share of the win first, then its margin, then what is found first.
+The brute force is max^n from RULES 5: every sequence of actions by `Game.step`, scored by the functions of `naive.py`. A mover
+maximises its share of the win, then its margin; ties go to the outcome found first.
 """
 
 from fractions import Fraction
@@ -52,16 +52,16 @@ def score(game, state):
 
 
 def brute_force(game, states, known):
-    """Shares and finals under best play, and the state after the mover's turn; `known` is filled on the way."""
+    """Shares and finals under best play, and the state after the mover's best turn; `known` caches results."""
     key = states.tobytes()
     if key not in known:
         mover, best = int(states["current_player"][0]), None
         for after in outcomes(game, states):
             over = after["current_player"][0] < 0
             shares, final = score(game, after[0]) if over else brute_force(game, after, known)[:2]
-            wish = shares[mover], Fraction(game.num_players * final[mover] - sum(final), game.num_players)
-            if best is None or wish > best[0]:
-                best = wish, shares, final, after
+            utility = shares[mover], Fraction(game.num_players * final[mover] - sum(final), game.num_players)
+            if best is None or utility > best[0]:
+                best = utility, shares, final, after
         known[key] = best[1:]
     return known[key]
 
@@ -77,18 +77,18 @@ def assert_as_brute_force(game, states):
     assert play(game, states, *map(game.action_name, found.actions)).tobytes() == after.tobytes()
 
 
-# --- Endings ---
+# --- Endgames ---
 
 
-def ending(game, left, **facts):
-    """A position with `left` turns to come."""
+def endgame_position(game, left, **facts):
+    """A position with `left` turns to the end of the game."""
     last = game.rules.sets - 1
     first = last % game.num_players if game.rules.rotate_first_player else 0
     player = (first + game.num_players - left) % game.num_players
     return position(game, set=last, turn=game.rules.turns_per_set - 1, player=player, **facts)
 
 
-BAZAAR = {  # all in reach of something to sell, to build, or to enter for a toll
+BAZAAR = {  # all can sell, build, or pay a toll
     "elephants": {0: "Bombay", 1: "G5"},
     "baskets": {0: ["blue", "orange"], 1: ["purple"]},
     "rupees": [6, 8],
@@ -101,19 +101,19 @@ CROWD = {
     "clients": [1, 0, 1],
     "palaces": {"G1": 0, "H2": 2},
 }
-RACE = {  # for third City tokens
+RACE = {  # for the third City token
     "elephants": {0: "Hyderabad", 1: "Hyderabad", 2: "G8", 3: "B"},
     "baskets": {0: ["yellow"], 1: ["blue", "purple"], 2: ["yellow"], 3: ["orange"]},
     "rupees": [5, 6, 9, 7],
     "clients": [2, 2, 0, 1],
     "city_tokens": {0: ["Bombay", "Indore"], 1: ["Bombay", "Nagpur"], 3: ["Indore"]},
 }
-QUIET = {"rupees": [3, 3, 3, 3, 4], "clients": [1, 1, 0, 1, 1]}  # with five: tied but for a purchase or a rupee
+QUIET = {"rupees": [3, 3, 3, 3, 4], "clients": [1, 1, 0, 1, 1]}  # five players, tied up to a purchase or a rupee
 SHORT = {"actions_per_turn": 1, "buys_per_turn": 1}
-ENDINGS = {
+ENDGAMES = {
     "2 players, last turn": (official(2), 1, BAZAAR),
     "2 players, two turns": (official(2), 2, BAZAAR | {"actions_left": 1}),
-    "2 players, nothing to do but tolls": (
+    "2 players, only tolls to gain": (
         official(2),
         2,
         {"palaces": {"E1": 0, "G3": 1}, "check": False, "actions_left": 2},
@@ -124,7 +124,7 @@ ENDINGS = {
     "4 players, no rotation": (variant(4, rotate_first_player=False, **SHORT), 3, RACE),
     "5 players, two short turns": (variant(5, **SHORT), 2, QUIET | {"elephants": {0: "E1", 2: "G8", 4: "Bombay"}}),
 }
-LONG_ENDINGS = {
+LONG_ENDGAMES = {
     "4 players, four short turns": (variant(4, **SHORT), 4, RACE),
     "5 players, five short turns": (variant(5, **SHORT), 5, QUIET | {"elephants": {0: "E1", 2: "G8", 4: "Bombay"}}),
     "2 players, two whole turns": (official(2), 2, BAZAAR),
@@ -136,17 +136,17 @@ LONG_ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize("name", ENDGAMES)
 def test_solve_agrees_with_brute_force(name):
-    game, left, facts = ENDINGS[name]
-    assert_as_brute_force(game, ending(game, left, **facts))
+    game, left, facts = ENDGAMES[name]
+    assert_as_brute_force(game, endgame_position(game, left, **facts))
 
 
 @pytest.mark.skipif(SLOW, reason="thousands of turns, tens of milliseconds each with the compiler off")
-@pytest.mark.parametrize("name", LONG_ENDINGS)
+@pytest.mark.parametrize("name", LONG_ENDGAMES)
 def test_solve_agrees_with_brute_force_over_whole_turns(name):
-    game, left, facts = LONG_ENDINGS[name]
-    assert_as_brute_force(game, ending(game, left, **facts))
+    game, left, facts = LONG_ENDGAMES[name]
+    assert_as_brute_force(game, endgame_position(game, left, **facts))
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -160,7 +160,7 @@ def test_turns_left_count_down_to_the_end(n):
     assert endgame.turns_left(states[0], game.tables[0]) == 0
 
 
-# --- Endings that a person can see through ---
+# --- Endgames that a person can solve ---
 
 
 def solved(game, states):
@@ -169,8 +169,8 @@ def solved(game, states):
     return [game.action_name(action) for action in found.actions], found.win_share.tolist(), found.final.tolist()
 
 
-def test_four_rupees_now_would_lose_to_the_majority():
-    #  Bombay buys blue for 4, orange for 1 and a Client token. The opponent leads the empire by one Client, worth 4 rupees.
+def test_four_rupees_now_would_lose_the_majority():
+    #  A sale in Bombay brings 4 for blue, 1 and a Client token for orange. The opponent leads the empire by one Client, worth 4.
     #  blue:  10 + 4 = 14,      10 + 4 = 14, and the tie goes to the Client token
     #  orange: 10 + 1 + 2 = 13, 10 + 2 = 12
     states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])
@@ -179,11 +179,11 @@ def test_four_rupees_now_would_lose_to_the_majority():
 
 def test_four_rupees_now_would_make_the_opponents_sale_better():
     #  Bombay: blue, purple, orange. Seat 1 has one action and both; then seat 0 sells its purple there.
-    #  blue:   5 + 4 = 9,   2 + 4 + 4 = 10: purple is on top by then, and its Client token leads the empire
+    #  blue:   5 + 4 = 9,   2 + 4 + 4 = 10: purple is then on top, and its Client token leads the empire
     #  purple: 5 + 3 = 8,   2 + 1 + 4 = 7: purple is at the bottom
     game = official(2)
     elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
-    states = ending(game, 2, elephants=elephants, baskets=baskets, actions_left=1, rupees=[2, 5])
+    states = endgame_position(game, 2, elephants=elephants, baskets=baskets, actions_left=1, rupees=[2, 5])
     assert solved(game, states) == (["sell:purple"], [0, 1], [7, 8])
 
 
@@ -205,13 +205,13 @@ def test_a_bale_that_is_taken_is_the_one_that_sells():
     game = official(4)
     states = play(game, last_turn(game, at="G4", basket=["yellow"]), "build:yellow")
     assert solved(game, states)[0] == ["take:orange", "move:Nagpur", "sell:orange"]
-    # With no action left the choice means nothing, and the first is taken; one's own palace has been counted.
+    # With no action left the choice does not matter and the first is taken; the mover's palace counts already.
     states = play(game, last_turn(game, at="G4", basket=["yellow"], actions_left=1), "build:yellow")
     assert solved(game, states) == (["take:blue"], [0, 0, 1, 0], [4, 4, 10, 4])
 
 
-def test_of_equal_outcomes_the_first_is_taken():
-    #  One action, nothing to gain: all that A leads to is worth the same, for the mover and for those after it.
+def test_ties_go_to_the_first_outcome():
+    #  One action and nothing to gain: all outcomes from A are worth the same to every seat.
     for n in (2, 3, 4, 5):
         game = official(n)
         states = last_turn(game, at="A", actions_left=1, rupees=[3] * n)
@@ -256,15 +256,15 @@ def test_only_one_state_of_the_game_is_taken(function):
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, 2.0, None, 2**63])
-def test_a_limit_that_is_none_is_refused(limit):
+def test_a_limit_out_of_range_is_refused(limit):
     game = official(2)
     with pytest.raises(ValueError, match=rf"^limit is {limit}; it must be a whole number from 1 to \d+$"):
         endgame.solve(game, last_turn(game), limit)
 
 
-def test_the_limit_is_of_turns_laid_out():
+def test_the_limit_counts_enumerated_turns():
     game = variant(2, **SHORT)
-    states = ending(game, 2, **BAZAAR)
+    states = endgame_position(game, 2, **BAZAAR)
     needed = 1 + len(turns.distinct_turns(game, states))  # the first turn, and the second after each of its outcomes
     endgame.solve(game, states, limit=needed)
     with pytest.raises(ValueError, match=f"limit={needed - 1} turns") as caught:

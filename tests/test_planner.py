@@ -1,4 +1,4 @@
-"""`planner-v1`: it lays out its turn, takes the outcome it values best, and looks at nothing it must not see."""
+"""`planner-v1`: it takes the outcome of its turn that it values most, by public facts only, and its decisions never change."""
 
 import hashlib
 import random
@@ -18,18 +18,18 @@ from helpers.variants import random_board
 SLOW = numba.config.DISABLE_JIT
 LANES = 1 if SLOW else 40
 
-# Of the decisions of planner-v1: they never change, so neither does this.
+# Digests of decisions of planner-v1, which never change.
 DIGEST = "0a1159f1cdb5a8f2c0227cab89f9e7b2210383d4cb38714e934167d7a53e518e"
 DIGEST_OF_FEW = "5e2e2f627e39d77838721de4cf83d7e6951cc10f474bcbabe431bd790abdcbb0"
 
 
 def midgame(game, lanes, seed):
-    """States of random games, each as far on as its lane says, so that all phases of a turn and of the game are there."""
+    """States of random games, each stopped at another step, so that all phases of a turn and of the game occur."""
     rng = np.random.default_rng(seed)
     states = game.new_states(range(seed, seed + lanes))
     for step in range(100):
-        on = np.flatnonzero(np.arange(lanes) * 100 > step * lanes)
-        states[on] = stepped(game, states[on], rng)
+        running = np.flatnonzero(np.arange(lanes) * 100 > step * lanes)
+        states[running] = stepped(game, states[running], rng)
     return states[~game.is_terminal(states)]
 
 
@@ -42,9 +42,9 @@ def stepped(game, states, rng):
 
 
 def decide(n, lanes, digest, every=1):
-    """Add to `digest` what planner-v1 does in seeded games, at `every` so-manieth decision; returns how many it decided.
+    """Add the decisions of planner-v1 in seeded games to `digest`, one in `every` steps. Returns their number.
 
-    The games are played by it and by a random player, from seat to seat in turn; by the latter alone if it is not always asked.
+    The planner and a random player alternate by seat; if `every` is above 1, the random player plays all seats.
     """
     game, agent, rng, count = official(n), make_planner_v1(), random.Random(n), 0
     states = game.new_states(range(lanes))
@@ -77,19 +77,19 @@ def test_no_decision_of_version_1_has_changed_in_a_few_states():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_it_depends_on_neither_seed_nor_generator_nor_what_the_box_held(n):
+def test_it_depends_on_neither_seed_nor_generator_nor_the_number_of_bales(n):
     game = official(n)
     states = midgame(game, 5 * LANES, n)
     actions = make_planner_v1().act(game, states, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     seeds = rng.integers(2**64, size=len(states), dtype=np.uint64)
     assert (make_planner_v1().act(game, game.scrub(states, seeds), rng) == actions).all()
-    fuller = Game(Rules(n, bales=(9, 9, 9, 9)), game.board)  # the same table over a fuller bag
+    fuller = Game(Rules(n, bales=(9, 9, 9, 9)), game.board)  # the same position with a fuller bag
     assert (make_planner_v1().act(fuller, states, rng) == actions).all()
 
 
 @pytest.mark.parametrize("board", [None, 3, 11])
-def test_decision_by_decision_it_reaches_the_outcome_it_values_best(board):
+def test_decision_by_decision_it_reaches_the_outcome_it_values_most(board):
     for n in (2, 3, 4, 5):
         game = official(n) if board is None else Game(Rules.official(n), random_board(board))
         workspace, agent = planner.new_workspace(game), make_planner_v1()
@@ -107,8 +107,8 @@ def test_decision_by_decision_it_reaches_the_outcome_it_values_best(board):
             assert after[0].tobytes() == goal.tobytes()
 
 
-def test_values_of_a_turn_are_those_of_its_outcomes_alone():
-    """Outcomes that share a survey get the value that each would have by itself."""
+def test_outcomes_that_share_a_survey_have_their_own_values():
+    """Each gets the value that it has with a survey of its own."""
     rng = random.Random(2)
     for n in (2, 4):
         game = Game(Rules.official(n), random_board(rng.randrange(40)))
@@ -131,7 +131,7 @@ def test_its_first_decisions_make_sense():
     game = official(4)
     states = position(game, at="Bombay", basket=["blue"], actions_left=1)
     assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "sell:blue"
-    # The last action of the game: a palace is all that a bale is still good for.
+    # The last action of the game: the only use of a bale is a palace.
     last = {"set": 3, "turn": 3, "player": 2}
     states = position(game, at="G4", basket=["blue"], actions_left=1, **last)
     assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "build:blue"

@@ -1,4 +1,4 @@
-"""The four styles: each shows its character in what it does at a table of the four, and plays well enough to be met."""
+"""The four styles: each shows its bias in games among the four, and none is a weak opponent."""
 
 import random
 from typing import NamedTuple
@@ -21,21 +21,21 @@ from helpers.variants import random_game
 SLOW = numba.config.DISABLE_JIT
 STYLES = (SellerAgent, BuilderAgent, TollKeeperAgent, HoarderAgent)
 DEALS = 15
-many_games = pytest.mark.skipif(SLOW, reason="characters and strength take dozens of games")
+many_games = pytest.mark.skipif(SLOW, reason="biases and strength take dozens of games")
 
 
-class Deeds(NamedTuple):
-    """What each agent of a line-up did, a game."""
+class Behaviour(NamedTuple):
+    """What each agent of a line-up did, per game."""
 
     sales: np.ndarray
     palaces: np.ndarray
-    early: np.ndarray  # the share of its palaces that it built in the first half of the game
+    early: np.ndarray  # share of its palaces built in the first half of the game
     tolls: np.ndarray  # rupees
-    main: np.ndarray  # the share of the most frequent colour in what it bought
+    main: np.ndarray  # share of the most frequent colour among the bales it bought
 
 
-def deeds(game, lineup, deals):
-    """`Deeds` of the line-up over `deals` deals in every cyclic seating."""
+def behaviour(game, lineup, deals):
+    """`Behaviour` of the line-up over `deals` deals in every cyclic seating."""
     n = game.num_players
     seatings = cyclic_seatings(n)
     agent_of = np.repeat(seatings, deals, axis=0)  # (games, seats)
@@ -63,7 +63,7 @@ def deeds(game, lineup, deals):
         gains = (states.rupees - before.rupees)[games, :n]
         gains[np.arange(len(games)), movers] = 0
         np.add.at(tolls, (games[:, None], agent_of[games]), gains)
-    return Deeds(
+    return Behaviour(
         sales.mean(0),
         palaces.mean(0),
         early.sum(0) / np.maximum(1, palaces.sum(0)),
@@ -73,23 +73,23 @@ def deeds(game, lineup, deals):
 
 
 @many_games
-def test_characters_show_in_play():
-    done = deeds(official(4), [style() for style in STYLES], DEALS)
+def test_biases_show_in_play():
+    found = behaviour(official(4), [style() for style in STYLES], DEALS)
     seller, builder, keeper, hoarder = range(4)
     others = {style: [other for other in range(4) if other != style] for style in range(4)}
-    assert done.sales[seller] > 1.3 * done.sales[others[seller]].max()
-    assert done.palaces[seller] < 0.2
-    assert done.palaces[builder] > 4.6 > done.palaces[others[builder]].max()
-    assert done.early[builder] > 0.68
-    assert (done.early * done.palaces).argmax() == builder
-    assert done.tolls[keeper] > 1.3 * done.tolls[others[keeper]].max()
-    assert done.tolls[keeper] / done.palaces[keeper] > 1.3 * done.tolls[builder] / done.palaces[builder]
-    assert done.main[hoarder] > 0.7 > 0.6 > done.main[others[hoarder]].max()
+    assert found.sales[seller] > 1.3 * found.sales[others[seller]].max()
+    assert found.palaces[seller] < 0.2
+    assert found.palaces[builder] > 4.6 > found.palaces[others[builder]].max()
+    assert found.early[builder] > 0.68
+    assert (found.early * found.palaces).argmax() == builder
+    assert found.tolls[keeper] > 1.3 * found.tolls[others[keeper]].max()
+    assert found.tolls[keeper] / found.palaces[keeper] > 1.3 * found.tolls[builder] / found.palaces[builder]
+    assert found.main[hoarder] > 0.7 > 0.6 > found.main[others[hoarder]].max()
 
 
 @many_games
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
-def test_styles_beat_random_players_and_are_no_walkover_for_greedy(style):
+def test_styles_beat_random_players_and_compete_with_greedy(style):
     game = official(4)
     assert share_with_interval(one_vs_rest(game, style(), RandomAgent(), 40, seed=2)).low >= 0.9
     assert 0.12 < share_with_interval(one_vs_rest(game, style(), GreedyAgent(), 40, seed=2)).mean < 0.7
@@ -106,7 +106,7 @@ def test_the_hoarders_colour_never_changes_in_a_game():
         assert 0 <= colours.pop() < NUM_COLOURS
 
 
-def test_the_hoarders_colour_is_one_that_deals_differ_in():
+def test_the_hoarders_colour_depends_on_the_deal():
     game = official(4)
     states = game.new_states(range(10 if SLOW else 200))
     colours = {favourite_colour(state, game.tables[0]) for state in states}
@@ -124,7 +124,7 @@ def test_the_seller_keeps_its_bale_where_the_builder_builds():
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
-def test_a_style_refuses_a_turn_too_long_to_lay_out(style, monkeypatch):
+def test_a_style_refuses_a_turn_with_too_many_states(style, monkeypatch):
     if SLOW:
         monkeypatch.setattr(enumeration, "MAX_NODES", 100)
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))

@@ -51,7 +51,7 @@ class Tree(NamedTuple):
 
     states: np.ndarray  # (N,) records, seeds zero
     words: np.ndarray  # (N, W) uint64, the same memory
-    mover: np.ndarray  # (N,) int8, NOBODY once over
+    mover: np.ndarray  # (N,) int8, NOBODY after the game
     visits: np.ndarray  # (N,) int32
     total: np.ndarray  # (N, P) float64, sum of the shares
     first_edge: np.ndarray  # (N,) int64, or NEW
