@@ -293,9 +293,9 @@ def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path
 
 
 def test_a_candidate_like_the_incumbent_has_no_margin():
-    table = tune.TuningGames(2)
+    matches = tune.TuningGames(2)
     seeds = tune.deals(1, tune.TUNING, 0, 1 if SLOW else 5)
     if not SLOW:
-        assert table.margins(WEIGHTS_V1[2], WEIGHTS_V1[2], seeds).tolist() == [0] * 5
+        assert matches.margins(WEIGHTS_V1[2], WEIGHTS_V1[2], seeds).tolist() == [0] * 5
     assert tune.deals(1, tune.TUNING, 1, 4).tolist() == tune.deals(1, tune.TUNING, 0, 5)[1:].tolist()
     assert set(tune.deals(1, tune.TUNING, 0, 5)) & set(tune.deals(1, tune.GATE, 0, 5)) == set()

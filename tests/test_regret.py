@@ -1,4 +1,4 @@
-"""Regret in last rounds: none for best play, more for random turns than for planned ones."""
+"""Regret in the last round: none for best play, more for random turns than for planned ones."""
 
 import json
 
@@ -18,13 +18,13 @@ SLOW = numba.config.DISABLE_JIT
 
 @pytest.fixture(autouse=True)
 def quick_sampling(monkeypatch):
-    """With the compiler off a game among planners takes seconds."""
+    """With the compiler off, a game among planners takes seconds: random players sample the positions."""
     if SLOW:
         monkeypatch.setattr(regret, "make_planner_v1", RandomAgent)
 
 
 class Solver:
-    """Plays for what `solve` finds, decision by decision."""
+    """Plays the solution of `endgame.solve`, decision by decision."""
 
     name = "solver"
 
@@ -62,10 +62,10 @@ def test_a_turn_better_than_the_best_is_noticed():
     game = official(2)
     ending = next(regret.endings(game, 1, 1, 1000, seed=1))
     worse = ending.solution._replace(win_share=ending.solution.win_share - 1)
-    judge = regret.Judge(game, endgame.new_workspace(game))
+    best_play = regret.BestPlay(game, endgame.new_workspace(game))
     after = regret.take_turn(Solver(), game, ending.state, [0, 0])
     with pytest.raises(AssertionError, match="better than the best"):
-        judge.regret(regret.Ending(ending.state, 1, worse), after)
+        best_play.regret(regret.Ending(ending.state, 1, worse), after)
 
 
 def test_the_command_prints_a_table_or_json():

@@ -31,35 +31,37 @@ DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are 
 SCRUBS: Final = np.uint64(1104)
 AGENTS: Final = ("random", "greedy", "planner-v1", "td", "ppo", "flat-mc:rollouts=150", "search:nodes=150")
 DEFAULT_TURNS: Final = 4
-DEFAULT_LIMIT: Final = 100_000  # turns laid out for one position; a second or two
-MOST_PASSED_OVER: Final = 10  # games for each position wanted
-SAME: Final = 1e-9
-DECISIONS: Final = 1000  # of one turn, at most; more is an agent that does not end it
+DEFAULT_LIMIT: Final = 100_000  # turns enumerated for one position; a second or two
+MAX_SKIPPED: Final = 10  # games skipped for each position wanted
+SAME: Final = 1e-9  # regrets below this are rounding errors
+MAX_DECISIONS: Final = 1000  # of one turn; an agent that needs more is taken not to end it
 
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """A position in a last round and what best play makes of it."""
+    """A position in the last round and its exact solution."""
 
     state: np.ndarray  # (1,)
-    turns: int  # to come, this one included
+    turns: int  # to the end of the game, this one included
     solution: endgame.Solution
 
 
 def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> Iterator[Ending]:
-    """Positions at the beginning of a turn with 1, 2, … `turns` turns to come, in rotation, each from a game of its own.
+    """Positions at the start of a turn with 1, 2, … `turns` turns left, in rotation, each from a game of its own.
 
-    A game whose ending takes more than `limit` turns to lay out is passed over for the next.
+    A game whose last round takes more than `limit` turns to enumerate is skipped.
 
     Raises:
-        ValueError: hardly any ending is within the limit.
+        ValueError: too many games were skipped.
     """
     workspace = endgame.new_workspace(game)
     planner, rng = make_planner_v1(), np.random.default_rng(0)
     deal = found = 0
     while found < positions:
-        if deal - found > MOST_PASSED_OVER * positions:
-            raise ValueError(f"hardly any ending of {turns} turns is within limit={limit}; allow more, or fewer turns")
+        if deal - found > MAX_SKIPPED * positions:
+            raise ValueError(
+                f"hardly any position with {turns} turns left is solved within limit={limit}; raise it, or lower turns"
+            )
         state = game.new_states([chance.random_word(np.uint64(seed), DEALS, np.uint64(deal))])
         deal += 1
         wanted = 1 + found % turns
@@ -74,68 +76,75 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
 
 
 def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -> np.ndarray:
-    """The position after the agent's turn, (1,), decision by decision; `key` seeds its generator and the copies it gets.
+    """The position after the agent's turn, (1,), played decision by decision.
+
+    `key` seeds the agent's generator and the copies that it sees.
 
     Raises:
         AgentError: it raises, chooses no legal action, or does not end its turn.
     """
     after, rng = state.copy(), np.random.default_rng(key)
     seeds = np.random.default_rng([*key, int(SCRUBS)])
-    for _ in range(DECISIONS):
+    for _ in range(MAX_DECISIONS):
         seen = game.scrub(after, seeds.integers(1 << 63, size=1))
         game.step(after, decide(game, agent, after, seen, rng, f"agent {agent.name!r}"))
         if after["current_player"][0] != state["current_player"][0]:
             return after
-    raise AgentError(f"agent {agent.name!r} has not ended its turn after {DECISIONS} decisions")
+    raise AgentError(f"agent {agent.name!r} has not ended its turn after {MAX_DECISIONS} decisions")
 
 
-class Judge:
-    """Says what comes of a position under best play; of those met again without another look."""
+class BestPlay:
+    """The results of positions under best play; cached.
+
+    Args:
+        game: that of the positions.
+        workspace: of `endgame.new_workspace`, overwritten.
+    """
 
     def __init__(self, game: Game, workspace: endgame.EndgameWorkspace) -> None:
         self.game, self.workspace = game, workspace
-        self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self._cached: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def outcome(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shares of the win and margins in rupees, (n,) float64 each."""
         key = state.tobytes()
-        if key not in self._known:
+        if key not in self._cached:
             if self.game.is_terminal(state)[0]:
                 result = self.game.results(state)[0]
                 share, final = np.array(result["win_share"]), np.array(result["final"])
             else:
-                # Without a limit: the whole position was within one.
+                # Without a limit: the position before the turn, which is larger, was solved within one.
                 found = endgame.solve(self.game, state, endgame.MAX_LIMIT, self.workspace)
                 share, final = found.win_share, found.final
-            self._known[key] = share, final - final.mean()
-        return self._known[key]
+            self._cached[key] = share, final - final.mean()
+        return self._cached[key]
 
     def regret(self, ending: Ending, after: np.ndarray) -> tuple[float, float]:
-        """What the turn that led to `after` gave away: share of the win, rupees of margin."""
+        """What the turn that led to `after` lost: share of the win, rupees of margin."""
         mover = int(ending.state["current_player"][0])
         best_share, best_final = ending.solution.win_share[mover], ending.solution.final
         share, margin = (values[mover] for values in self.outcome(after))
-        given = float(best_share - share), float(best_final[mover] - best_final.mean() - margin)
-        assert given[0] > SAME or (given[0] > -SAME and given[1] > -SAME), "a turn was better than the best"
-        return given
+        lost = float(best_share - share), float(best_final[mover] - best_final.mean() - margin)
+        assert lost[0] > SAME or (lost[0] > -SAME and lost[1] > -SAME), "a turn was better than the best"
+        return lost
 
 
 def regrets(
     game: Game, agents: Sequence[Agent], sample: Sequence[Ending], seed: int, progress: Any = lambda number: None
 ) -> np.ndarray:
-    """What each agent gives away in each position, (agents, positions, 2) float64: share of the win, rupees of margin."""
+    """What each agent loses in each position, (agents, positions, 2) float64: share of the win, rupees of margin."""
     given = np.zeros((len(agents), len(sample), 2))
     workspace = endgame.new_workspace(game)
     for place, ending in enumerate(sample):
-        judge = Judge(game, workspace)
+        best_play = BestPlay(game, workspace)
         for number, agent in enumerate(agents):
-            given[number, place] = judge.regret(ending, take_turn(agent, game, ending.state, [seed, place]))
+            given[number, place] = best_play.regret(ending, take_turn(agent, game, ending.state, [seed, place]))
             progress(1)
     return given
 
 
 def estimates(given: np.ndarray) -> tuple[Estimate, Estimate]:
-    """Mean regret in shares of the win and in rupees, (positions, 2): Wilson's interval, as for shares, and a normal one."""
+    """Mean regret over positions, (positions, 2): in shares of the win with Wilson's interval, in rupees with a normal one."""
     count = len(given)
     (share, rupees), errors = given.mean(axis=0).tolist(), [float("inf")] * 2
     if count > 1:

@@ -22,9 +22,9 @@ from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY, result_dtype
 from bombay_training.extras import missing_extra
 
-TUNING: Final = np.uint64(1101)  # streams of keyed chance for the deals: those candidates are chosen on,
-GATE: Final = np.uint64(1102)  # and those the incumbent is challenged on
-# How far one weight is moved at first, in its own unit.
+TUNING: Final = np.uint64(1101)  # streams of keyed chance: deals that rank candidates,
+GATE: Final = np.uint64(1102)  # and held-out deals for challenges
+# The initial step of each weight, in its own unit.
 SCALES: Final = PlannerWeights(
     action=0.15, idle=1.0, doubt=0.2, doubt_per_turn=0.15, fame=0.15, traffic=0.2, rivals=0.1, crowd=0.2, second=0.15,
     unknown=0.3, scarce=0.3,
@@ -32,7 +32,7 @@ SCALES: Final = PlannerWeights(
 
 
 class TuningGames:
-    """The games of one number of players."""
+    """Plays candidates against the incumbent with one number of players."""
 
     def __init__(self, num_players: int) -> None:
         self.game = Game(Rules.official(num_players), Board.load())
@@ -41,7 +41,7 @@ class TuningGames:
         self.result = np.zeros(1, result_dtype(num_players, np.int8))
 
     def margins(self, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray) -> np.ndarray:
-        """Mean margins of a candidate over its seatings of each deal, (deals,) float64 rupees."""
+        """The mean margin of a candidate over its seatings, for each deal, (deals,) float64 rupees."""
         n = self.game.num_players
         final = np.zeros((len(seeds) * n, n), np.int64)
         play_seatings(seeds, self.game.tables, candidate, incumbent, self.workspace, self.state, self.result, final)
@@ -51,7 +51,7 @@ class TuningGames:
 
 @kernel
 def play_seatings(seeds, tables, candidate, incumbent, workspace, state, result, final):
-    """Play every deal with the candidate in each seat; `final` (deals · n, n) is overwritten."""
+    """Play every deal with the candidate in each seat; overwrites `final`, (deals · n, n) rupees at the end."""
     for game in range(len(final)):
         own_seat = game % tables[0].num_players
         play_game(seeds[game // tables[0].num_players], tables[0], candidate, incumbent, own_seat, workspace, state)
@@ -73,7 +73,7 @@ def play_game(seed, tables, candidate, incumbent, own_seat, workspace, state):
 
 
 def deals(seed: int, stream: np.uint64, first: int, count: int) -> np.ndarray:
-    """Seeds of deals number `first` and those after it, (count,) uint64."""
+    """The seeds of `count` deals from number `first` on, (count,) uint64."""
     words = np.zeros(count, np.uint64)
     numbers = np.arange(first, first + count, dtype=np.uint64)
     chance.random_words(np.full(count, seed, np.uint64), stream, numbers, words)
@@ -81,10 +81,10 @@ def deals(seed: int, stream: np.uint64, first: int, count: int) -> np.ndarray:
 
 
 def mean_margin(
-    table: TuningGames, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray
+    games: TuningGames, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray
 ) -> tuple[float, float]:
     """The mean margin and its standard error over deals."""
-    margins = table.margins(candidate, incumbent, seeds)
+    margins = games.margins(candidate, incumbent, seeds)
     return float(margins.mean()), float(margins.std(ddof=1) / np.sqrt(len(margins)))
 
 
@@ -107,17 +107,19 @@ def tune(
         import cma
     except ImportError as error:
         raise SystemExit(missing_extra("tuning", "tune", error)) from None
-    table = TuningGames(players)
+    matches = TuningGames(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
     for generation in range(generations):
         points = search.ask()
         seeds = deals(seed, TUNING, generation * games, games)
         candidates = [PlannerWeights(*(origin + scales * point).tolist()) for point in points]
-        search.tell(points, [-mean_margin(table, candidate, incumbent, seeds)[0] for candidate in candidates])
+        search.tell(points, [-mean_margin(matches, candidate, incumbent, seeds)[0] for candidate in candidates])
         if (generation + 1) % challenge == 0:
             challenger = PlannerWeights(*(origin + scales * search.result.xfavorite).tolist())
-            margin, error = mean_margin(table, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games))
+            margin, error = mean_margin(
+                matches, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games)
+            )
             better = margin > 2 * error
             print(f"generation {generation + 1}: {margin:+.3f} ± {error:.3f} rupees{', taken' * better}", flush=True)
             if better:
