@@ -2,8 +2,8 @@
 
 `survey_position` gathers this in one record, the survey. It is the same for outcomes of a turn that differ only in the
 elephant's site and in rupees, so that these share one survey. `planner_value.py` adds the plans, which do depend on the site,
-and is the next to read. Ranks are the more uncertain the longer the game still lasts, so awards are expectations; City tokens
-short of an award count in part. Nothing here reads the seed or the bag.
+and is the next to read. Awards are expectations: the longer the game still lasts, the less certain are ranks, and a fame award
+is discounted for each City token that is still missing. Nothing here reads the seed or the bag.
 """
 
 from typing import Any, Final
@@ -105,11 +105,11 @@ def turns_to_come(state, tables, player):
     )
 
 
-# --- Awards to expect ---
+# --- Expected awards ---
 
 
 @kernel
-def rank_award(state, tables, player, more, doubt):
+def expected_rank_award(state, tables, player, more, doubt):
     """Expected rupees for the empire rank with `more` palaces or Clients.
 
     Each opponent is ahead with a probability that is linear in its lead; `doubt` is the lead at which it is certain.
@@ -126,8 +126,8 @@ def rank_award(state, tables, player, more, doubt):
 
 
 @kernel
-def fame_hope(state, tables, player, more, turns, weights):
-    """Expected rupees for City tokens with `more` of them; awards that are still out of reach are discounted."""
+def expected_fame(state, tables, player, more, turns, weights):
+    """Expected rupees for City tokens with `more` of them: the best award, each discounted by the tokens still missing."""
     last = len(tables.fame) - 1
     held = engine.city_total(state, player) + more
     reach = -more
@@ -171,9 +171,9 @@ def survey_position(state, tables, player, weights, traffic, survey):
     survey.rate = weights.action * max(0.0, survey.time - weights.idle) / max(1.0, 1.0 * survey.time)
     doubt = max(0.01, weights.doubt + weights.doubt_per_turn * survey.turns)
     for more in range(MAX_TOKENS + 1):
-        survey.rank[more] = rank_award(state, tables, player, more, doubt)
-    survey.fame = fame_hope(state, tables, player, 0, survey.turns, weights)
-    survey.fame_more = fame_hope(state, tables, player, 1, survey.turns, weights) - survey.fame
+        survey.rank[more] = expected_rank_award(state, tables, player, more, doubt)
+    survey.fame = expected_fame(state, tables, player, 0, survey.turns, weights)
+    survey.fame_more = expected_fame(state, tables, player, 1, survey.turns, weights) - survey.fame
     survey.assets = assets(state, tables, player, survey, weights, traffic)
     survey_basket(state, player, survey)
     survey_cities(state, tables, player, survey)
