@@ -1,4 +1,4 @@
-"""Self-play PPO learns best play of a solved game, and does so only because its advantages are per seat; see `toy_game`."""
+"""Self-play PPO learns best play of a solved game, and only because its advantages are per seat; see `helpers.toy_game`."""
 
 import numpy as np
 import pytest
