@@ -1,4 +1,4 @@
-"""The self-play buffer against advantages worked out naively, seat by seat, from whole recorded rollouts."""
+"""The self-play buffer compared with advantages computed naively, seat by seat, from recorded rollouts."""
 
 from dataclasses import dataclass, field
 
@@ -29,14 +29,14 @@ def value_of(observations: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Rollout:
-    """Everything that happened in one rollout; also the `SeatSource` that a buffer reads it from, step by step."""
+    """A recorded rollout; also the `SeatSource` from which a buffer reads it step by step."""
 
     num_seats: np.ndarray  # (E,)
     seats: np.ndarray  # (T, E)
     rewards: np.ndarray  # (T, E, MAX_SEATS)
     ends: np.ndarray  # (T, E)
-    values: np.ndarray  # (T, E) of the movers' views
-    views: np.ndarray  # (E, MAX_SEATS, F) of the states at the end
+    values: np.ndarray  # (T, E) values of the movers' views
+    views: np.ndarray  # (E, MAX_SEATS, F) views of the last states
     step: int = field(default=0, init=False)
 
     @property
@@ -56,46 +56,52 @@ class Rollout:
 
 
 def random_rollout(rng: np.random.Generator, steps: int, num_seats: np.ndarray, end_chance: float) -> Rollout:
-    """Seats in any order, the same one often several times in a row, everybody paid at anybody's move."""
-    tables = len(num_seats)
-    seats = rng.integers(0, num_seats, (steps, tables))
+    """Seats in random order, often several times in a row; rewards for all seats at any move."""
+    num_envs = len(num_seats)
+    seats = rng.integers(0, num_seats, (steps, num_envs))
     for step in range(1, steps):
-        again = rng.random(tables) < 0.4
+        again = rng.random(num_envs) < 0.4
         seats[step, again] = seats[step - 1, again]
     seated = np.arange(MAX_SEATS) < num_seats[:, None]
-    paid = rng.random((steps, tables, 1)) < 0.5
+    paid = rng.random((steps, num_envs, 1)) < 0.5
     return Rollout(
         num_seats=num_seats,
         seats=seats,
-        rewards=(rng.normal(size=(steps, tables, MAX_SEATS)) * seated * paid).astype(np.float32),
-        ends=rng.random((steps, tables)) < end_chance,
-        values=rng.normal(size=(steps, tables)).astype(np.float32),
-        views=rng.normal(size=(tables, MAX_SEATS, NUM_FEATURES)).astype(np.float32) * seated[:, :, None],
+        rewards=(rng.normal(size=(steps, num_envs, MAX_SEATS)) * seated * paid).astype(np.float32),
+        ends=rng.random((steps, num_envs)) < end_chance,
+        values=rng.normal(size=(steps, num_envs)).astype(np.float32),
+        views=rng.normal(size=(num_envs, MAX_SEATS, NUM_FEATURES)).astype(np.float32) * seated[:, :, None],
     )
 
 
 def filled(
     buffer_class: type[MaskableRolloutBuffer], rollout: Rollout, gamma: float, gae_lambda: float
 ) -> MaskableRolloutBuffer:
-    """A buffer that was given the rollout in the order of calls of `MaskablePPO.collect_rollouts`."""
-    steps, tables = rollout.seats.shape
+    """A buffer filled with the rollout by the same calls as in `MaskablePPO.collect_rollouts`."""
+    steps, num_envs = rollout.seats.shape
     buffer = buffer_class(
-        steps, OBSERVATION_SPACE, spaces.Discrete(NUM_ACTIONS), "cpu", gae_lambda=gae_lambda, gamma=gamma, n_envs=tables
+        steps,
+        OBSERVATION_SPACE,
+        spaces.Discrete(NUM_ACTIONS),
+        "cpu",
+        gae_lambda=gae_lambda,
+        gamma=gamma,
+        n_envs=num_envs,
     )
     if isinstance(buffer, SeatRolloutBuffer):
         buffer.attach(rollout, value_of)
-    games = np.arange(tables)
-    starts = np.ones(tables, bool)
+    envs = np.arange(num_envs)
+    starts = np.ones(num_envs, bool)
     for step in range(steps):
         rollout.step = step
         buffer.add(
-            np.full((tables, NUM_FEATURES), step, np.float32),
-            np.zeros((tables, 1), np.int64),
-            rollout.rewards[step, games, rollout.seats[step]],
+            np.full((num_envs, NUM_FEATURES), step, np.float32),
+            np.zeros((num_envs, 1), np.int64),
+            rollout.rewards[step, envs, rollout.seats[step]],
             starts,
             torch.from_numpy(rollout.values[step])[:, None],
-            torch.zeros(tables),
-            action_masks=np.ones((tables, NUM_ACTIONS), bool),
+            torch.zeros(num_envs),
+            action_masks=np.ones((num_envs, NUM_ACTIONS), bool),
         )
         starts = rollout.ends[step]
     movers_views = rollout.views[:, 0]
@@ -104,35 +110,35 @@ def filled(
 
 
 def naive_advantages(rollout: Rollout, final_values: np.ndarray, gamma: float, gae_lambda: float) -> np.ndarray:
-    """Advantages by the definition: every seat of every game on its own, every sum written out.
+    """Advantages by the definition: each seat of each environment separately, with every sum written out.
 
     Args:
-        final_values: (E, MAX_SEATS) what each seat makes of the states at the end of the rollout.
+        final_values: (E, MAX_SEATS) values of the last states for each seat.
     """
-    steps, tables = rollout.seats.shape
-    advantages = np.zeros((steps, tables))
-    for table in range(tables):
+    steps, num_envs = rollout.seats.shape
+    advantages = np.zeros((steps, num_envs))
+    for env in range(num_envs):
         game_start = 0
         while game_start < steps:
             game_end = game_start
-            while game_end < steps - 1 and not rollout.ends[game_end, table]:
+            while game_end < steps - 1 and not rollout.ends[game_end, env]:
                 game_end += 1
-            over = bool(rollout.ends[game_end, table])
-            for seat in range(rollout.num_seats[table]):
-                decisions = [t for t in range(game_start, game_end + 1) if rollout.seats[t, table] == seat]
-                surprises = []
+            over = bool(rollout.ends[game_end, env])
+            for seat in range(rollout.num_seats[env]):
+                decisions = [t for t in range(game_start, game_end + 1) if rollout.seats[t, env] == seat]
+                td_errors = []
                 for i, decision in enumerate(decisions):
                     if i + 1 < len(decisions):
                         until = decisions[i + 1]
-                        prospect = float(rollout.values[until, table])
+                        next_value = float(rollout.values[until, env])
                     else:
                         until = game_end + 1
-                        prospect = 0.0 if over else float(final_values[table, seat])
-                    paid = sum(float(rollout.rewards[t, table, seat]) for t in range(decision, until))
-                    surprises.append(paid + gamma * prospect - float(rollout.values[decision, table]))
+                        next_value = 0.0 if over else float(final_values[env, seat])
+                    paid = sum(float(rollout.rewards[t, env, seat]) for t in range(decision, until))
+                    td_errors.append(paid + gamma * next_value - float(rollout.values[decision, env]))
                 for i, decision in enumerate(decisions):
-                    advantages[decision, table] = sum(
-                        (gamma * gae_lambda) ** (j - i) * surprises[j] for j in range(i, len(surprises))
+                    advantages[decision, env] = sum(
+                        (gamma * gae_lambda) ** (j - i) * td_errors[j] for j in range(i, len(td_errors))
                     )
             game_start = game_end + 1
     return advantages
@@ -156,7 +162,7 @@ def test_advantages_run_per_seat(seed, steps, num_seats, end_chance, gamma, gae_
 
 
 @pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 0.95), (0.97, 0.8), (0.5, 1.0)])
-def test_one_seat_is_the_stock_buffer(gamma, gae_lambda):
+def test_with_one_seat_it_equals_the_stock_buffer(gamma, gae_lambda):
     rollout = random_rollout(np.random.default_rng(1), steps=50, num_seats=np.ones(7, np.int64), end_chance=0.1)
     ours = filled(SeatRolloutBuffer, rollout, gamma, gae_lambda)
     stock = filled(MaskableRolloutBuffer, rollout, gamma, gae_lambda)
@@ -181,7 +187,7 @@ def test_a_reward_at_another_seats_move_goes_to_the_decision_before_it():
     assert whole_game.advantages[:, 0].tolist() == [-2.5, 2.5, 5, -5]
 
 
-def test_a_seat_whose_game_runs_on_is_valued_from_its_own_view():
+def test_an_unfinished_game_is_valued_from_each_seats_own_view():
     rollout = Rollout(
         num_seats=np.array([3]),
         seats=np.array([[0], [1], [2]]),
@@ -190,7 +196,7 @@ def test_a_seat_whose_game_runs_on_is_valued_from_its_own_view():
         values=np.zeros((3, 1), np.float32),
         views=np.zeros((1, MAX_SEATS, NUM_FEATURES), np.float32),
     )
-    rollout.views[0, :3, 0] = [2, 4, 6]  # worth half of that each
+    rollout.views[0, :3, 0] = [2, 4, 6]  # each has half of that as its value
     buffer = filled(SeatRolloutBuffer, rollout, gamma=0.5, gae_lambda=0.9)
     assert buffer.advantages[:, 0].tolist() == [0.5, 1.0, 1.5]
 
@@ -207,14 +213,14 @@ def test_minibatches_keep_each_decision_together():
     assert seen == 12
 
 
-def test_an_unattached_buffer_says_so():
+def test_an_unattached_buffer_raises():
     buffer = SeatRolloutBuffer(4, OBSERVATION_SPACE, spaces.Discrete(NUM_ACTIONS), "cpu")
     with pytest.raises(RuntimeError, match="attach"):
         buffer.add()
 
 
-def test_rollouts_that_maskable_ppo_collects():
-    """The same comparison on what MaskablePPO itself collected, games running on from one rollout into the next."""
+def test_advantages_in_rollouts_of_maskable_ppo():
+    """The same comparison on rollouts that MaskablePPO collected; games continue from one rollout to the next."""
     env = ToyVecEnv(num_envs=6, seed=5)
     model = MaskablePPO(
         "MlpPolicy", env, n_steps=23, batch_size=23, n_epochs=1, gamma=0.9, gae_lambda=0.8, seed=5, device="cpu",

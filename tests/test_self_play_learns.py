@@ -1,4 +1,4 @@
-"""Self-play PPO learns the best play of a solved game, and only because its advantages run per seat (see `helpers.toy_game`)."""
+"""Self-play PPO learns best play of a solved game, and only because its advantages are per seat; see `helpers.toy_game`."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ UPDATES = 8
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """One thread, so that the sums, and with them the figures, are the same on every machine with this PyTorch."""
+    """One thread, so that sums are the same on every machine with this version of PyTorch."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -53,7 +53,7 @@ def trained(buffer_class: type[MaskableRolloutBuffer], seed: int) -> MaskablePPO
 
 
 def takings(choose) -> float:
-    """What takers get in a game on average; the same luck whatever they do."""
+    """Mean takings per taker; chance is the same for every policy."""
     env = ToyVecEnv(num_envs=200, seed=99)
     observations = env.reset()
     for _ in range(10 * LENGTH):
@@ -71,8 +71,8 @@ def play_best(env: ToyVecEnv, observations: np.ndarray) -> np.ndarray:
 
 
 def play_randomly(env: ToyVecEnv, observations: np.ndarray) -> np.ndarray:
-    luck = np.random.default_rng(int(env.position.sum()))
-    return (luck.random((env.num_envs, NUM_ACTIONS)) * env.action_masks()).argmax(axis=1)
+    rng = np.random.default_rng(int(env.position.sum()))
+    return (rng.random((env.num_envs, NUM_ACTIONS)) * env.action_masks()).argmax(axis=1)
 
 
 def play_learned(model: MaskablePPO):

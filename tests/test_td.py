@@ -214,8 +214,8 @@ def test_threads_change_nothing(whole, tmp_path):
 @needs_jit
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
     code = (
-        "import sys; from helpers import killed; from test_td import TINY, TDRun;"
-        "from bombay_training.learners.train import resume, train;"
+        "import sys; from helpers import killed; from test_td import TINY, TDRun; "
+        "from bombay_training.learners.train import resume, train; "
         "killed.save_every_second_update(TDRun); kill = killed.Kill(int(sys.argv[2]));"
     )
     folder = tmp_path / "run"

@@ -1,15 +1,15 @@
-"""A game small enough to solve on paper, for proving that self-play credits each seat with its own payoff.
+"""A game with known best play, to test that self-play credits each seat with its own payoff.
 
-Two or three seats; one of them, another in every game, is the banker. Each other seat has four decisions. It may
-*sow*, which makes each later take of its own worth 2 more, *take* what a take is worth now (1 at first), or *waste* the
-decision; chance leaves sowing and taking open three times in four each. The banker only passes, several times in between
-and once at the very end. Then everybody is paid at once: takers what they took, from the banker's purse.
+There are two or three seats. One of them is the banker, a random one in every game; the others are takers with four decisions
+each. A taker may *sow*, which makes each of its later takes worth 2 more, *take* what a take is worth now (1 at first), or
+*waste* the decision. Sowing and taking are each available with probability 3/4. The banker only passes, several times during the
+game and once at its end. Then the takers are paid what they took, by the banker.
 
     order of one game, two takers A and B, banker C:    A C A B B A C B A B C   <- the banker always moves last
 
-So the last mover's payoff is the opposite of the others', and whoever values the next *player's* prospects as their own
-learns to waste everything. Best play depends on nothing but the decisions left, what was sown and what is open:
-`best_play` is its table, worked out backwards.
+So the payoff of the last mover is the opposite of the others', and a learner that takes the value of the next *player* for its
+own learns to waste everything. Best play depends only on the decisions left, what was sown and what is available. `best_play`
+computes it by backward induction.
 """
 
 import itertools
@@ -27,16 +27,16 @@ PASSES = 3  # of the banker
 LENGTH = (SEATS - 1) * DECISIONS + PASSES
 PASS, WASTE, SOW, TAKE = range(4)
 NUM_ACTIONS = 4
-OPEN = 0.75  # chance that sowing, and likewise taking, is open at a decision
+OPEN = 0.75  # probability that sowing is available at a decision; the same for taking
 SOWN_WORTH = 2
 UNIT = 20.0  # payoffs are divided by this
 
 SEAT_FEATURES = 5  # banker, seated, decisions left, sown, taken
-NUM_FEATURES = SEATS * SEAT_FEATURES + SEATS + 2  # every seat, whose turn, what is open
+NUM_FEATURES = SEATS * SEAT_FEATURES + SEATS + 2  # every seat, whose turn, what is available
 
 
 def best_play() -> tuple[np.ndarray, float]:
-    """Best action by [decisions left, sown, sowing open, taking open], and what best play takes in a game on average."""
+    """Best action by [decisions left, sown, sowing available, taking available], and the mean takings of best play."""
     worth = np.zeros((DECISIONS + 1, DECISIONS + 1))
     action = np.zeros((DECISIONS + 1, DECISIONS + 1, 2, 2), np.int64)
     for left in range(1, DECISIONS + 1):
@@ -55,7 +55,7 @@ def best_play() -> tuple[np.ndarray, float]:
 
 
 class ToyVecEnv(SeatVecEnv):
-    """`num_envs` games side by side, alternately with two and three seats; all chance from one seeded generator."""
+    """`num_envs` games in parallel, alternately with two and three seats; all chance is from one seeded generator."""
 
     def __init__(self, num_envs: int, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ class ToyVecEnv(SeatVecEnv):
         self.sown = np.zeros((num_envs, SEATS), np.int64)
         self.taken = np.zeros((num_envs, SEATS), np.int64)
         self.open = np.zeros((num_envs, 2), bool)  # sowing, taking
-        self.takings: list[float] = []  # mean takings a taker of every game that ended
+        self.takings: list[float] = []  # mean takings per taker of each game that ended
 
     def seed(self, seed: int | None = None) -> list[int | None]:
         self.rng = np.random.default_rng(seed)
@@ -125,7 +125,7 @@ class ToyVecEnv(SeatVecEnv):
         return masks
 
     def observe(self, viewers: np.ndarray) -> np.ndarray:
-        """(E, F) float32: the games as `viewers` (E,) see them, each table turned so that the viewer comes first."""
+        """(E, F) float32: the games as `viewers` (E,) see them, seats rotated so that the viewer comes first."""
         seats = (viewers[:, None] + np.arange(SEATS)) % self.num_seats[:, None]
         seated = np.arange(SEATS) < self.num_seats[:, None]
         lanes = self.lanes[:, None]

@@ -1,14 +1,13 @@
-"""A rollout buffer for self-play in which the players of one game share one stream of decisions.
+"""A rollout buffer for self-play in which the decisions of a game's seats form one stream.
 
-It knows when each seat decided and what each seat was paid, and turns that into advantages that run per seat: from a
-seat's decision to its *own* next one, across whatever the others do in between. It knows nothing of Bombay, of the net
-or of how games are dealt; those stand in `vec_env.py` and `ppo/run.py`. Letters in shapes: T steps, E games side by side,
-F features.
+It records who decided and what each seat was paid, and computes advantages per seat: from a seat's decision to its *own* next
+one, whatever the others do in between. It knows nothing of Bombay, the net or how games are dealt; see `vec_env.py` and `run.py`.
+Letters in shapes: T steps, E games in parallel, F features.
 
-    step       0      1      2      3      4      5 (end)
-    mover      A      A      B      C      A      B
-    A pays   r0 |   r1 + r2 + r3    | r4 + r5            three decisions of A, three rewards
-    B pays                 | r2 + r3 + r4 | r5
+    step              0      1      2      3      4      5 (end)
+    mover             A      A      B      C      A      B
+    rewards of A    r0 |   r1 + r2 + r3    | r4 + r5            three decisions of A, three rewards
+    rewards of B                  | r2 + r3 + r4 | r5
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ import numpy as np
 import torch
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
-MAX_SEATS = 5  # seats of the widest table; narrower ones leave the last columns at zero
+MAX_SEATS = 5  # columns beyond the number of players are zero
 
 
 class SeatSource(Protocol):
-    """What the buffer asks of the environment that fills it; the `last` fields are those of the step just taken."""
+    """What the buffer needs from the environment. The `last` fields describe the last step."""
 
     last_seats: np.ndarray  # (E,) who moved
     last_seat_rewards: np.ndarray  # (E, MAX_SEATS) what each seat was paid, zero beyond num_seats
-    last_dones: np.ndarray  # (E,) True where the game ended with that step
-    num_seats: np.ndarray  # (E,) seats at each table
+    last_dones: np.ndarray  # (E,) True where the step ended the game
+    num_seats: np.ndarray  # (E,) number of seats in each game
 
     def seat_views(self) -> np.ndarray:
-        """(E, MAX_SEATS, F) float32: the present states as each seat sees them; anything beyond num_seats."""
+        """(E, MAX_SEATS, F) float32: the current states as each seat sees them; undefined beyond num_seats."""
         ...
 
 
@@ -42,9 +41,8 @@ ValueFunction = Callable[[np.ndarray], np.ndarray]  # (N, F) float32 observation
 class SeatRolloutBuffer(MaskableRolloutBuffer):
     """Maskable rollout buffer with generalised advantage estimation along each seat's own decisions.
 
-    Stable-Baselines3 hands a buffer one scalar reward an environment, so seats, rewards and final views are fetched
-    from the environment itself. `attach` names it once the model exists; neither it nor anything fetched is saved with
-    a model, which leaves rollout buffers out.
+    Stable-Baselines3 gives a buffer one scalar reward per environment, so this one reads seats, rewards and final views from the
+    environment itself. Call `attach` once the model exists. Models are saved without their rollout buffers.
     """
 
     seats: np.ndarray  # (T, E) int64
@@ -54,19 +52,19 @@ class SeatRolloutBuffer(MaskableRolloutBuffer):
     value_fn: ValueFunction | None = None
 
     def attach(self, source: SeatSource, value_fn: ValueFunction) -> None:
-        """Name the environment whose steps are added and the function that values an observation."""
+        """Set the environment that the steps come from, and the value function for observations."""
         self.source = source
         self.value_fn = value_fn
 
     def reset(self) -> None:
-        """Forget all steps."""
+        """Remove all steps."""
         self.seats = np.zeros((self.buffer_size, self.n_envs), np.int64)
         self.seat_rewards = np.zeros((self.buffer_size, self.n_envs, MAX_SEATS), np.float32)
         self.game_ends = np.zeros((self.buffer_size, self.n_envs), bool)
         super().reset()
 
     def add(self, *args: Any, **kwargs: Any) -> None:
-        """Store one step; called after the environment took it, so that the source's `last` fields are of that step.
+        """Store one step. It is called after the environment took the step, so the source's `last` fields describe it.
 
         Raises:
             RuntimeError: `attach` was not called.
@@ -79,11 +77,11 @@ class SeatRolloutBuffer(MaskableRolloutBuffer):
         super().add(*args, **kwargs)
 
     def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: np.ndarray) -> None:
-        """Estimate each decision's advantage from what its own seat was paid and came to, and `returns` from those.
+        """Compute `advantages` per seat, and `returns` from them.
 
-        A decision is paid what its seat receives until just before the seat's next one; gamma counts once an own
-        decision. Where the game ends in between nothing follows; where the rollout ends first, the seat's own view of
-        the last states is valued. `last_values` are the values of the movers' views only and go unused.
+        The reward of a decision is what its seat is paid until just before its next one; gamma applies once per own decision.
+        After the end of a game the value is zero. If the rollout ends first, it is the value of the seat's own view of the last
+        states. `last_values` are not used, since they are those of the movers' views only.
         """
         next_value = self._final_values()
         next_advantage = np.zeros((self.n_envs, MAX_SEATS), np.float32)
@@ -96,8 +94,8 @@ class SeatRolloutBuffer(MaskableRolloutBuffer):
 
             mover = games, self.seats[step]
             value = self.values[step]
-            surprise = reward_to_come[mover] + self.gamma * next_value[mover] - value
-            advantage = surprise + self.gamma * self.gae_lambda * next_advantage[mover]
+            td_error = reward_to_come[mover] + self.gamma * next_value[mover] - value
+            advantage = td_error + self.gamma * self.gae_lambda * next_advantage[mover]
             self.advantages[step] = advantage
 
             next_value[mover] = value
@@ -106,7 +104,7 @@ class SeatRolloutBuffer(MaskableRolloutBuffer):
         self.returns = self.advantages + self.values
 
     def _final_values(self) -> np.ndarray:
-        """(E, MAX_SEATS) float32: what the present states are worth to each seat; zero beyond the table."""
+        """(E, MAX_SEATS) float32: the value of the current states for each seat; zero beyond `num_seats`."""
         assert self.source is not None
         assert self.value_fn is not None
         seated = np.arange(MAX_SEATS) < np.asarray(self.source.num_seats)[:, None]
