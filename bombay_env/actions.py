@@ -1,7 +1,7 @@
-"""Action number to name and back (RULES 7).
+"""The numbers and names of actions, and the record form of masks (RULES 7).
 
-The ranges are laid out once, in `action_ranges`; names, the kernels' offsets and the documentation come from it. With S sites
-there are S + 15 actions.
+A board with S sites has S + 15 actions. `action_ranges` lists their ranges; names and documentation are made from it, and the
+constants below are the same offsets for the kernels. This module does not know which actions are legal (`engine.py`).
 """
 
 from typing import Any, Final
@@ -12,7 +12,7 @@ from bombay_env.board import Board
 from bombay_env.jit.kernels import record_dtype
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 
-# Offsets after the S moves.
+# Offsets after the S moves, in the order of `action_ranges`.
 BUY: Final = 0
 SELL: Final = BUY + 1
 BUILD: Final = SELL + NUM_COLOURS
@@ -23,15 +23,16 @@ NUM_OTHER_ACTIONS: Final = END_TURN + 1
 
 
 def mask_dtype(num_sites: int) -> np.dtype[Any]:
-    """One game's row of flags as kernels see it, the same bytes as `num_sites` + 15 of bool: `eights` are 8 flags at once, as
-    many as there are whole, `rest` are those that remain.
+    """One game's action mask as kernels write it: the same bytes as `num_sites` + 15 bool.
+
+    Each entry of `eights` holds 8 flags; the flags left over are in `rest`.
     """
     eights, rest = divmod(num_sites + NUM_OTHER_ACTIONS, 8)
     return record_dtype([("eights", np.int64, (eights,)), ("rest", np.int8, (rest,))])
 
 
 def eight_flags() -> np.ndarray:
-    """For each byte its bits as flags, the lowest first: (256,) int64, each the bytes of 8 bool."""
+    """The bits of every byte as 8 flags, lowest bit first: (256,) int64, where the bytes of each entry are 8 bool."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     return bits.view(np.int64).ravel()
 
@@ -48,7 +49,7 @@ def action_ranges(num_sites: int) -> dict[str, range]:
 
 
 def action_names(board: Board) -> tuple[str, ...]:
-    """The name of every action on `board`, by number: `move:<site>`, `buy`, `sell:<colour>` …"""
+    """The names of all actions on `board`, by number: `move:<site>`, `buy`, `sell:<colour>` …"""
     arguments = {"move": [site.name for site in board.sites]}
     arguments |= {kind: list(COLOUR_NAMES) for kind in ("sell", "build", "take")}
     return tuple(

@@ -1,8 +1,9 @@
-"""A board: sites of seven kinds, each with a place to draw it, and the trails between them.
+"""A board: sites of seven kinds, their coordinates for drawing, and the trails between them.
 
-This module reads a board from a file or an object and refuses every one that RULES 9 does not allow. It knows neither
-what is played on a board nor one particular graph: the packaged board is data (`data/reconstruction.toml`), and random
-ones are drawn in `random_board.py`. Read next `tables.py`, which makes arrays of a board for the kernels.
+This module reads a board from a file or an object and rejects every board that RULES 9 does not allow. It does not know what
+is played on a board, and it does not depend on any particular graph: the packaged board is a data file
+(`data/reconstruction.toml`), and `random_board.py` draws random boards. Read `tables.py` next: it turns a board into arrays for
+the kernels.
 """
 
 import json
@@ -16,21 +17,22 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from bombay_env import checks
 from bombay_env.random_board import random_board
 
 PACKAGED_FILE = "reconstruction.toml"
 MAX_FILE_BYTES = 1 << 20  # many times what the largest board needs
 MAX_SITES = 64
+MAX_SHOWN_PATH = 200  # characters of a path in an error message
+MAX_SHOWN_NAMES = 200  # likewise of a list of names
 
 
 class BoardError(ValueError):
-    """A board is refused; the message says in one line what is wrong with which entry, counting entries from 1."""
+    """A board is not valid. The message names the entry and what is wrong with it, in one line; entries count from 1."""
 
 
 class SiteKind(IntEnum):
-    """What a site is for (RULES 1)."""
+    """The kind of a site (RULES 1)."""
 
     START_HILL = 0
     HILL = 1
@@ -42,12 +44,12 @@ class SiteKind(IntEnum):
 
     @property
     def label(self) -> str:
-        """The kind as board files spell it, such as `start_hill`."""
+        """The name of the kind in board files, such as `start_hill`."""
         return self.name.lower()
 
 
 KIND_OF_LABEL = {kind.label: kind for kind in SiteKind}
-# How many sites of a kind a board has (RULES 9); of the other kinds, any number.
+# The number of sites of a kind on every board (RULES 9). The other kinds may have any number of sites.
 SITE_COUNTS = {
     SiteKind.START_HILL: 1,
     SiteKind.CITY: 4,
@@ -59,11 +61,11 @@ SITE_COUNTS = {
 
 @dataclass(frozen=True)
 class Site:
-    """One site; to draw it, `x` runs right and `y` down, in a unit of the board's own.
+    """One site. `x` increases to the right and `y` downwards; only drawings use them, in any unit.
 
     Raises:
-        BoardError: the name is empty or has a space, a colon or anything unprintable in it, a coordinate is not finite,
-            or a field is of another type.
+        BoardError: the name is empty or contains a space, a colon or an unprintable character; a coordinate is not finite; or
+            a field has the wrong type.
     """
 
     name: str
@@ -81,10 +83,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Board:
-    """A valid board: hashable, never changed, and checked when it is made.
+    """A valid board. It is checked on construction, immutable and hashable.
 
     Raises:
-        BoardError: the board is not one that RULES 9 allows.
+        BoardError: RULES 9 does not allow this board.
     """
 
     name: str
@@ -99,11 +101,11 @@ class Board:
 
     @classmethod
     def load(cls, path: str | PathLike[str] | None = None) -> "Board":
-        """Read a board file in TOML, or without `path` the packaged board.
+        """Read a board from a TOML file. If `path` is None, return the packaged board.
 
         Raises:
-            BoardError: the file cannot be read, is not TOML in UTF-8, or holds no valid board; the message starts with
-                the path.
+            BoardError: the file cannot be read, is not TOML in UTF-8, or does not contain a valid board. The message starts
+                with the path.
         """
         if path is None:
             return _packaged()
@@ -111,18 +113,20 @@ class Board:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)
         except (OSError, ValueError) as error:  # ValueError: a null character in the path
-            raise BoardError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            where = checks.one_line(str(path), MAX_SHOWN_PATH)
+            raise BoardError(f"{where}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
         return _from_toml(content, str(path))
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "board") -> "Board":
-        """Read a board in the object form of RULES 8.
+        """Read a board from the object form of RULES 8.
 
         Args:
-            data: a dict of `name`, `sites` and `trails`, unchanged.
-            source: where the board comes from; messages start with it.
+            data: a dict with the keys `name`, `sites` and `trails`; it is not changed.
+            source: where the board comes from; error messages start with it.
+
         Raises:
-            BoardError: `data` is not of that form, or is not a valid board.
+            BoardError: `data` does not have that form, or is not a valid board.
         """
         try:
             _check_keys(data, ("name", "sites", "trails"))
@@ -130,29 +134,29 @@ class Board:
             trails = tuple(tuple(entry) if isinstance(entry, list) else entry for entry in _list(data, "trails"))
             return cls(data["name"], sites, trails)
         except BoardError as error:
-            raise BoardError(f"{source}: {error}") from None
+            raise BoardError(f"{checks.one_line(source, MAX_SHOWN_PATH)}: {error}") from None
 
     @classmethod
     def random(cls, seed: int) -> "Board":
-        """Draw a board in the manner of the packaged one, named `random-<seed>`; the same for a seed everywhere.
+        """Draw a random board similar to the packaged one, named `random-<seed>`. A seed gives the same board on every machine.
 
-        Its straight trails do not cross, and every way from a post to a city crosses a site where a palace can stand.
+        Its trails are straight and do not cross. Every path from a trading post to a city passes a site where a palace can
+        stand.
 
         Raises:
-            ValueError: `seed` is not an integer in 0…2**64-1.
+            ValueError: `seed` is not a whole number from 0 to 2**64 − 1.
         """
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-            raise ValueError("the seed of a random board must be an integer in 0…2**64-1")
-        return cls.from_dict(random_board(int(seed)), f"random-{seed}")
+        seed = checks.seed(seed, "the seed of a random board")
+        return cls.from_dict(random_board(seed), f"random-{seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object form of RULES 8, in plain JSON types; `from_dict` makes an equal board of it."""
+        """Return the object form of RULES 8 in plain JSON types. `from_dict` turns it back into an equal board."""
         sites = [{"name": site.name, "kind": site.kind.label, "x": site.x, "y": site.y} for site in self.sites]
         return {"name": self.name, "sites": sites, "trails": [list(trail) for trail in self.trails]}
 
     @property
     def num_sites(self) -> int:
-        """How many sites there are, at most 64."""
+        """The number of sites, at most 64."""
         return len(self.sites)
 
     @property
@@ -161,7 +165,7 @@ class Board:
         return self == _packaged()
 
     def site_index(self, name: str) -> int:
-        """Return the place in `sites` of the site of this name.
+        """Return the index in `sites` of the site with this name.
 
         Raises:
             ValueError: no site has this name.
@@ -172,7 +176,7 @@ class Board:
         raise ValueError(f"board {_quote(self.name)} has no site {_quote(name)}")
 
     def sites_of(self, kind: SiteKind) -> tuple[int, ...]:
-        """Return the places in `sites` of all sites of this kind, ascending."""
+        """Return the indices in `sites` of all sites of this kind, in ascending order."""
         return tuple(index for index, site in enumerate(self.sites) if site.kind == kind)
 
 
@@ -183,16 +187,17 @@ def _packaged() -> Board:
 
 
 def _from_toml(content: bytes, source: str) -> Board:
+    where = checks.one_line(source, MAX_SHOWN_PATH)
     if len(content) > MAX_FILE_BYTES:
-        raise BoardError(f"{source}: larger than {MAX_FILE_BYTES} bytes")
+        raise BoardError(f"{where}: the file is too large; at most {MAX_FILE_BYTES} bytes are allowed")
     try:
         data = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
-        raise BoardError(f"{source}: not UTF-8: {error.reason} at byte {error.start}") from error
+        raise BoardError(f"{where}: not UTF-8: {error.reason} at byte {error.start}") from error
     except ValueError as error:
-        raise BoardError(f"{source}: not TOML: {error}") from error
+        raise BoardError(f"{where}: not TOML: {checks.one_line(str(error))}") from error
     except RecursionError as error:
-        raise BoardError(f"{source}: not TOML of a board: nested too deeply") from error
+        raise BoardError(f"{where}: not a board: the TOML is nested too deeply") from error
     return Board.from_dict(data, source)
 
 
@@ -202,7 +207,7 @@ def _read_site(number: int, entry: Any) -> Site:
         _check_keys(entry, ("name", "kind", "x", "y"))
         label = entry["kind"]
         if not isinstance(label, str):
-            raise BoardError(f"kind must be a text, not {_type(label)}")
+            raise BoardError(f"kind must be a string, not {_type(label)}")
         if label not in KIND_OF_LABEL:
             raise BoardError(f"unknown kind {_quote(label)}; the kinds are {', '.join(KIND_OF_LABEL)}")
         return Site(entry["name"], KIND_OF_LABEL[label], entry["x"], entry["y"])
@@ -223,7 +228,8 @@ def _check_sites(sites: Any) -> None:
     for kind, count in SITE_COUNTS.items():
         names = [_quote(site.name) for site in sites if site.kind == kind]
         if len(names) != count:
-            found = f"{len(names)} of kind {kind.label}" + (f" ({', '.join(names)})" if names else "")
+            listed = f" ({checks.one_line(', '.join(names), MAX_SHOWN_NAMES)})" if names else ""
+            found = f"{len(names)} of kind {kind.label}{listed}"
             raise BoardError(f"sites: {found}; must be {count}")
 
 
@@ -240,7 +246,7 @@ def _check_trails(trails: Any, sites: tuple[Site, ...]) -> None:
             if name not in known:
                 raise BoardError(f"{entry}: unknown site {_quote(name)}")
         if trail[0] == trail[1]:
-            raise BoardError(f"{entry}: joins a site to itself")
+            raise BoardError(f"{entry}: a trail must join two different sites")
         first = numbers.setdefault(frozenset(trail), number)
         if first != number:
             raise BoardError(f"{entry}: already listed as trail {first}")
@@ -253,7 +259,7 @@ def _check_connected(trails: tuple[tuple[str, str], ...], sites: tuple[Site, ...
         adjacent[other].append(one)
     start = next(site.name for site in sites if site.kind == SiteKind.START_HILL)
     reached = [start]
-    for name in reached:  # grows while it is walked through
+    for name in reached:  # the list grows during this loop
         reached += [neighbour for neighbour in adjacent[name] if neighbour not in reached]
     for number, site in enumerate(sites, 1):
         if site.name not in reached:
@@ -262,11 +268,11 @@ def _check_connected(trails: tuple[tuple[str, str], ...], sites: tuple[Site, ...
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str):
-        raise BoardError(f"name must be a text, not {_type(name)}")
+        raise BoardError(f"name must be a string, not {_type(name)}")
     if not name:
         raise BoardError("name is empty")
     if " " in name or ":" in name or not name.isprintable():
-        raise BoardError(f"name {_quote(name)} has a space, a colon or an unprintable character in it")
+        raise BoardError(f"name {_quote(name)} contains a space, a colon or an unprintable character")
 
 
 def _check_keys(entry: Any, keys: tuple[str, ...]) -> None:
@@ -277,7 +283,7 @@ def _check_keys(entry: Any, keys: tuple[str, ...]) -> None:
             raise BoardError(f"unknown key {_quote(key) if isinstance(key, str) else _type(key)}")
     for key in keys:
         if key not in entry:
-            raise BoardError(f"no {_quote(key)}")
+            raise BoardError(f"{_quote(key)} is missing")
 
 
 def _list(data: dict[str, Any], key: str) -> list[Any] | tuple[Any, ...]:
@@ -292,7 +298,7 @@ def _coordinate(axis: str, value: Any) -> float:
         raise BoardError(f"{axis} must be a number, not {_type(value)}")
     try:
         number = float(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # a whole number that is too large for a float
         number = math.inf
     if not math.isfinite(number):
         raise BoardError(f"{axis} must be finite")
@@ -308,6 +314,6 @@ def _type(value: Any) -> str:
 
 
 def _quote(text: str) -> str:
-    """Show a text from a file in a message: on one line, and cut where it is very long."""
+    """A string from a file as error messages show it: on one line, and shortened if it is long."""
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     return json.dumps(shown, ensure_ascii=not shown.isprintable())

@@ -1,27 +1,27 @@
-"""Keyed random numbers: every draw is a pure function of (seed, stream, index), as in DESIGN's data flow.
+"""Keyed random numbers: every draw is a pure function of (seed, stream, index); see DESIGN 3.
 
-The function is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): the seed is
-its key, stream and index its counter. There is no generator to carry along, so a game's luck does not depend on the order in
-which anything is asked. Knows nothing of the game but the names of its streams; `engine.py` says what is drawn from them.
+The function is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). The seed is
+its key; stream and index form its counter. There is no generator state, so the random numbers of a game do not depend on the
+order in which they are drawn. This module knows nothing about the game except the names of the streams; `engine.py` uses them.
 """
 
 import numpy as np
 
 from bombay_env.jit.kernels import kernel
 
-# Streams: one for each thing that chance decides. Their numbers are part of what a seed means.
+# Streams: one for each use of random numbers. To change a number is to change what seeds mean.
 DEMAND = np.uint64(1)
 POSTS = np.uint64(2)
 PALACE_TOKENS = np.uint64(3)
 RESTOCK = np.uint64(4)
-EPISODE = np.uint64(5)  # seeds of the games that follow in an environment
-SEAT = np.uint64(6)  # the learner's seat in an environment with opponents inside
-SCRUB = np.uint64(7)  # seeds of the copies that those opponents see, by their moves
-OPPONENTS = np.uint64(8)  # seeds of the generator that they draw from
-POLICY = np.uint64(9)  # decisions of a random policy, keyed apart from the luck of the game
+EPISODE = np.uint64(5)  # seeds of the next games in an environment
+SEAT = np.uint64(6)  # the learner's seat in an environment with built-in opponents
+SCRUB = np.uint64(7)  # seeds of the copies that those opponents get, by number of their moves
+OPPONENTS = np.uint64(8)  # seeds of those opponents' random generator
+POLICY = np.uint64(9)  # decisions of a random policy; its keys are separate from the seeds of games
 
-# Literals would turn unsigned numbers into signed ones in compiled code, so all of them are typed here. Every number stays
-# below 2**32 before a product, so nothing overflows with the compiler off either.
+# Compiled code converts uint64 to a signed type where it meets an untyped literal, so all constants are typed here. Factors stay
+# below 2**32, so products do not overflow, not even with the compiler off.
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)
 _WEYL_0 = np.uint64(0x9E3779B9)
@@ -33,7 +33,7 @@ _ROUNDS = 10
 
 @kernel
 def philox(key_0, key_1, counter_0, counter_1, counter_2, counter_3):
-    """Philox4x32-10: six uint64 below 2**32 to four uint64 below 2**32."""
+    """Philox4x32-10: maps six uint64 below 2**32 to four uint64 below 2**32."""
     for _ in range(_ROUNDS):
         product_0 = _MULTIPLY_0 * counter_0
         product_1 = _MULTIPLY_1 * counter_2
@@ -48,21 +48,21 @@ def philox(key_0, key_1, counter_0, counter_1, counter_2, counter_3):
 
 @kernel
 def random_word(seed, stream, index):
-    """A uniform uint64 for (seed, stream, index), each uint64 and stream below 2**32."""
+    """A uniform uint64 for (seed, stream, index). All three are uint64; `stream` is below 2**32."""
     low, high, _, _ = philox(seed & _LOW, seed >> _HALF, index & _LOW, index >> _HALF, stream, np.uint64(0))
     return (high << _HALF) | low
 
 
 @kernel
 def random_words(seeds, stream, indices, out):
-    """Write `random_word(seeds[i], stream, indices[i])` into `out`; all (batch,) uint64."""
+    """Write `random_word(seeds[i], stream, indices[i])` into `out[i]`; all arrays are (batch,) uint64."""
     for lane in range(len(out)):
         out[lane] = random_word(seeds[lane], stream, indices[lane])
 
 
 @kernel
 def permutation(seed, stream, out):
-    """Write a uniformly random order of 0 … len(out)−1 into `out` (integers): the entries sorted by a random word each."""
+    """Overwrite `out`, an integer array, with a random permutation of 0 … len(out)−1: the entries sorted by random words."""
     words = np.empty(len(out), np.uint64)
     for entry in range(len(out)):
         word = random_word(seed, stream, np.uint64(entry))

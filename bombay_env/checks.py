@@ -1,7 +1,7 @@
-"""Checks of arguments. Each refuses a wrong value with a ValueError of one line that names the argument and what is allowed.
+"""Checks of arguments. A wrong value raises a ValueError of one line that names the argument and what is allowed.
 
-Every module that takes arguments from outside uses these, so that the same mistake gets the same answer everywhere. Knows nothing
-of the game.
+Every module that takes arguments from a caller uses these checks, so that the same mistake gets the same message everywhere.
+This module knows nothing about the game.
 """
 
 import operator
@@ -12,13 +12,21 @@ import numpy as np
 
 MAX_SEED: Final = 2**64 - 1
 MAX_COUNT: Final = 2**62  # the sum of two such counts still fits into int64
-MAX_SHOWN: Final = 100  # characters of a value that a message repeats
+MAX_SHOWN: Final = 100  # characters of a value in an error message
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it: its repr, shortened where it is long."""
-    text = str(value) if isinstance(value, np.number) else repr(value)
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    """A value as error messages show it: its repr on one line, shortened if it is long."""
+    try:
+        return one_line(str(value) if isinstance(value, np.number) else repr(value))
+    except (ValueError, RecursionError):  # an int with too many digits, or a list that is nested too deeply
+        return f"a value of type {type(value).__name__}"
+
+
+def one_line(text: str, limit: int = MAX_SHOWN) -> str:
+    """`text` on one line, shortened to at most `limit` characters."""
+    line = " ".join(part.strip() for part in text.splitlines())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def whole_number(value: Any, name: str, low: int | None = None, high: int | None = None) -> int:
@@ -26,11 +34,11 @@ def whole_number(value: Any, name: str, low: int | None = None, high: int | None
 
     Args:
         value: a Python or NumPy integer.
-        name: of the argument.
-        low, high: the range, both ends included; open where None.
+        name: the name of the argument, for the message.
+        low, high: the allowed range, both ends included; None for no bound.
 
     Raises:
-        ValueError: it is not a whole number, is a bool, or is out of range.
+        ValueError: `value` is not a whole number, is a bool, or is out of range.
     """
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
@@ -48,7 +56,7 @@ def _range(low: int | None, high: int | None) -> str:
 
 
 def is_whole_number(value: Any, low: int, high: int | None = None) -> bool:
-    """Whether `value` is a whole number in a range; `high` is open if None."""
+    """Whether `value` is a whole number from `low` to `high`; None for no upper bound."""
     try:
         whole_number(value, "value", low, high)
     except ValueError:
@@ -62,7 +70,7 @@ def count(value: Any, name: str) -> int:
 
 
 def one_of(value: Any, name: str, allowed: Sequence[Any]) -> None:
-    """Raise ValueError unless `value` is one of those allowed."""
+    """Raise ValueError unless `value` is one of `allowed`."""
     if not any(value is other or (isinstance(value, type(other)) and value == other) for other in allowed):
         raise ValueError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, allowed))}")
 
@@ -76,10 +84,10 @@ def seed(value: Any, name: str = "seed") -> int:
 
 
 def seeds(values: Any) -> np.ndarray:
-    """Seeds as (batch,) uint64. Python integers are checked one by one, since NumPy would make floats of large ones.
+    """Seeds as an array (batch,) uint64. Python integers are checked one by one, because NumPy converts large ones to floats.
 
     Raises:
-        ValueError: they are not a list or an array of integers from 0 to 2**64 − 1.
+        ValueError: `values` is not a list, tuple, range or array of integers from 0 to 2**64 − 1.
     """
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "iu":
@@ -96,7 +104,7 @@ def seeds(values: Any) -> np.ndarray:
 
 
 def array(value: Any) -> np.ndarray:
-    """`value` as NumPy reads it. What it cannot read as one array, such as a ragged list, becomes an array of objects."""
+    """`value` as a NumPy array. A value that NumPy cannot convert, such as a ragged list, becomes an array of dtype object."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -104,14 +112,14 @@ def array(value: Any) -> np.ndarray:
 
 
 def output(out: Any, shape: tuple[int, ...], dtype: Any, name: str = "out") -> None:
-    """Raise ValueError unless `out` is an array of this shape and dtype that a kernel can write to as it is."""
+    """Raise ValueError unless `out` is an array of this shape and dtype that a kernel can write to without a copy."""
     fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == dtype
     if not fits or not out.flags.c_contiguous or not out.flags.writeable:
         raise ValueError(f"{name} must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")
 
 
 def new_or_output(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """`out` once it has been checked, or a new array if it is None."""
+    """Check `out` and return it; return a new array if `out` is None."""
     if out is None:
         return np.empty(shape, dtype)
     output(out, shape, dtype)

@@ -1,8 +1,8 @@
 """The rules as kernels on one state: deal, restock, legal, apply, settle.
 
-Each kernel changes or reads one record of `state.py` under the tables of `tables.py`, and is named by what a player does. Those
-that act assume a legal action; the `can_…` kernels are the one place where legality stands. Whoever applies an action is told
-whether the set has ended, and draws or forces the restock that follows: this module never decides which (`batch.py` does).
+Each kernel reads or changes one state (`state.py`) under the tables of a game (`tables.py`), and is named after what a player
+does. Kernels that play an action assume that it is legal; `legal_moves` and `legal_others` decide what is legal. `apply` returns
+whether a restock is due. Its caller then draws or forces one: this module does not choose between the two (`batch.py` does).
 """
 
 import numpy as np
@@ -27,13 +27,13 @@ from bombay_env.tables import NO_LIMIT, NOT_A_CITY
 NO_MARKET = -1
 NO_PLACE = -1
 
-# Kernels see an IntEnum's members as numbers only under a plain name.
+# Numba compiles an IntEnum's members as numbers only under a plain name.
 TOKEN_CLIENT, TOKEN_CITY = int(PalaceToken.CLIENT), int(PalaceToken.CITY)
 TOKEN_RUPEES, TOKEN_BALE = int(PalaceToken.RUPEES), int(PalaceToken.BALE)
 POSTS_OF_COLOUR = NUM_POSTS // NUM_COLOURS
 INNER_POSTS = NUM_POSTS // 2
 
-# Sets of actions and of colours are bits of uint64; every literal is typed, since others would make signed numbers of them.
+# Sets of actions and of colours are bits of a uint64. Every literal is typed: an untyped one would make the result signed.
 NO_BITS, ONE = np.uint64(0), np.uint64(1)
 SELL_BIT, BUILD_BIT, TAKE_BIT = np.uint64(SELL), np.uint64(BUILD), np.uint64(TAKE)
 BUY_FLAG, CONSOLIDATE_FLAG = ONE << np.uint64(BUY), ONE << np.uint64(CONSOLIDATE)
@@ -48,7 +48,7 @@ EIGHT_FLAGS = eight_flags()
 
 @kernel
 def clear(state, tables, seed):
-    """Set everything that no chance decides; posts, palace tokens and demand are left empty, markets unstocked."""
+    """Set every field that does not depend on chance; posts, palace tokens, demand and markets are left empty."""
     state.seed = seed
     state.num_players = tables.num_players
     state.set = 0
@@ -75,17 +75,17 @@ def clear(state, tables, seed):
 
 @kernel
 def draw_demand(state, tables):
-    """Give each city a column at random (RULES 2.2)."""
+    """Give each city a random demand column (RULES 2.2)."""
     order = np.empty(NUM_CITIES, np.int64)
     chance.permutation(state.seed, chance.DEMAND, order)
     for city in range(NUM_CITIES):
-        for place in range(COLUMN_HEIGHT):  # to assign the whole column takes a second longer to compile
+        for place in range(COLUMN_HEIGHT):  # assigning the whole column would take a second longer to compile
             state.demand[city, place] = tables.demand_columns[order[city], place]
 
 
 @kernel
 def draw_posts(state, tables):
-    """Lay the trading posts at random: two of a colour on E and F, or one of each on E alone (RULES 2.3)."""
+    """Place the trading posts at random: two of each colour on the E and F sites, or one of each on the E sites (RULES 2.3)."""
     each = POSTS_OF_COLOUR if tables.outer_posts else 1
     count = NUM_POSTS if tables.outer_posts else INNER_POSTS
     order = np.empty(count, np.int64)
@@ -96,7 +96,7 @@ def draw_posts(state, tables):
 
 @kernel
 def draw_palace_tokens(state, tables):
-    """Lay the palace tokens at random on the G sites (RULES 2.4)."""
+    """Place the palace tokens at random on the G sites (RULES 2.4)."""
     order = np.empty(NUM_PALACE_TOKENS, np.int64)
     chance.permutation(state.seed, chance.PALACE_TOKENS, order)
     token = 0
@@ -108,7 +108,7 @@ def draw_palace_tokens(state, tables):
 
 @kernel
 def deal(state, tables, seed):
-    """Set a game up from its seed, up to but without the first restock (RULES 2)."""
+    """Set up a game from its seed, without the first restock (RULES 2)."""
     clear(state, tables, seed)
     draw_demand(state, tables)
     draw_posts(state, tables)
@@ -120,7 +120,7 @@ def deal(state, tables, seed):
 
 @kernel
 def bales_in_bag(state, tables, colour):
-    """Bales of `colour` neither in a market nor on an elephant."""
+    """The number of bales of `colour` that are neither in a market nor on an elephant."""
     out = 0
     for market in range(NUM_MARKETS):
         out += state.market[market, colour]
@@ -131,10 +131,10 @@ def bales_in_bag(state, tables, colour):
 
 @kernel
 def draw_restock(state, tables, drawn):
-    """Write into `drawn` (4,) what the bag gives for the present set: the bales of lowest priority, each bale's own (DESIGN 3).
+    """Draw the restock of the current set: overwrite `drawn` (4,) with the number of bales of each colour (DESIGN 3).
 
-    The markets are empty. A bale keeps its priority whichever others are in the bag, so that games which differ a little
-    have nearly the same luck.
+    Each bale has a random priority, and the bales with the lowest priorities are drawn. A bale's priority does not depend on the
+    other bales in the bag, so games that differ a little draw nearly the same bales. The markets must be empty.
     """
     priority = np.empty(NUM_COLOURS * MAX_BALES, np.uint64)
     colour_of = np.empty(NUM_COLOURS * MAX_BALES, np.int64)
@@ -158,7 +158,7 @@ def draw_restock(state, tables, drawn):
 
 @kernel
 def stock_markets(state, drawn):
-    """Sort the drawn bales into the markets: most common left, next centre, the rest right; ties lie together."""
+    """Sort the drawn bales into the markets: most common colours left, next centre, the rest right; ties share a market."""
     state.market[:] = 0
     for market in range(NUM_MARKETS):
         most = 0
@@ -174,28 +174,28 @@ def stock_markets(state, drawn):
 
 @kernel
 def market_of_others(state, colour, limit):
-    """The market before `limit` in which `colour` lies, or NO_MARKET."""
+    """The market before `limit` that holds `colour`, or NO_MARKET."""
     found = NO_MARKET
-    for market in range(limit - 1, -1, -1):  # to the end, without a branch
+    for market in range(limit - 1, -1, -1):  # no early exit, so no branch
         found = market if state.market[market, colour] > 0 else found
     return found
 
 
 @kernel
 def market_of(state, colour):
-    """The market in which `colour` lies, or NO_MARKET: then its posts are closed."""
+    """The market that holds `colour`, or NO_MARKET; then its posts are closed."""
     return market_of_others(state, colour, NUM_MARKETS)
 
 
 # --- Legality (RULES 4) ---
 
-# What is legal is found as sets of bits: one word for the sites to move to, one for the actions after the moves. Both fit
-# whatever the board, and a row of flags, a single question and the word for searches are all read off them.
+# The legal actions are computed as two words of bits: one for the moves, one for all other actions. Both words are large enough
+# for every board. Masks, the check of a single action, and the single word that searches use are all made from them.
 
 
 @kernel
 def legal_moves(state, tables):
-    """Bits of the sites that the current player may move to: a trail leads there and the actions are in hand."""
+    """The sites that the current player may move to, as bits: adjacent sites for which enough actions are left."""
     if state.current_player == NOBODY or state.take_pending != 0:
         return NO_BITS
     here = state.position[state.current_player]
@@ -209,13 +209,13 @@ def legal_moves(state, tables):
 
 @kernel
 def legal_others(state, tables):
-    """Bits of the actions after the moves, by their offsets in `actions.py`."""
+    """The legal actions other than moves, as bits by their offsets in `actions.py`."""
     player = state.current_player
     if player == NOBODY:
         return NO_BITS
     if state.take_pending != 0:
         return takeable_colours(state) << TAKE_BIT
-    # No branches from here on: no processor could guess them.
+    # No branches from here on: a processor could not predict them.
     site = np.uint8(state.position[player])
     city = tables.city_of_site[site]
     held = held_colours(state, player)
@@ -232,7 +232,7 @@ def legal_others(state, tables):
 
 @kernel
 def can_buy(state, tables):
-    """On an open post, with room in the basket, the price and the actions in hand, and a purchase left this turn."""
+    """Whether the current player may buy: open post, room in the basket, enough rupees and actions, a purchase left this turn."""
     player = state.current_player
     post = np.int64(state.post[np.uint8(state.position[player])])
     market = market_of(state, max(post - 1, 0))
@@ -249,7 +249,7 @@ def can_buy(state, tables):
 
 @kernel
 def can_build(state, tables, site):
-    """On a site with no post, city or palace, with a palace and the actions in hand; a bale is another question."""
+    """Whether the current player may build on `site`, given a bale: no post, city or palace there; a palace and actions left."""
     return (
         (state.post[site] == 0)
         & (state.palace[site] == 0)
@@ -261,7 +261,7 @@ def can_build(state, tables, site):
 
 @kernel
 def is_legal(state, tables, action):
-    """Whether the current player may take `action`, any int64; False once the game is over."""
+    """Whether `action`, any int64, is legal for the current player; False after the game ends."""
     if action < 0 or action >= tables.num_sites + NUM_OTHER_ACTIONS:
         return False
     if action < tables.num_sites:
@@ -271,17 +271,17 @@ def is_legal(state, tables, action):
 
 @kernel
 def legal(state, tables, mask):
-    """Overwrite `mask`, a record of `mask_dtype`: flags where the current player may act; none once the game is over."""
+    """Overwrite `mask`, a record of `mask_dtype`, with the current player's legal actions; none after the game ends."""
     write_flags(legal_moves(state, tables), legal_others(state, tables), tables, mask)
 
 
 @kernel
 def write_flags(moves, others, tables, mask):
-    """Overwrite `mask`, a record of `mask_dtype`, with the bits of `moves` and after them those of `others`."""
+    """Overwrite `mask`, a record of `mask_dtype`, with the bits of `moves`, followed by the bits of `others`."""
     first = np.uint64(tables.num_sites)
     low = moves
-    high = NO_BITS  # what does not fit into the first word
-    if first < SIXTY_FOUR:  # a shift by all of a word's bits is undefined
+    high = NO_BITS  # bits that do not fit into the first word
+    if first < SIXTY_FOUR:  # a shift by the full width of a word is undefined
         low |= others << first
     if first > SIXTY_FOUR - np.uint64(NUM_OTHER_ACTIONS):
         high = others >> (SIXTY_FOUR - first)
@@ -295,13 +295,13 @@ def write_flags(moves, others, tables, mask):
 
 @kernel
 def legal_word(state, tables):
-    """The legal actions as one word, action a as bit a; only for boards with at most `MAX_WORD_SITES` sites."""
+    """The legal actions as one word: bit a is action a. Only for boards with at most `MAX_WORD_SITES` sites."""
     return legal_moves(state, tables) | (legal_others(state, tables) << np.uint64(tables.num_sites))
 
 
 @kernel
 def held_colours(state, player):
-    """Bits of the colours on the player's elephant."""
+    """The colours on the player's elephant, as bits."""
     colours = NO_BITS
     for colour in range(NUM_COLOURS):
         if state.basket[player, colour] > 0:
@@ -311,7 +311,7 @@ def held_colours(state, player):
 
 @kernel
 def demanded_colours(state, city):
-    """Bits of the colours in the city's column."""
+    """The colours in the city's demand column, as bits."""
     colours = NO_BITS
     for place in range(COLUMN_HEIGHT):
         colours |= ONE << np.uint64(state.demand[city, place])
@@ -320,7 +320,7 @@ def demanded_colours(state, city):
 
 @kernel
 def takeable_colours(state):
-    """Bits of the colours in the leftmost market that holds any bale."""
+    """The colours in the leftmost market that holds a bale, as bits."""
     colours = NO_BITS
     for market in range(NUM_MARKETS):
         for colour in range(NUM_COLOURS):
@@ -333,7 +333,7 @@ def takeable_colours(state):
 
 @kernel
 def basket_load(state, player):
-    """Bales on the player's elephant."""
+    """The number of bales on the player's elephant."""
     load = 0
     for colour in range(NUM_COLOURS):
         load += state.basket[player, colour]
@@ -342,7 +342,7 @@ def basket_load(state, player):
 
 @kernel
 def leftmost_market(state):
-    """The leftmost market that holds any bale, or NO_MARKET."""
+    """The leftmost market that holds a bale, or NO_MARKET."""
     for market in range(NUM_MARKETS):
         for colour in range(NUM_COLOURS):
             if state.market[market, colour] > 0:
@@ -352,7 +352,7 @@ def leftmost_market(state):
 
 @kernel
 def place_in_column(state, city, colour):
-    """Where the city's column has the colour: 0 at the top; NO_PLACE if it does not demand it."""
+    """The place of the colour in the city's column, 0 at the top; NO_PLACE if the city does not demand it."""
     for place in range(COLUMN_HEIGHT):
         if state.demand[city, place] == colour:
             return place
@@ -364,7 +364,7 @@ def place_in_column(state, city, colour):
 
 @kernel
 def apply(state, tables, action):
-    """Play a legal action. Returns True if the set has ended and another follows: its restock is then due."""
+    """Play a legal action. Returns True if a set ended and another follows; the next set's restock is then due."""
     other = action - tables.num_sites
     if other < BUY:
         move(state, tables, action)
@@ -387,7 +387,7 @@ def apply(state, tables, action):
 
 @kernel
 def move(state, tables, site):
-    """Go to an adjacent site; an opponent whose palace stands there takes the toll from the bank."""
+    """Move to an adjacent site; if an opponent has a palace there, the bank pays the opponent the toll."""
     player = state.current_player
     state.position[player] = site
     state.actions_left -= tables.enter_cost[site]
@@ -398,7 +398,7 @@ def move(state, tables, site):
 
 @kernel
 def buy(state, tables):
-    """Load a bale of the post's colour, at the price of the market it lies in."""
+    """Buy a bale of the post's colour, at the price of the market that holds this colour."""
     player = state.current_player
     colour = state.post[state.position[player]] - 1
     market = market_of(state, colour)
@@ -411,7 +411,7 @@ def buy(state, tables):
 
 @kernel
 def sell(state, tables, colour):
-    """Sell a bale: rupees and Client tokens by its place and colour, then the cube sinks, then the City token."""
+    """Sell a bale: gain rupees and Client tokens by place and colour, move the cube to the bottom, take the City token."""
     player = state.current_player
     city = tables.city_of_site[state.position[player]]
     place = place_in_column(state, city, colour)
@@ -429,7 +429,7 @@ def sell(state, tables, colour):
 
 @kernel
 def gain_clients(state, player, due):
-    """Take Client tokens from the bank: those due, or those left if fewer (RULES 4, "Bank")."""
+    """Give the player `due` Client tokens, or all that are left in the bank if these are fewer (RULES 4, "Bank")."""
     if state.client_supply != NO_LIMIT:
         due = min(due, np.int64(state.client_supply))
         state.client_supply -= due
@@ -438,7 +438,7 @@ def gain_clients(state, player, due):
 
 @kernel
 def build(state, tables, colour):
-    """Spend a bale for a palace on this site, and take the site's palace token if there is one."""
+    """Spend a bale to build a palace on this site, and take the site's palace token if there is one."""
     player = state.current_player
     site = state.position[player]
     state.actions_left -= tables.build_cost
@@ -459,7 +459,7 @@ def build(state, tables, colour):
 
 @kernel
 def take(state, colour):
-    """Load the bale that a `bale` token gives, from the leftmost market that holds any."""
+    """Take the bale that a `bale` token gives, from the leftmost market that holds a bale."""
     market = leftmost_market(state)
     state.market[market, colour] -= 1
     state.basket[state.current_player, colour] += 1
@@ -468,7 +468,7 @@ def take(state, colour):
 
 @kernel
 def consolidate(state, tables):
-    """Spend the whole turn for a rupee."""
+    """Spend the whole turn to gain `consolidate_rupees`."""
     state.rupees[state.current_player] += tables.consolidate_rupees
     state.actions_left = 0
 
@@ -478,7 +478,7 @@ def consolidate(state, tables):
 
 @kernel
 def begin_turn(state, tables, player):
-    """Give `player` a fresh turn."""
+    """Start the turn of `player`."""
     state.current_player = player
     state.actions_left = tables.actions_per_turn
     state.buys = 0
@@ -486,7 +486,7 @@ def begin_turn(state, tables, player):
 
 @kernel
 def begin_set(state, tables):
-    """Open set number `state.set`: its first player is to act, its restock is still due."""
+    """Start set number `state.set` with its first player; its restock is still due."""
     first = np.int64(state.set) % tables.num_players if tables.rotate_first_player else 0
     state.first_player = first
     state.turn = 0
@@ -495,7 +495,7 @@ def begin_set(state, tables):
 
 @kernel
 def end_turn(state, tables):
-    """Pass the turn clockwise; close the game turn, the set and the game where due. True if a restock is due."""
+    """Pass the turn clockwise, and end the game turn, the set and the game if it was the last turn. True if a restock is due."""
     following = state.current_player + 1
     if following == tables.num_players:
         following = 0
@@ -511,7 +511,7 @@ def end_turn(state, tables):
 
 @kernel
 def end_set(state, tables):
-    """Return the markets' bales to the bag and open the next set, or end the game. True if a restock is due."""
+    """Return the markets' bales to the bag and start the next set, or end the game. True if a restock is due."""
     state.market[:] = 0
     state.set += 1
     if state.set < tables.sets:
@@ -529,19 +529,19 @@ def end_set(state, tables):
 
 @kernel
 def client_total(state, player):
-    """Client tokens and palace tokens that count as such."""
+    """Client tokens, and palace tokens that count as Client tokens."""
     return state.clients[player] + state.client_palace_tokens[player]
 
 
 @kernel
 def empire_total(state, tables, player):
-    """Palaces built and Clients."""
+    """The player's empire: palaces built plus Clients."""
     return tables.palaces - state.palaces_left[player] + client_total(state, player)
 
 
 @kernel
 def city_total(state, player):
-    """City tokens and palace tokens that count as such."""
+    """City tokens, and palace tokens that count as City tokens."""
     total = np.int64(state.city_palace_tokens[player])
     for city in range(NUM_CITIES):
         total += state.city_tokens[player, city]
@@ -550,7 +550,7 @@ def city_total(state, player):
 
 @kernel
 def majority_award(state, tables, player):
-    """Rupees for the player's empire rank: tied players share the sum of their ranks, each share rounded down."""
+    """Rupees for the player's empire rank. Tied players share the awards of their ranks; each share is rounded down."""
     mine = empire_total(state, tables, player)
     better = 0
     tied = 0
@@ -563,19 +563,19 @@ def majority_award(state, tables, player):
 
 @kernel
 def fame_award(state, tables, player):
-    """Rupees for the player's City tokens."""
+    """The player's rupees for City tokens (the fame award)."""
     return tables.fame[city_total(state, player)]
 
 
 @kernel
 def final_rupees(state, tables, player):
-    """Rupees in hand and both awards, as if the game ended now."""
+    """The player's rupees plus both awards, as if the game ended now."""
     return state.rupees[player] + majority_award(state, tables, player) + fame_award(state, tables, player)
 
 
 @kernel
 def settle(state, tables, result):
-    """Overwrite `result` with the outcome as if the game ended now (RULES 5): most rupees, then most Clients, then shared."""
+    """Overwrite `result` with the outcome as if the game ended now (RULES 5). Most rupees win, then most Clients, else shared."""
     winners = 0
     for player in range(tables.num_players):
         result.rupees[player] = state.rupees[player]

@@ -1,7 +1,7 @@
-"""`Game`: the one object people use. One variant on one board, for any number of games at once.
+"""`Game`: the main object of the package. One variant on one board, for any number of games at once.
 
-It checks what it is given, hands arrays to the kernels of `batch.py` and `observation/encode.py`, and holds no rule and no game
-of its own: states are the caller's. One game is a batch of one.
+A `Game` checks its arguments and passes arrays to the kernels of `batch.py` and `observation/encode.py`. It contains no rules,
+and it does not store states: these belong to the caller. A single game is a batch of one.
 """
 
 import threading
@@ -26,13 +26,14 @@ from bombay_env.state import NOBODY, bag, new_records, reading_dtype, result_dty
 from bombay_env.tables import make_tables
 
 SETTLED_DTYPE: Final = result_dtype(MAX_PLAYERS, np.int8)  # one shape for every number of players
-NO_SEATS: Final = np.zeros(0, np.int64)  # each mover's view
+NO_SEATS: Final = np.zeros(0, np.int64)  # observe each game as its current player
+MAX_SHOWN_ACTIONS: Final = 300  # characters of the legal actions in an error message
 
 States = Any  # (batch,) of `Game.state_dtype`, a recarray or a plain structured array
 
 
 class IllegalActionError(ValueError):
-    """An action that the rules do not allow; nothing was changed. `lanes` are the offending indices of the batch."""
+    """An action is not legal. No state was changed. `lanes` has the indices of the illegal actions in the batch."""
 
     def __init__(self, message: str, lanes: Sequence[int] = ()) -> None:
         super().__init__(message)
@@ -46,10 +47,13 @@ class Game:
     """The rules of one variant on one board, over arrays of states.
 
     Args:
-        rules: the numbers; `Rules.official(4)` unless given.
-        board: the map; the packaged board unless given.
+        rules: the variant; `Rules.official(4)` if None.
+        board: the board; the packaged board if None.
 
-    Two games with equal rules and boards are interchangeable: they compare equal, and pickling or copying keeps them so.
+    Games with equal rules and equal boards are interchangeable and compare equal. Copies and pickles compare equal too.
+
+    Raises:
+        ValueError: an argument has the wrong type.
     """
 
     def __init__(self, rules: Rules | None = None, board: Board | None = None) -> None:
@@ -83,11 +87,11 @@ class Game:
         return type(self), (self.rules, self.board)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
-        return self  # nothing in it ever changes
+        return self  # a game is immutable
 
     @property
     def num_players(self) -> int:
-        """Seats of this variant."""
+        """The number of players, 2 to 5."""
         return self.rules.num_players
 
     # --- actions ---
@@ -103,7 +107,8 @@ class Game:
     def action_index(self, name: str) -> int:
         """The number of an action's name (RULES 7). Raises ValueError if there is no such action."""
         if not isinstance(name, str) or name not in self._action_numbers:
-            raise ValueError(f"no action is named {name!r}; names are such as {self.action_names[0]}, buy and end_turn")
+            examples = f"{checks.one_line(self.action_names[0])}, buy and end_turn"
+            raise ValueError(f"there is no action {checks.shown(name)}; names look like {examples}")
         return self._action_numbers[name]
 
     # --- new games ---
@@ -114,19 +119,19 @@ class Game:
         setup: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         restocks: Any = None,
     ) -> np.recarray[Any, Any]:
-        """Deal a game for each seed, the first restock included (RULES 2 and 3).
+        """Deal a game for each seed, including the first restock (RULES 2 and 3).
 
         Args:
-            seeds: (batch,) integers in 0…2**64−1, a list or an array.
-            setup: what chance is to give instead of drawing, as RULES 8 writes it: any of `demand`, `posts` and
-                `palace_tokens`; one for all games or one for each. Parts left out are drawn from the seed.
-            restocks: (batch, 4) bales by colour that the first restock is to draw; drawn from the seed unless given.
+            seeds: (batch,) integers from 0 to 2**64 − 1, a list or an array.
+            setup: a set-up to use instead of chance, in the form of RULES 8: any of `demand`, `posts` and `palace_tokens`.
+                One object for all games, or a list with one for each. Omitted parts are drawn from the seed.
+            restocks: (batch, 4) integers: the bales by colour of the first restock. Drawn from the seed if None.
 
         Returns:
             (batch,) records of `state_dtype`.
 
         Raises:
-            ValueError: a seed is out of range, or chance could not deal what is given.
+            ValueError: a seed is out of range, or these rules could not deal the given set-up or restock.
         """
         keys = checks.seeds(seeds)
         states = new_records(len(keys), self.state_dtype)
@@ -143,17 +148,25 @@ class Game:
     # --- playing ---
 
     def legal_actions(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
-        """Which actions each current player may take, (batch, num_actions) bool; all False after the end (RULES 4 and 7)."""
+        """The legal actions of each current player, (batch, num_actions) bool; all False after the end (RULES 4 and 7).
+
+        Args:
+            states: (batch,) records, unchanged.
+            out: (batch, num_actions) bool, C-contiguous, overwritten and returned; a new array if None.
+
+        Raises:
+            ValueError: an argument has the wrong shape or dtype.
+        """
         records = self._states(states)
         masks = checks.new_or_output(out, (len(records), self.num_actions), np.bool_)
         batch.legal_all(records, self.tables, self.as_mask_records(masks))
         return masks
 
     def legal_words(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
-        """`legal_actions` as one word a game, (batch,) uint64: action a is bit a.
+        """The legal actions as one word for each game, (batch,) uint64: bit a is action a.
 
         Raises:
-            ValueError: the board has more than 49 sites, so that its actions do not fit.
+            ValueError: the board has more than 49 sites, so its actions do not fit into a word.
         """
         if self.board.num_sites > MAX_WORD_SITES:
             raise ValueError(
@@ -166,17 +179,17 @@ class Game:
         return words
 
     def step(self, states: States, actions: Any, restocks: Any = None) -> None:
-        """Play one action in each game, in place. Games already over are left as they are.
+        """Play one action in each game, in place. Games that are over do not change.
 
         Args:
             states: (batch,) records, changed in place.
-            actions: (batch,) integers.
-            restocks: (batch, 4) bales by colour, the draws to use in lanes whose set ends with this step (RULES 3); rows of
-                other lanes are not looked at. Drawn from each state's seed unless given.
+            actions: (batch,) integers; ignored in games that are over.
+            restocks: (batch, 4) integers: the bales by colour to restock where a set ends with this step (RULES 3). Rows of
+                other games are ignored. Drawn from each state's seed if None.
 
         Raises:
-            IllegalActionError: with `.lanes`; nothing has changed.
-            ValueError: shapes or types differ, or a restock could not be drawn; nothing has changed.
+            IllegalActionError: an action is illegal; `.lanes` has the indices. No state has changed.
+            ValueError: an argument has the wrong shape or dtype, or a restock could not be drawn. No state has changed.
         """
         records = self._states(states)
         self._check_writable(states)
@@ -199,7 +212,7 @@ class Game:
         records[...] = after
 
     def check_actions(self, states: States, actions: Any) -> np.ndarray:
-        """The actions as (batch,) int64, all of them legal in their games or to be ignored there. Raises what `step` raises."""
+        """Check actions and return them as (batch,) int64: each is legal or its game is over. Raises the errors of `step`."""
         records = self._states(states)
         chosen = self._actions(actions, len(records))
         self._check_legal(records, chosen)
@@ -213,23 +226,30 @@ class Game:
         lanes = np.flatnonzero(illegal)
         lane = int(lanes[0])
         number = int(actions[lane])
-        name = f"{number} ({self.action_names[number]})" if 0 <= number < self.num_actions else f"{number}"
+        name = (
+            f"{number} ({checks.one_line(self.action_names[number], 60)})"
+            if 0 <= number < self.num_actions
+            else f"{number}"
+        )
         legal = [self.action_names[a] for a in np.flatnonzero(self.legal_actions(records[lane : lane + 1])[0])]
-        more = f"; {count - 1} more lanes are illegal too" if count > 1 else ""
+        more = f"; {count - 1} more lanes have illegal actions" if count > 1 else ""
         raise IllegalActionError(
             f"lane {lane}: action {name} is illegal for seat {records[lane]['current_player']}; "
-            f"legal are {', '.join(legal)}{more}",
+            f"legal are {checks.one_line(', '.join(legal), MAX_SHOWN_ACTIONS)}{more}",
             lanes.tolist(),
         )
 
     def sample_actions(self, states: States, keys: Any, index: int = 0, out: np.ndarray | None = None) -> np.ndarray:
-        """A random legal action for each game, each equally likely, (batch,) int64; −1 after the end.
+        """Sample a legal action uniformly at random in each game, (batch,) int64; −1 after the end.
 
         Args:
             states: (batch,) records, unchanged.
-            keys: (batch,) integers in 0…2**64−1: of each lane's stream of random numbers.
-            index: which number of the streams to draw by, from 0 to 2**62; the same one draws the same actions.
-            out: (batch,) int64, overwritten and returned.
+            keys: (batch,) integers from 0 to 2**64 − 1: the key of each lane's stream of random numbers.
+            index: position in the streams, from 0 to 2**62. The same keys and index give the same random numbers.
+            out: (batch,) int64, overwritten and returned; a new array if None.
+
+        Raises:
+            ValueError: an argument has the wrong shape or dtype, or is out of range.
         """
         records = self._states(states)
         streams = self._keys(keys, len(records))
@@ -240,24 +260,24 @@ class Game:
     def rollout(
         self, states: States, keys: Any, max_decisions: int | None = None, policy: Any = None, index: int = 0
     ) -> np.ndarray:
-        """Play games on inside one kernel, in place, each to its end or for `max_decisions`.
+        """Continue games inside one kernel, in place, each to its end or for `max_decisions` decisions.
 
         Args:
             states: (batch,) records, changed in place.
-            keys: (batch,) integers in 0…2**64−1: of each lane's stream of random numbers.
-            max_decisions: of each lane; to the end if None.
-            policy: a function compiled by Numba, `policy(state, tables, moves, others, random)` → a legal action. `moves` and
-                `others` are the legal actions as bits (sites, and actions after the moves), `random` a uniform uint64, `tables`
-                is `game.tables[0]`; see `bombay_env.batch.uniform`, which plays unless one is given. Another policy is compiled
-                when it is first used in a process.
-            index: where in the streams to begin, from 0 to 2**62: decisions already taken under these keys.
+            keys: (batch,) integers from 0 to 2**64 − 1: the key of each lane's stream of random numbers.
+            max_decisions: maximum number of decisions in each lane, from 0 to 2**62; no limit if None.
+            policy: a function compiled by Numba, `policy(state, tables, moves, others, random)`, that returns a legal action.
+                `tables` is `game.tables[0]`; `moves` and `others` are the legal actions as bits (sites to move to, and all other
+                actions); `random` is a uniform uint64. None: `bombay_env.batch.uniform`, which is uniformly random. Any other
+                policy is compiled at its first use in a process. The actions that a policy returns are not checked.
+            index: position in the streams to start at, from 0 to 2**62: the number of decisions already drawn with these keys.
 
         Returns:
-            (batch,) int64, decisions taken in each lane.
+            (batch,) int64, the number of decisions in each lane.
 
         Raises:
-            ValueError: shapes or types differ, or the policy is no such function; nothing has changed. What a policy chooses
-                is not checked.
+            ValueError: an argument has the wrong shape or dtype or is out of range, or the policy cannot be compiled. No state
+                has changed.
         """
         records = self._states(states)
         self._check_writable(states)
@@ -278,21 +298,29 @@ class Game:
         return taken
 
     def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
-        """The seat to act in each game, (batch,) int8; −1 after the end."""
+        """The seat to act in each game, (batch,) int8; −1 after the end. `out` is overwritten and returned if given."""
         records = self._states(states)
         players = checks.new_or_output(out, (len(records),), np.int8)
         players[...] = records["current_player"]
         return players
 
     def is_terminal(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
-        """Which games are over, (batch,) bool."""
+        """Whether each game is over, (batch,) bool. `out` is overwritten and returned if given."""
         records = self._states(states)
         return np.equal(  # type: ignore[no-any-return]
             records["current_player"], NOBODY, out=checks.new_or_output(out, (len(records),), np.bool_)
         )
 
     def results(self, states: States, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
-        """The outcome of each game, (batch,) of RULES 8's result fields, each (n,); zeros while a game runs (RULES 5)."""
+        """The outcome of each game (RULES 5), all zeros while a game is running.
+
+        Args:
+            states: (batch,) records, unchanged.
+            out: (batch,) of the dtype of the result, overwritten and returned; a new array if None.
+
+        Returns:
+            (batch,) records of `result_dtype(num_players)`: RULES 8's result fields, each (num_players,).
+        """
         return self._settle(states, provisional=False, out=out)
 
     def provisional_results(self, states: States, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
@@ -313,13 +341,17 @@ class Game:
     def observe(
         self, states: States, seats: Any = None, screened: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """What a seat sees of each game, (batch, num_features) float32, laid out as `feature_layout` says (RULES 6).
+        """The observation of each game by one seat, (batch, num_features) float32; `feature_layout` describes it (RULES 6).
 
         Args:
             states: (batch,) records, unchanged.
-            seats: (batch,) integers below `num_players`, or one for all; each mover's view unless given, seat 0's after the end.
-            screened: leave out what opponents keep behind their screens.
-            out: (batch, num_features) float32, C-contiguous, overwritten and returned.
+            seats: the observing seats: (batch,) integers below `num_players`, or one integer for all games. None: the seat to
+                act, or seat 0 after the end.
+            screened: whether to hide what opponents keep behind their screens.
+            out: (batch, num_features) float32, C-contiguous, overwritten and returned; a new array if None.
+
+        Raises:
+            ValueError: an argument has the wrong shape or dtype, or a seat is out of range.
         """
         records = self._states(states)
         viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
@@ -330,7 +362,16 @@ class Game:
         return features
 
     def scrub(self, states: States, seeds: Any, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
-        """Copies of the states with other seeds, (batch,): what may be given to a player, who must not look into the bag."""
+        """Copies of the states with other seeds, so that an agent cannot predict what will be drawn from the bag.
+
+        Args:
+            states: (batch,) records, unchanged.
+            seeds: (batch,) integers from 0 to 2**64 − 1.
+            out: (batch,) of `state_dtype`, overwritten and returned; a new array if None.
+
+        Returns:
+            (batch,) records of `state_dtype`.
+        """
         records, keys = self._states(states), checks.seeds(seeds)
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
@@ -340,14 +381,14 @@ class Game:
         return copies
 
     def restock_outcomes(self, state: States) -> tuple[np.ndarray, np.ndarray]:
-        """Every draw that the next restock could give if the current set ended now, and its probability (RULES 3).
+        """Every possible draw of the next restock if the current set ended now, with its probability (RULES 3).
 
         Args:
-            state: one state, a record or a (1,) array.
+            state: one state, a record or a (1,) array; unchanged.
 
         Returns:
-            Draws (k, 4) int64 by colour, in ascending order, and their probabilities (k,) float64, each the nearest float to
-            the exact ratio of counts. Both are empty if no restock follows.
+            Draws (k, 4) int64 by colour, in ascending order, and their probabilities (k,) float64, each the float nearest to
+            the exact fraction. Both are empty if no restock follows.
         """
         record = self.as_record(state)
         if record["current_player"] == NOBODY or record["set"] + 1 >= self.rules.sets:
@@ -358,33 +399,33 @@ class Game:
     # --- arrays as the kernels see them ---
 
     def as_readings(self, states: np.ndarray) -> np.ndarray:
-        """A plain array of states as `observation/encode.py` reads them, over the same memory."""
+        """A plain array of states as the records that `observation/encode.py` reads, in the same memory."""
         return states.view(self._reading_dtype)
 
     def as_record(self, state: States) -> Any:
-        """One state, a record or a (1,) array, as a record. Raises ValueError if it is no single state of this game."""
+        """One state, a record or a (1,) array, as a record. Raises ValueError if it is not a single state of this game."""
         if isinstance(state, np.void):
             state = np.asarray(state)
         states = self._states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
         if len(states) != 1:
-            raise ValueError(f"one state is wanted, not {len(states)}")
+            raise ValueError(f"state must be one state, not {len(states)}")
         return states[0]
 
     def as_mask_records(self, masks: np.ndarray) -> np.ndarray:
-        """(…, num_actions) bool, C-contiguous, as a flat array of records over the same memory."""
+        """Masks (…, num_actions) bool, C-contiguous, as a flat array of records in the same memory."""
         return masks.view(self.mask_dtype).reshape(-1)
 
     def as_feature_records(self, features: np.ndarray) -> np.ndarray:
-        """(…, num_features) float32, C-contiguous, as a flat array of records over the same memory."""
+        """Observations (…, num_features) float32, C-contiguous, as a flat array of records in the same memory."""
         return features.view(self.feature_layout.row_dtype).reshape(-1)
 
     def scratch(self, screened: bool) -> np.ndarray:
-        """Memory for the kernels that observe, one for each mode and Python thread, made once.
+        """Working memory for the kernels that write observations, allocated once for each mode and Python thread.
 
-        A kernel on several threads lets other Python threads run meanwhile, and these may observe small batches of the same game.
+        While a kernel runs on several threads, other Python threads may observe with the same `Game`.
         """
         mode = "screened" if screened else "perfect_recall"
-        by_mode: dict[str, np.ndarray] = self._scratch.__dict__  # this thread's own
+        by_mode: dict[str, np.ndarray] = self._scratch.__dict__  # of this thread
         if mode not in by_mode:
             by_mode[mode] = batch.make_scratch(self.feature_layout)
         return by_mode[mode]
@@ -392,7 +433,7 @@ class Game:
     # --- checks ---
 
     def _states(self, states: States) -> np.ndarray:
-        """`states` as a plain C-contiguous array, the same memory where possible."""
+        """Check `states` and return them as a plain C-contiguous array, in the same memory if possible."""
         if not isinstance(states, np.ndarray) or (
             states.dtype is not self.state_dtype
             and states.dtype != self.state_dtype  # identity first: it is much faster
@@ -403,13 +444,15 @@ class Game:
             raise ValueError(f"states must have shape (batch,), not {states.shape}")
         if (states["num_players"] != self.num_players).any():
             counts = sorted(set(states["num_players"].tolist()))
-            raise ValueError(f"states are of games for {counts} players; this game is for {self.num_players}")
+            raise ValueError(
+                f"states have num_players {checks.shown(counts)}; this game has {self.num_players} players"
+            )
         records = np.ascontiguousarray(states)
         return records if records.dtype is self.state_dtype else records.view(self.state_dtype)
 
     def _check_writable(self, states: np.ndarray) -> None:
         if not states.flags.writeable:
-            raise ValueError("states are read-only, and would be changed in place; pass a copy")
+            raise ValueError("states are read-only but would be changed in place; pass a copy")
 
     def _keys(self, keys: Any, count: int) -> np.ndarray:
         streams = checks.seeds(keys)
@@ -420,29 +463,26 @@ class Game:
     def _actions(self, actions: Any, count: int) -> np.ndarray:
         numbers = checks.array(actions)
         if numbers.shape == (0,):
-            numbers = numbers.astype(np.int64)  # NumPy takes an empty list for floats
+            numbers = numbers.astype(np.int64)  # NumPy converts an empty list to floats
         if numbers.dtype.kind not in "iu" or numbers.shape != (count,):
             raise ValueError(
                 f"actions must be integers of shape ({count},), not {numbers.dtype} of shape {numbers.shape}"
             )
         if numbers.dtype.kind == "u":
-            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # far out of range either way
+            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # out of range before and after
         return np.ascontiguousarray(numbers, np.int64)
 
     def _seats(self, seats: Any, count: int) -> np.ndarray:
         numbers = checks.array(seats)
         if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (count,)):
-            raise ValueError(f"seats must be an integer, or integers of shape ({count},), not {seats!r}"[:200])
+            raise ValueError(f"seats is {checks.shown(seats)}; it must be one integer or integers of shape ({count},)")
         if numbers.size and not (numbers.min() >= 0 and numbers.max() < self.num_players):
             raise ValueError(f"seats must be from 0 to {self.num_players - 1}")
-        return np.array(
-            np.broadcast_to(numbers, count), np.int64
-        )  # a copy: a read-only array would need kernels of its own
+        # A copy, because Numba would compile the kernels again for a read-only array.
+        return np.array(np.broadcast_to(numbers, count), np.int64)
 
 
 def _compiled_policy(policy: Any) -> Any:
     if not (isinstance(policy, Dispatcher) or (CONFIG.DISABLE_JIT and callable(policy))):
-        raise ValueError(
-            f"policy must be a function compiled by Numba, as numba.njit does, not {type(policy).__name__}"
-        )
+        raise ValueError(f"policy must be a function compiled with numba.njit, not {type(policy).__name__}")
     return policy

@@ -1,9 +1,9 @@
-"""Random boards in the manner of the packaged one, as plain data.
+"""Random boards that resemble the packaged one, as plain data.
 
-This module knows geometry and the 24 sites of RULES 1: it scatters the sites, gives each its part and joins them by
-straight trails that do not cross. It does not know what makes a board valid (RULES 9); `board.py`, where to read next,
-checks what is drawn here like any other board. All geometry is done in whole tenths of the board's unit, so that a
-seed gives the same board on every machine.
+This module knows geometry and the 24 sites of RULES 1. It draws random points, assigns a site to each point, and joins the
+sites by straight trails that do not cross. It does not know what makes a board valid (RULES 9): `board.py` checks these boards
+like any other. All coordinates and lengths are whole numbers, in tenths of the board's unit, so that a seed gives the same
+board on every machine.
 """
 
 from itertools import combinations
@@ -24,18 +24,19 @@ KINDS = (
 OUTER, CITIES, INNER = (
     [name for name, kind in KINDS.items() if kind == end] for end in ("outer_post", "city", "inner_post")
 )
-# No trail joins two ends, so every way from a post to a city crosses a site where a palace can stand.
+# Posts and cities are the ends of trade routes. No trail joins two ends, so every path from a post to a city passes a site
+# where a palace can stand.
 ENDS = frozenset(OUTER + CITIES + INNER)
 
 # Lengths in tenths; the board is 1000 wide and high.
 LOWEST, HIGHEST = 40, 960  # coordinates
 CENTRE = (500, 500)
-GAP = 140  # least distance between two sites
-CLEARANCE = 80  # least distance between a trail and a site beside it
-LONGEST = 380  # trail
-SPREAD = 300  # ends this far apart need not be further apart
+GAP = 140  # minimum distance between two sites
+CLEARANCE = 80  # minimum distance between a trail and a site that it does not join
+LONGEST = 380  # maximum length of a trail
+SPREAD = 300  # ends need not be further apart than this
 FEWEST_TRAILS, MOST_TRAILS = 37, 41
-MOST_DARTS = 2000  # thrown in one attempt to scatter the sites
+MOST_DARTS = 2000  # random points tried in one attempt to place the sites
 MOST_ATTEMPTS = 1000  # about one in five succeeds
 
 Point = tuple[int, int]
@@ -44,7 +45,7 @@ Trail = tuple[str, str]
 
 
 def random_board(seed: int) -> dict[str, Any]:
-    """Draw the board of a seed in 0…2**64-1, named `random-<seed>`, as the object of RULES 8."""
+    """Draw the board of a seed from 0 to 2**64 − 1, named `random-<seed>`, in the object form of RULES 8."""
     rng = np.random.Generator(np.random.PCG64(seed))
     for _ in range(MOST_ATTEMPTS):
         points = _scatter(rng)
@@ -61,12 +62,12 @@ def random_board(seed: int) -> dict[str, Any]:
             "sites": sites,
             "trails": [list(pair) for pair in combinations(KINDS, 2) if pair in trails],
         }
-    # No seed is known to come here; if one does, the board of seed 0, which needs few attempts, stands in.
+    # No known seed gets here. If one does, it gets the board of seed 0, which needs few attempts.
     return random_board(0) | {"name": f"random-{seed}"}
 
 
 def _scatter(rng: np.random.Generator) -> list[Point]:
-    """Throw darts until 24 lie at least GAP apart; fewer points come back if too many darts miss."""
+    """Draw 24 random points that are at least GAP apart, or fewer if too many draws are rejected."""
     points: list[Point] = []
     for _ in range(MOST_DARTS):
         dart = (LOWEST + _below(rng, HIGHEST - LOWEST + 1), LOWEST + _below(rng, HIGHEST - LOWEST + 1))
@@ -78,7 +79,7 @@ def _scatter(rng: np.random.Generator) -> list[Point]:
 
 
 def _assign(points: list[Point], rng: np.random.Generator) -> Places:
-    """Give each point its site: A at the centre, the ends spread evenly, outer posts far out and inner ones near A."""
+    """Assign a site to each point: A at the centre, inner posts near A, outer posts far out, all ends spread evenly."""
     free = sorted(points, key=lambda point: _distance(point, CENTRE))
     places = {"A": free.pop(0)}
     for outward, names in ((1, OUTER), (-1, INNER), (0, CITIES)):
@@ -91,7 +92,7 @@ def _assign(points: list[Point], rng: np.random.Generator) -> Places:
                 for point in free
             ]
             places[name] = free.pop(scores.index(max(scores)))
-    # Of the points left, still sorted from the centre, B takes one of the nearest.
+    # The remaining points are still sorted by distance from the centre; B gets one of the nearest.
     places["B"] = free.pop(_below(rng, 4))
     for name in KINDS:
         if name not in places:
@@ -100,7 +101,7 @@ def _assign(points: list[Point], rng: np.random.Generator) -> Places:
 
 
 def _join(places: Places, rng: np.random.Generator) -> list[Trail]:
-    """Lay all trails that cross none laid before, short ones first and those with an end before others."""
+    """Add every trail that crosses no earlier trail; short trails, and trails with an end, tend to come first."""
     costs: dict[Trail, int] = {}
     for pair in combinations(KINDS, 2):
         length = _distance(places[pair[0]], places[pair[1]])
@@ -114,7 +115,7 @@ def _join(places: Places, rng: np.random.Generator) -> list[Trail]:
 
 
 def _thin(trails: list[Trail], rng: np.random.Generator) -> list[Trail]:
-    """Take up trails, the last laid first, as long as the others suffice and there are more than the number drawn."""
+    """Remove trails, the last added first, while the others suffice and there are more than a number drawn at random."""
     wanted = FEWEST_TRAILS + _below(rng, MOST_TRAILS - FEWEST_TRAILS + 1)
     for trail in reversed(trails):
         rest = [other for other in trails if other != trail]
@@ -124,7 +125,7 @@ def _thin(trails: list[Trail], rng: np.random.Generator) -> list[Trail]:
 
 
 def _suffices(trails: list[Trail]) -> bool:
-    """Tell whether all sites hang together, each by two trails or more, A by three or more, one to an inner post."""
+    """Whether the sites are connected, each has at least two trails, and A has at least three, one of them to an inner post."""
     adjacent: dict[str, list[str]] = {name: [] for name in KINDS}
     for a, b in trails:
         adjacent[a].append(b)
@@ -141,7 +142,7 @@ def _suffices(trails: list[Trail]) -> bool:
 
 
 def _is_clear(pair: Trail, places: Places) -> bool:
-    """Tell whether no other site lies beside the straight line between two within CLEARANCE."""
+    """Whether every other site is at least CLEARANCE away from the straight line between the two."""
     a, b = places[pair[0]], places[pair[1]]
     length = _distance(a, b)
     for name, (x, y) in places.items():
@@ -153,21 +154,21 @@ def _is_clear(pair: Trail, places: Places) -> bool:
 
 
 def _cross(one: Trail, other: Trail, places: Places) -> bool:
-    """Tell whether two clear trails cross; clear ones neither touch nor run over each other."""
+    """Whether two clear trails cross. Clear trails that do not cross do not touch or overlap either."""
     a, b, c, d = (places[name] for name in one + other)
     return _turn(a, b, c) * _turn(a, b, d) < 0 and _turn(c, d, a) * _turn(c, d, b) < 0
 
 
 def _turn(a: Point, b: Point, c: Point) -> int:
-    """Twice the area of a triangle, positive where c lies left of the line from a to b."""
+    """Twice the signed area of the triangle a, b, c; the sign tells on which side of the line from a to b the point c lies."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def _distance(a: Point, b: Point) -> int:
-    """Measure in whole tenths, rounded down."""
+    """The distance in whole tenths, rounded down."""
     return isqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2)
 
 
 def _below(rng: np.random.Generator, number: int) -> int:
-    """Draw one of 0…number-1."""
+    """Draw a whole number from 0 to `number` − 1."""
     return int(rng.random() * number)

@@ -1,8 +1,8 @@
 """Game records: write, read, replay, verify (RULES 8).
 
-A record holds all that chance and the players decided, so that a game can be replayed anywhere. `History` collects the events of
-one game while it runs; `Record` is one JSON object, checked. Replaying plays every event through `Game`, so nothing that breaks
-the rules gets by. Knows no environment and no agent.
+A record contains every decision of chance and of the players, so a game can be replayed anywhere. `History` collects the
+decisions of one game while it runs. `Record` is one JSON object, checked. A replay plays every event through `Game`, so it
+detects every event that breaks the rules. This module does not know environments or agents.
 """
 
 import copy
@@ -10,15 +10,14 @@ import dataclasses
 import json
 import math
 import os
-import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
+from bombay_env import checks
 from bombay_env.board import Board
-from bombay_env.checks import MAX_SEED
 from bombay_env.game import Game
 from bombay_env.rules import NUM_COLOURS, Rules
 from bombay_env.setup import SETUP_KEYS
@@ -27,23 +26,22 @@ from bombay_env.state import NOBODY, state_to_dict
 FORMAT: Final = "bombay-record/1"
 RESTOCK: Final = "restock:"
 FAULT_KEYS: Final = ("seat", "action", "reason")
-SHORT: Final = reprlib.Repr()  # shows what a file holds in a message: neither long nor deep
-SHORT.maxstring = SHORT.maxother = 80
+MAX_MESSAGE: Final = 500  # characters
 _KEYS: Final = ("format", "players", "board", "rules", "seed", "agents", "setup", "events", "result")
 
 
 class RecordError(ValueError):
-    """A record that is not one, or that does not follow the rules; the message names the event's number and the reason."""
+    """A record is malformed or breaks the rules. The message names the key, or the number of the event, and the reason."""
 
 
 class History:
-    """The decisions of one game from a state on; the events that a record lists are found when it is asked for.
+    """The decisions of one running game. The events of its record are computed on request, by replaying the decisions.
 
     Args:
         game: the rules and the board.
-        states: (1,) the state as dealt, first restock included, or where a record left off.
-        seed: what dealt the game and will deal its restocks; None when chance was given.
-        so_far: the record that led to the state; none if the game was just dealt.
+        states: (1,) the state after the deal and the first restock, or the last state of a record. It is copied.
+        seed: the seed of the deal and of all restocks; None if chance was given.
+        so_far: the record that led to this state; None if the game was just dealt.
     """
 
     def __init__(self, game: Game, states: np.ndarray, seed: int | None, so_far: "Record | None" = None) -> None:
@@ -54,18 +52,18 @@ class History:
         self.actions: list[int] = []
 
     def add(self, action: int) -> None:
-        """Note the action just taken."""
+        """Add the action that was just played."""
         self.actions.append(action)
 
     def setup(self) -> dict[str, Any]:
-        """What chance laid out before the first decision (RULES 8)."""
+        """The set-up of the game, in the form of RULES 8."""
         if self.so_far is not None:
             return dict(self.so_far.setup)
         dealt = state_to_dict(self.start[0], self.game.rules, self.game.board)
         return {key: dealt[key] for key in SETUP_KEYS}
 
     def events(self) -> tuple[str, ...]:
-        """All events so far, found by playing the decisions again from the start."""
+        """All events so far, computed by replaying the decisions from the start."""
         events = [restock_event(self.start[0])] if self.so_far is None else list(self.so_far.events)
         states = self.start.copy()
         for action in self.actions:
@@ -77,7 +75,7 @@ class History:
         return tuple(events)
 
     def record(self, states: np.ndarray, agents: Iterable[str], fault: Mapping[str, Any] | None = None) -> "Record":
-        """The game so far, with its result if it is over. `states` is (1,), where the game stands now."""
+        """The record of the game so far, with its result if the game is over. `states` is (1,), the current state."""
         over = bool(states[0]["current_player"] == NOBODY)
         result = result_to_dict(self.game.results(states)[0]) if over else None
         return Record(
@@ -86,12 +84,12 @@ class History:
 
 
 def restock_event(state: Any) -> str:
-    """The event of the restock that has just filled the markets of a record."""
+    """The event of the restock that has just filled the markets of `state`."""
     return RESTOCK + ",".join(map(str, state["market"].sum(axis=0).tolist()))
 
 
 def result_to_dict(result: Any) -> dict[str, list[Any]]:
-    """One record of `Game.results` as RULES 8 writes it: `winners` as a list of seats."""
+    """One record of `Game.results` in the form of RULES 8: `winners` is a list of seats."""
     lists = {name: result[name].tolist() for name in result.dtype.names}
     lists["winners"] = np.flatnonzero(result["winners"]).tolist()
     return lists
@@ -99,10 +97,10 @@ def result_to_dict(result: Any) -> dict[str, list[Any]]:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One game record. `from_dict` checks its form, `replay` and `verify` that it follows the rules."""
+    """One game record. `from_dict` checks its form; `replay` and `verify` check that it follows the rules."""
 
     game: Game
-    seed: int | None  # None when chance was given
+    seed: int | None  # None if chance was given
     agents: tuple[str, ...]  # by seat
     setup: Mapping[str, Any]
     events: tuple[str, ...]
@@ -111,17 +109,17 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read RULES 8's object.
+        """Read a record from RULES 8's object.
 
         Raises:
-            RecordError: naming the key that is wrong and what it must be. Events are looked at by `replay`.
+            RecordError: a key is missing, unknown or has a wrong value. Events are checked by `replay`, not here.
         """
         if not isinstance(data, Mapping):
             raise RecordError(f"a record must be a JSON object, not {type(data).__name__}")
         missing = [key for key in _KEYS if key not in data]
-        unknown = [SHORT.repr(key) for key in data if key not in (*_KEYS, "fault")]
+        unknown = [checks.shown(key) for key in data if key not in (*_KEYS, "fault")]
         if data.get("format") != FORMAT:
-            raise RecordError(f"format is {SHORT.repr(data.get('format'))}; this program reads {FORMAT!r}")
+            raise RecordError(f"format is {checks.shown(data.get('format'))}; this program reads {FORMAT!r}")
         if missing or unknown:
             found = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {', '.join(unknown)}"
             raise RecordError(f"the record {found}; its keys are {', '.join(_KEYS)} and, after a fault, fault")
@@ -137,7 +135,7 @@ class Record:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """RULES 8's object; `fault` is there only after a fault."""
+        """The record as RULES 8's object, which has the key `fault` only after a fault."""
         board = self.game.board
         data = {
             "format": FORMAT,
@@ -153,12 +151,12 @@ class Record:
         return data | ({"fault": dict(self.fault)} if self.fault is not None else {})
 
     def replay(self) -> Iterator[tuple[int, np.recarray[Any, Any]]]:
-        """Play the record: yields the number of each event in turn and the (1,) state after it, a fresh copy each time.
+        """Replay the game: yields the number of each event and the (1,) state after it, a new array each time.
 
-        A restock comes about in the step that ends a set, so the action before it yields the state with markets filled.
+        A restock happens in the step that ends a set, so the state after that step's action already has the new markets.
 
         Raises:
-            RecordError: naming the event's number and why it cannot be.
+            RecordError: the set-up or an event breaks the rules. The message names the event's number and the reason.
         """
         states = self._deal()
         yield 0, states.copy()
@@ -182,7 +180,7 @@ class Record:
         try:
             return self.game.new_states([self.seed or 0], setup=self.setup, restocks=[self._draw(0)])
         except ValueError as error:
-            raise RecordError(f"event 0 {self.events[0]!r}: {error}") from None
+            raise self._refusal(0, str(error)) from None
 
     def _restock_after(self, number: int) -> list[int] | None:
         following = number + 1
@@ -193,43 +191,46 @@ class Record:
     def _draw(self, number: int) -> list[int]:
         parts = self.events[number].removeprefix(RESTOCK).split(",")
         if len(parts) != NUM_COLOURS or not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
-            raise RecordError(f"event {number} {self.events[number]!r}: a restock lists four whole numbers by colour")
+            raise self._refusal(number, f"a restock must list {NUM_COLOURS} whole numbers, one for each colour")
         return [int(part) for part in parts]
 
     def _play(self, number: int, states: np.recarray[Any, Any], restock: list[int] | None) -> None:
         event = self.events[number]
         mover, set_before = int(states[0]["current_player"]), int(states[0]["set"])
         if mover == NOBODY:
-            raise RecordError(f"event {number} {event!r}: the game is over")
+            raise self._refusal(number, "the game is over")
         if event.startswith(RESTOCK):
-            raise RecordError(f"event {number} {event!r}: no restock is due")
+            raise self._refusal(number, "no restock is due")
         seat, _, name = event.partition(" ")
         if seat != str(mover):
-            raise RecordError(f"event {number} {event!r}: it is seat {mover}'s turn")
+            raise self._refusal(number, f"it is seat {mover}'s turn")
         before = states.copy()
         try:
             self.game.step(states, [self.game.action_index(name)], None if restock is None else [restock])
         except ValueError as error:
             place = number if restock is None or not _legal(self.game, before, name) else number + 1
-            raise RecordError(f"event {place} {self.events[place]!r}: {error}") from None
+            raise self._refusal(place, str(error)) from None
         ended = states[0]["set"] != set_before and states[0]["current_player"] != NOBODY
         if ended and restock is None:
-            raise RecordError(f"event {number} {event!r} ends the set; a restock must follow it")
+            raise self._refusal(number, "it ends the set, so a restock must follow")
         if not ended and restock is not None:
-            raise RecordError(f"event {number + 1} {self.events[number + 1]!r}: no restock is due")
+            raise self._refusal(number + 1, "no restock is due")
+
+    def _refusal(self, number: int, reason: str) -> RecordError:
+        return RecordError(f"event {number} {checks.shown(self.events[number])}: {reason}")
 
     def verify(self) -> np.recarray[Any, Any]:
-        """Replay all of it and hold the result against the one recorded. Returns the (1,) state at the end.
+        """Replay the whole record and compare its result with the game's. Returns the last state, (1,).
 
         Raises:
-            RecordError: an event breaks the rules, or the result is not the game's.
+            RecordError: an event breaks the rules, or the recorded result is wrong.
         """
         *_, (_, states) = self.replay()
         over = bool(self.game.is_terminal(states)[0])
         if over and self.fault is not None:
-            raise RecordError("the record has a fault, but its game was played to the end")
+            raise RecordError("the record has a fault, but its game ended normally; fault must be left out")
         if not over and self.result is not None:
-            raise RecordError(f"after event {len(self.events) - 1} the game is not over, so result must be null")
+            raise RecordError(f"the game is not over after event {len(self.events) - 1}, so result must be null")
         if over:
             self._check_result(result_to_dict(self.game.results(states)[0]))
         return states
@@ -239,27 +240,27 @@ class Record:
             raise RecordError(f"the game is over, so result must have the keys {', '.join(found)}")
         for key, value in found.items():
             if not _same(self.result[key], value):
-                raise RecordError(f"result {key} is {SHORT.repr(self.result[key])}; the game ended with {value}")
+                raise RecordError(f"result {key} is {checks.shown(self.result[key])}; the game ended with {value}")
 
 
 def read_records(path: str | Path) -> Iterator[Record]:
-    """The records of a `.jsonl` file, one a line; empty lines are passed over.
+    """Read the records of a `.jsonl` file, one record a line. Empty lines are skipped.
 
     Raises:
-        RecordError: naming the file, the line and what is wrong with it.
+        RecordError: the file cannot be read, or a line is not a record. The message names the file, the line and the reason.
     """
     try:
         with open(path, encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield _parse(line, f"{path}, line {number}")
+                    yield _parse(line, f"{checks.one_line(str(path))}, line {number}")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise RecordError(f"{path} cannot be read: {reason}") from None
+        raise RecordError(f"{checks.one_line(str(path))} cannot be read: {reason}") from None
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> int:
-    """Write a `.jsonl` file, one record a line, whole or not at all. Returns the number of records."""
+    """Write a `.jsonl` file, one record a line, atomically. Returns the number of records."""
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     count = 0
@@ -278,8 +279,8 @@ def _parse(line: str, where: str) -> Record:
     try:
         return Record.from_dict(json.loads(line))
     except RecordError as error:
-        raise RecordError(f"{where}: {error}") from None
-    except (ValueError, RecursionError) as error:  # broken, over-long numbers, or nested beyond reason
+        raise RecordError(checks.one_line(f"{where}: {error}", MAX_MESSAGE)) from None
+    except (ValueError, RecursionError) as error:  # malformed, a number with too many digits, or nested too deeply
         raise RecordError(f"{where}: not JSON: {error}") from None
 
 
@@ -287,13 +288,13 @@ def _game(data: Mapping[str, Any]) -> Game:
     rules = data["rules"]
     fields = [field.name for field in dataclasses.fields(Rules)]
     if not isinstance(rules, Mapping) or set(rules) != set(fields):
-        raise RecordError(f"rules must have every field of Rules and no other: {', '.join(fields)}")
+        raise RecordError(f"rules must be an object with exactly the fields {', '.join(fields)}")
     try:
         game = Game(Rules.from_dict(rules), _board(data["board"]))
     except ValueError as error:
         raise RecordError(str(error)) from None
     if isinstance(data["players"], bool) or data["players"] != game.num_players:
-        raise RecordError(f"players is {SHORT.repr(data['players'])}, but the rules are for {game.num_players}")
+        raise RecordError(f"players is {checks.shown(data['players'])}, but the rules are for {game.num_players}")
     return game
 
 
@@ -302,31 +303,31 @@ def _board(board: Any) -> Board:
         return Board.from_dict(board, "board")
     packaged = Board.load()
     if board != packaged.name:
-        raise RecordError(f"board is {SHORT.repr(board)}; it must be {packaged.name!r} or a whole board as an object")
+        raise RecordError(f"board is {checks.shown(board)}; it must be {packaged.name!r} or a board as an object")
     return packaged
 
 
 def _seed(seed: Any) -> int | None:
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
-        raise RecordError(f"seed is {SHORT.repr(seed)}; it must be null or a whole number from 0 to {MAX_SEED}")
-    return seed
+    if seed is not None and not checks.is_whole_number(seed, 0, checks.MAX_SEED):
+        raise RecordError(
+            f"seed is {checks.shown(seed)}; it must be null or a whole number from 0 to {checks.MAX_SEED}"
+        )
+    return None if seed is None else int(seed)
 
 
 def _agents(agents: Any, count: int) -> tuple[str, ...]:
     if not isinstance(agents, list) or len(agents) != count or not all(isinstance(name, str) for name in agents):
-        raise RecordError(f"agents is {SHORT.repr(agents)}; it must be a list of {count} names, by seat")
+        raise RecordError(f"agents is {checks.shown(agents)}; it must be a list of {count} strings, by seat")
     return tuple(agents)
 
 
 def _setup(setup: Any) -> dict[str, Any]:
     if not isinstance(setup, Mapping) or set(setup) != set(SETUP_KEYS):
-        raise RecordError(f"setup must be an object with the keys {', '.join(SETUP_KEYS)}")
+        raise RecordError(f"setup must be an object with exactly the keys {', '.join(SETUP_KEYS)}")
     for key in SETUP_KEYS:
         if not isinstance(setup[key], Mapping) or not all(_is_set_up(key, *entry) for entry in setup[key].items()):
-            what = "the list of its colours" if key == "demand" else "its token"
-            raise RecordError(
-                f"setup {key} is {SHORT.repr(setup[key])}; it must be an object that gives each site {what}"
-            )
+            entry = "each city to a list of colours" if key == "demand" else "each site to the name of its token"
+            raise RecordError(f"setup {key} is {checks.shown(setup[key])}; it must be an object that maps {entry}")
     return copy.deepcopy({key: dict(setup[key]) for key in SETUP_KEYS})
 
 
@@ -344,7 +345,7 @@ def _events(events: Any) -> tuple[str, ...]:
 
 def _object_or_none(value: Any, key: str) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, Mapping):
-        raise RecordError(f"{key} is {SHORT.repr(value)}; it must be null or an object")
+        raise RecordError(f"{key} is {checks.shown(value)}; it must be null or an object")
     return None if value is None else dict(value)
 
 
@@ -353,12 +354,12 @@ def _fault(fault: Any, game: Game) -> dict[str, Any] | None:
     if checked is None:
         return None
     fits = set(checked) == set(FAULT_KEYS) and all(isinstance(checked[key], str) for key in ("action", "reason"))
-    if not fits or type(checked["seat"]) is not int or checked["seat"] not in range(game.num_players):
+    if not fits or not checks.is_whole_number(checked["seat"], 0, game.num_players - 1):
         raise RecordError(
-            f"fault is {SHORT.repr(fault)}; it must have the keys {', '.join(FAULT_KEYS)}, seat one of the game's, "
-            f"the others texts"
+            f"fault is {checks.shown(fault)}; it must be an object with the keys {', '.join(FAULT_KEYS)}: seat is a whole "
+            f"number from 0 to {game.num_players - 1}, action and reason are strings"
         )
-    return checked
+    return checked | {"seat": int(checked["seat"])}
 
 
 def _legal(game: Game, states: np.ndarray, name: str) -> bool:
@@ -366,11 +367,11 @@ def _legal(game: Game, states: np.ndarray, name: str) -> bool:
 
 
 def _same(given: Any, value: list[Any]) -> bool:
-    """Equal lists of numbers, win shares up to rounding."""
+    """Whether both lists have equal numbers, up to rounding for floats."""
     if not isinstance(given, list) or len(given) != len(value):
         return False
     numbers = all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in given)
-    # Whole numbers are compared as such: one from a file may be too large for a float.
+    # Whole numbers are compared exactly: one from a file may be too large for a float.
     return numbers and all(
         a == b or (isinstance(a, float) and math.isclose(a, b, abs_tol=1e-9)) for a, b in zip(given, value, strict=True)
     )

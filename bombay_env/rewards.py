@@ -1,26 +1,28 @@
-"""What a finished game pays each seat, in the three ways an environment offers (DESIGN 5).
+"""The rewards of a finished game: the three kinds that the environments offer (DESIGN 5).
 
-All three are zero-sum. They read results (`Game.results`) and know nothing of how the game went.
+All three are zero-sum. They are computed from results (`Game.results`) alone.
 """
 
 from typing import Any, Final
 
 import numpy as np
 
+from bombay_env import checks
+
 REWARDS: Final = ("win", "rank", "margin")
-MARGIN_SCALE: Final = 10.0  # rupees for one point of reward
+MARGIN_SCALE: Final = 10.0  # rupees that are worth one point of reward
 
 
 def seat_rewards(results: Any, kind: str = "win") -> np.ndarray:
     """The reward of every seat, (batch, n) float64.
 
     Args:
-        results: (batch,) structured as `Game.results` gives them, of games that are over.
-        kind: "win": (n · win_share − 1) / (n − 1). "rank": the final place from +1 to −1, by rupees and then Clients, tied
-            places averaged. "margin": final rupees less the table's mean, divided by 10.
+        results: (batch,) records of `Game.results`, of games that are over.
+        kind: "win": (n · win_share − 1) / (n − 1). "rank": the final place from +1 (first) to −1 (last), by rupees and then
+            Clients; tied seats get the mean of their places. "margin": final rupees minus the mean of all seats, divided by 10.
 
     Raises:
-        ValueError: `kind` is another.
+        ValueError: `kind` is not one of `REWARDS`.
     """
     check_reward(kind)
     n = results["final"].shape[1]
@@ -32,11 +34,10 @@ def seat_rewards(results: Any, kind: str = "win") -> np.ndarray:
     final, clients = results["final"].astype(np.int64), results["clients"].astype(np.int64)
     rupees_ahead = final[:, :, None] - final[:, None, :]
     clients_ahead = clients[:, :, None] - clients[:, None, :]
-    # Each pair of seats is decided by rupees, else by Clients; a place is the balance of a seat's pairs.
+    # Each pair of seats is compared by rupees, then by Clients. The reward is (wins − losses) / (n − 1).
     return np.sign(2 * np.sign(rupees_ahead) + np.sign(clients_ahead)).sum(axis=2) / (n - 1)  # type: ignore[no-any-return]
 
 
 def check_reward(kind: str) -> None:
     """Raise ValueError unless `kind` is one of `REWARDS`."""
-    if kind not in REWARDS:
-        raise ValueError(f"reward is {kind!r}; it must be one of {', '.join(REWARDS)}")
+    checks.one_of(kind, "reward", REWARDS)

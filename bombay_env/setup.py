@@ -1,6 +1,6 @@
-"""Chance that is given instead of drawn: set-ups and restocks, checked and entered; and what the next restock may draw.
+"""Set-ups and restocks that the caller gives instead of chance, and the probabilities of the next restock.
 
-A set-up has the form of RULES 8; whatever the rules could not deal is refused. `game.py` is the next to read.
+A set-up has the form of RULES 8. A set-up or restock that the rules could not produce raises a ValueError. Read `game.py` next.
 """
 
 import math
@@ -13,14 +13,15 @@ from bombay_env import checks
 from bombay_env.board import Board, SiteKind
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS, NUM_POSTS, TOKEN_NAMES, Rules
 
+MAX_SHOWN_NAMES: Final = 300  # characters of a list of names in an error message
 SETUP_KEYS: Final = ("demand", "posts", "palace_tokens")
 
 
 class _Tokens(NamedTuple):
-    """Tokens that a set-up lays out: where they may lie, and how many of each name."""
+    """Tokens that a set-up places: the allowed sites, and how many tokens of each name there are."""
 
     key: str
-    field: str  # of the state
+    field: str  # the field of the state
     sites: list[str]
     counts: dict[str, int]
 
@@ -29,19 +30,19 @@ class _Tokens(NamedTuple):
 
 
 def force_setups(states: np.ndarray, setup: Any, rules: Rules, board: Board) -> None:
-    """Enter set-ups in states just dealt.
+    """Overwrite the set-up of states that were just dealt.
 
     Args:
         states: (batch,) records, changed in place.
-        setup: an object with any of `SETUP_KEYS`, for all states; or a list of one for each.
-        rules, board: of the game.
+        setup: one object with any of `SETUP_KEYS` for all states, or a list with one object for each state.
+        rules, board: the rules and the board of the game.
 
     Raises:
-        ValueError: a set-up is malformed, or is none that these rules could deal.
+        ValueError: a set-up is malformed, or these rules could not deal it.
     """
     setups = [setup] * len(states) if isinstance(setup, Mapping) else setup
     if not isinstance(setups, Sequence):
-        raise ValueError(f"setup must be an object, or a list of one for each game, not {type(setup).__name__}")
+        raise ValueError(f"setup must be one object, or a list with one for each game, not {type(setup).__name__}")
     if len(setups) != len(states):
         raise ValueError(f"setup has {len(setups)} entries for {len(states)} games; give one, or one for each")
     for state, given in zip(states, setups, strict=True):
@@ -64,7 +65,7 @@ def _names(board: Board, *kinds: SiteKind) -> list[str]:
 
 
 def _posts(rules: Rules, board: Board) -> _Tokens:
-    """Trading posts: two of a colour on E and F sites, or one of each on the E sites (RULES 2.3)."""
+    """Trading posts: two of each colour on the E and F sites, or one of each on the E sites (RULES 2.3)."""
     kinds = (SiteKind.INNER_POST, SiteKind.OUTER_POST) if rules.outer_posts else (SiteKind.INNER_POST,)
     each = NUM_POSTS // NUM_COLOURS if rules.outer_posts else 1
     return _Tokens("posts", "post", _names(board, *kinds), dict.fromkeys(COLOUR_NAMES, each))
@@ -76,16 +77,16 @@ def _palace_tokens(rules: Rules, board: Board) -> _Tokens:
 
 
 def _check_names(given: Any, wanted: Sequence[str], rule: str) -> None:
-    """Raise ValueError unless `given` is an object whose keys are those wanted."""
-    rule = f"{rule} {', '.join(wanted)}"
+    """Raise ValueError unless `given` is an object whose keys are exactly `wanted`."""
+    rule = f"{rule} {checks.one_line(', '.join(wanted), MAX_SHOWN_NAMES)}"
     if not isinstance(given, Mapping):
         raise ValueError(f"{rule}, not {checks.shown(given)}")
     for name in given:
         if name not in wanted:
-            raise ValueError(f"{rule}; {checks.shown(name)} is none of them")
+            raise ValueError(f"{rule}; {checks.shown(name)} is not one of them")
     for name in wanted:
         if name not in given:
-            raise ValueError(f"{rule}; {name!r} is missing")
+            raise ValueError(f"{rule}; {checks.shown(name)} is missing")
 
 
 def _force_demand(state: Any, demand: Any, rules: Rules, board: Board) -> None:
@@ -112,7 +113,7 @@ def _force_tokens(state: Any, given: Any, tokens: _Tokens, board: Board) -> None
 
 
 def checked_restocks(restocks: Any, count: int) -> np.ndarray:
-    """Draws as (count, 4) int64, bales by colour. Raises ValueError for another shape or type."""
+    """Check draws and return them as (count, 4) int64, bales by colour. Raises ValueError for a wrong shape or dtype."""
     draws = checks.array(restocks)
     if draws.dtype.kind not in "iu" or draws.shape != (count, NUM_COLOURS):
         raise ValueError(
@@ -122,7 +123,7 @@ def checked_restocks(restocks: Any, count: int) -> np.ndarray:
 
 
 def check_restock(drawn: np.ndarray, held: Sequence[int], rules: Rules, name: str) -> None:
-    """Raise ValueError, with the argument's name, unless a bag that holds `held` bales by colour could give this draw."""
+    """Raise ValueError, which uses `name`, unless `drawn` is a possible draw from a bag with `held` bales by colour."""
     wanted = min(rules.restock_draw, sum(held))
     counts = drawn.tolist()
     fits = all(0 <= count <= most for count, most in zip(counts, held, strict=True))
@@ -131,14 +132,14 @@ def check_restock(drawn: np.ndarray, held: Sequence[int], rules: Rules, name: st
 
 
 def draw_probabilities(held: Sequence[int], draw: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every draw that a bag could give, and its probability: the multivariate hypergeometric law (RULES 3).
+    """Every possible draw from a bag and its probability: the multivariate hypergeometric distribution (RULES 3).
 
     Args:
         held: bales in the bag by colour.
-        draw: bales to draw; all of them where there are fewer.
+        draw: number of bales to draw; if the bag holds fewer, all of them are drawn.
 
     Returns:
-        Draws (k, 4) int64 in ascending order, and probabilities (k,) float64, each the nearest float to the ratio of counts.
+        Draws (k, 4) int64 in ascending order, and their probabilities (k,) float64, each the float nearest to the exact fraction.
     """
     count = min(draw, sum(held))
     draws = list(_draws(held, count))
@@ -148,7 +149,7 @@ def draw_probabilities(held: Sequence[int], draw: int) -> tuple[np.ndarray, np.n
 
 
 def _draws(held: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
-    """All ways to take `count` from piles of `held`, in ascending order."""
+    """All ways to draw `count` bales from `held` bales by colour, in ascending order."""
     if not held:
         if count == 0:
             yield ()

@@ -1,8 +1,8 @@
 """The state of a game: one fixed-size record with named fields.
 
-Knows what the facts are, how they look as JSON, and what must hold between them; not how they change (`engine.py`). Copying,
-comparing and saving a state is copying bytes. Seats beyond `num_players` exist and stay zero, so that 2 to 5 players share one
-shape. Bales in the bag are nowhere in the record: they are those neither in a market nor in a basket.
+This module defines the fields, their JSON form and the invariants between them. It does not know how they change (`engine.py`).
+A state is copied, compared and saved as bytes. Seats beyond `num_players` exist and stay zero, so games for 2 to 5 players have
+the same shape. The bag is not stored: it contains the bales that are neither in a market nor in a basket.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bombay_env import checks
 from bombay_env.board import Board, SiteKind
 from bombay_env.jit.kernels import record_dtype
 from bombay_env.rules import (
@@ -24,37 +25,37 @@ from bombay_env.rules import (
 )
 from bombay_env.tables import NO_LIMIT
 
-NOBODY: Final = -1  # `current_player` once a game is over
-MAX_HOLDING: Final = 10**9  # rupees or tokens of one player: no game comes near, and no sum of int32 overflows
+NOBODY: Final = -1  # `current_player` after the game ends
+MAX_HOLDING: Final = 10**9  # rupees or tokens of one player: above what any game reaches, and no sum overflows int32
 
 
 def state_dtype(num_sites: int) -> np.dtype[Any]:
-    """The record of one game on a board with `num_sites` sites. Packed: its itemsize is the sum of its fields."""
+    """The record of one game on a board with `num_sites` sites. It is packed: there is no padding between fields."""
     dtype = np.dtype(
         [
-            ("seed", np.uint64),  # key of all chance in this game; hidden from players
+            ("seed", np.uint64),  # key of all random numbers in this game; hidden from players
             ("num_players", np.int8),  # 2..5
             ("current_player", np.int8),  # seat to act, NOBODY after the end
-            ("first_player", np.int8),  # of the set
-            ("set", np.int8),  # 0-based; the number of sets after the end
+            ("first_player", np.int8),  # in this set
+            ("set", np.int8),  # 0-based; after the end, the number of sets
             ("turn", np.int8),  # game turn within the set, 0-based
-            ("actions_left", np.int8),  # of the current player's turn
+            ("actions_left", np.int8),  # in the current player's turn
             ("buys", np.int8),  # bales bought this turn
             ("take_pending", np.int8),  # 1 while a `bale` token waits for its `take`
-            ("client_supply", np.int16),  # Client tokens in the bank, NO_LIMIT where there is none
-            ("city_piles", np.int8, (NUM_CITIES,)),  # City tokens left, in the board's order of cities
-            ("demand", np.int8, (NUM_CITIES, COLUMN_HEIGHT)),  # colours from the top
-            ("market", np.int8, (NUM_MARKETS, NUM_COLOURS)),  # bales lying left, centre, right
-            ("post", np.int8, (num_sites,)),  # 1 + colour of the trading post, 0 where there is none
-            ("palace_token", np.int8, (num_sites,)),  # 1 + kind, 0 where there is none
-            ("palace", np.int8, (num_sites,)),  # 1 + the owner's seat, 0 where there is none
+            ("client_supply", np.int16),  # Client tokens in the bank, or NO_LIMIT
+            ("city_piles", np.int8, (NUM_CITIES,)),  # City tokens left, by city in the board's order
+            ("demand", np.int8, (NUM_CITIES, COLUMN_HEIGHT)),  # colours from top to bottom
+            ("market", np.int8, (NUM_MARKETS, NUM_COLOURS)),  # bales in the left, centre, right market
+            ("post", np.int8, (num_sites,)),  # 1 + colour of the trading post, 0 for none
+            ("palace_token", np.int8, (num_sites,)),  # 1 + kind, 0 for none
+            ("palace", np.int8, (num_sites,)),  # 1 + the owner's seat, 0 for none
             ("position", np.int8, (MAX_PLAYERS,)),  # the elephant's site
             ("rupees", np.int32, (MAX_PLAYERS,)),
             ("basket", np.int8, (MAX_PLAYERS, NUM_COLOURS)),  # bales on the elephant
             ("palaces_left", np.int8, (MAX_PLAYERS,)),
             ("clients", np.int32, (MAX_PLAYERS,)),  # Client tokens from sales
             ("client_palace_tokens", np.int8, (MAX_PLAYERS,)),
-            ("city_tokens", np.int8, (MAX_PLAYERS, NUM_CITIES)),  # 1 where the player holds the city's token
+            ("city_tokens", np.int8, (MAX_PLAYERS, NUM_CITIES)),  # 1 if the player holds the city's token
             ("city_palace_tokens", np.int8, (MAX_PLAYERS,)),
         ]
     )
@@ -63,9 +64,10 @@ def state_dtype(num_sites: int) -> np.dtype[Any]:
 
 
 def reading_dtype(num_sites: int) -> np.dtype[Any]:
-    """The same record for kernels that only read, the same bytes under the same names.
+    """The record of `state_dtype` for kernels that only read: the same bytes under the same names.
 
-    What serves as an index has no sign there, and `…_words` are rows of four bytes, one a colour or a city, as one word each.
+    Fields that serve as indices are unsigned. A field `…_words` holds rows of four bytes (one byte for each colour or city), each
+    row as one 32-bit word.
     """
     dtype = state_dtype(num_sites)
     held: Any = dtype.fields
@@ -83,9 +85,10 @@ def reading_dtype(num_sites: int) -> np.dtype[Any]:
 
 
 def result_dtype(num_players: int, flag: Any = np.bool_) -> np.dtype[Any]:
-    """The record of one game's result, lists by seat under RULES 8's names; `winners` marks the winning seats.
+    """The record of one game's result. Each field has one entry for each seat; RULES 8 defines the names.
 
-    Kernels know no arrays of bool inside a record: they see the same bytes with int8 as `flag`.
+    `winners` is True for the winning seats. Numba does not support arrays of bool in a record, so kernels use int8 as `flag`; the
+    bytes are the same.
     """
     whole = ("rupees", "clients", "empire", "majority", "city_tokens", "fame", "final")
     fields: list[Any] = [(name, np.int32, (num_players,)) for name in whole]
@@ -94,31 +97,34 @@ def result_dtype(num_players: int, flag: Any = np.bool_) -> np.dtype[Any]:
 
 
 def new_records(count: int, dtype: np.dtype[Any]) -> np.recarray[Any, Any]:
-    """`count` zeroed records (np.recarray itself would leave them unset)."""
+    """`count` zeroed records (np.recarray itself does not initialise them)."""
     return np.zeros(count, dtype).view(np.recarray)
 
 
 def rows(states: np.ndarray) -> np.ndarray:
-    """The same memory as records without fields: NumPy copies those whole, fifty times as fast as field by field."""
+    """The same memory as opaque records without fields. NumPy copies these fifty times as fast as records with fields."""
     return states.view(np.ndarray).view(np.dtype((np.void, states.dtype.itemsize)))
 
 
 def fields(state: Any) -> dict[str, Any]:
-    """One record as plain numbers and nested lists, by field."""
+    """One record as a dict from field name to plain number or nested list."""
     values = np.asarray(state)[()].item()
     plain = (value.tolist() if isinstance(value, np.ndarray) else value for value in values)
     return dict(zip(state.dtype.names, plain, strict=True))
 
 
 def bag(state: Any, rules: Rules) -> list[int]:
-    """Bales in the bag by colour: those neither in a market nor in a basket."""
+    """Bales in the bag, by colour: those that are neither in a market nor in a basket."""
     facts = state if isinstance(state, dict) else fields(state)
     rows = facts["market"] + facts["basket"]
     return [rules.bales[colour] - sum(row[colour] for row in rows) for colour in range(NUM_COLOURS)]
 
 
 def state_to_dict(state: Any, rules: Rules, board: Board) -> dict[str, Any]:
-    """One state as plain JSON types under names, with `seed` and what follows from the rest: `over`, `bag`, `open_posts`."""
+    """One state in plain JSON types, with names for sites and colours.
+
+    It includes `seed`, and three entries that follow from the others: `over`, `bag` and `open_posts`.
+    """
     facts, n = fields(state), rules.num_players
     names = [site.name for site in board.sites]
     cities = [names[site] for site in board.sites_of(SiteKind.CITY)]
@@ -151,10 +157,10 @@ def state_to_dict(state: Any, rules: Rules, board: Board) -> dict[str, Any]:
 
 
 def state_from_dict(data: Mapping[str, Any], rules: Rules, board: Board) -> np.recarray[Any, Any]:
-    """The (1,) state that `state_to_dict` described; its bytes are those of the original.
+    """Read a state from the form of `state_to_dict`. Returns a (1,) array whose bytes equal those of the original state.
 
     Raises:
-        ValueError: a key is missing or unknown, a value is not what it should be, or the facts break an invariant.
+        ValueError: a key is missing or unknown, a value has the wrong type, or the state violates an invariant.
     """
     known = state_to_dict(new_records(1, state_dtype(board.num_sites))[0], rules, board)
     if not isinstance(data, Mapping) or set(data) != set(known):
@@ -163,7 +169,8 @@ def state_from_dict(data: Mapping[str, Any], rules: Rules, board: Board) -> np.r
     try:
         _fill_state(states[0], data, rules, board)
     except (KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"this is no state of these rules on this board: {error}") from None
+        reason = checks.one_line(str(error), 200)
+        raise ValueError(f"the state does not fit these rules and this board: {reason}") from None
     check_invariants(states[0], rules, board)
     if state_to_dict(states[0], rules, board) != data:
         raise ValueError("the state contradicts itself: over, bag, open_posts or a count does not follow from the rest")
@@ -191,25 +198,24 @@ def _fill_state(state: Any, data: Mapping[str, Any], rules: Rules, board: Board)
         state["city_tokens"][seat, [cities.index(city) for city in held]] = 1
     for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens", "palaces_left", "basket"):
         if len(data[name]) != n:
-            raise ValueError(f"{name} must have one entry a player, {n}")
+            raise ValueError(f"{name} has {len(data[name])} entries; it must have {n}, one for each player")
         state[name][:n] = data[name]
 
 
 def check_invariants(state: Any, rules: Rules, board: Board) -> None:
-    """Raise ValueError, naming what is wrong, unless the facts of one state fit together (RULES 1 to 4).
+    """Raise ValueError, which names the field, unless the fields of one state are consistent (RULES 1 to 4).
 
-    Every number that a kernel uses as an index is among what is checked, so a state that passes is safe to play on.
+    Every number that a kernel uses as an index is checked, so kernels can safely use a state that passes.
     """
     facts = fields(state)
     for name, holds in _invariants(facts, rules, board):
         if not holds:
-            raise ValueError(
-                f"the state is impossible under these rules: see {name}, {facts.get(name, 'which it breaks')}"
-            )
+            found = f", which is {checks.one_line(str(facts[name]), 200)}" if name in facts else ""
+            raise ValueError(f"the state is impossible under these rules: see {name}{found}")
 
 
 def _invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
-    """What must hold, by the field to look at. Lazy: a later check may rely on an earlier one."""
+    """Each invariant: the field to look at, and whether it holds. Evaluated lazily: later checks may rely on earlier ones."""
     n, over = rules.num_players, facts["current_player"] == NOBODY
     stocked = any(map(any, facts["market"]))
     yield "num_players", facts["num_players"] == n
@@ -228,7 +234,10 @@ def _invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[t
     yield from _token_invariants(facts, rules, board)
     for name, value in facts.items():
         if isinstance(value, list) and len(value) == MAX_PLAYERS and name not in ("post", "palace_token", "palace"):
-            yield f"{name} of seats that do not play", not any(any(v) if isinstance(v, list) else v for v in value[n:])
+            yield (
+                f"{name} of a seat that does not play",
+                not any(any(v) if isinstance(v, list) else v for v in value[n:]),
+            )
 
 
 def _silk_invariants(facts: dict[str, Any], rules: Rules, stocked_too_long: bool) -> Iterator[tuple[str, bool]]:
@@ -236,7 +245,7 @@ def _silk_invariants(facts: dict[str, Any], rules: Rules, stocked_too_long: bool
     yield "market", min(map(min, facts["market"])) >= 0 and not stocked_too_long
     yield "market", all(sum(count > 0 for count in column) <= 1 for column in columns)  # a colour lies in one market
     yield "basket", all(min(bales) >= 0 and sum(bales) <= rules.basket for bales in facts["basket"])
-    yield "bales, more than there are", min(bag(facts, rules)) >= 0
+    yield "the number of bales by colour", min(bag(facts, rules)) >= 0
     yield "demand", all(len(set(column)) == COLUMN_HEIGHT for column in facts["demand"])
     yield "demand", all(0 <= colour < NUM_COLOURS for column in facts["demand"] for colour in column)
 
@@ -264,7 +273,7 @@ def _board_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iter
 def _token_invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:
     for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens"):
         yield name, min(facts[name]) >= 0 and max(facts[name]) <= MAX_HOLDING
-    # A kept palace token lay where its owner's palace stands; the number of City tokens is an index into `fame`.
+    # A seat gets a palace token only where it builds a palace. The number of City tokens is an index into `fame`.
     owners = [facts["palace"][site] for site in board.sites_of(SiteKind.PALACE_SITE)]
     kept = map(sum, zip(facts["client_palace_tokens"], facts["city_palace_tokens"], strict=True))
     yield "city_palace_tokens", all(count <= owners.count(1 + seat) for seat, count in enumerate(kept))

@@ -1,8 +1,8 @@
-"""`Rules` and `Board` as one read-only record for the kernels.
+"""The tables: `Rules` and `Board` as one read-only record for the kernels.
 
-Kernels get the tables as an argument, so a variant or another board with as many sites needs no new compilation. Everything here
-is copied or derived from `rules.py` and `board.py`; no number of the game is written in this module. `state.py` has the other
-record, the one that changes.
+Kernels take the tables as an argument, so a variant, or another board with the same number of sites, needs no new compilation.
+Every value is copied or derived from `rules.py` and `board.py`; this module contains no number of the game. The record that
+changes during a game is in `state.py`.
 """
 
 from typing import Any, Final
@@ -25,12 +25,12 @@ from bombay_env.rules import (
     Rules,
 )
 
-NO_LIMIT: Final = -1  # `client_supply` where the bank never runs out
+NO_LIMIT: Final = -1  # `client_supply` if the bank never runs out
 NOT_A_CITY: Final = -1
 HILLS: Final = (SiteKind.START_HILL, SiteKind.HILL)
 
 
-# The fields of `Rules` that kernels see as they are.
+# The fields of `Rules` that are copied unchanged.
 PLAIN_FIELDS: Final = (
     "num_players",
     "sets",
@@ -63,7 +63,7 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
         [
             ("num_players", np.int32),
             ("num_sites", np.int32),
-            # Rules, under their own names
+            # the rules, under the names of their fields
             ("sets", np.int32),
             ("turns_per_set", np.int32),
             ("rotate_first_player", np.int32),
@@ -79,7 +79,7 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
             ("hill_cost", np.int32),
             ("sell_cost", np.int32),
             ("build_cost", np.int32),
-            ("sale_rupees", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),  # of the place and of the colour together
+            ("sale_rupees", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),  # of the place plus of the colour
             ("sale_clients", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),
             ("palaces", np.int32),
             ("toll", np.int32),
@@ -88,30 +88,27 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
             ("palace_token_rupees", np.int32),
             ("city_tokens", np.int32),
             ("client_supply", np.int32),  # NO_LIMIT for None
-            (
-                "majority_share",
-                np.int32,
-                (MAX_PLAYERS, MAX_PLAYERS),
-            ),  # [players ahead, players level besides] (RULES 5)
-            ("fame", np.int32, (MAX_CITY_TOKENS + 1,)),  # the last number repeated
+            # [players ahead, other players tied] (RULES 5)
+            ("majority_share", np.int32, (MAX_PLAYERS, MAX_PLAYERS)),
+            ("fame", np.int32, (MAX_CITY_TOKENS + 1,)),  # by number of City tokens; the last entry is repeated
             ("outer_posts", np.int32),
             ("demand_columns", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),  # colours
             # the board
-            ("start", np.int32),  # the site where every elephant begins
+            ("start", np.int32),  # the site where every elephant starts
             ("city_sites", np.int32, (NUM_CITIES,)),
             ("post_sites", np.int32, (NUM_POSTS,)),  # inner posts, then outer posts
             ("palace_sites", np.int32, (NUM_PALACE_TOKENS,)),
             ("city_of_site", np.int32, (num_sites,)),  # index into city_sites, or NOT_A_CITY
             ("enter_cost", np.int32, (num_sites,)),  # actions to move to the site
-            ("near_plain", np.uint64, (num_sites,)),  # bits of the adjacent sites that cost `move_cost`
-            ("near_hills", np.uint64, (num_sites,)),  # bits of the adjacent sites that cost `hill_cost`
-            ("distance", np.int32, (num_sites, num_sites)),  # fewest actions from row to column
+            ("near_plain", np.uint64, (num_sites,)),  # the adjacent sites that cost `move_cost`, as bits
+            ("near_hills", np.uint64, (num_sites,)),  # the adjacent sites that cost `hill_cost`, as bits
+            ("distance", np.int32, (num_sites, num_sites)),  # minimum number of actions from row to column
         ]
     )
 
 
 def make_tables(rules: Rules, board: Board) -> np.ndarray:
-    """The tables of `rules` on `board`, a read-only array of one record."""
+    """The tables of `rules` on `board`: a read-only array (1,) of `tables_dtype`."""
     array = np.zeros(1, tables_dtype(board.num_sites))
     _fill_rules(array[0], rules)
     _fill_board(array[0], rules, board)
@@ -157,7 +154,7 @@ def _fill_board(tables: Any, rules: Rules, board: Board) -> None:
 
 
 def distances(adjacent: np.ndarray, enter_cost: np.ndarray) -> np.ndarray:
-    """Fewest actions from each site to each, (S, S) int64, by Floyd and Warshall: the graph is small and connected."""
+    """The minimum number of actions from each site to each other, (S, S) int64, by the Floyd–Warshall algorithm."""
     far = int(enter_cost.sum()) + 1
     distance = np.where(adjacent, enter_cost.astype(np.int64)[None, :], far)
     np.fill_diagonal(distance, 0)

@@ -231,7 +231,7 @@ def test_entries_that_are_not_there_are_left_out_with_a_line():
         ("num_players=3", "unknown field"),
         ("toll=", "must be JSON"),
         ("toll=one", "must be JSON"),
-        ("toll=-1", "toll=-1 with 4 players: toll is -1; it must be from 0 to 100"),
+        ("toll=-1", "toll=-1 with 4 players: toll is -1; it must be a whole number from 0 to 100"),
         ("toll=null", "only client_supply may be"),
         ("toll.0=1", "toll has no entry"),
         ("starting_rupees.4=2", "there is no such entry with 4 players"),

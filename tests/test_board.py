@@ -75,7 +75,7 @@ def test_the_ring_is_a_board():
 def test_a_file_has_name_sites_and_trails(key):
     data = small_board()
     del data[key]
-    with pytest.raises(BoardError, match=f'^mine.toml: no "{key}"$'):
+    with pytest.raises(BoardError, match=f'^mine.toml: "{key}" is missing$'):
         Board.from_dict(data, "mine.toml")
 
 
@@ -83,7 +83,7 @@ def test_a_file_has_name_sites_and_trails(key):
 def test_each_site_has_name_kind_x_and_y(key, tmp_path):
     data = small_board()
     del data["sites"][2][key]
-    assert refusal(data, tmp_path) == ("site 3: " if key == "name" else 'site 3 ("D2"): ') + f'no "{key}"'
+    assert refusal(data, tmp_path) == ("site 3: " if key == "name" else 'site 3 ("D2"): ') + f'"{key}" is missing'
 
 
 @pytest.mark.parametrize("axis", ["x", "y"])
@@ -134,7 +134,7 @@ def test_names_have_no_spaces_or_colons(name, tmp_path):
     data = small_board()
     data["sites"][5]["name"] = name
     shown = json.dumps(name)
-    wrong = f"name {shown} has a space, a colon or an unprintable character in it"
+    wrong = f"name {shown} contains a space, a colon or an unprintable character"
     assert refusal(data, tmp_path) == f"site 6 ({shown}): {wrong}"
     assert refusal(small_board() | {"name": name}, tmp_path) == wrong
 
@@ -195,7 +195,7 @@ def test_a_kind_is_one_of_the_seven(kind, tmp_path):
 def test_trails_join_two_different_sites(tmp_path):
     data = small_board()
     data["trails"].append(["E3", "E3"])
-    assert refusal(data, tmp_path) == 'trail 22 ("E3", "E3"): joins a site to itself'
+    assert refusal(data, tmp_path) == 'trail 22 ("E3", "E3"): a trail must join two different sites'
 
 
 @pytest.mark.parametrize("trail", [["D1", "Z9"], ["Z9", "D1"], ["Z9", "Z9"]])
@@ -231,14 +231,14 @@ def test_unknown_keys_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
-        ({"name": 7}, "name must be a text, not int"),
+        ({"name": 7}, "name must be a string, not int"),
         ({"sites": "A"}, "sites must be a list, not str"),
         ({"sites": {}}, "sites must be a list, not dict"),
         ({"trails": None}, "trails must be a list, not NoneType"),
         ({"sites": [7]}, "site 1: must be an object with name, kind, x, y, not int"),
-        ({"sites": [{"name": 1, "kind": "hill", "x": 0, "y": 0}]}, "site 1: name must be a text, not int"),
-        ({"sites": [{"name": "A", "kind": 1, "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a text, not int'),
-        ({"sites": [{"name": "A", "kind": [], "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a text, not list'),
+        ({"sites": [{"name": 1, "kind": "hill", "x": 0, "y": 0}]}, "site 1: name must be a string, not int"),
+        ({"sites": [{"name": "A", "kind": 1, "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a string, not int'),
+        ({"sites": [{"name": "A", "kind": [], "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a string, not list'),
         ({"trails": [["A", "D1"], "AB"]}, "trail 2: must be a pair of site names"),
         ({"trails": [["A"]]}, "trail 1: must be a pair of site names"),
         ({"trails": [["A", "D1", "D2"]]}, "trail 1: must be a pair of site names"),
@@ -288,9 +288,9 @@ def test_boards_and_sites_made_directly_are_checked_too():
     [
         (b"name = ", "not TOML: Invalid value (at end of document)"),
         (b'name = "\xff"', "not UTF-8: invalid start byte at byte 8"),
-        (b"x = " + b"[" * 100_000, "not TOML of a board: nested too deeply"),
-        (b"#" * 2_000_000, "larger than 1048576 bytes"),
-        (b"", 'no "name"'),
+        (b"x = " + b"[" * 100_000, "not a board: the TOML is nested too deeply"),
+        (b"#" * 2_000_000, "the file is too large; at most 1048576 bytes are allowed"),
+        (b"", '"name" is missing'),
         (b'{"name": "json"}', "not TOML: Invalid statement (at line 1, column 1)"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Documents that are made from the program say what the program says."""
+"""The generated document docs/spaces.md is up to date."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ def spaces_document(game: Game) -> str:
     lines = [
         "# Observations and actions",
         "",
-        f"On a board with {game.board.num_sites} sites, such as the packaged one. Made from `game.feature_layout` and",
-        "`game.action_names`; a test holds it against them.",
+        f"For boards with {game.board.num_sites} sites, such as the packaged one. Generated from `game.feature_layout` and",
+        "`game.action_names`; a test checks that it is up to date.",
         "",
         f"## Observation: {layout.num_features} features, float32",
         "",
-        "The viewer comes first, the other seats follow clockwise; seats that do not play are zero. In `screened` mode what",
-        "opponents keep behind their screens is zero, and so is what compares the viewer with them.",
+        "Seats are listed clockwise from the viewer; unused seats are zero. In `screened` mode, the features that opponents keep",
+        "behind their screens are zero, and so are the features that compare the viewer with opponents.",
         "",
         layout.table(),
         "",
@@ -37,5 +37,5 @@ def spaces_document(game: Game) -> str:
 
 
 def test_spaces_document_is_up_to_date() -> None:
-    """To write it anew: docs/spaces.md gets the text of `spaces_document(Game())`."""
+    """To update it, write the text of `spaces_document(Game())` to docs/spaces.md."""
     assert DOCUMENT.read_text(encoding="utf-8") == spaces_document(Game())

@@ -114,12 +114,13 @@ def events(*listed, **others):
 
 
 def refusal(call, *words):
-    """The message of the RecordError that `call` raises: one line, with all the words in it."""
+    """The message of the RecordError that `call` raises: one line of at most 500 characters that contains all the words."""
     with pytest.raises(RecordError) as caught:
         call()
     message = str(caught.value)
     assert message
     assert "\n" not in message
+    assert len(message) <= 500
     assert all(word in message for word in words), message
     return message
 
@@ -423,10 +424,10 @@ WRONG_FORMS = {
         changed("board", "sites", 0, "x", to=10**400, base=BASE | {"board": Board.load().to_dict()}),
         ("board", "x", "finite"),
     ),
-    "rules null": (changed("rules", to=None), ("rules", "every field")),
-    "rules list": (changed("rules", to=[]), ("rules", "every field")),
-    "rules field missing": (less("rules", "toll"), ("rules", "every field", "toll")),
-    "rules field unknown": (changed("rules", "camels", to=3), ("rules", "every field")),
+    "rules null": (changed("rules", to=None), ("rules", "exactly the fields")),
+    "rules list": (changed("rules", to=[]), ("rules", "exactly the fields")),
+    "rules field missing": (less("rules", "toll"), ("rules", "exactly the fields", "toll")),
+    "rules field unknown": (changed("rules", "camels", to=3), ("rules", "exactly the fields")),
     "rules field wrong": (changed("rules", "toll", to=-1), ("toll", "-1")),
     "rules field null": (changed("rules", "toll", to=None), ("toll", "None")),
     "rules field nan": (changed("rules", "toll", to=float("nan")), ("toll", "nan")),
@@ -495,7 +496,7 @@ def test_deep_nesting_further_in_is_refused_too(path):
 
 def test_a_huge_value_is_not_repeated_in_the_message():
     for key in ("format", "players", "board", "seed", "agents", "result", "fault"):
-        assert len(refusal(lambda key=key: Record.from_dict(BASE | {key: ["x" * 10**5] * 100}))) < 2000
+        refusal(lambda key=key: Record.from_dict(BASE | {key: ["x" * 10**5] * 100}))
 
 
 # --- refused by the rules ---
@@ -505,23 +506,23 @@ WRONG_GAMES = {
     "no first restock": (events("0 move:E1"), ("event 0", "restock")),
     "first restock too small": (events("restock:1,2,3,2"), ("event 0", "9 bales")),
     "first restock too large": (events("restock:4,0,2,3"), ("event 0", "[3, 4, 5, 5]")),
-    "restock of three": (events("restock:3,3,3"), ("event 0", "four")),
-    "restock of five": (events("restock:1,2,3,3,0"), ("event 0", "four")),
-    "restock empty": (events("restock:"), ("event 0", "four")),
-    "restock negative": (events("restock:-1,3,4,3"), ("event 0", "four")),
-    "restock fraction": (events("restock:1.0,2,3,3"), ("event 0", "four")),
-    "restock spaced": (events("restock: 1,2,3,3"), ("event 0", "four")),
-    "restock superscript": (events("restock:¹,2,3,3"), ("event 0", "four")),
-    "restock of other digits": (events("restock:١,2,3,3"), ("event 0", "four")),
-    "restock huge": (events("restock:" + "9" * 5000 + ",2,3,3"), ("event 0", "four")),
-    "restock signed": (events("restock:+1,2,3,3"), ("event 0", "four")),
+    "restock of three": (events("restock:3,3,3"), ("event 0", "4 whole numbers")),
+    "restock of five": (events("restock:1,2,3,3,0"), ("event 0", "4 whole numbers")),
+    "restock empty": (events("restock:"), ("event 0", "4 whole numbers")),
+    "restock negative": (events("restock:-1,3,4,3"), ("event 0", "4 whole numbers")),
+    "restock fraction": (events("restock:1.0,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock spaced": (events("restock: 1,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock superscript": (events("restock:¹,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock of other digits": (events("restock:١,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock huge": (events("restock:" + "9" * 5000 + ",2,3,3"), ("event 0", "4 whole numbers")),
+    "restock signed": (events("restock:+1,2,3,3"), ("event 0", "4 whole numbers")),
     "two restocks": (events("restock:1,2,3,3", "restock:1,2,3,3"), ("event 1", "no restock is due")),
     "restock too soon": (events("restock:1,2,3,3", "0 end_turn", "restock:1,2,3,3"), ("event 2", "no restock is due")),
     "restock missing": (events(*BASE["events"][:4], "1 end_turn"), ("event 3", "1 consolidate", "restock must follow")),
     "restock missing at the end": (events(*BASE["events"][:4]), ("event 3", "restock must follow")),
     "restock of a bale in a basket": (changed("events", 4, to="restock:3,2,2,2"), ("event 4", "[2, 4, 5, 5]")),
     "restock too large later": (changed("events", 4, to="restock:2,2,2,4"), ("event 4", "9 bales")),
-    "restock malformed later": (changed("events", 4, to="restock:2,2,2"), ("event 4", "four")),
+    "restock malformed later": (changed("events", 4, to="restock:2,2,2"), ("event 4", "4 whole numbers")),
     "wrong seat": (changed("events", 1, to="1 move:E1"), ("event 1", "seat 0's turn")),
     "no seat": (changed("events", 1, to="move:E1"), ("event 1", "seat 0's turn")),
     "seat unknown": (changed("events", 1, to="7 move:E1"), ("event 1", "seat 0's turn")),

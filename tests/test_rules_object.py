@@ -305,7 +305,9 @@ def test_digest_is_64_hex_digits(n):
 @pytest.mark.parametrize("field", NUMBERS)
 @pytest.mark.parametrize("value", [-1, -(10**30), 10**6, 10**30], ids=str)
 def test_a_number_out_of_range_is_refused(field, value):
-    found = re.fullmatch(rf"{field} is {value}; it must be from (\d+) to (\d+).*", refusal(**{field: value}))
+    found = re.fullmatch(
+        rf"{field} is {value}; it must be a whole number from (\d+) to (\d+).*", refusal(**{field: value})
+    )
     low, high = map(int, found.groups())
     assert 0 <= low <= high < 10**6
 
@@ -318,7 +320,7 @@ def test_the_range_named_is_the_range_allowed(field):
     for number in (low, high):
         assert getattr(Rules(**{"num_players": 2} | {field: number}), field) == number
     for number in (low - 1, high + 1):
-        assert refusal(**{field: number}).startswith(f"{field} is {number}; it must be from {low} to ")
+        assert refusal(**{field: number}).startswith(f"{field} is {number}; it must be a whole number from {low} to ")
 
 
 @pytest.mark.parametrize("field", NUMBERS)
@@ -364,7 +366,7 @@ def test_a_list_of_wrong_length_is_refused(field, more):
 def test_lists_by_player_have_as_many_numbers_as_players(n, field):
     entries = printed(n)[field]
     for wrong in (entries[1:], (*entries, 0), ()):
-        with pytest.raises(ValueError, match=rf"{field} .*list of {n} whole numbers.*one a player"):
+        with pytest.raises(ValueError, match=rf"{field} .*list of {n} whole numbers.*one for each player"):
             Rules(n, **{field: wrong})
 
 
@@ -393,7 +395,7 @@ def test_a_flag_is_true_or_false(field, value):
 )
 def test_no_more_bales_are_drawn_than_there_are(changes, highest):
     drawn = changes.get("restock_draw", 9)
-    assert refusal(**changes).startswith(f"restock_draw is {drawn}; it must be from 1 to {highest}")
+    assert refusal(**changes).startswith(f"restock_draw is {drawn}; it must be a whole number from 1 to {highest}")
 
 
 @pytest.mark.parametrize("tokens", [(2, 2, 2, 1), (2, 2, 2, 3), (0, 0, 0, 0), (8, 8, 8, 8)])

@@ -1,1 +1,1 @@
-"""What a seat sees: the layout of an observation, lookup tables, and the kernels that write it."""
+"""Observations: their layout, lookup tables, and the kernels that write them."""

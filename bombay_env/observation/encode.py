@@ -1,6 +1,7 @@
-"""The kernels that write what a seat sees: first whole numbers into a record of bytes, then all of them scaled to float32.
+"""The kernels that write observations.
 
-They read states as `state.reading_dtype` has them, and change none. `layout.py` says what the features mean.
+`encode` writes whole numbers into a record of bytes; `scale` converts them to float32 features. The kernels read states in the
+form of `state.reading_dtype` and do not change them. `layout.py` documents the features.
 """
 
 from typing import Final
@@ -24,7 +25,7 @@ from bombay_env.state import NOBODY
 
 LOWEST: Final = np.float32(-1)  # the lower bound of every feature
 
-# Four bytes side by side, one a colour or a city, are handled as one word.
+# Four adjacent bytes, one for each colour or city, are processed as one word.
 ONE_EACH: Final = np.uint64(0x01010101)
 HIGHEST_EACH: Final = np.uint64(0x7F7F7F7F)
 HIGH_BIT: Final = np.uint64(7)
@@ -32,20 +33,24 @@ TOP_BYTE: Final = np.uint64(24)
 BYTE: Final = np.uint64(0xFF)
 TWO, THREE = np.uint64(2), np.uint64(3)
 MARK: Final = np.uint64((1 << 10) - 1)
-# The top byte of a product with this is the lowest two bits of each of four bytes.
+# The top byte of a word times this factor has the lowest two bits of each of the word's four bytes.
 GATHER: Final = np.uint64(1 << 24 | 1 << 18 | 1 << 12 | 1 << 6)
 
 
 @kernel
 def encode(state, tables, lookups, seat, screened, raw):
-    """Write what `seat` sees of `state` into `raw`, to be scaled.
+    """Write the unscaled observation of `state` by `seat` into `raw` (RULES 6).
 
-    Hardly anything here branches on the state, since branch prediction would fail.
+    The code avoids branches on the state, because the processor could not predict them.
 
     Args:
-        state: a record of `reading_dtype`.
-        lookups: a record of what `make_lookups` made.
-        raw: a record of the layout's `raw_dtype`, overwritten; zeroed before its first use, kept for one `screened`.
+        state: a record of `reading_dtype`, unchanged.
+        tables: the record of `make_tables`.
+        lookups: the record of `make_lookups`.
+        seat: the observing seat.
+        screened: whether to hide what opponents keep behind their screens.
+        raw: a record of the layout's `raw_dtype`, overwritten. It must be zeroed before its first use, and then be used with
+            one value of `screened` only.
     """
     raw.all_flags[:] = 0
     _encode_course(state, tables, lookups, seat, raw)
@@ -77,7 +82,7 @@ def _encode_course(state, tables, lookups, seat, raw):
 
 @kernel
 def market_code(state):
-    """Where the colours lie as one number below `MARKET_CODES`: two bits each, 1 + market, 0 in none."""
+    """The market of each colour, as one number below `MARKET_CODES`: two bits a colour, 1 + market, or 0 for no market."""
     words = state.market_words
     places = _any_each(words[0]) + TWO * _any_each(words[1]) + THREE * _any_each(words[2])
     return ((places * GATHER) >> TOP_BYTE) & BYTE
@@ -85,7 +90,7 @@ def market_code(state):
 
 @kernel
 def _any_each(word):
-    """A word of four small numbers, with 1 for each that is not 0."""
+    """For a word of four small numbers, the word with 1 for each number that is not 0."""
     return ((np.uint64(word) + HIGHEST_EACH) >> HIGH_BIT) & ONE_EACH
 
 
@@ -95,7 +100,7 @@ def _encode_silk(state, lookups, raw):
     for market in range(NUM_MARKETS):
         raw.market_words[market] = state.market_words[market]
         bag -= np.uint64(state.market_words[market])
-    for seat in range(MAX_PLAYERS):  # all seats: those that do not play hold nothing, and the loop is of one length
+    for seat in range(MAX_PLAYERS):  # all seats: unused seats hold nothing, and the loop has a fixed length
         bag -= np.uint64(state.basket_words[seat])
     raw.bag_words[0] = bag
     code = market_code(state)
@@ -104,14 +109,14 @@ def _encode_silk(state, lookups, raw):
     for place in range(NUM_POSTS):
         post = state.post[lookups.post_sites[place]]
         raw.post_colour_words[place] = lookups.one_of_four[post]
-    for place in range(NUM_POSTS):  # a loop of its own: a look-up may wait for what was written just before
+    for place in range(NUM_POSTS):  # a separate loop: here a lookup would wait for the write just before it
         post = state.post[lookups.post_sites[place]]
         raw.post_market_words[place] = lookups.post_market[code, post]
 
 
 @kernel
 def column_code(state, city):
-    """The city's column as one number: its colours from the top are the digits."""
+    """The city's column as one number in base `NUM_COLOURS`; the colours from top to bottom are its digits."""
     code = np.int64(0)
     for place in range(COLUMN_HEIGHT):
         code = NUM_COLOURS * code + np.int64(state.demand[city, place])
@@ -132,7 +137,7 @@ def _encode_cities(state, tables, lookups, raw):
 
 @inlined
 def _encode_board(state, lookups, seat, raw):
-    marks = lookups.palace_mark[seat]  # in a register: a look-up in the loop would wait for each mark's address
+    marks = lookups.palace_mark[seat]  # in a register: a lookup in the loop would wait for the address of each mark
     for site in range(len(state.palace)):
         mark = (marks >> (MARK_BITS * np.uint64(state.palace[site]))) & MARK
         raw.palace_marks[np.uint64(MAX_PLAYERS * site) + mark] = 1
@@ -153,7 +158,7 @@ def _encode_players(state, tables, lookups, seat, screened, raw):
         raw.position[place, state.position[player]] = 1
         raw.basket_words[place] = state.basket_words[player]
         raw.palaces_left[place] = state.palaces_left[player]
-        if place == 0 or not screened:  # what a seat keeps behind its screen
+        if place == 0 or not screened:  # holdings behind the screen
             tokens = state.city_tokens_words[player]
             kept = state.city_palace_tokens[player]
             clients = engine.client_total(state, player)
@@ -177,19 +182,19 @@ def _sum_each(word):
 
 @inlined
 def _encode_standing(tables, raw):
-    """What compares a seat with the others, all holdings known."""
+    """Features that compare a seat with the others; they need all seats' holdings."""
     n = tables.num_players
     total = 0
     for place in range(n):
         ahead = 0
-        not_behind = 0  # with the player himself
+        not_behind = 0  # includes the player itself
         mine = raw.empires[place]
-        for other in range(MAX_PLAYERS):  # all seats, so that the loop is of one length
+        for other in range(MAX_PLAYERS):  # all seats, so that the loop has a fixed length
             ahead += raw.empires[other] > mine
             not_behind += raw.empires[other] >= mine
         award = tables.majority_share[np.uint64(ahead), np.uint64(not_behind - ahead - 1)]
         raw.majority[place] = min(award, MOST)
-        raw.empire_rank[place] = 2 * n - ahead - not_behind - 1  # 2 for each player behind, 1 for each that is level
+        raw.empire_rank[place] = 2 * n - ahead - not_behind - 1  # 2 for each player behind, 1 for each tied
         raw.final[place] += award
         total += raw.final[place]
     for place in range(n):
@@ -198,9 +203,10 @@ def _encode_standing(tables, raw):
 
 @kernel
 def scale(raw, lookups, features):
-    """Overwrite `features`, a record of the layout's `row_dtype`, with what `encode` left in `raw`.
+    """Overwrite `features`, a record of the layout's `row_dtype`, with the scaled contents of `raw`.
 
-    It is faster some time after `encode`: a processor stalls when it reads a whole vector that was written in parts just before.
+    It is faster if it does not run immediately after `encode`: a processor stalls when it reads a vector right after the parts of
+    this vector were written.
     """
     count = len(raw.to_scale)
     for number in range(count):
@@ -213,5 +219,5 @@ def scale(raw, lookups, features):
 
 @kernel
 def mover_of(state):
-    """The seat to act, seat 0 once the game is over."""
+    """The seat to act, or seat 0 after the game ends."""
     return max(np.int64(state.current_player), 0)

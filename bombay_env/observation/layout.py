@@ -1,9 +1,9 @@
 """The layout of an observation: named pieces with shapes, bounds, scales and descriptions.
 
-The layout is declared once, as a list of pieces. From it follow the slices and bounds of the flat observation, its documentation,
-and the NumPy records that the kernels of `encode.py` write, so that nobody counts offsets. The viewer comes first and the other
-seats follow clockwise; the features of seats that do not play are zero. What `screened` hides (RULES 6) is zero, in the same
-layout. Knows the numbers of the game, but no state and no kernel.
+The layout is declared once, as a list of pieces. The slices and bounds of the flat observation, its documentation, and the NumPy
+records that the kernels of `encode.py` write are all computed from this list, so no offset is written by hand. Seats are listed
+clockwise from the viewer; the features of unused seats are zero. The features that `screened` hides (RULES 6) are zero, in the
+same layout. This module knows the numbers of the game, but neither states nor kernels.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from bombay_env.rules import (
     TOKEN_NAMES,
 )
 
-# Divisors that bring the usual numbers of the official game to about 1. A larger value is cut off at its piece's upper bound.
+# Divisors that scale the usual numbers of the official game to about 1. Larger values are clipped to the piece's upper bound.
 RUPEES_SCALE: Final = 20
 TOKENS_SCALE: Final = 8
 BALES_SCALE: Final = 5
@@ -37,8 +37,10 @@ DISTANCE_SCALE: Final = 6
 AWARD_SCALE: Final = 8
 BASKET_SCALE: Final = 2
 
-LAYOUT_VERSION: Final = 1  # changes when features change meaning while names, shapes, bounds and scales stay
-ALIGNMENT: Final = 64  # bytes of a cache line: writing a vector across two lines takes twice as long
+LAYOUT_VERSION: Final = (
+    1  # increase it if features change their meaning but keep their names, shapes, bounds and scales
+)
+ALIGNMENT: Final = 64  # bytes of a cache line: a vector across two lines takes twice as long to write
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,64 +53,89 @@ class Piece:
     description: str
     low: float = 0.0  # lower bound
     hidden: bool = False  # zero for opponents in `screened` mode
-    per: int = 1  # the scale: this number shows as 1 (`lookups.py` has the scales that depend on the rules)
+    per: int = 1  # the divisor; `lookups.py` has the divisors that depend on the rules
 
 
 def _numbers(num_sites: int) -> tuple[Piece, ...]:
-    """The pieces that count something: whole numbers, divided by their scales."""
+    """The pieces that hold whole numbers, which are divided by their scales."""
     return _table_numbers(num_sites) + _player_numbers()
 
 
 def _table_numbers(num_sites: int) -> tuple[Piece, ...]:
-    """Course of the game, silk, cities and board."""
+    """Numbers of the course of the game, silk, cities and board."""
     cities, colours, markets = NUM_CITIES, NUM_COLOURS, NUM_MARKETS
     tokens, price = TOKENS_SCALE, PRICE_SCALE
     return (
         # the course of the game
-        Piece("game_left", (1,), 1, "game turns left in the game, this one included, of all"),
-        Piece("set_left", (1,), 1, "game turns left in the set, this one included, of the set's"),
-        Piece("actions_left", (1,), 1, "the mover's actions left, of a turn's"),
+        Piece("game_left", (1,), 1, "game turns left in the game, including this one / game turns of a game"),
+        Piece("set_left", (1,), 1, "game turns left in the set, including this one / game turns of a set"),
+        Piece("actions_left", (1,), 1, "the mover's actions left / actions of a turn"),
         # silk
         Piece("market", (markets, colours), 2, "bales in the left, centre, right market / 5", per=BALES_SCALE),
         Piece("bag", (colours,), 2, "bales in the bag / 5", per=BALES_SCALE),
-        Piece("price", (colours,), 2, "rupees a bale costs now / 5; 0 where its posts are closed", per=price),
+        Piece("price", (colours,), 2, "rupees that a bale costs now / 5; 0 if its posts are closed", per=price),
         Piece(
-            "buy_actions", (colours,), 2, "actions a purchase costs now / 5; 0 where the posts are closed", per=price
+            "buy_actions", (colours,), 2, "actions that a purchase costs now / 5; 0 if the posts are closed", per=price
         ),
         # cities
-        Piece("sale_rupees", (cities, colours), 2, "rupees a bale sells for now / 5; 0 where not demanded", per=price),
-        Piece("sale_clients", (cities, colours), 2, "Client tokens it brings / 8", per=tokens),
-        Piece("sale_here", (colours,), 2, "rupees a bale sells for where the viewer's elephant stands / 5", per=price),
+        Piece(
+            "sale_rupees",
+            (cities, colours),
+            2,
+            "rupees that a bale sells for now / 5; 0 if there is no demand",
+            per=price,
+        ),
+        Piece("sale_clients", (cities, colours), 2, "Client tokens that its sale gains / 8", per=tokens),
+        Piece("sale_here", (colours,), 2, "rupees that a bale sells for at the viewer's site / 5", per=price),
         Piece("city_pile", (cities,), 2, "City tokens left / 8", per=tokens),
-        Piece("client_supply", (1,), 2, "Client tokens left in the bank / 8, 2 where there is no limit", per=tokens),
+        Piece("client_supply", (1,), 2, "Client tokens left in the bank / 8; 2 if there is no limit", per=tokens),
         # the board
         Piece(
             "distance",
             (num_sites,),
             2,
-            "fewest actions from the viewer's elephant to each site / 6",
+            "minimum number of actions from the viewer's elephant to each site / 6",
             per=DISTANCE_SCALE,
         ),
-        Piece("city_distance", (cities,), 2, "the same to each city / 6", per=DISTANCE_SCALE),
+        Piece(
+            "city_distance",
+            (cities,),
+            2,
+            "minimum number of actions from the viewer's elephant to each city / 6",
+            per=DISTANCE_SCALE,
+        ),
     )
 
 
 def _player_numbers() -> tuple[Piece, ...]:
-    """What each player has, and how the players compare."""
+    """Numbers of each player, and comparisons of the players."""
     seats, colours, tokens = MAX_PLAYERS, NUM_COLOURS, TOKENS_SCALE
     return (
         # the players
         Piece("basket", (seats, colours), 2, "bales on each elephant / 2", per=BASKET_SCALE),
         Piece("palaces_left", (seats,), 2, "palaces in hand / 8", per=tokens),
         Piece("rupees", (seats,), 2, "rupees in hand / 20", hidden=True, per=RUPEES_SCALE),
-        Piece("clients", (seats,), 2, "Client tokens and those that count as such / 8", hidden=True, per=tokens),
+        Piece(
+            "clients",
+            (seats,),
+            2,
+            "Client tokens, including palace tokens that count as Client tokens / 8",
+            hidden=True,
+            per=tokens,
+        ),
         Piece(
             "city_palace_tokens", (seats,), 1, "palace tokens that count as City tokens / 8", hidden=True, per=tokens
         ),
-        Piece("empire", (seats,), 2, "palaces built and Clients / 8", hidden=True, per=tokens),
+        Piece("empire", (seats,), 2, "palaces built plus Clients / 8", hidden=True, per=tokens),
         Piece("fame", (seats,), 2, "rupees of the fame award if the game ended now / 8", hidden=True, per=AWARD_SCALE),
-        # what compares a seat with all others: in `screened` mode hidden for the viewer too
-        Piece("empire_rank", (seats,), 1, "provisional empire rank: 1 first, 0 last, ties averaged", hidden=True),
+        # comparisons with all other seats: in `screened` mode hidden for the viewer too
+        Piece(
+            "empire_rank",
+            (seats,),
+            1,
+            "provisional empire rank: 1 is first, 0 is last, tied seats share their mean",
+            hidden=True,
+        ),
         Piece(
             "majority",
             (seats,),
@@ -121,7 +148,7 @@ def _player_numbers() -> tuple[Piece, ...]:
             "margin",
             (seats,),
             1,
-            "provisional final rupees less the table's mean / 20",
+            "provisional final rupees minus the mean of all seats / 20",
             low=-1,
             hidden=True,
             per=RUPEES_SCALE,
@@ -135,24 +162,27 @@ def _flags(num_sites: int) -> tuple[Piece, ...]:
     return (
         # the course of the game
         Piece("num_players", (MAX_PLAYERS - MIN_PLAYERS + 1,), 1, "one-hot: 2, 3, 4, 5 players"),
-        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero after the game has ended"),
+        Piece("mover", (seats,), 1, "one-hot: the seat to act; all zero after the end"),
         Piece("first_player", (seats,), 1, "one-hot: the first player of the set"),
         Piece("action_in_hand", (3,), 1, "1 if the mover has at least 1, 2, 3 actions left"),
         Piece("can_still_buy", (1,), 1, "1 if the mover has a purchase left this turn"),
         Piece("take_pending", (1,), 1, "1 if the mover must choose the bale of a `bale` token"),
         # the board
-        Piece("demand", (cities, COLUMN_HEIGHT, colours), 1, "one-hot: the colour at the top, middle, bottom"),
         Piece(
-            "post_colour", (NUM_POSTS, colours), 1, "one-hot: the colour of each post site's post; inner sites first"
+            "demand",
+            (cities, COLUMN_HEIGHT, colours),
+            1,
+            "one-hot: the colour at the top, middle, bottom of each city's column",
         ),
+        Piece("post_colour", (NUM_POSTS, colours), 1, "one-hot: the colour of each trading post; inner posts first"),
         Piece(
             "post_market",
             (NUM_POSTS, markets + 1),
             1,
-            "one-hot: each post's price class (left, centre, right market), last: it is closed",
+            "one-hot: the market that sets each post's price (left, centre, right), or closed",
         ),
         Piece("palace_token", (NUM_PALACE_TOKENS, len(TOKEN_NAMES)), 1, "one-hot: the token on each palace site"),
-        Piece("palace", (num_sites, seats), 1, "one-hot: whose palace stands on each site"),
+        Piece("palace", (num_sites, seats), 1, "one-hot: the owner of the palace on each site"),
         Piece("city_tokens", (seats, cities), 1, "1 if the seat holds the city's City token", hidden=True),
         Piece("position", (seats, num_sites), 1, "one-hot: the site of each elephant"),
     )
@@ -160,21 +190,21 @@ def _flags(num_sites: int) -> tuple[Piece, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class FeatureLayout:
-    """Names, slices and bounds of the features of an observation for boards with `num_sites` sites.
+    """Names, slices and bounds of the features of an observation, for boards with `num_sites` sites.
 
-    `layout["rupees"]` is the slice of a piece in the flat observation, `layout.split(obs)` all pieces by name in their shapes.
+    `layout["rupees"]` is the slice of one piece in the flat observation. `layout.split(obs)` gives all pieces by name.
     """
 
     num_sites: int
 
     @cached_property
     def numbers(self) -> tuple[Piece, ...]:
-        """The pieces that count something: whole numbers, divided by their scales. They come first."""
+        """The pieces that hold whole numbers, which are divided by their scales. They come first."""
         return _numbers(self.num_sites)
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The pieces in order: the numbers, then the pieces that are 0 or 1."""
+        """All pieces in order: the numbers, then the pieces that are 0 or 1."""
         return self.numbers + _flags(self.num_sites)
 
     @cached_property
@@ -184,22 +214,20 @@ class FeatureLayout:
 
     @cached_property
     def raw_dtype(self) -> np.dtype[Any]:
-        """The record that the kernel fills before it scales: first its intermediate results, then one byte for each feature.
+        """The record for the unscaled observation: intermediate results, then one byte for each feature.
 
-        More fields name the same memory again: `all_flags`; `to_scale` and `to_copy`, all features in order; `…_words`, rows of
-        four entries as one word each; `distance_words`, eight sites in a word; `palace_marks`, from `palace` into `nowhere`.
+        Some fields share memory with others: `all_flags` are the pieces that are 0 or 1; `to_scale` are the features that are
+        multiplied; `to_copy` are all features in order; `…_words` are rows of four entries, each as one word; `distance_words`
+        hold eight sites in a word; `palace_marks` goes from `palace` into `nowhere`.
         """
         numbers, seats = self.numbers, MAX_PLAYERS
         flags = self.pieces[len(numbers) :]
         marks = self.num_features - self.slices["palace"].start + seats * self.num_sites
         notes: list[Any] = [
-            ("all_left", np.int32, (1,)),  # game turns: `game_left`, which may be more than a byte holds
-            (
-                "empires",
-                np.uint32,
-                (seats,),
-            ),  # in seat order from the viewer: not cut off, plus 1; 0 for seats that do not play
-            ("final", np.int32, (seats,)),  # rupees in seat order from the viewer, as if the game ended now
+            ("all_left", np.int32, (1,)),  # game turns left in the game, which may not fit into a byte
+            # Both clockwise from the viewer:
+            ("empires", np.uint32, (seats,)),  # 1 + the empire, not clipped; 0 for unused seats
+            ("final", np.int32, (seats,)),  # rupees as if the game ended now
         ]
         words = (
             ("market", NUM_MARKETS),
@@ -219,8 +247,8 @@ class FeatureLayout:
             ("city_tokens", seats),
         )
         ahead = self.num_numbers + sum(np.dtype((kind, shape)).itemsize for _, kind, shape in notes)
-        lead = ("lead", np.int8, (-ahead % ALIGNMENT,))  # so that flags begin a cache line
-        nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # where sites without a palace are marked; never read
+        lead = ("lead", np.int8, (-ahead % ALIGNMENT,))  # padding: the flags start a cache line
+        nowhere = ("nowhere", np.int8, (seats * self.num_sites,))  # the marks of sites without a palace; never read
         return _overlaid(
             [*notes, lead, *((piece.name, np.int8, piece.shape) for piece in self.pieces), nowhere],
             ("all_flags", flags[0].name, np.int8, (self.num_features - self.num_numbers,)),
@@ -234,20 +262,21 @@ class FeatureLayout:
 
     @cached_property
     def num_numbers(self) -> int:
-        """Features of the pieces that count something, which come first."""
+        """The number of features in `numbers`."""
         return sum(math.prod(piece.shape) for piece in self.numbers)
 
     @cached_property
     def num_scaled(self) -> int:
-        """Features that the kernel multiplies: the numbers, and the flags that fill up the last vector of eight.
+        """The number of features that the kernel multiplies: `num_numbers`, rounded up to whole vectors of eight.
 
-        The other flags then begin where a vector can be written without crossing a cache line.
+        The flags in the last vector are multiplied by 1. The remaining flags start at a vector boundary, so writing them crosses
+        no cache line.
         """
         return -(-self.num_numbers // 8) * 8
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Where each piece stands in the flat observation."""
+        """The slice of each piece in the flat observation."""
         ends = np.cumsum([math.prod(piece.shape) for piece in self.pieces]).tolist()
         starts = [0, *ends]
         return {
@@ -259,17 +288,17 @@ class FeatureLayout:
 
     @cached_property
     def num_features(self) -> int:
-        """Length of a flat observation."""
+        """The length of a flat observation, F."""
         return sum(math.prod(piece.shape) for piece in self.pieces)
 
     @cached_property
     def low(self) -> np.ndarray:
-        """Lowest value of each feature, (F,) float32."""
+        """The lower bound of each feature, (F,) float32."""
         return self._bounds("low")
 
     @cached_property
     def high(self) -> np.ndarray:
-        """Highest value of each feature, (F,) float32."""
+        """The upper bound of each feature, (F,) float32."""
         return self._bounds("high")
 
     def _bounds(self, which: str) -> np.ndarray:
@@ -285,9 +314,9 @@ class FeatureLayout:
 
     @cached_property
     def digest(self) -> str:
-        """16 hex digits that identify the layout. A net's file holds those of the layout it was trained on.
+        """16 hex digits that identify the layout. The file of a net contains the digest of the layout that it was trained on.
 
-        They cover the version and every piece's name, shape, bounds, scale and visibility, but no description.
+        The digest covers the version and the name, shape, bounds, scale and visibility of every piece, but not the descriptions.
         """
         numbers = [
             (piece.name, piece.shape, float(piece.low), float(piece.high), piece.per, piece.hidden)
@@ -296,7 +325,7 @@ class FeatureLayout:
         return hashlib.sha256(repr((LAYOUT_VERSION, numbers)).encode()).hexdigest()[:16]
 
     def table(self) -> str:
-        """The layout as a Markdown table, one row a piece."""
+        """The layout as a Markdown table with one row for each piece."""
         rows = ["| features | piece | shape | range | meaning |", "| --- | --- | --- | --- | --- |"]
         for piece in self.pieces:
             where, shape = self[piece.name], "×".join(map(str, piece.shape))
@@ -310,10 +339,11 @@ class FeatureLayout:
 def _overlaid(
     fields: Sequence[Any], *again: tuple[str, str, Any, tuple[int, ...]], alignment: int = 1
 ) -> np.dtype[Any]:
-    """A packed record of `fields`, (name, entry, shape), with more names for the same memory.
+    """A packed record of `fields`, each (name, entry, shape), with additional fields that share their memory.
 
-    Each of `again` is a name, the field where it begins, its entry and shape. The size is a multiple of `alignment`. Kernels take
-    records because these, unlike arrays, are not reference-counted: updating a count costs more than writing an observation.
+    Each of `again` is an additional field: its name, the field where it starts, its entry and its shape. The size of the record
+    is a multiple of `alignment`. Kernels take records, because arrays are reference-counted: updating the count costs more than
+    writing an observation.
     """
     kinds = [np.dtype((entry, shape)) for _, entry, shape in fields]
     ends = np.cumsum([kind.itemsize for kind in kinds]).tolist()
@@ -328,5 +358,5 @@ def _overlaid(
 
 
 def distance_words(num_sites: int) -> int:
-    """Words in a row of distances, eight in each; the last one may reach into the next pieces, which are written later."""
+    """The number of words in a row of distances, eight in a word. The last word may overlap the next pieces, written later."""
     return -(-num_sites // 8)

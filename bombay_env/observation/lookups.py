@@ -1,6 +1,6 @@
-"""Lookup tables for the kernels that write an observation: a record of what depends on rules and board alone.
+"""Lookup tables for the kernels that write observations: one record, which depends only on rules and board.
 
-A kernel reads an entry where it would otherwise compute or branch. `encode.py` is the next to read.
+A kernel reads an entry where it would otherwise compute or branch. Read `encode.py` next.
 """
 
 import itertools
@@ -20,27 +20,29 @@ from bombay_env.rules import (
     Rules,
 )
 
-# A larger number counts as this before it is divided, the highest value of a byte. Divided, it still exceeds every upper bound.
+# Larger numbers are clipped to this, the highest value of a byte, before they are scaled. Scaled, it still exceeds every upper
+# bound.
 MOST: Final = int(np.iinfo(np.int8).max)
 MARKET_CODES: Final = (1 + NUM_MARKETS) ** NUM_COLOURS
 MARK_BITS: Final = np.uint64(10)
 
 
 def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.ndarray:
-    """The lookup tables of one game: a read-only array of one record.
+    """The lookup tables of one game: a read-only array (1,).
 
-    A word holds four raw features, one for each colour or city.
+    A word holds four unscaled features, one for each colour or city.
 
         scale_by, most               factor and upper bound of each number
         sale_rupees, sale_clients, demand   of a city, by its column (`column_code`)
         price, buy_actions           by the markets of the colours (`market_code`)
-        post_market                  by `market_code` and the post: 0 for none, else 1 + its colour
-        one_of_four                  [k] has flag k − 1 set; [0] has none
-        distance, city_distance      from each site; eight sites in a word, and all four cities in a word
-        seats, order                 [viewer]: the players clockwise from the viewer; [viewer, 1 + player]: a player's place there
-        city, in_city                the city of a site; all ones where the site is a city, else 0
-        palace_mark                  [viewer]: `MARK_BITS` bits for each value of a state's `palace`: the place in `palace_marks`
-                                     of that owner's palace on the first site; without a palace a place in `nowhere`
+        post_market                  by `market_code` and the post (1 + its colour, or 0 for none)
+        one_of_four                  [k] has flag k − 1 set; [0] has no flag set
+        distance, city_distance      from each site; eight sites in a word, all four cities in a word
+        seats                        [viewer]: the players clockwise from the viewer
+        order                        [viewer, 1 + player]: the player's index in `seats[viewer]`
+        city, in_city                of a site: its city; all bits set if it is a city, else 0
+        palace_mark                  [viewer]: `MARK_BITS` bits for each value of a state's `palace`, the index in `palace_marks`
+                                     of that owner's palace on the first site; for no palace, an index in `nowhere`
     """
     size, columns, num_sites = layout.num_scaled, NUM_COLOURS**COLUMN_HEIGHT, layout.num_sites
     described = [
@@ -88,7 +90,7 @@ def make_lookups(layout: FeatureLayout, rules: Rules, tables: np.ndarray) -> np.
 
 
 def _words(rows: np.ndarray) -> np.ndarray:
-    """Rows of four numbers (…, 4) as words (…); numbers are cut off at `MOST`."""
+    """Rows of four numbers (…, 4) as words (…); numbers are clipped to `MOST`."""
     return np.ascontiguousarray(np.minimum(rows, MOST), np.int8).view(np.uint32)[..., 0]
 
 
