@@ -403,7 +403,9 @@ def _place_herd(group: Mapping[int, float], icon: Box, drawn: Map, hidden: "Hidd
         others = [other for other in near.icons if other != icon]
         for rank, box in enumerate(_beside(icon, width, height)):
             herd = _at(shape, box.within(drawn.frame))
-            cost = near.cost(herd.box, names) + rank + _unclear(herd, icon, others)
+            cost = rank + _unclear(herd, icon, others)
+            if best is None or cost < best[0]:
+                cost += near.cost(herd.box, names)
             if best is None or cost < best[0]:
                 best = cost, herd
     assert best is not None

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 INK, MUTED, WHITE = "#2c2a26", "#6b6252", "#ffffff"
 PAPER, LAND, CARD, EDGE = "#f8f2e4", "#ece1c6", "#fffdf7", "#d6c7a1"
 ROAD, ROAD_EDGE = "#fff8e3", "#a98a58"
-HEADER, ACCENT, GOLD, STONE, GRASS = "#173f43", "#0f766e", "#eab54a", "#e4cfae", "#9db67c"
+HEADER, ACCENT, GOLD, STONE, ROCK = "#173f43", "#0f766e", "#eab54a", "#e4cfae", "#b79c78"
 RED = "#b3261e"
 FONT: Final = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 
@@ -184,7 +184,7 @@ def palace(x: float, y: float, seat: int, scale: float = 1.0, sign: str | None =
 def hill(x: float, y: float, start: bool, scale: float = 1.0) -> str:
     """A hilltop, with a flag where the elephants start."""
     slopes = path(
-        "M-22,14 C-15,10 -12,-14 -3,-14 C4,-14 5,-4 9,-4 C14,-4 17,10 22,14 Z", GRASS, stroke=INK, stroke_width=1.6
+        "M-22,14 C-15,10 -12,-14 -3,-14 C4,-14 5,-4 9,-4 C14,-4 17,10 22,14 Z", ROCK, stroke=INK, stroke_width=1.6
     )
     snow = path("M-9.5,-7 C-8,-12 -5.5,-14 -3,-14 C0,-14 1.5,-12 3.5,-8.5 C0,-5 -3,-9 -9.5,-7 Z", CARD)
     flag = path("M-3,-12 V-27", stroke=INK, stroke_width=1.8) + path("M-3,-27 L10,-23 L-3,-19 Z", RED, stroke=INK)
