@@ -1,50 +1,513 @@
-"""Drawings: whatever the board and the position, well-formed, and showing what the state says."""
+"""Drawings: whatever the board and the position, well-formed, legible, and showing what the state says.
+
+What is measured in a picture is read from its SVG: absolute places of texts and shapes, with transforms applied. `python
+tests/test_render.py` draws docs/board.svg anew.
+"""
 
 import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
-from bombay_env.render import svg, text
+from bombay_env.board import SiteKind
+from bombay_env.render import layout, shapes, svg, text
+from bombay_env.render.layout import Box
+from bombay_env.rules import COLOUR_NAMES
+from bombay_env.state import NOBODY, state_to_dict
+from helpers.position import CITIES, official, position
 from helpers.variants import random_game
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = Path(__file__).parent.parent / "docs" / "board.svg"
+PAGE = Box(0, 0, svg.WIDTH, svg.HEIGHT)
+# Widths of words in bold DejaVu Sans, measured, as multiples of the font size.
+MEASURED = {
+    "Hyderabad": 6.157,
+    "MMWWmmww@@": 10.128,
+    "Seat 0: 3 actions left": 11.752,
+    "QOGDHN": 5.025,
+    "Chhatrapati-Sambhajinagar12": 16.992,
+    "×15": 2.229,
+    "1234567890": 6.958,
+    "ÄÖÜ": 2.436,
+}
 
 
-def played(seed: int, steps: int) -> tuple[Game, np.ndarray]:
-    """A random game on a random table after some steps."""
-    rng = random.Random(seed)
-    game = random_game(rng, 2 + seed % 4)
-    states = game.new_states([seed])
+# --- positions ---
+
+
+def picture_position() -> tuple[Game, np.ndarray]:
+    """What docs/board.svg shows: a 4-player game dealt from seed 29 after 57 decisions of `greedy`, whose draws have seed 29."""
+    game, agent, rng = Game(Rules.official(4)), GreedyAgent(), np.random.default_rng(29)
+    states = game.new_states([29])
+    for _ in range(57):
+        game.step(states, agent.act(game, states, rng))
+    return game, states
+
+
+def play(game: Game, seed: int, steps: int) -> np.ndarray:
+    """A random game after so many decisions, or at its end."""
+    rng, states = random.Random(seed), game.new_states([seed])
     for _ in range(steps):
         legal = np.flatnonzero(game.legal_actions(states)[0])
         if len(legal):
             game.step(states, [rng.choice(legal.tolist())])
-    return game, states
+    return states
+
+
+def played(seed: int, steps: int) -> tuple[Game, np.ndarray]:
+    """A random game on a random table after some decisions."""
+    game = random_game(random.Random(seed), 2 + seed % 4)
+    return game, play(game, seed, steps)
+
+
+def big_board(seed: int, name: str = "S{}") -> Board:
+    """A board with 64 sites thrown at random in a wide rectangle, each joined to the two nearest before it."""
+    rng = random.Random(seed)
+    kinds = (
+        ["start_hill", "hill", "hill"] + ["city"] * 4 + ["inner_post"] * 4 + ["outer_post"] * 4 + ["palace_site"] * 8
+    )
+    kinds += ["open_site"] * (64 - len(kinds))
+    places = [(300 * rng.random(), 100 * rng.random()) for _ in kinds]
+    sites = [
+        {"name": name.format(i), "kind": kind, "x": x, "y": y}
+        for i, (kind, (x, y)) in enumerate(zip(kinds, places, strict=True))
+    ]
+    trails = [
+        [name.format(i), name.format(j)]
+        for i in range(1, 64)
+        for j in sorted(range(i), key=lambda j: abs(complex(*places[i]) - complex(*places[j])))[:2]
+    ]
+    return Board.from_dict({"name": "big", "sites": sites, "trails": trails})
+
+
+def moved_board(name: str, x: float, y: float) -> Board:
+    """The packaged board with its sites along a line, or, without a slope, all in one place."""
+    data = Board.load().to_dict() | {"name": name}
+    for number, site in enumerate(data["sites"]):
+        site["x"], site["y"] = number * x, number * y
+    return Board.from_dict(data)
+
+
+def renamed_board(name: str) -> Board:
+    """The packaged board with other names, each made from the old one."""
+    data = Board.load().to_dict()
+    for site in data["sites"]:
+        site["name"] = name.format(site["name"])
+    data["trails"] = [[name.format(a), name.format(b)] for a, b in data["trails"]]
+    return Board.from_dict(data)
+
+
+BOARDS = {
+    "packaged": Board.load,
+    "random": lambda: Board.random(3),
+    "64 sites": lambda: big_board(1),
+    "64 sites with long names": lambda: big_board(2, "Chhatrapati-Sambhajinagar{}"),
+    "wide letters": lambda: renamed_board("大WW{}"),
+    "a line": lambda: moved_board("line", 1e300, 1e-300),
+    "one place": lambda: moved_board("place", 0, 0),
+}
+
+
+def any_position(kind: str) -> tuple[Game, np.ndarray]:
+    """A position of five seats on one of the boards, in mid-game."""
+    game = Game(Rules.official(5), BOARDS[kind]())
+    return game, play(game, 5, 90)
+
+
+def loaded_city(city: str) -> tuple[Game, np.ndarray]:
+    """Five elephants, four of them with two bales, in one city."""
+    game = official(5)
+    baskets = {seat: ["blue", "orange"] for seat in range(2)} | {2: ["purple", "yellow"], 3: ["purple", "yellow"]}
+    markets = [{"blue": 1}, {"orange": 1}, {}]
+    return game, position(game, elephants=dict.fromkeys(range(5), city), baskets=baskets, markets=markets)
+
+
+# --- reading a picture ---
+
+
+class Drawn(NamedTuple):
+    """An element with the groups around it and where it stands: a point of its own is at x + scale · point."""
+
+    element: ElementTree.Element
+    around: tuple[ElementTree.Element, ...]
+    x: float
+    y: float
+    scale: float
+
+    @property
+    def box(self) -> Box:
+        """A rectangle's or a text's room on the page; that of a text is estimated, wider rather than narrower."""
+        number = {name: float(value) for name, value in self.element.items() if name in ("x", "y", "width", "height")}
+        x, y = self.x + self.scale * number["x"], self.y + self.scale * number["y"]
+        if self.element.tag == f"{SVG}rect":
+            return Box(x, y, x + self.scale * number["width"], y + self.scale * number["height"])
+        size = self.scale * float(self.element.get("font-size", ""))
+        width = shapes.text_width(self.element.text or "", size, self.element.get("font-weight") == "bold")
+        left = x - width * {"start": 0, "middle": 0.5, "end": 1}[self.element.get("text-anchor", "")]
+        return Box(left, y - 0.75 * size, left + width, y + 0.25 * size)
+
+    def given(self, name: str) -> str | None:
+        """An attribute of the element or of the nearest group around it that has it."""
+        elements = (self.element, *reversed(self.around))
+        return next((element.get(name) for element in elements if element.get(name) is not None), None)
+
+
+def parse(game: Game, states: np.ndarray, **options: int) -> ElementTree.Element:
+    return ElementTree.fromstring(svg.draw(game, states, **options))
+
+
+def walk(root: ElementTree.Element) -> Iterator[Drawn]:
+    """All elements in the order in which they are drawn."""
+    todo = [Drawn(root, (), 0.0, 0.0, 1.0)]
+    while todo:
+        drawn = todo.pop()
+        yield drawn
+        for child in reversed(drawn.element):
+            moved = child.get("transform", "translate(0 0)").replace("translate(", "").replace(")", "").split(" scale(")
+            dx, dy = map(float, moved[0].split())
+            scale = drawn.scale * (float(moved[1]) if len(moved) > 1 else 1)
+            place = (drawn.x + drawn.scale * dx, drawn.y + drawn.scale * dy)
+            todo.append(Drawn(child, (*drawn.around, drawn.element), *place, scale))
+
+
+def find(root: ElementTree.Element, tag: str, **attributes: str) -> list[Drawn]:
+    """Elements of a tag, themselves or in groups with these attributes."""
+    wanted = {name.replace("_", "-"): value for name, value in attributes.items()}
+    return [
+        drawn
+        for drawn in walk(root)
+        if drawn.element.tag == SVG + tag and all(drawn.given(name) == value for name, value in wanted.items())
+    ]
+
+
+def words(root: ElementTree.Element, **attributes: str) -> list[str]:
+    return [drawn.element.text or "" for drawn in find(root, "text", **attributes)]
+
+
+def site_facts(root: ElementTree.Element, fact: str) -> dict[str, str]:
+    """What the groups of the sites say in one of their attributes."""
+    groups = [drawn.element for drawn in find(root, "g") if drawn.element.get("data-site")]
+    return {group.get("data-site", ""): group.get(fact, "") for group in groups if group.get(fact) is not None}
+
+
+# --- the picture ---
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_svg_is_well_formed_and_names_every_site(seed: int) -> None:
+def test_svg_names_every_site_and_draws_every_trail(seed: int) -> None:
     game, states = played(seed, 10 * seed)
-    root = ElementTree.fromstring(svg.draw(game, states))
+    root = parse(game, states)
     assert root.tag == f"{SVG}svg"
-    words = {element.text for element in root.iter(f"{SVG}text")}
-    assert {site.name for site in game.board.sites} <= words
-    assert len(list(root.iter(f"{SVG}line"))) == len(game.board.trails)
+    assert {site.name for site in game.board.sites} <= set(words(root, data_part="map"))
+    trails = [drawn.element.get("data-trail") for drawn in find(root, "path") if drawn.element.get("data-trail")]
+    assert trails == [f"{a} {b}" for a, b in game.board.trails]
+    assert site_facts(root, "data-kind") == {site.name: site.kind.label for site in game.board.sites}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_svg_shows_the_facts_of_the_sites(seed: int) -> None:
+    game, states = played(seed, 12 * seed)
+    facts, root = state_to_dict(states[0], game.rules, game.board), parse(game, states)
+    assert site_facts(root, "data-post") == facts["posts"]
+    assert site_facts(root, "data-token") == facts["palace_tokens"]
+    assert site_facts(root, "data-owner") == {site: str(seat) for site, seat in facts["palaces"].items()}
+    closed = {site for site, shut in site_facts(root, "data-closed").items() if shut == "true"}
+    assert closed == (set() if facts["over"] else set(facts["posts"]) - set(facts["open_posts"]))
+    for site, seat in facts["palaces"].items():
+        assert str(seat) in words(root, data_site=site), "an owner is told by a number, not by a colour alone"
+    for site, colour in facts["posts"].items():
+        assert colour[0].upper() in words(root, data_site=site)
+    for seat, site in enumerate(facts["position"]):
+        (elephant,) = [drawn for drawn in find(root, "g") if drawn.element.get("data-elephant") == str(seat)]
+        assert elephant.element.get("data-at") == site
+        assert str(seat) in words(root, data_elephant=str(seat))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_svg_shows_demand_from_top_to_bottom(seed: int) -> None:
+    game, states = played(seed, 30)
+    root = parse(game, states)
+    for city, column in state_to_dict(states[0], game.rules, game.board)["demand"].items():
+        rows = [find(root, "rect", data_site=city, data_demand=colour)[0].box for colour in column]
+        assert [row.top for row in rows] == sorted(row.top for row in rows)
+
+
+def test_svg_shows_what_a_sale_pays() -> None:
+    root = parse(official(2), position(demand={"Indore": ["yellow", "purple", "blue"]}))
+    assert words(root, data_site="Indore", data_demand="yellow") == ["Y", "5"]
+    assert words(root, data_site="Indore", data_demand="purple") == ["P", "3"]
+    assert words(root, data_site="Indore", data_demand="blue") == ["B", "1"]
+    clients = [
+        len(find(root, "circle", data_site="Indore", data_demand=colour)) for colour in ("yellow", "purple", "blue")
+    ]
+    assert clients == [0, 1, 1]
+
+
+def test_svg_shows_markets_with_prices_bales_and_the_bag() -> None:
+    states = position(markets=[{"blue": 3, "orange": 2}, {"purple": 2}, {}])
+    root = parse(official(2), states)
+    left, centre, right = (words(root, data_market=market) for market in ("left", "centre", "right"))
+    assert left == ["Left market", "1 rupee, 1 action", *"BBBOO"]
+    assert centre == ["Centre market", "1 rupee, 2 actions", *"PP"]
+    assert right == ["Right market", "2 rupees, 2 actions", "empty"]
+    bag = words(root, data_part="bag")
+    assert [count for count in bag if count.startswith("×")] == ["×3", "×2", "×2", "×3"]
+    assert [state for state in bag if state in ("on sale", "closed")] == ["closed", "on sale", "on sale", "on sale"]
+    assert set(COLOUR_NAMES) <= set(bag)
+
+
+def test_svg_counts_bales_where_a_row_is_too_short() -> None:
+    rules = Rules(2, bales=(30, 30, 30, 30), restock_draw=120)
+    game = Game(rules)
+    root = parse(game, game.new_states([1]))
+    assert Counter(words(root, data_market="left"))["×30"] == 4
+
+
+def test_svg_shows_holdings_and_hides_those_behind_screens() -> None:
+    game = official(3)
+    states = position(game, rupees=[11, 12, 13], clients=[2, 6, 3], city_tokens={1: CITIES[:2]}, palaces={"H1": 1})
+    open_, screened = parse(game, states), parse(game, states, viewer=2)
+    assert words(open_, data_seat="1")[1:] == ["Seat 1", "12", "6", "2", "4", "no bales"]
+    assert words(screened, data_seat="1")[1:] == ["Seat 1", "?", "?", "?", "4", "no bales"]
+    assert words(screened, data_seat="2") == words(open_, data_seat="2")
+
+
+def test_svg_tells_whose_turn_it_is() -> None:
+    root = parse(official(4), position(official(4), player=2, turn=1, set=1, actions_left=2))
+    assert {"Seat 2: 2 actions left", "set 2 of 4, turn 2 of 4"} <= set(words(root, data_part="header"))
+
+
+def test_svg_tells_of_a_pending_take_and_marks_its_market() -> None:
+    game = official(2)
+    states = position(at="G4", basket=["blue"], markets=[{}, {"orange": 1}, {"purple": 1}])
+    before = parse(game, states)
+    game.step(states, [game.action_index("build:blue")])
+    root = parse(game, states)
+    assert "Seat 0 must take a bale" in words(root, data_part="header")
+    rims = [
+        find(root, "rect", data_market=market)[0].element.get("stroke-width") for market in ("left", "centre", "right")
+    ]
+    assert rims == ["1.2", "3.5", "1.2"]
+    assert find(before, "rect", data_market="centre")[0].element.get("stroke-width") == "1.2"
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_svg_shows_the_result(n: int) -> None:
+    game = official(n)
+    states = play(game, n, 1000)
+    assert states.current_player[0] == NOBODY
+    result, root = game.results(states)[0], parse(game, states)
+    winners = [seat for seat in range(n) if result.winners[seat]]
+    (headline,) = [line for line in words(root, data_part="header") if line.startswith("Game over")]
+    assert all(str(seat) in headline for seat in winners)
+    assert f"with {result.final.max()} rupees" in headline
+    for seat in range(n):
+        shown = words(root, data_seat=str(seat))
+        assert str(result.final[seat]) in shown
+        assert f"{result.rupees[seat]} + {result.majority[seat]} empire + {result.fame[seat]} fame" in shown
+
+
+def test_a_shared_win_names_all_winners() -> None:
+    game = official(3)
+    states = position(game, rupees=[9, 9, 9], turn=4, set=2, player=1, markets=[{}, {}, {}])
+    game.step(states, [game.action_index("end_turn")])
+    assert game.is_terminal(states)[0]
+    assert "Game over: seats 0, 1 and 2 share the win with 11 rupees" in words(parse(game, states))
+    assert text.draw(game, states).startswith("game over after 3 sets: seats 0, 1 and 2 share the win with 11 rupees\n")
+
+
+# --- legible ---
+
+
+def test_widths_of_texts_are_not_underestimated() -> None:
+    for word, width in MEASURED.items():
+        assert width <= shapes.text_width(word, 1) <= 1.3 * width
+
+
+@pytest.mark.parametrize("width", [20, 45, 80, 200])
+def test_texts_are_cut_to_fit(width: float) -> None:
+    for word in MEASURED:
+        shown, size = shapes.fit(word, 15, width, 9)
+        assert shapes.text_width(shown, size) <= width + 1e-6
+        assert 9 <= size <= 15
+        assert shown == word or ("…" in shown and shapes.text_width(word, 9) > width)
+
+
+@pytest.mark.parametrize("kind", BOARDS)
+def test_texts_keep_off_the_edges(kind: str) -> None:
+    game, states = any_position(kind)
+    for at in (game.new_states([1]), states, play(game, 1, 2000)):
+        root = parse(game, at)
+        for drawn in find(root, "text"):
+            assert drawn.box.within(PAGE.grown(-12)) == drawn.box, drawn.element.text
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_texts_keep_off_the_edges_of_their_panels(n: int) -> None:
+    game = official(n)
+    rich = position(game, rupees=[10**9 - seat for seat in range(n)], clients=[3] * n, baskets={1: ["blue", "orange"]})
+    for states in (rich, play(game, 1, 1000)):
+        root, found = parse(game, states), 0
+        for part in ("data-seat", "data-market", "data-part"):
+            for panel in [
+                drawn.element for drawn in find(root, "g") if drawn.element.get(part) not in (None, "side", "seats")
+            ]:
+                inside = {part.replace("-", "_"): panel.get(part, "")}
+                frame = find(root, "rect", **inside)[0].box
+                for drawn in find(root, "text", **inside):
+                    assert drawn.box.within(frame.grown(-4)) == drawn.box, drawn.element.text
+                    found += 1
+        assert found > 60
+
+
+@pytest.mark.parametrize("kind", BOARDS)
+def test_no_text_depends_on_what_only_browsers_draw(kind: str) -> None:
+    drawing = svg.draw(*any_position(kind))
+    for word in ("paint-order", "dominant-baseline", "textLength", "foreignObject", "<style", "<image", "href", "url("):
+        assert word not in drawing
+    root = ElementTree.fromstring(drawing)
+    for drawn in find(root, "text"):
+        assert drawn.given("stroke") is None, "a stroke hides a text that has no paint-order"
+
+
+@pytest.mark.parametrize("city", CITIES)
+def test_elephants_never_hide_demand(city: str) -> None:
+    game, states = loaded_city(city)
+    root = parse(game, states)
+    cubes = [drawn.box for name in CITIES for drawn in find(root, "rect", data_site=name) if drawn.given("data-demand")]
+    bodies = []
+    for drawn in find(root, "path", data_part="map"):
+        if (
+            drawn.given("data-elephant")
+            and drawn.element.get("d") == shapes.ELEPHANT
+            and drawn.element.get("fill") != "none"
+        ):
+            x, y, scale = drawn.x, drawn.y, drawn.scale
+            bodies.append(Box(x - 22 * scale, y - 16 * scale, x + 22 * scale, y + 17 * scale))
+    bales = [drawn.box for seat in range(4) for drawn in find(root, "rect", data_elephant=str(seat))]
+    assert (len(cubes), len(bodies), len(bales)) == (12, 5, 8)
+    for cube in cubes:
+        assert not any(cube.shared(other) for other in bodies + bales)
+    for a, b in ((a, b) for i, a in enumerate(bales) for b in bales[:i]):
+        assert a.shared(b) < 1, "each bale shows"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_elephants_on_random_boards_stay_clear_of_cities(seed: int) -> None:
+    board = Board.random(seed)
+    drawn = svg.arranged(board)
+    cities = [board.sites[site].name for site in board.sites_of(SiteKind.CITY)]
+    for site in board.sites:
+        (herd,) = layout.place_herds(board, drawn, {site.name: dict.fromkeys(range(5), 30.0)}).values()
+        assert set(herd.places) == set(range(5))
+        assert herd.box.within(drawn.frame) == herd.box
+        assert sum(herd.box.shared(drawn.icons[city]) for city in cities) < 1e-6
+
+
+@pytest.mark.parametrize("kind", BOARDS)
+def test_icons_stay_in_the_frame_and_apart(kind: str) -> None:
+    board = BOARDS[kind]()
+    drawn = svg.arranged(board)
+    boxes = list(drawn.icons.values())
+    assert all(box.within(drawn.frame) == box for box in boxes)
+    assert all(name.box.within(drawn.frame) == name.box for name in drawn.names.values())
+    hidden = [a.shared(b) / min(a.width * a.height, b.width * b.height) for i, a in enumerate(boxes) for b in boxes[:i]]
+    assert max(hidden) < 0.05
+
+
+@pytest.mark.parametrize("seed", [None, *range(10)])
+def test_trails_show_up_to_their_ends(seed: int | None) -> None:
+    """A trail runs from centre to centre, in one piece, and where it leaves an icon nothing that never moves covers it."""
+    board = Board.load() if seed is None else Board.random(seed)
+    game, drawn = Game(Rules.official(2), board), svg.arranged(board)
+    root = parse(game, game.new_states([1]))
+    roads = [found.element for found in find(root, "path") if found.element.get("data-trail")]
+    hidden = 0
+    for (a, b), line, road in zip(board.trails, drawn.trails, roads, strict=True):
+        assert (line[0], line[-1]) == (drawn.centres[a], drawn.centres[b])
+        assert road.get("stroke-dasharray") is None
+        outline = road.get("d", "").replace("M", "").replace("L", " ").replace("Q", " ").replace(",", " ").split()
+        shown = [float(number) for number in (*outline[:2], *outline[-2:])]
+        assert shown == pytest.approx([*drawn.centres[a], *drawn.centres[b]], abs=0.06)
+        plates = [name.box for site, name in drawn.names.items() if site not in (a, b)]
+        icons = [box for site, box in drawn.icons.items() if site not in (a, b)]
+        for site, points in ((a, line), (b, line[::-1])):
+            x, y = leaving(points, drawn.icons[site].grown(4))
+            spot = Box(x - 1, y - 1, x + 1, y + 1)
+            assert not any(spot.shared(box) for box in icons)
+            hidden += any(spot.shared(box) for box in [*plates, drawn.names[site].box])
+    assert hidden <= 1, "names keep off the ends of trails"
+
+
+def leaving(points: layout.Line, box: Box) -> layout.Point:
+    """Where a line that starts in a box leaves it."""
+    for (x, y), (u, v) in pairwise(points):
+        for step in range(101):
+            at = (x + (u - x) * step / 100, y + (v - y) * step / 100)
+            if not (box.left <= at[0] <= box.right and box.top <= at[1] <= box.bottom):
+                return at
+    return points[-1]
+
+
+def test_a_trail_bends_around_a_site_in_its_way() -> None:
+    data = Board.load().to_dict()
+    placed = {"A": (50, 50), "E1": (10, 50), "H1": (30, 50)}
+    for number, site in enumerate(data["sites"]):
+        site["x"], site["y"] = placed.get(site["name"], (5 * number, 0 if number % 2 else 100))
+    drawn = svg.arranged(Board.from_dict(data))
+    trail = data["trails"].index(["A", "E1"])
+    assert drawn.bends[trail] is not None
+    inside = [drawn.icons["H1"].length_inside(start, end) for start, end in pairwise(drawn.trails[trail])]
+    assert sum(inside) == 0
+
+
+def test_names_that_are_cut_are_told_in_full() -> None:
+    name = "Chhatrapati-Sambhajinagar-and-all-its-surroundings-{}"
+    game = Game(Rules.official(2), renamed_board(name))
+    root = parse(game, game.new_states([1]))
+    titles = {drawn.element.text for drawn in find(root, "title")}
+    assert titles == {site.name for site in game.board.sites}
 
 
 def test_svg_escapes_names() -> None:
-    data = Board.load().to_dict()
-    for site in data["sites"]:
-        site["name"] = f"<{site['name']}&'"
-    data["trails"] = [[f"<{a}&'", f"<{b}&'"] for a, b in data["trails"]]
-    game = Game(Rules.official(2), Board.from_dict(data))
-    root = ElementTree.fromstring(svg.draw(game, game.new_states([1])))
-    assert "<A&'" in {element.text for element in root.iter(f"{SVG}text")}
+    game = Game(Rules.official(2), renamed_board("<\"{}&'"))
+    root = parse(game, game.new_states([1]))
+    assert "<\"A&'" in words(root)
+    assert "<\"A&'" in site_facts(root, "data-kind")
+
+
+def test_the_same_position_gives_the_same_drawing() -> None:
+    game, states = played(6, 40)
+    first = svg.draw(game, states)
+    layout.arrange.cache_clear()
+    svg.road_map.cache_clear()
+    before = states.tobytes()
+    assert svg.draw(game, states) == first
+    assert states.tobytes() == before
+
+
+def test_places_on_the_map_do_not_depend_on_the_state() -> None:
+    game = official(4)
+    start, later = (parse(game, states) for states in (game.new_states([1]), play(game, 1, 60)))
+    names = [[drawn.box for drawn in find(root, "text") if drawn.element.text == "G1"] for root in (start, later)]
+    assert names[0] == names[1]
+
+
+def test_picture_in_the_readme_is_what_the_program_draws() -> None:
+    """To draw it anew: `python tests/test_render.py`."""
+    assert PICTURE.read_text(encoding="utf-8") == svg.draw(*picture_position())
+
+
+# --- the text ---
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -52,15 +515,65 @@ def test_text_tells_every_seat_and_market(seed: int) -> None:
     game, states = played(seed, 10 * seed)
     lines = text.draw(game, states).splitlines()
     assert sum(line.startswith("seat ") for line in lines) == game.num_players
-    assert any("left:" in line and "right:" in line for line in lines)
+    facts = state_to_dict(states[0], game.rules, game.board)
+    for number, market in enumerate(("left", "centre", "right")):
+        (line,) = [line for line in lines if line[10:].startswith(market)]
+        assert f"{game.rules.market_rupees[number]} rupee" in line
+        bales = [f"{count} {name}" for name, count in zip(COLOUR_NAMES, facts["markets"][number], strict=True) if count]
+        assert line.endswith("  " + (", ".join(bales) or "empty"))
+    for city in facts["demand"]:
+        assert any(line[10:].startswith(city) for line in lines)
+
+
+def test_text_of_a_position() -> None:
+    states = position(
+        player=1,
+        actions_left=2,
+        at="E2",
+        basket=["blue"],
+        rupees=[4, 5],
+        palaces={"G1": 0},
+        markets=[{"blue": 1}, {}, {}],
+    )
+    assert text.draw(official(2), states).splitlines() == [
+        "set 1 of 4, turn 1 of 4: seat 1 has 2 actions left",
+        "",
+        "markets   left    1 rupee, 1 action    1 blue",
+        "          centre  1 rupee, 2 actions   empty",
+        "          right   2 rupees, 2 actions  empty",
+        "bag       3 yellow, 4 purple, 3 blue, 5 orange",
+        "bank      16 Clients",
+        "cities    Bombay     blue 4               purple 3 + 1 Client  orange 1 + 1 Client   1 City token left",
+        "          Indore     purple 4 + 1 Client  orange 3             yellow 2 + 1 Client   1 City token left",
+        "          Nagpur     orange 4             yellow 4             blue 1 + 1 Client     1 City token left",
+        "          Hyderabad  yellow 5             blue 3               purple 1 + 2 Clients  1 City token left",
+        "posts     E1 yellow (closed), E2 purple (closed), E3 blue, E4 orange (closed)",
+        "tokens    G2 city, G3 rupees, G4 bale, G5 client, G6 city, G7 rupees, G8 bale",
+        "palaces   G1 seat 0",
+        "",
+        "        at  rupees  Clients  City tokens  palaces left  bales",
+        "seat 0  A        4        1            0             4  empty",
+        "seat 1  E2       5        0            0             5  1 blue",
+    ]
+
+
+def test_text_hides_what_is_behind_screens() -> None:
+    game = official(3)
+    shown = text.draw(game, position(game, rupees=[71, 72, 73]), viewer=1)
+    assert "72" in shown
+    assert "71" not in shown
+    assert "73" not in shown
+    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "?", "5", "empty"]
 
 
 def test_text_says_when_the_game_is_over() -> None:
-    game, states = played(2, 500)
-    assert text.draw(game, states).startswith("game over")
+    game = official(4)
+    states = play(game, 2, 1000)
+    lines = text.draw(game, states).splitlines()
+    assert lines[0].startswith("game over after 4 sets: seat")
+    final = [int(line.split()[-1]) for line in lines[-4:]]
+    assert final == game.results(states)[0].final.tolist()
 
 
-def test_picture_in_the_readme_is_what_the_program_draws() -> None:
-    """To draw it anew: write `svg.draw(game, game.new_states([7]))` of the 4-player game to docs/board.svg."""
-    game = Game(Rules.official(4))
-    assert PICTURE.read_text(encoding="utf-8") == svg.draw(game, game.new_states([7]))
+if __name__ == "__main__":
+    PICTURE.write_text(svg.draw(*picture_position()), encoding="utf-8")

@@ -1,1 +1,1 @@
-"""Drawings of a state: as text, as SVG."""
+"""Drawings of a state: `svg.py` as a picture, `text.py` as plain text. Both read it through `view.py`."""

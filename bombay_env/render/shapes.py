@@ -33,7 +33,7 @@ _REGULAR: Final = 0.94  # of the width of bold letters
 _ELLIPSIS: Final = "…"
 
 ELEPHANT_WIDTH, ELEPHANT_HEIGHT = 44.0, 33.0
-_ELEPHANT: Final = (
+ELEPHANT: Final = (
     "M-17,16 V1 C-17,-8 -11,-12 -3,-12 H3 C5,-14.5 9,-15 12,-14 C16.5,-12.5 18,-8.5 18,-4 L18.5,5 C18.6,7 20,7.3 21,6 "
     "L22,8 C20.5,11 15.5,11 15,6.5 L14.4,0 C13.5,2.5 11,3.5 8.5,3.5 V16 H2 V9 C-2,10 -6,10 -10,9 V16 Z"
 )
@@ -174,11 +174,11 @@ def palace_site(x: float, y: float, kind: str | None, scale: float = 1.0) -> str
     return group(x, y, plate, token(0, 0, kind, 0.95) if kind else circle(0, 0, 3, EDGE), scale=scale)
 
 
-def palace(x: float, y: float, seat: int, scale: float = 1.0, sign: str | None = None) -> str:
-    """A palace in its owner's colour, with the owner's number unless `sign` is another."""
+def palace(x: float, y: float, seat: int, scale: float = 1.0, numbered: bool = True) -> str:
+    """A palace in its owner's colour, with the owner's number."""
     walls = path(_PALACE, SEATS[seat], stroke=INK, stroke_width=1.8, stroke_linejoin="round")
-    number = label(0, 5, str(seat) if sign is None else sign, 14, fill=ON_SEATS[seat], font_weight="bold")
-    return group(x, y, walls, number, scale=scale)
+    number = label(0, 5, str(seat), 14, fill=ON_SEATS[seat], font_weight="bold")
+    return group(x, y, walls, number if numbered else "", scale=scale)
 
 
 def hill(x: float, y: float, start: bool, scale: float = 1.0) -> str:
@@ -211,10 +211,10 @@ def elephant(x: float, y: float, seat: int, scale: float = 1.0, active: bool = F
         "stroke_linejoin": "round",
     }
     line: dict[str, Any] = {"stroke": INK, "stroke_width": 1.6, "stroke_linejoin": "round"}
-    body = path(_ELEPHANT, SEATS[seat], **line)
+    body = path(ELEPHANT, SEATS[seat], **line)
     details = path(_EAR, stroke=ON_SEATS[seat], stroke_width=1.3) + circle(13, -7.5, 1.2, ON_SEATS[seat])
     number = label(-7.5, -1.5, str(seat), 14, fill=ON_SEATS[seat], font_weight="bold")
-    return group(x, y, path(_ELEPHANT, **rim), path(_TAIL, **line), body, details, number, scale=scale)
+    return group(x, y, path(ELEPHANT, **rim), path(_TAIL, **line), body, details, number, scale=scale)
 
 
 def pip(x: float, y: float, radius: float, full: bool, fill: str) -> str:

@@ -16,7 +16,7 @@ from bombay_env.game import Game
 from bombay_env.render import shapes
 from bombay_env.render.layout import BALE_ROW, CITY_HEAD, Box, Herd, Map, arrange, place_herds
 from bombay_env.render.shapes import group, label, rectangle, text_width
-from bombay_env.render.view import MARKETS, Holdings, Result, View, view
+from bombay_env.render.view import MARKETS, Holdings, Result, View, plural, view
 from bombay_env.rules import COLOUR_NAMES, Rules
 
 WIDTH, HEIGHT = 1000.0, 882.0
@@ -41,7 +41,7 @@ def draw(game: Game, states: np.ndarray, viewer: int | None = None) -> str:
             all holdings show.
     """
     seen = view(game, states, viewer)
-    parts = (_page(), _header(seen), _map(seen, _arranged(game.board)), _side(seen), _seats(seen))
+    parts = (_page(), _header(seen), _map(seen, arranged(game.board)), _side(seen), _seats(seen))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" font-family="{shapes.FONT}">\n'
         + "\n".join(parts)
@@ -57,11 +57,6 @@ def _panel(box: Box, fill: str = shapes.CARD, stroke: str = shapes.EDGE, width: 
     return rectangle(box.left, box.top, box.width, box.height, fill, rx=10, stroke=stroke, stroke_width=width)
 
 
-def plural(count: int, noun: str) -> str:
-    """A number with its noun: 1 action, 2 actions."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 # --- header: whose turn it is ---
 
 
@@ -74,12 +69,9 @@ def _header(seen: View) -> str:
     bold = {"font_weight": "bold", "fill": shapes.WHITE}
     words, size = shapes.fit(headline(seen), TITLE, 690 if facts["over"] else 310, SMALL)
     parts.append(label(box.left + 72, middle, words, size, text_anchor="start", **bold))
-    if facts["over"]:
-        when = f"after {plural(rules.sets, 'set')}"
-    else:
-        when = f"set {facts['set'] + 1} of {rules.sets}, turn {facts['turn'] + 1} of {rules.turns_per_set}"
+    if not facts["over"]:
         parts += _pips(box.left + 390, middle, facts["actions_left"], rules.actions_per_turn)
-    parts.append(label(box.right - 18, middle, when, BODY, text_anchor="end", fill=shapes.WHITE))
+    parts.append(label(box.right - 18, middle, seen.when, BODY, text_anchor="end", fill=shapes.WHITE))
     return group(0, 0, *parts, data_part="header")
 
 
@@ -87,11 +79,7 @@ def headline(seen: View) -> str:
     """Whose turn it is and what is to be done, or who won."""
     facts = seen.facts
     if facts["over"]:
-        best = plural(max(result.final for result in seen.results), "rupee")
-        *others, last = map(str, seen.winners)
-        if others:
-            return f"Game over: seats {', '.join(others)} and {last} share the win with {best}"
-        return f"Game over: seat {last} wins with {best}"
+        return f"Game over: {seen.ending}"
     seat = f"Seat {facts['current_player']}"
     if facts["take_pending"]:
         return f"{seat} must take a bale"
@@ -107,7 +95,7 @@ def _pips(x: float, y: float, left: int, whole: int) -> list[str]:
 
 def _map(seen: View, drawn: Map) -> str:
     herds = place_herds(seen.game.board, drawn, _groups(seen))
-    parts = [_panel(MAP_BOX, shapes.LAND), _trails(seen.game.board)]
+    parts = [_panel(MAP_BOX, shapes.LAND), road_map(seen.game.board)]
     parts += [_site(site, seen, drawn) for site in seen.game.board.sites]
     parts += [_name(site, drawn) for site in seen.game.board.sites if site.kind != SiteKind.CITY]
     parts += [_tether(herd, drawn.icons[site]) for site, herd in herds.items()]
@@ -115,14 +103,15 @@ def _map(seen: View, drawn: Map) -> str:
     return group(0, 0, *parts, data_part="map")
 
 
-def _arranged(board: Board) -> Map:
+def arranged(board: Board) -> Map:
+    """The board laid out on this picture's map."""
     return arrange(board, Box(MAP_BOX.left + 8, MAP_BOX.top + 14, MAP_BOX.right - 8, MAP_BOX.bottom - 8))
 
 
 @lru_cache(maxsize=64)
-def _trails(board: Board) -> str:
-    """All edges first, so that where roads meet, their surfaces join."""
-    drawn, parts = _arranged(board), []
+def road_map(board: Board) -> str:
+    """All trails of a board: first all edges, so that where roads meet, their surfaces join."""
+    drawn, parts = arranged(board), []
     for fill, width in ((shapes.ROAD_EDGE, 8), (shapes.ROAD, 4.5)):
         for (a, b), line, bend in zip(board.trails, drawn.trails, drawn.bends, strict=True):
             (x, y), (u, v) = line[0], line[-1]
@@ -136,19 +125,25 @@ def _trails(board: Board) -> str:
 
 def _site(site: Site, seen: View, drawn: Map) -> str:
     (x, y), scale, facts = drawn.centres[site.name], drawn.scale, seen.facts
+    told = {"data_site": site.name, "data_kind": site.kind.label}
     if site.kind == SiteKind.CITY:
-        shape = _city(site.name, seen, drawn)
-    elif site.name in facts["posts"]:
-        shape = shapes.post(x, y, facts["posts"][site.name], site.name in facts["open_posts"], scale)
-    elif site.kind in (SiteKind.START_HILL, SiteKind.HILL):
+        return group(0, 0, _city(site.name, seen, drawn), **told)
+    owner, colour = facts["palaces"].get(site.name), facts["posts"].get(site.name)
+    token = facts["palace_tokens"].get(site.name)
+    if site.kind in (SiteKind.START_HILL, SiteKind.HILL):
         shape = shapes.hill(x, y, site.kind == SiteKind.START_HILL, scale)
-        if site.name in facts["palaces"]:
-            shape += shapes.palace(x, y, facts["palaces"][site.name], 0.85 * scale)
-    elif site.name in facts["palaces"]:
-        shape = shapes.palace(x, y, facts["palaces"][site.name], scale)
+    elif colour is not None:
+        told |= {"data_post": colour, "data_closed": str(seen.is_closed(site.name)).lower()}
+        shape = shapes.post(x, y, colour, not seen.is_closed(site.name), scale)
+    elif owner is None:
+        told |= {"data_token": token} if token else {}
+        shape = shapes.palace_site(x, y, token, scale)
     else:
-        shape = shapes.palace_site(x, y, facts["palace_tokens"].get(site.name), scale)
-    return group(0, 0, shape, data_site=site.name, data_kind=site.kind.label)
+        shape = ""
+    if owner is not None:
+        told["data_owner"] = str(owner)
+        shape += shapes.palace(x, y, owner, scale * (0.85 if shape else 1))
+    return group(0, 0, shape, **told)
 
 
 def _name(site: Site, drawn: Map) -> str:
@@ -183,9 +178,7 @@ def _city(name: str, seen: View, drawn: Map) -> str:
 
 def _demand(place: int, colour: str, seen: View) -> str:
     """One row of a column: the cube, the rupees that a sale pays and the Client tokens it brings."""
-    rules, number = seen.game.rules, COLOUR_NAMES.index(colour)
-    rupees = rules.sale_rupees[place] + rules.colour_rupees[number]
-    clients = rules.sale_clients[place] + rules.colour_clients[number]
+    rupees, clients = seen.sale(place, colour)
     y = 13.5 + 23.5 * place
     words, size = shapes.fit(str(rupees), BODY, 14 if clients else 26, 7)
     parts = [shapes.bale(10, y, 20, colour), label(24, y, words, size, text_anchor="start", font_weight="bold")]
@@ -264,8 +257,7 @@ def _side(seen: View) -> str:
 
 
 def _market(number: int, box: Box, seen: View) -> str:
-    rules, chosen = seen.game.rules, seen.take_market == number
-    cost = f"{plural(rules.market_rupees[number], 'rupee')}, {plural(rules.market_actions[number], 'action')}"
+    chosen = seen.take_market == number
     counts = seen.facts["markets"][number]
     y = box.top + 22
     rim = (shapes.ACCENT, 3.5) if chosen else (shapes.EDGE, 1.2)
@@ -279,7 +271,7 @@ def _market(number: int, box: Box, seen: View) -> str:
             text_anchor="start",
             font_weight="bold",
         ),
-        label(box.right - PADDING, y, cost, SMALL, text_anchor="end", fill=shapes.MUTED),
+        label(box.right - PADDING, y, seen.price(number), SMALL, text_anchor="end", fill=shapes.MUTED),
     ]
     if any(counts):
         parts += _bales(counts, box.left + PADDING, box.top + 53, box.width - 2 * PADDING)
@@ -319,8 +311,8 @@ def _bag(box: Box, seen: View) -> str:
         count = f"×{facts['bag'][number]}"
         parts.append(label(x + 27, box.top + 52, count, BODY, text_anchor="start", font_weight="bold"))
         on_sale = any(row[number] for row in facts["markets"])
+        state = "" if facts["over"] else "on sale" if on_sale else "closed"
         parts.append(label(x, box.top + 77, colour, SMALL, text_anchor="start"))
-        state = "on sale" if on_sale else "closed"
         parts.append(label(x, box.top + 95, state, SMALL, text_anchor="start", fill=shapes.MUTED))
     return group(0, 0, *parts, data_part="bag")
 
@@ -334,7 +326,7 @@ def _legend(box: Box, rules: Rules) -> str:
         (shapes.palace_site(0, 0, "city", 0.72), "token: City"),
         (shapes.palace_site(0, 0, "rupees", 0.72), f"token: {plural(rules.palace_token_rupees, 'rupee')}"),
         (shapes.palace_site(0, 0, "bale", 0.72), "token: bale"),
-        (shapes.palace(0, 0, 1, 0.72, ""), f"palace, toll {rules.toll}"),
+        (shapes.palace(0, 0, 1, 0.72, numbered=False), f"palace, toll {rules.toll}"),
         (shapes.palace_site(0, 0, None, 0.72), "free site"),
         (shapes.hill(0, 5, True, 0.66), "hilltop, start"),
         (shapes.hill(0, 1, False, 0.66), f"hilltop, costs {rules.hill_cost}"),
@@ -350,9 +342,9 @@ def _legend(box: Box, rules: Rules) -> str:
     for number, (icon, words) in enumerate(entries):
         x = box.left + PADDING + (number // rows) * (box.width - PADDING) / 2
         y = box.top + 38 + step * (number % rows + 0.5)
-        parts.append(group(x + 15, y, icon))
+        parts.append(group(x + 13, y, icon))
         shown, size = shapes.fit(words, SMALL, (box.width - PADDING) / 2 - 38, 10, bold=False)
-        parts.append(label(x + 36, y, shown, size, text_anchor="start"))
+        parts.append(label(x + 32, y, shown, size, text_anchor="start"))
     return group(0, 0, *parts, data_part="legend")
 
 
@@ -386,7 +378,7 @@ def _seat(holding: Holdings, box: Box, seen: View, result: Result | None) -> str
     icons = (
         (shapes.client(left + 8, y, 0.85), holding.clients),
         (shapes.gate(left + 8 + step, y, 0.95), holding.city_tokens),
-        (shapes.palace(left + 9 + 2 * step, y, holding.seat, 0.58, ""), holding.palaces_left),
+        (shapes.palace(left + 9 + 2 * step, y, holding.seat, 0.58, numbered=False), holding.palaces_left),
     )
     for number, (icon, count) in enumerate(icons):
         words, size = shapes.fit("?" if count is None else str(count), BODY, step - 26, 8)

@@ -1,56 +1,120 @@
 """A position as plain text, for terminals and logs. Reads a state, changes nothing."""
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
 from bombay_env.game import Game
-from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
-from bombay_env.state import state_to_dict
+from bombay_env.render.view import MARKETS, View, plural, view
+from bombay_env.rules import COLOUR_NAMES
 
-MARKETS = ("left", "centre", "right")
-
-
-def draw(game: Game, states: np.ndarray) -> str:
-    """The (1,) state in a dozen lines: whose turn it is, markets, cities, posts, palaces and what each seat has."""
-    facts = state_to_dict(states[0], game.rules, game.board)
-    lines = [_turn(game, facts)]
-    lines.append(
-        "markets   " + "   ".join(f"{name}: {_bales(row)}" for name, row in zip(MARKETS, facts["markets"], strict=True))
-    )
-    lines.append(f"bag       {_bales(facts['bag'])}")
-    for city, column in facts["demand"].items():
-        lines.append(f"{city:<10}{' > '.join(column)}   City tokens {facts['city_piles'][city]}")
-    posts = (
-        f"{site} {colour}{'' if site in facts['open_posts'] else ' (closed)'}"
-        for site, colour in facts["posts"].items()
-    )
-    lines.append(f"posts     {', '.join(posts)}")
-    lines.append(f"tokens    {', '.join(f'{site} {kind}' for site, kind in facts['palace_tokens'].items()) or 'none'}")
-    lines.append(f"palaces   {', '.join(f'{site} seat {seat}' for site, seat in facts['palaces'].items()) or 'none'}")
-    lines += [_seat(facts, seat) for seat in range(game.num_players)]
-    return "\n".join(lines)
+INDENT: Final = 10  # letters before what a line tells
+COLUMN_GAP: Final = "  "
 
 
-def _turn(game: Game, facts: dict[str, Any]) -> str:
+def draw(game: Game, states: np.ndarray, viewer: int | None = None) -> str:
+    """Tell the (1,) state in some twenty lines: whose turn it is, markets, cities, posts, palaces and what each seat has.
+
+    Args:
+        game: what is played.
+        states: one state.
+        viewer: the seat that looks at it in `screened` mode, where the others' rupees and tokens show as "?"; without one
+            all holdings show.
+    """
+    seen = view(game, states, viewer)
+    facts = seen.facts
+    lines = [_headline(seen), ""]
+    lines += _block("markets", _table(_markets(seen)))
+    lines += _block("bag", [_bales(facts["bag"])])
+    if facts["client_supply"] is not None:
+        lines += _block("bank", [plural(facts["client_supply"], "Client")])
+    lines += _block("cities", _table(_cities(seen)))
+    lines += _block("posts", [_listed(f"{site} {words}" for site, words in _posts(seen))])
+    lines += _block("tokens", [_listed(f"{site} {kind}" for site, kind in facts["palace_tokens"].items())])
+    lines += _block("palaces", [_listed(f"{site} seat {seat}" for site, seat in facts["palaces"].items())])
+    return "\n".join([*lines, "", *_seats(seen)])
+
+
+def _headline(seen: View) -> str:
+    facts = seen.facts
     if facts["over"]:
-        return "game over"
-    where = f"set {facts['set'] + 1} of {game.rules.sets}, turn {facts['turn'] + 1} of {game.rules.turns_per_set}"
-    todo = "must take a bale" if facts["take_pending"] else f"has {facts['actions_left']} actions left"
-    return f"{where}: seat {facts['current_player']} {todo}"
+        return f"game over {seen.when}: {seen.ending}"
+    todo = "must take a bale" if facts["take_pending"] else f"has {plural(facts['actions_left'], 'action')} left"
+    return f"{seen.when}: seat {facts['current_player']} {todo}"
 
 
-def _bales(counts: list[int]) -> str:
-    held = [
-        f"{count} {COLOUR_NAMES[colour]}" for colour, count in zip(range(NUM_COLOURS), counts, strict=True) if count
+def _block(head: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines one below the other, the first behind its heading."""
+    for number, line in enumerate(lines):
+        yield f"{'' if number else head:<{INDENT}}{line}"
+
+
+def _table(rows: Sequence[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
+    """Rows in columns as wide as they need; those in `right` end at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [">" if number in set(right) else "<" for number in range(len(widths))]
+    return [
+        COLUMN_GAP.join(f"{word:{side}{width}}" for word, side, width in zip(row, sides, widths, strict=True)).rstrip()
+        for row in rows
     ]
-    return ", ".join(held) or "empty"
 
 
-def _seat(facts: dict[str, Any], seat: int) -> str:
-    cities = len(facts["city_tokens"][seat]) + facts["city_palace_tokens"][seat]
-    clients = facts["clients"][seat] + facts["client_palace_tokens"][seat]
-    return (
-        f"seat {seat}    at {facts['position'][seat]}, {facts['rupees'][seat]} rupees, {_bales(facts['basket'][seat])}, "
-        f"{clients} Clients, {cities} City tokens, {facts['palaces_left'][seat]} palaces left"
-    )
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words) or "none"
+
+
+def _bales(counts: Sequence[int]) -> str:
+    held = zip(COLOUR_NAMES, counts, strict=True)
+    return ", ".join(f"{count} {colour}" for colour, count in held if count) or "empty"
+
+
+def _markets(seen: View) -> list[tuple[str, str, str]]:
+    return [
+        (name, seen.price(number), _bales(seen.facts["markets"][number]))  # the price of one bale
+        for number, name in enumerate(MARKETS)
+    ]
+
+
+def _cities(seen: View) -> list[list[str]]:
+    """Each city's demand from the top with what a sale pays, and the City tokens left."""
+    piles = seen.facts["city_piles"]
+    return [
+        [city, *(_sale(seen, place, colour) for place, colour in enumerate(column)), _left(piles[city])]
+        for city, column in seen.facts["demand"].items()
+    ]
+
+
+def _sale(seen: View, place: int, colour: str) -> str:
+    rupees, clients = seen.sale(place, colour)
+    return f"{colour} {rupees}" + (f" + {plural(clients, 'Client')}" if clients else "")
+
+
+def _left(tokens: int) -> str:
+    return f"{plural(tokens, 'City token')} left"
+
+
+def _posts(seen: View) -> Iterator[tuple[str, str]]:
+    for site, colour in seen.facts["posts"].items():
+        yield site, f"{colour} (closed)" if seen.is_closed(site) else colour
+
+
+def _seats(seen: View) -> list[str]:
+    """A table of the seats: what each has, and its bales or, after the game, the account of its rupees."""
+    heads = ["", "at", "rupees", "Clients", "City tokens", "palaces left"]
+    heads += ["empire", "fame", "final"] if seen.results else ["bales"]
+    rows = []
+    for has in seen.holdings:
+        row = [f"seat {has.seat}", has.site]
+        row += map(_shown, (has.rupees, has.clients, has.city_tokens, has.palaces_left))
+        if seen.results:
+            result = seen.results[has.seat]
+            row += map(str, (result.majority, result.fame, result.final))
+        else:
+            row.append(_bales(has.basket))
+        rows.append(row)
+    return _table([heads, *rows], right=range(2, 9 if seen.results else 6))
+
+
+def _shown(count: int | None) -> str:
+    return "?" if count is None else str(count)

@@ -6,9 +6,15 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.game import Game
+from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import state_to_dict
 
 MARKETS: Final = ("left", "centre", "right")
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: 1 action, 2 actions."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,42 @@ class View:
     def winners(self) -> list[int]:
         """The winning seats, ascending; none until the game is over."""
         return [seat for seat, result in enumerate(self.results) if result.wins]
+
+    @property
+    def when(self) -> str:
+        """Set and turn, counted from 1; after the game, how many sets it had."""
+        rules, facts = self.game.rules, self.facts
+        if facts["over"]:
+            return f"after {plural(rules.sets, 'set')}"
+        return f"set {facts['set'] + 1} of {rules.sets}, turn {facts['turn'] + 1} of {rules.turns_per_set}"
+
+    @property
+    def ending(self) -> str:
+        """Who won, with how much; empty until the game is over."""
+        if not self.results:
+            return ""
+        rupees = plural(max(self.results[seat].final for seat in self.winners), "rupee")
+        *others, last = map(str, self.winners)
+        if others:
+            return f"seats {', '.join(others)} and {last} share the win with {rupees}"
+        return f"seat {last} wins with {rupees}"
+
+    def price(self, market: int) -> str:
+        """What a bale costs in a market."""
+        rules = self.game.rules
+        return f"{plural(rules.market_rupees[market], 'rupee')}, {plural(rules.market_actions[market], 'action')}"
+
+    def sale(self, place: int, colour: str) -> tuple[int, int]:
+        """The rupees and Client tokens that a sale at this place of a column brings, as long as the bank has Clients."""
+        rules, number = self.game.rules, COLOUR_NAMES.index(colour)
+        return (
+            rules.sale_rupees[place] + rules.colour_rupees[number],
+            rules.sale_clients[place] + rules.colour_clients[number],
+        )
+
+    def is_closed(self, post: str) -> bool:
+        """Whether a post sells nothing until the next restock; at the end of a game all posts are open again (RULES 3)."""
+        return not self.facts["over"] and post not in self.facts["open_posts"]
 
     @property
     def take_market(self) -> int | None:
