@@ -125,7 +125,7 @@ def road_map(board: Board) -> str:
 
 def _site(site: Site, seen: View, drawn: Map) -> str:
     (x, y), scale, facts = drawn.centres[site.name], drawn.scale, seen.facts
-    told = {"data_site": site.name, "data_kind": site.kind.label}
+    told: dict[str, Any] = {"data_site": site.name, "data_kind": site.kind.label}
     if site.kind == SiteKind.CITY:
         return group(0, 0, _city(site.name, seen, drawn), **told)
     owner, colour = facts["palaces"].get(site.name), facts["posts"].get(site.name)
@@ -329,22 +329,24 @@ def _legend(box: Box, rules: Rules) -> str:
         (shapes.palace(0, 0, 1, 0.72, numbered=False), f"palace, toll {rules.toll}"),
         (shapes.palace_site(0, 0, None, 0.72), "free site"),
         (shapes.hill(0, 5, True, 0.66), "hilltop, start"),
-        (shapes.hill(0, 1, False, 0.66), f"hilltop, costs {rules.hill_cost}"),
+        (shapes.hill(0, 1, False, 0.66), f"hilltop, cost {rules.hill_cost}"),
         (shapes.bale(-9, 0, 16, "purple") + label(9, 0, "3", SMALL, font_weight="bold"), "sale pays"),
         (shapes.client(0, 0, 0.9), "Clients"),
         (shapes.gate(0, 0, 1.0), "City tokens"),
         (shapes.coin(0, 0, 0.85), "rupees"),
     )
     rows = (len(entries) + 1) // 2
-    step = (box.height - 36 - 10) / rows
-    title = label(box.left + PADDING, box.top + 22, "Legend", HEADING, text_anchor="start", font_weight="bold")
-    parts = [_panel(box), title]
-    for number, (icon, words) in enumerate(entries):
-        x = box.left + PADDING + (number // rows) * (box.width - PADDING) / 2
+    step, room = (box.height - 36 - 10) / rows, (box.width - PADDING) / 2
+    fitted = [shapes.fit(words, SMALL, room - 38, 10, bold=False) for _, words in entries]
+    size = min(size for _, size in fitted)  # one size for all
+    parts = [
+        _panel(box),
+        label(box.left + PADDING, box.top + 22, "Legend", HEADING, text_anchor="start", font_weight="bold"),
+    ]
+    for number, ((icon, _), (words, _)) in enumerate(zip(entries, fitted, strict=True)):
+        x = box.left + PADDING + number // rows * room
         y = box.top + 38 + step * (number % rows + 0.5)
-        parts.append(group(x + 13, y, icon))
-        shown, size = shapes.fit(words, SMALL, (box.width - PADDING) / 2 - 38, 10, bold=False)
-        parts.append(label(x + 32, y, shown, size, text_anchor="start"))
+        parts += [group(x + 13, y, icon), label(x + 32, y, words, size, text_anchor="start")]
     return group(0, 0, *parts, data_part="legend")
 
 
