@@ -11,7 +11,8 @@ SEED ?= 0
 WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
 PIP_ARGS ?=
-GAME := rules_2_setup rules_3_course rules_4_actions rules_5_end twin game observe
+GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
+	game game_arrays game_step game_chance state
 
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)

@@ -1,7 +1,7 @@
 """Bombay, the board game, as a multi-player reinforcement-learning environment.
 
-`Game` plays any number of games at once over arrays of state records. `bombay_env.bombay_v0` is the PettingZoo environment;
-`bombay/Bombay-v0` the Gymnasium one, single and vector, with opponents inside.
+`Game` plays any number of games at once, as arrays of state records. `bombay_env.bombay_v0` is the PettingZoo environment.
+`bombay/Bombay-v0` is the Gymnasium environment, single and vectorised, with built-in opponents.
 """
 
 import gymnasium
@@ -14,7 +14,7 @@ from bombay_env.rules import Rules
 __version__ = "0.1.0"
 __all__ = ["Board", "Game", "IllegalActionError", "Rules", "__version__"]
 
-# PettingZoo writes names in lower case, Gymnasium with a capital; both spellings work in both.
+# PettingZoo's names are in lower case, Gymnasium's start with a capital; both libraries accept both spellings.
 for _id in ("bombay/bombay-v0", "bombay/Bombay-v0"):
     if _id not in pettingzoo.aec_registry:
         pettingzoo.register("aec", _id, entry_point="bombay_env.bombay_v0:env")
@@ -23,9 +23,9 @@ for _id in ("bombay/bombay-v0", "bombay/Bombay-v0"):
             _id,
             entry_point="bombay_env.envs.single:make_single_env",
             vector_entry_point="bombay_env.envs.vector:BombayVectorEnv",
-            # Without Gymnasium's wrappers `gymnasium.make(…).action_masks` is found: wrappers hide an environment's own methods,
-            # and sb3_contrib's `ActionMasker(env, "action_masks")` looks no deeper. The environment itself refuses calls before
-            # `reset`, and the tests run Gymnasium's checker on it.
+            # No wrappers, because they would hide `action_masks` from sb3_contrib's `ActionMasker(env, "action_masks")`, which
+            # does not look inside wrappers. The environment itself raises ResetNeeded before the first reset, and the tests run
+            # Gymnasium's checker on it.
             order_enforce=False,
             disable_env_checker=True,
         )

@@ -2,15 +2,15 @@
 
 | | |
 | --- | --- |
-| agents | `player_0` … `player_4`, one a seat, clockwise |
+| agents | `player_0` … `player_4`, one for each seat, clockwise |
 | observation | Dict: `observation` Box float32 (F,), `action_mask` Box int8 (A,) |
 | action | Discrete (A,): sites + 15 actions in the order of RULES 7 |
-| reward | at the end, to every seat its own, zero-sum: "win", "rank" or "margin" |
-| turns | fixed in number: games end, and are never truncated |
+| reward | at the end, for every seat, zero-sum: "win", "rank" or "margin" |
+| length | a fixed number of turns; games are never truncated |
 
-The features are described by `env.unwrapped.game.feature_layout.table()`.
+`env.unwrapped.game.feature_layout.table()` describes the features.
 
-Version history: v0, the first.
+Version history: v0 is the first version.
 """
 
 from bombay_env.envs.aec import env, raw_env

@@ -1,1 +1,1 @@
-"""The environments for PettingZoo and Gymnasium. They translate; every rule is in `engine.py`."""
+"""The environments for PettingZoo and Gymnasium. They contain no rules of the game; these are in `engine.py`."""

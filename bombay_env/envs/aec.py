@@ -1,13 +1,13 @@
-"""The PettingZoo environment: it translates between `Game` and the AEC interface and holds no rule of the game.
+"""The PettingZoo environment: it connects `Game` to the AEC interface and contains no rules of the game.
 
 | event | what happens |
 | --- | --- |
-| reset | `reset(seed=s)` deals `new_states([s])`; `reset()` the next seed of a stream keyed by the last seed given |
-| illegal action, "raise" | `IllegalActionError`, nothing changes |
+| reset | `reset(seed=s)` deals `new_states([s])`; `reset()` deals from the next seed of a stream keyed by the last seed given |
+| illegal action, "raise" | `IllegalActionError`; nothing changes |
 | illegal action, "terminate" | the game ends: −1 for the offender, 1/(n − 1) for each other |
-| end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo has it |
+| end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo requires |
 | truncation | never: a game has a fixed number of turns |
-| render before the first reset | `ResetNeeded`; PettingZoo's wrapper has its own error |
+| render before the first reset | `ResetNeeded`; PettingZoo's wrapper raises its own error instead |
 """
 
 import copy
@@ -34,28 +34,28 @@ ILLEGAL_ACTIONS = ("raise", "terminate")
 
 
 class NoGame:
-    """Stands where the game will be until the first reset: whatever is asked of it raises `ResetNeeded`."""
+    """A placeholder for the game before the first reset. Access to any attribute raises `ResetNeeded`."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what copying and pickling look for
+        if name.startswith("__"):  # copying and pickling look these up
             raise AttributeError(name)
         raise ResetNeeded("no game is running: call reset first")
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
-    """Bombay for 2 to 5 players, one agent a seat; see `bombay_env.bombay_v0` for the spaces.
+    """Bombay for 2 to 5 players, one agent for each seat; see `bombay_env.bombay_v0` for the spaces.
 
     Args:
-        num_players: 2 to 5. Where `rules` are given, theirs holds.
-        rules: the variant; the official rules unless given.
-        board: the map; the packaged board unless given.
-        observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
-        reward: "win", "rank" or "margin", paid to every seat at the end and zero-sum; see `bombay_env.rewards`.
-        illegal_action: "raise" or "terminate", as in this module's table.
-        render_mode: None, or what `render()` returns: "ansi" the position as text, "svg" a picture.
+        num_players: 2 to 5. If `rules` is given, its number of players is used.
+        rules: the variant; the official rules if None.
+        board: the board; the packaged board if None.
+        observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
+        reward: "win", "rank" or "margin": paid to every seat at the end, zero-sum; see `bombay_env.rewards`.
+        illegal_action: "raise" or "terminate"; see this module's table.
+        render_mode: what `render()` returns: None, "ansi" (the position as text) or "svg" (a picture).
 
     Raises:
-        ValueError: an argument is none of those.
+        ValueError: an argument has a value that is not allowed.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -98,11 +98,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._history: History = NoGame()  # type: ignore[assignment]
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """The space of an agent's observation, the same object each time."""
+        """The observation space of an agent, the same object on every call."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The space of an agent's actions, the same object each time; what the numbers mean stands in RULES 7."""
+        """The action space of an agent, the same object on every call. RULES 7 defines the action numbers."""
         return self.action_spaces[agent]
 
     # --- playing ---
@@ -111,12 +111,13 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         """Deal a new game.
 
         Args:
-            seed: what deals it, from 0 to 2**64 − 1, and starts a new stream of episodes.
-            options: `setup` gives the deal (RULES 8), `record` a game to continue from (`Record` or its object). Other
-                keys are ignored. A continued game goes on with `seed` if given, else with the record's own.
+            seed: the seed of the deal, from 0 to 2**64 − 1; it also starts a new stream of episodes. None: the next seed of the
+                current stream.
+            options: `setup` fixes the deal (RULES 8); `record` is a game to continue (a `Record` or its object). Other keys are
+                ignored. A continued game uses `seed` if it is given, else the record's seed.
 
         Raises:
-            ValueError: the seed or an option cannot be; the running game goes on.
+            ValueError: the seed or an option is not valid. The running game is not affected.
         """
         options = common.checked_options(options)
         key, episode = (self._episode_key, self._episode) if seed is None else (checks.seed(seed), 0)
@@ -144,11 +145,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._select(self._play.mover)
 
     def step(self, action: int | None) -> None:
-        """Play the selected agent's action, an integer; None once it has terminated.
+        """Play the selected agent's action, an integer; None after the agent has terminated.
 
         Raises:
-            IllegalActionError: the action is illegal and `illegal_action` is "raise", or it is no whole number at all; nothing
-            has changed.
+            IllegalActionError: the action is not a whole number, or it is illegal and `illegal_action` is "raise". Nothing has
+                changed.
         """
         agent = self.agent_selection
         if self.terminations[agent]:
@@ -170,7 +171,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             self._end(seat_rewards(self.game.results(self._play.states), self.reward)[0])
 
     def _select(self, seat: int) -> None:
-        """Give the turn to `seat`: its mask is filled in, and the mask of who acted before is emptied."""
+        """Select the agent of `seat`: fill in its mask and clear the mask of the agent that acted before."""
         agent = self.possible_agents[seat]
         if agent != self.agent_selection:
             self.infos[self.agent_selection] = {"action_mask": self._no_actions()}
@@ -194,15 +195,18 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
     def _no_actions(self) -> np.ndarray:
         return np.zeros(self.game.num_actions, np.int8)
 
-    # --- seeing ---
+    # --- observing ---
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        """What an agent sees now, in fresh arrays; the mask is zero unless the agent is to act.
+        """The current observation of an agent, in new arrays. The mask is all zero unless the agent is to act.
 
-        Works for every seat at any time after the first reset, also once the game is over.
+        It works for every agent at any time after the first reset, also after the end of the game.
 
         Returns:
-            `observation` float32 (F,) and `action_mask` int8 (A,).
+            A dict of `observation`, (F,) float32, and `action_mask`, (A,) int8.
+
+        Raises:
+            ResetNeeded: the environment has not been reset yet.
         """
         info = self.infos.get(agent)
         return {
@@ -211,51 +215,51 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         }
 
     def state(self) -> np.ndarray:
-        """Everything a player with perfect memory knows, as seat 0 sees it, float32 (F,): one view for central training."""
+        """The perfect-recall observation of seat 0, (F,) float32: a global state for centralised training."""
         return self._play.observe(0, screened=False)
 
     def render(self) -> str | None:
-        """The position as text or as an SVG document, by render mode; None without one.
+        """The position as text or as an SVG document, depending on the render mode; None if there is no render mode.
 
         Raises:
-            ResetNeeded: there was no reset yet.
+            ResetNeeded: the environment has not been reset yet.
         """
         return common.draw(self.render_mode, self.game, self._play.states)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the environment holds no resources."""
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:
-        """A copy of the game's (1,) state, its seed included."""
+        """A copy of the game's (1,) state, including its seed."""
         return self._play.states.copy()
 
     def record(self) -> dict[str, Any]:
-        """The game so far as RULES 8's object; agents go by their names here."""
+        """The record of the game so far, as RULES 8's object. Its agent names are those of this environment."""
         return self._history.record(self._play.states, self.possible_agents, self._fault).to_dict()
 
     def clone(self) -> "raw_env":
-        """An environment of its own that stands where this one does."""
+        """An independent copy of this environment in its current state."""
         return copy.deepcopy(self)
 
 
 class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.ndarray], int | None]):
-    """PettingZoo's own, which asks for each attribute of the environment in turn; `last` needs five of them."""
+    """PettingZoo's wrapper with a faster `last`: PettingZoo's own looks up five attributes through the wrapper."""
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """What the environment itself answers, once it was reset."""
+        """`last` of the environment; PettingZoo's error before the first reset."""
         if not self._has_reset:
-            return super().last(observe)  # type: ignore[no-any-return]  # which says so
+            return super().last(observe)  # type: ignore[no-any-return]  # raises the error
         return self.env.last(observe)  # type: ignore[no-any-return]
 
 
 @functools.wraps(raw_env, assigned=(), updated=())  # for its signature
 def env(*args: Any, **kwargs: Any) -> Any:
-    """`raw_env` behind PettingZoo's wrapper that refuses calls out of order. Takes the arguments of `raw_env`."""
+    """`raw_env` in PettingZoo's wrapper that rejects calls in the wrong order. It takes the arguments of `raw_env`."""
     return OrderEnforcingWrapper(raw_env(*args, **kwargs))
 
 
 def observation_space(game: Game) -> spaces.Dict:
-    """What an agent is given: features and mask."""
+    """The space of an agent's observation: features and action mask."""
     mask = spaces.Box(0, 1, (game.num_actions,), np.int8)
     return spaces.Dict({"observation": common.feature_space(game), "action_mask": mask})

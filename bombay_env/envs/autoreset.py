@@ -1,8 +1,8 @@
-"""`AutoresetGames`: many games at once; a lane whose game ends deals its next game in the same step.
+"""`AutoresetGames`: many games at once; when a lane's game ends, the same step deals the lane's next game.
 
-This is the fastest way to play, and the PPO learner's Stable-Baselines3 environment is built on it. It owns its states, and a
-step allocates only a few bytes for each lane. The loop is in `batch.py`, the checks are those of `Game`. Knows neither rewards
-nor opponents.
+This is the fastest way to play. The PPO learner's Stable-Baselines3 environment is built on it. It owns its states, and a step
+allocates only a few bytes for each lane. It uses the loops of `batch.py` and the checks of `Game`. It does not know rewards or
+opponents.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from bombay_env.state import new_records
 class AutoresetGames:
     """Running games of one `Game`.
 
-    Lane i deals its first game from seed s + i and all later ones from the stream that this seed keys. Its games depend neither
-    on the number of lanes, nor on threads, nor on what happens in other lanes.
+    Lane i deals its first game from seed s + i, and all later games from the stream that is keyed by this seed. The games of a
+    lane do not depend on the number of lanes, on threads, or on the actions in other lanes.
 
     Args:
         game: the rules and the board.
@@ -29,12 +29,12 @@ class AutoresetGames:
 
     Attributes:
         states: (num_lanes,) records, all running; overwritten by `step` and `rollout`.
-        ended: (num_lanes,) bool: the lanes in which the last step ended a game.
-        finals: (num_lanes,) records: in those lanes the state at the end of the game; in others an older one.
+        ended: (num_lanes,) bool: whether the last step ended the lane's game.
+        finals: (num_lanes,) records: the state at the end of the game if `ended`, else an older state.
         seeds, episodes: (num_lanes,) uint64: the key of each lane's games, and the number of games dealt before the current one.
 
     Raises:
-        ValueError: an argument is not as described.
+        ValueError: an argument has a value that is not allowed.
     """
 
     def __init__(self, game: Game, num_lanes: int, seed: int | Sequence[int] | np.ndarray = 0) -> None:
@@ -49,7 +49,7 @@ class AutoresetGames:
         return len(self.states)
 
     def reset(self, seed: int | Sequence[int] | np.ndarray | None = None) -> None:
-        """Deal a new game in every lane: from `seed` as in the constructor, or the next game of each lane's stream if None."""
+        """Deal a new game in every lane: from `seed` as in the constructor, or if None, the next game of each lane's stream."""
         if seed is None:
             batch.deal_next(np.asarray(self.states), self.game.tables, self.seeds, self.episodes)
         else:
@@ -58,27 +58,34 @@ class AutoresetGames:
 
     def _deal(self, seeds: np.ndarray) -> None:
         batch.deal_all(np.asarray(self.states), self.game.tables, seeds)
-        self.seeds = seeds.copy()  # the caller's may change
+        self.seeds = seeds.copy()  # the caller may change its array
         self.episodes = np.zeros(len(self), np.uint64)
 
     def step(self, actions: Any) -> None:
-        """Play one action in each lane; (num_lanes,) integers. `states`, `ended` and `finals` are overwritten.
+        """Play one action in each lane. `states`, `ended` and `finals` are overwritten.
+
+        Args:
+            actions: (num_lanes,) integers.
 
         Raises:
-            IllegalActionError: with `.lanes`; nothing has changed.
-            ValueError: wrong shape or type; nothing has changed.
+            IllegalActionError: an action is illegal; `.lanes` has the indices. Nothing has changed.
+            ValueError: `actions` has the wrong shape or dtype. Nothing has changed.
         """
         chosen = self.game.check_actions(self.states, actions)
         states, finals = np.asarray(self.states), np.asarray(self.finals)
         batch.advance_all(states, self.game.tables, chosen, self.seeds, self.episodes, self.ended, finals)
 
     def rollout(self, decisions: int, keys: Any, index: int = 0) -> None:
-        """Play so many random decisions in each lane inside one kernel; `ended` and `finals` keep their values.
+        """Play random decisions in each lane inside one kernel. `states` is overwritten; `ended` and `finals` do not change.
 
         Args:
-            decisions: number for each lane.
-            keys: (num_lanes,) integers in 0…2**64−1, the keys of the lanes' random streams; or s, which stands for s + lane.
-            index: position in the streams to begin at: the number of decisions already drawn with these keys.
+            decisions: number of decisions in each lane, from 0 to 2**62.
+            keys: (num_lanes,) integers from 0 to 2**64 − 1, the keys of the lanes' random streams; or one integer s, which means
+                s + i for lane i.
+            index: position in the streams to start at, from 0 to 2**62: the number of decisions already drawn with these keys.
+
+        Raises:
+            ValueError: an argument has the wrong shape or dtype, or is out of range. Nothing has changed.
         """
         count, first = checks.count(decisions, "decisions"), checks.count(index, "index")
         streams = lane_seeds(keys, len(self))
@@ -88,16 +95,19 @@ class AutoresetGames:
     def collect(
         self, keys: Any, index: int, observations: np.ndarray, action_masks: np.ndarray, screened: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Like `rollout`, and record each decision; plays as many decisions as the arrays have room for.
+        """Like `rollout`, and record each decision. The arrays determine the number of decisions.
 
         Args:
-            keys, index: as for `rollout`.
-            observations: (decisions, num_lanes, F) float32, overwritten with what each mover saw.
-            action_masks: (decisions, num_lanes, A) bool, overwritten with its legal actions.
-            screened: whether observations leave out what opponents hide (RULES 6).
+            keys, index: see `rollout`.
+            observations: (decisions, num_lanes, F) float32, overwritten with the observations of the seats to act.
+            action_masks: (decisions, num_lanes, A) bool, overwritten with their legal actions.
+            screened: whether observations hide what opponents keep behind their screens (RULES 6).
 
         Returns:
-            Actions (decisions, num_lanes) int64, and (decisions, num_lanes) bool: whether the action ended a game.
+            The actions, (decisions, num_lanes) int64, and whether each ended a game, (decisions, num_lanes) bool.
+
+        Raises:
+            ValueError: an argument has the wrong shape or dtype, or is out of range. Nothing has changed.
         """
         game, count = self.game, len(observations) if isinstance(observations, np.ndarray) else 0
         checks.output(observations, (count, len(self), game.num_features), np.float32, "observations")
@@ -124,15 +134,15 @@ class AutoresetGames:
 
 
 def lane_seeds(seed: Any, count: int) -> np.ndarray:
-    """The seeds of `count` lanes, (count,) uint64: those given, or `seed` + i for lane i, wrapping around at 2**64.
+    """The seeds of `count` lanes, (count,) uint64: the given seeds, or `seed` + i for lane i, wrapping around at 2**64.
 
     Raises:
-        ValueError: a seed is not a whole number from 0 to 2**64 − 1, or their number is not that of the lanes.
+        ValueError: a seed is not a whole number from 0 to 2**64 − 1, or the number of seeds is not `count`.
     """
     if isinstance(seed, (int, np.integer)):
         first = checks.seed(seed)
         return np.array([(first + lane) & MAX_SEED for lane in range(count)], np.uint64)
     seeds = checks.seeds(seed)
     if len(seeds) != count:
-        raise ValueError(f"{len(seeds)} seeds are given for {count} lanes")
+        raise ValueError(f"there are {len(seeds)} seeds for {count} lanes; give one number, or one for each lane")
     return seeds

@@ -1,7 +1,6 @@
-"""What the environments of both libraries share: their arguments, the seeds of their episodes, spaces and drawings.
+"""Code that all environments share: checks of arguments, seeds of episodes, spaces and drawings.
 
-A wrong argument is refused with one line that names it and what is allowed. Holds no rule and no game. `aec.py`, `single.py` and
-`vector.py` use it.
+`aec.py`, `single.py` and `vector.py` use it. It contains no rules of the game and stores no game.
 """
 
 from typing import Any, Final
@@ -22,10 +21,10 @@ DEFAULT_PLAYERS: Final = 4
 
 
 class UnsupportedRenderModeError(TypeError, ValueError):
-    """An environment has no such render mode.
+    """The render mode does not exist.
 
-    It is a ValueError like that of every other wrong argument, and a TypeError for Stable-Baselines3: given an id, that asks for
-    `render_mode="rgb_array"` and tries again without a render mode only on a TypeError.
+    It is a ValueError, like the error of every other wrong argument. It is also a TypeError for Stable-Baselines3, which makes an
+    environment with `render_mode="rgb_array"` and tries again without a render mode only after a TypeError.
     """
 
 
@@ -33,7 +32,7 @@ class UnsupportedRenderModeError(TypeError, ValueError):
 
 
 def make_game(num_players: int, rules: Rules | None, board: Board | None) -> Game:
-    """The game that an environment's arguments describe. Raises ValueError if they do not fit each other."""
+    """The game that an environment's arguments describe. Raises ValueError if they are invalid or contradict each other."""
     if rules is None:
         return Game(Rules.official(num_players), board)
     if isinstance(rules, Rules) and num_players not in (DEFAULT_PLAYERS, rules.num_players):
@@ -42,7 +41,7 @@ def make_game(num_players: int, rules: Rules | None, board: Board | None) -> Gam
 
 
 def check_render_mode(render_mode: Any) -> None:
-    """Raise UnsupportedRenderModeError unless `draw` knows the mode."""
+    """Raise UnsupportedRenderModeError unless `draw` supports the mode."""
     try:
         checks.one_of(render_mode, "render_mode", (None, *RENDER_MODES))
     except ValueError as error:
@@ -50,12 +49,12 @@ def check_render_mode(render_mode: Any) -> None:
 
 
 def checked_options(options: Any) -> dict[str, Any]:
-    """The options of a reset, an empty dictionary for None. Raises ValueError if they are malformed or contradict each other."""
+    """The options of a reset; an empty dict for None. Raises ValueError if they are malformed or contradict each other."""
     if options is not None and not isinstance(options, dict):
-        raise ValueError(f"options is {checks.shown(options)}; it must be None or a dictionary")
+        raise ValueError(f"options is {checks.shown(options)}; it must be None or a dict")
     checked = options or {}
     if checked.get("record") is not None and checked.get("setup"):
-        raise ValueError("options has both setup and record; a game is either dealt or continued")
+        raise ValueError("options has both setup and record; give at most one of them")
     return checked
 
 
@@ -63,43 +62,43 @@ def checked_options(options: Any) -> dict[str, Any]:
 
 
 def random_key() -> int:
-    """A key for a stream of episodes, from the system's entropy: used until an environment is given a seed."""
+    """A random key for a stream of episodes, from the system's entropy. Environments use it until they get a seed."""
     return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
 
 def episode_seed(key: int, episode: int) -> int:
-    """The seed that deals an episode of the stream with this key; episode 0 is not the key itself."""
+    """The seed of an episode in the stream with this key. The seed of episode 0 differs from the key."""
     return int(chance.random_word(np.uint64(key), chance.EPISODE, np.uint64(episode)))
 
 
 def continued(game: Game, given: Any) -> tuple[np.recarray[Any, Any], Record]:
-    """The (1,) state that a record ends in, and the record. The state's seed is 0 if the record names none.
+    """The last state of a record, (1,), and the record. The seed of the state is 0 if the record has no seed.
 
     Args:
-        game: what the environment plays.
+        game: the game of the environment.
         given: a `Record` or its object.
 
     Raises:
-        ValueError: it is not a record, belongs to another game, or its game has ended.
+        ValueError: `given` is not a valid record, is of another game, or its game is over.
     """
     record = given if isinstance(given, Record) else Record.from_dict(given)
     if record.game != game:
-        raise ValueError(f"the record is of {record.game}, this environment plays {game}")
+        raise ValueError(f"the record is of {record.game}, but this environment plays {game}")
     states = record.verify()
     if game.is_terminal(states)[0] or record.fault is not None:
-        raise ValueError("the record is of a game that is over; there is nothing to continue")
+        raise ValueError("the game of the record is over; only a running game can be continued")
     return states, record
 
 
-# --- seeing ---
+# --- observing ---
 
 
 def feature_space(game: Game) -> spaces.Box:
-    """The Box of a flat observation, with finite bounds for each feature."""
+    """The Box of a flat observation. Every feature has finite bounds."""
     return spaces.Box(game.feature_layout.low, game.feature_layout.high, dtype=np.float32)
 
 
 def draw(render_mode: str | None, game: Game, states: np.ndarray) -> str | None:
-    """The (1,) state as text or as an SVG document, by render mode; None without one."""
+    """The (1,) state as text ("ansi") or as an SVG document ("svg"); None if there is no render mode."""
     drawing = {"ansi": text, "svg": svg}.get(render_mode or "")
     return None if drawing is None else drawing.draw(game, states)

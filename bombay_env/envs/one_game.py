@@ -1,7 +1,7 @@
-"""`OneGame`: a single running game with as little overhead for each decision as possible.
+"""`OneGame`: a single running game with little overhead for each decision.
 
-For environments that play one game action by action, where checking arrays would cost more than playing. It runs the kernels of
-`batch.py` on a batch of one whose memory never moves, so no rule is written twice. `aec.py` uses it.
+`aec.py` uses it, because checking arrays for every action would cost more than playing the action. `OneGame` runs the kernels of
+`batch.py` on a batch of one whose memory never moves, so no rule is implemented twice.
 """
 
 import operator
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bombay_env import batch
+from bombay_env import batch, checks
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.state import NOBODY
 
@@ -17,12 +17,16 @@ INT64 = np.iinfo(np.int64)
 
 
 class OneGame:
-    """One game of `game`, from `states` on.
+    """One game that continues from a given state.
+
+    Args:
+        game: the rules and the board.
+        states: (1,) records, the state to start from; it is copied.
 
     Attributes:
         game: the rules and the board.
         states: (1,) records, owned by this object; overwritten by `play`.
-        mover: the seat to act, −1 after the game has ended.
+        mover: the seat to act, −1 after the end.
     """
 
     def __init__(self, game: Game, states: np.ndarray) -> None:
@@ -44,10 +48,10 @@ class OneGame:
         return OneGame, (self.game, self.states)
 
     def play(self, action: int) -> None:
-        """Take an action for the mover.
+        """Play an action of the seat to act. `states` and `mover` are overwritten.
 
         Raises:
-            IllegalActionError: it is not legal; nothing has changed.
+            IllegalActionError: the action is not legal. Nothing has changed.
         """
         mover = batch.ILLEGAL
         if 0 <= action < self.game.num_actions:
@@ -62,23 +66,23 @@ class OneGame:
         self.game.check_actions(self.states, np.array([action]))
 
     def action_mask(self) -> np.ndarray:
-        """The legal actions of the mover, (A,) int8, a new array; all zero after the game has ended."""
+        """The legal actions of the seat to act, (A,) int8, a new array; all zero after the end."""
         return self._flat_mask.copy()
 
     def observe(self, seat: int, screened: bool) -> np.ndarray:
-        """What `seat` sees, (F,) float32, a new array."""
+        """The observation of `seat`, (F,) float32, a new array."""
         game, raw = self.game, self.game.scratch(screened)
         batch.observe_all(self._readings, game.tables, game.lookups, self._seats[seat], screened, raw, self._features)
         return self._flat_features.copy()
 
 
 def whole_action(action: Any) -> int:
-    """A caller's action as an int. One beyond int64, which is illegal either way, becomes the nearest int64.
+    """An action as an int. A number outside int64, which is illegal anyway, becomes the nearest int64.
 
     Raises:
-        IllegalActionError: it is not a whole number.
+        IllegalActionError: `action` is not a whole number.
     """
     try:
         return min(max(operator.index(action), INT64.min), INT64.max)
     except TypeError:
-        raise IllegalActionError(f"action is {action!r}; it must be a whole number") from None
+        raise IllegalActionError(f"action is {checks.shown(action)}; it must be a whole number") from None

@@ -1,10 +1,10 @@
-"""Games in which one seat is the learner's and agents play the others: what both Gymnasium environments are made of.
+"""Games in which the learner plays one seat and agents play the others. Both Gymnasium environments are built on this module.
 
-Any number of games run side by side as one array of states. Between two decisions of the learner the opponents move, in all games
-together: the lanes that wait for one agent are one call of its `act`. Opponents see copies with other seeds, so that nobody can
-look into the bag; which seeds is keyed by the game's own and by how often they have moved, so a lane's copies do not depend on
-its neighbours. Only the generator handed to `act` is one for all lanes. Rules, legality and scoring are `Game`'s and
-`rewards.py`'s; `vector.py` and `single.py` are the next to read.
+Any number of games run at once, as one array of states. Between two decisions of the learner, the opponents move in all games
+together: one call of an agent's `act` covers all lanes that wait for this agent. Opponents get copies of the states with other
+seeds, so that they cannot predict draws from the bag. The seed of a copy depends on the seed of the game and on the number of the
+opponents' moves so far, and not on other lanes. Only the random generator that `act` gets is shared by all lanes. Rules, legality
+and scoring are in `Game` and `rewards.py`. Read `vector.py` and `single.py` next.
 """
 
 from collections.abc import Sequence
@@ -22,38 +22,39 @@ from bombay_env.state import NOBODY, rows
 
 ILLEGAL_ACTIONS: Final = ("end_turn", "raise")
 RANDOM_SEAT: Final = "random"
-LEARNER: Final = "learner"  # its name in records
+LEARNER: Final = "learner"  # the learner's name in records
 
 Opponents = str | Agent | Sequence[str | Agent]
 
 
 class LearnerGames:
-    """`num_games` lanes of one game, each with the learner in one seat. No lane is dealt at first.
+    """`num_games` lanes of one game, each with the learner in one seat. Call `deal` for all lanes before anything else.
 
-    `deal` and `act` change the lanes and leave it to `advance` to bring them to where the learner is to act.
+    After `deal` or `act`, call `advance`: it lets the opponents move until the learner is to act in every lane.
 
     Args:
-        game: the variant and the board.
-        num_games: lanes.
-        opponents: who plays the other seats: an agent or its spec, for all of them, or a list of n − 1, of those that follow
-            the learner's seat clockwise. An agent given more than once is one agent.
-        seat: the learner's, or "random": drawn from the seed of each game.
-        observation_mode, reward: as in `bombay_v0`.
-        illegal_action: "end_turn": an illegal action becomes `end_turn`, or the lowest legal one where `end_turn` is not legal,
-            and is counted. "raise": it is an `IllegalActionError` that changes nothing.
-        keep_history: keep the record of the game; one lane only.
+        game: the rules and the board.
+        num_games: the number of lanes.
+        opponents: the players of the other seats: one agent or spec for all of them, or a list of n − 1 of them for the seats
+            that follow the learner's clockwise. If an agent or spec is listed more than once, one agent plays all of its seats.
+        seat: the learner's seat, or "random": drawn from the seed of each game.
+        observation_mode, reward: see `bombay_v0`.
+        illegal_action: "end_turn": an illegal action is replaced by `end_turn`, or by the lowest legal action if `end_turn` is
+            illegal, and it is counted. "raise": an illegal action raises `IllegalActionError`; nothing changes.
+        keep_history: whether to keep the history of the game, for its record; for one lane only.
 
     Raises:
-        ValueError: an argument is none of those.
+        ValueError: an argument has a value that is not allowed.
 
     Attributes:
-        states: (num_games,) where the games stand, a plain structured array.
-        seats: (num_games,) int64, the learner's.
-        illegal_actions: (num_games,) int64, the learner's in the present game.
-        rng: what agents draw from.
-        dealt: whether there was a deal yet.
-        playable: whether every lane was dealt, and no opponent has failed since.
-        history: of the game, where it is kept.
+        states: (num_games,) the current states, a plain structured array.
+        seats: (num_games,) int64, the learner's seat in each lane.
+        illegal_actions: (num_games,) int64, the number of illegal actions of the learner in the current game.
+        masks: (num_games, A) bool, the learner's legal actions; updated by `advance`.
+        rng: the random generator for the agents.
+        dealt: whether `deal` has been called.
+        playable: whether every lane is dealt, and no opponent has failed since.
+        history: the history of the game if it is kept, else None.
     """
 
     def __init__(
@@ -89,22 +90,25 @@ class LearnerGames:
         self.dealt = False
         self.playable = False
         self.history: History | None = None
-        self._moves = np.zeros(num_games, np.uint64)  # the opponents' in the present game
+        self._moves = np.zeros(num_games, np.uint64)  # number of the opponents' moves in the current game
         self._keys = (np.uint64(common.random_key()) + np.arange(num_games, dtype=np.uint64)).astype(np.uint64)
-        self._episodes = np.zeros(num_games, np.uint64)  # dealt in each lane's stream
+        self._episodes = np.zeros(num_games, np.uint64)  # number of games dealt from each lane's stream
 
     # --- playing ---
 
     def deal(
         self, lanes: np.ndarray, seeds: Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> None:
-        """Deal a new game in some lanes. A refused argument changes nothing.
+        """Deal a new game in some lanes.
 
         Args:
-            lanes: (k,) which.
-            seeds: (k,) in 0…2**64−1, each of which deals its lane's game and starts a new stream of episodes there, and which
-                together seed `rng`. None: the next game of the lane's stream.
-            options: `setup` gives the deal, `record` a game to continue from, as in `aec.py`; in all these lanes.
+            lanes: (k,) indices of the lanes.
+            seeds: (k,) from 0 to 2**64 − 1. A seed deals the game of its lane and starts a new stream of episodes there; all
+                seeds together also seed `rng`. None, for one lane or for all: deal the next game of the lane's stream.
+            options: `setup` fixes the deal, `record` is a game to continue, as in `aec.py`; both apply to all of these lanes.
+
+        Raises:
+            ValueError: an argument is not valid. Nothing has changed.
         """
         options = common.checked_options(options)
         given = np.array([seed is not None for seed in seeds] if seeds is not None else [False] * len(lanes), np.bool_)
@@ -116,7 +120,7 @@ class LearnerGames:
         dealt_by[given] = keys[given]
         states, history = self._dealt(dealt_by, given, options)
         if given.any():
-            # Not the seeds themselves: a generator tells what it was made from.
+            # Not the seeds themselves: agents could read them from the generator.
             words = self._words(keys[given], chance.OPPONENTS, np.zeros(given.sum(), np.uint64))
             self.rng = np.random.default_rng(words.tolist())
         self._keys[lanes], self._episodes[lanes] = keys, episodes + np.uint64(1)
@@ -146,10 +150,10 @@ class LearnerGames:
         return copies, History(self.game, copies, one_seed, so_far=record) if self._keep_history else None
 
     def act(self, actions: np.ndarray) -> None:
-        """Play the learner's actions (num_games,) int64 in all running games; lanes that are over ignore theirs.
+        """Play the learner's actions, (num_games,) int64, in all running games. Lanes whose game is over ignore their action.
 
         Raises:
-            IllegalActionError: by `illegal_action`; nothing has changed.
+            IllegalActionError: an action is illegal and `illegal_action` is "raise". Nothing has changed.
         """
         if self.illegal_action == "raise":
             self._play(self.states, actions)
@@ -162,12 +166,12 @@ class LearnerGames:
         self.illegal_actions += illegal
 
     def advance(self) -> None:
-        """Let the opponents move until in every game the learner is to act or the game is over; `masks` are the learner's then.
+        """Let the opponents move until every game is over or at the learner's turn. `states` and `masks` are overwritten.
 
         Raises:
-            IllegalActionError: an opponent's action is illegal; the message names it. All lanes must then be reset.
+            IllegalActionError: an opponent's action is illegal; the message names the opponent. Deal all lanes again after this.
         """
-        self.playable = False  # until all have answered: an exception leaves games in the midst of a turn
+        self.playable = False  # until all opponents have moved: an exception leaves games in the middle of a turn
         movers = self.states["current_player"]  # a view
         while True:
             waiting = np.flatnonzero((movers != self.seats) & (movers != NOBODY))
@@ -195,10 +199,10 @@ class LearnerGames:
             faulty = lanes[list(error.lanes)]
             reason = str(error).partition(": ")[2]
             raise IllegalActionError(
-                f"opponent {agent.name!r} in lane {faulty[0]}: {reason}", faulty.tolist()
+                f"opponent {checks.shown(agent.name)} in lane {faulty[0]}: {reason}", faulty.tolist()
             ) from error
         except ValueError as error:
-            raise IllegalActionError(f"opponent {agent.name!r}: {error}", lanes.tolist()) from error
+            raise IllegalActionError(f"opponent {checks.shown(agent.name)}: {error}", lanes.tolist()) from error
         rows(self.states)[lanes] = rows(states)
         self._moves[lanes] += np.uint64(1)
 
@@ -214,30 +218,30 @@ class LearnerGames:
         return words
 
     def _picked(self, lanes: np.ndarray) -> np.ndarray:
-        """A copy of some lanes' states."""
+        """A copy of the states of some lanes."""
         return rows(self.states)[lanes].view(self.states.dtype)  # type: ignore[no-any-return]
 
-    # --- seeing ---
+    # --- observing ---
 
     def over(self) -> np.ndarray:
-        """Which games are over, (num_games,) bool."""
+        """Whether each game is over, (num_games,) bool."""
         return self.states["current_player"] == NOBODY  # type: ignore[no-any-return]
 
     def observe(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The learner's view of each game, (num_games, F) float32."""
+        """The learner's observation of each game, (num_games, F) float32. `out` is overwritten and returned if given."""
         return self.game.observe(self.states, seats=self.seats, screened=self.screened, out=out)
 
     def views(self, lanes: np.ndarray) -> np.ndarray:
-        """The learner's view of the games in some lanes, (k, F) float32."""
+        """The learner's observation of the games in some lanes, (k, F) float32."""
         return self.game.observe(self._picked(lanes), seats=self.seats[lanes], screened=self.screened)
 
     def rewards(self, lanes: np.ndarray) -> np.ndarray:
-        """What the end pays the learner in these lanes, all of them over: (k,) float64."""
+        """The learner's final reward in some lanes, whose games must be over: (k,) float64."""
         paid = seat_rewards(self.game.results(self._picked(lanes)), self.reward)
         return paid[np.arange(len(lanes)), self.seats[lanes]]  # type: ignore[no-any-return]
 
     def names(self, lane: int) -> list[str]:
-        """Who sits in each seat of a lane: "learner", and the agents by their names."""
+        """The player's name for each seat of a lane: "learner" for the learner, and the names of the agents."""
         others = [agent.name for agent in self.opponents]
         return [
             others[(seat - int(self.seats[lane])) % self.game.num_players - 1] if seat != self.seats[lane] else LEARNER
@@ -255,11 +259,11 @@ def _checked_seat(seat: Any, num_players: int) -> int | str:
 
 
 def _checked_opponents(opponents: Any, num_players: int) -> list[Agent]:
-    """The agents of the seats after the learner's. Equal specs in a list are one agent."""
+    """The agents of the seats that follow the learner's. Equal specs in a list become one agent."""
     others = num_players - 1
     if isinstance(opponents, (list, tuple)):
         if len(opponents) != others:
-            raise ValueError(f"opponents has {len(opponents)} entries; it must be one agent, or {others} for this game")
+            raise ValueError(f"opponents has {len(opponents)} entries; it must be one agent or a list of {others}")
         given = list(opponents)
     else:
         given = [opponents] * others
@@ -270,7 +274,6 @@ def _checked_opponents(opponents: Any, num_players: int) -> list[Agent]:
                 made[entry] = registry.make(entry)
         elif isinstance(entry, type) or not isinstance(entry, Agent):
             raise ValueError(
-                f"opponents must be agents, or specs such as 'greedy', not {type(entry).__name__}: "
-                "an agent has `name` and `act`"
+                f"opponents must be specs such as 'greedy', or agents, which have `name` and `act`, not {type(entry).__name__}"
             )
     return [made[entry] if isinstance(entry, str) else entry for entry in given]

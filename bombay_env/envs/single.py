@@ -1,14 +1,14 @@
-"""The Gymnasium environment: one game, one learner's seat, the opponents played inside.
+"""The Gymnasium environment: one game, in which the learner plays one seat and built-in opponents play the others.
 
-It translates between `LearnerGames`, here with one lane, and `gymnasium.Env`, and holds no rule of the game.
+It connects `LearnerGames`, with one lane, to `gymnasium.Env` and contains no rules of the game.
 
 | event | what happens |
 | --- | --- |
-| reset | `reset(seed=s)` deals the game of seed s; `reset()` the next of a stream keyed by the last seed given |
-| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action where that is illegal; counted in `illegal_actions` |
-| illegal action, "raise" | `IllegalActionError`, nothing changes |
+| reset | `reset(seed=s)` deals the game of seed s; `reset()` deals the next game of a stream keyed by the last seed given |
+| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action if it is illegal; counted in `illegal_actions` |
+| illegal action, "raise" | `IllegalActionError`; nothing changes |
 | illegal action of an opponent | `IllegalActionError` that names it; the environment must be reset |
-| end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
+| end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
 | step after the end | `ResetNeeded` |
 | step or render before the first reset | `ResetNeeded` |
@@ -29,29 +29,29 @@ from bombay_env.envs.one_game import whole_action
 from bombay_env.envs.opponents import LearnerGames, Opponents
 from bombay_env.rules import Rules
 
-LANE = np.zeros(1, np.int64)  # the only one
+LANE = np.zeros(1, np.int64)  # the index of the only lane
 
 
 class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
     """Bombay for one learner and its opponents: `gymnasium.make("bombay/Bombay-v0", …)`.
 
-    Observations are (F,) float32, the learner's view. Infos hold `action_mask` (A,) int8 and two NumPy int64 scalars:
-    `illegal_actions`, how many the learner has tried in the present game, and `seat`, the learner's.
+    Observations are the learner's, (F,) float32. Infos contain `action_mask`, (A,) int8, and two NumPy int64 scalars:
+    `illegal_actions`, the number of illegal actions of the learner in the current game, and `seat`, the learner's seat.
 
     Args:
-        num_players: 2 to 5. Where `rules` are given, theirs holds.
-        rules: the variant; the official rules unless given.
-        board: the map; the packaged board unless given.
-        opponents: who plays the other seats: an agent's spec such as "greedy", an agent, or a list of n − 1 of them, of the
-            seats that follow the learner's clockwise.
-        seat: the learner's, from 0, or "random": drawn from the seed of each game.
-        observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
-        reward: "win", "rank" or "margin", paid at the end; see `bombay_env.rewards`.
-        illegal_action: "end_turn" or "raise", as in this module's table.
-        render_mode: None, or what `render()` returns: "ansi" the position as text, "svg" a picture.
+        num_players: 2 to 5. If `rules` is given, its number of players is used.
+        rules: the variant; the official rules if None.
+        board: the board; the packaged board if None.
+        opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
+            that follow the learner's clockwise.
+        seat: the learner's seat, from 0, or "random": drawn from the seed of each game.
+        observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
+        reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
+        illegal_action: "end_turn" or "raise"; see this module's table.
+        render_mode: what `render()` returns: None, "ansi" (the position as text) or "svg" (a picture).
 
     Raises:
-        ValueError: an argument is none of those.
+        ValueError: an argument has a value that is not allowed.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # type: ignore[misc]
@@ -75,31 +75,38 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             self.game, 1, opponents, seat, observation_mode, reward, illegal_action, keep_history=True
         )
         self.observation_space = common.feature_space(self.game)
-        self.action_space = spaces.Discrete(self.game.num_actions)  # type: ignore[assignment] # its numbers are NumPy's
+        self.action_space = spaces.Discrete(self.game.num_actions)  # type: ignore[assignment] # NumPy integers
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal a new game and play on to the learner's first turn.
+        """Deal a new game and let the opponents play until the learner's first turn.
 
         Args:
-            seed: what deals it, from 0 to 2**64 − 1, and starts a new stream of episodes.
-            options: `setup` gives the deal (RULES 8), `record` a game to continue from. Other keys are ignored.
+            seed: the seed of the deal, from 0 to 2**64 − 1; it also starts a new stream of episodes. None: the next seed of the
+                current stream.
+            options: `setup` fixes the deal (RULES 8); `record` is a game to continue. Other keys are ignored.
+
+        Returns:
+            The observation, (F,) float32, and the info.
 
         Raises:
-            ValueError: the seed or an option cannot be; the running game goes on.
+            ValueError: the seed or an option is not valid. The running game is not affected.
         """
         self._games.deal(LANE, None if seed is None else [seed], options)
         if seed is not None:
-            super().reset(seed=int(seed))  # `np_random`, which nothing here draws from
+            super().reset(seed=int(seed))  # sets `np_random`, which this environment does not use
         self._games.advance()
         return self._games.observe()[0], self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Play the learner's action, an integer, and what the opponents answer.
+        """Play the learner's action, an integer, and then the opponents' actions up to the learner's next decision.
+
+        Returns:
+            The observation, (F,) float32, the reward, whether the game ended, False (games are never truncated), and the info.
 
         Raises:
-            IllegalActionError: as in this module's table, or the action is no whole number at all; nothing has changed.
+            IllegalActionError: the action is not a whole number, or see this module's table.
             ResetNeeded: no game is running.
         """
         number = whole_action(action)
@@ -118,21 +125,21 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             "seat": self._games.seats[0],
         }
 
-    # --- seeing ---
+    # --- observing ---
 
     def action_masks(self, env: Any = None) -> np.ndarray:
-        """What the learner may do now, (A,) bool, a fresh array; all False once the game is over.
+        """The learner's legal actions, (A,) bool, a new array; all False after the end.
 
         Args:
-            env: ignored. sb3_contrib's `ActionMasker(env, "action_masks")` passes the environment to its own method.
+            env: ignored; sb3_contrib's `ActionMasker(env, "action_masks")` passes the environment.
         """
         return self._games.masks[0].copy()  # type: ignore[no-any-return]
 
     def render(self) -> str | None:
-        """The position as text or as an SVG document, by render mode; None without one.
+        """The position as text or as an SVG document, depending on the render mode; None if there is no render mode.
 
         Raises:
-            ResetNeeded: there was no reset yet.
+            ResetNeeded: the environment has not been reset yet.
         """
         if not self._games.dealt:
             raise ResetNeeded("there is no game to render: call reset first")
@@ -140,22 +147,27 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:
-        """A copy of the game's (1,) state, its seed included."""
+        """A copy of the game's (1,) state, including its seed."""
         return self._games.states.copy().view(np.recarray)
 
     def record(self) -> dict[str, Any]:
-        """The game so far as RULES 8's object: the opponents go by their names, the learner by "learner"."""
+        """The record of the game so far, as RULES 8's object. Its agents are "learner" and the names of the opponents.
+
+        Raises:
+            ResetNeeded: the environment has not been reset yet.
+        """
         if self._games.history is None:
             raise ResetNeeded("there is no game to record: call reset first")
         return self._games.history.record(self._games.states, self._games.names(0)).to_dict()
 
 
 def make_single_env(**arguments: Any) -> gymnasium.Env[np.ndarray, int]:
-    """A `BombaySingleEnv` with these arguments: what `gymnasium.make` calls.
+    """A `BombaySingleEnv` with these arguments; `gymnasium.make` calls this function.
 
-    Gymnasium reads the render modes of a class from its `metadata` and warns of any other before the class can refuse it.
-    Stable-Baselines3 asks for "rgb_array" first, so it would always warn. A function has no metadata, so there is no warning; but
-    then "ansi_list" and "svg_list", which collect what each step shows, are not Gymnasium's affair either.
+    Why not the class: Gymnasium reads the render modes from the `metadata` of a class, and warns about any other mode before
+    the class can raise an error. Stable-Baselines3 tries "rgb_array" first, so it would always cause this warning. A function
+    has no `metadata`, so there is no warning. But then Gymnasium does not support the modes "ansi_list" and "svg_list", which
+    collect the drawings of all steps, so this function does.
     """
     mode = arguments.get("render_mode")
     if isinstance(mode, str) and mode.removesuffix("_list") in RENDER_MODES and mode not in RENDER_MODES:

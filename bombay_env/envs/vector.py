@@ -1,19 +1,19 @@
-"""The Gymnasium vector environment: one learner's seat in each of many games, the opponents played inside.
+"""The Gymnasium vector environment: many games, in which the learner plays one seat and built-in opponents play the others.
 
-It translates between `LearnerGames` and `gymnasium.vector.VectorEnv` and holds no rule of the game.
+It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules of the game.
 
 | event | what happens |
 | --- | --- |
-| reset | lane i is dealt by seed s + i, or by `seed[i]`; without a seed each lane gets the next game of its own keyed stream |
-| reset with `reset_mask` | only the lanes marked; the others stand as they did |
-| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action where that is illegal; counted in `illegal_actions` |
-| illegal action, "raise" | `IllegalActionError` with `.lanes`, nothing changes in any lane |
+| reset | lane i is dealt from seed s + i, or from `seed[i]`; without a seed each lane gets the next game of its own stream |
+| reset with `reset_mask` | only the marked lanes are reset; the others do not change |
+| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action if it is illegal; counted in `illegal_actions` |
+| illegal action, "raise" | `IllegalActionError` with `.lanes`; no lane changes |
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
-| end of the game | `terminated`, and the learner's reward; all rewards before it are zero; the mask is all zero |
+| end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
 | step or render before the first reset | `ResetNeeded` |
 | after the end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
-| after the end, `SAME_STEP` | the lane deals at once; the old game's last view and info are `final_obs` and `final_info` |
+| after the end, `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
 | after the end, `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
 """
 
@@ -37,31 +37,32 @@ from bombay_env.rules import Rules
 class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """Bombay for one learner and its opponents, `num_envs` games at once: `gymnasium.make_vec("bombay/Bombay-v0", …)`.
 
-    Observations are (num_envs, F) float32, the learner's view. Infos hold for every lane `action_mask` (num_envs, A) int8,
-    `illegal_actions`, how many the learner has tried in the present game, and `seat`, the learner's.
+    Observations are the learner's, (num_envs, F) float32. Infos contain for every lane: `action_mask`, (num_envs, A) int8;
+    `illegal_actions`, (num_envs,) int64, the number of illegal actions of the learner in the current game; and `seat`,
+    (num_envs,) int64, the learner's seat.
 
     Args:
-        num_envs: games at once.
-        num_players: 2 to 5. Where `rules` are given, theirs holds.
-        rules: the variant; the official rules unless given.
-        board: the map; the packaged board unless given.
-        opponents: who plays the other seats: an agent's spec such as "greedy", an agent, or a list of n − 1 of them, of the
-            seats that follow the learner's clockwise. What an agent draws at random comes from one generator for all lanes,
-            which `reset` seeds again.
-        seat: the learner's, from 0, or "random": drawn from the seed of each game.
-        observation_mode: "perfect_recall", or "screened": opponents' rupees and tokens stay hidden (RULES 6).
-        reward: "win", "rank" or "margin", paid at the end; see `bombay_env.rewards`.
-        illegal_action: "end_turn" or "raise", as in this module's table.
-        autoreset_mode: an `AutoresetMode`, or its name or value in any spelling such as "same_step" or "SameStep"; see this
-            module's table.
-        copy: False to hand out the environment's own arrays, which the next step overwrites.
-        render_mode: None, or what `render()` returns of each lane: "ansi" the position as text, "svg" a picture.
+        num_envs: the number of lanes, that is, of games at once.
+        num_players: 2 to 5. If `rules` is given, its number of players is used.
+        rules: the variant; the official rules if None.
+        board: the board; the packaged board if None.
+        opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
+            that follow the learner's clockwise. Agents draw random numbers from one generator for all lanes; `reset` with a seed
+            reseeds it.
+        seat: the learner's seat, from 0, or "random": drawn from the seed of each game.
+        observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
+        reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
+        illegal_action: "end_turn" or "raise"; see this module's table.
+        autoreset_mode: an `AutoresetMode`, or its name or value as a string, such as "same_step" or "SameStep"; see this module's
+            table.
+        copy: if False, `reset` and `step` return the environment's own arrays, which the next step overwrites.
+        render_mode: what `render()` returns for each lane: None, "ansi" (the position as text) or "svg" (a picture).
 
     Raises:
-        ValueError: an argument is none of those.
+        ValueError: an argument has a value that is not allowed.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium has it: an instance's own tells its autoreset mode
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as in Gymnasium; each instance has its own, with its autoreset mode
         "render_modes": list(RENDER_MODES),
         "render_fps": 2,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
@@ -96,7 +97,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._ended = np.zeros(self.num_envs, np.bool_)  # lanes that wait for their next game
+        self._ended = np.zeros(self.num_envs, np.bool_)  # lanes that must deal their next game
         self._all = np.arange(self.num_envs)
         self._observations = np.zeros((self.num_envs, self.game.num_features), np.float32)
         self._rewards = np.zeros(self.num_envs, np.float64)
@@ -107,45 +108,48 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Deal a new game in every lane, or in those of `reset_mask`, and play on to the learner's first turn.
+        """Deal a new game in every lane, or in the lanes of `reset_mask`; let the opponents play until the learner's first turn.
 
         Args:
-            seed: from 0 to 2**64 − 1, which deals s + i in lane i; or a list with one for each lane, None for those that go
-                on with their stream.
-            options: `reset_mask` (num_envs,) bool marks the lanes to reset, the only ones that `seed` matters to. `setup` gives
-                the deal (RULES 8), `record` a game to continue from, in all of these lanes. Other keys are ignored.
+            seed: s from 0 to 2**64 − 1, which deals lane i from s + i; or a list with one seed for each lane. None, for one
+                lane or for all: the next seed of the lane's stream.
+            options: `reset_mask`, (num_envs,) bool, marks the lanes to reset; seeds of other lanes are ignored. `setup` fixes the
+                deal (RULES 8), `record` is a game to continue; both apply to all of these lanes. Other keys are ignored.
 
         Returns:
-            Observations (num_envs, F) float32 and infos, of all lanes.
+            Observations (num_envs, F) float32 and infos of all lanes.
 
         Raises:
-            ValueError: an argument cannot be; the running games go on.
-            ResetNeeded: the first reset, or the one after an opponent failed, is not of all lanes.
+            ValueError: an argument is not valid. The running games are not affected.
+            ResetNeeded: `reset_mask` does not mark all lanes in the first reset, or in the first after an opponent failed.
         """
         options = common.checked_options(options)
         lanes = self._all if options.get("reset_mask") is None else self._marked(options["reset_mask"])
         if not self._games.playable and len(lanes) < self.num_envs:
             raise ResetNeeded(
-                "the first reset, and one after an opponent failed, must be of all lanes, without a reset_mask"
+                "reset all lanes, without a reset_mask: this is the first reset, or an opponent has failed"
             )
         seeds = self._lane_seeds(seed)
         self._games.deal(lanes, None if seeds is None else [seeds[lane] for lane in lanes], options)
         if seeds is not None and seeds[0] is not None:
-            super().reset(seed=seeds[0])  # `np_random`, which nothing here draws from
+            super().reset(seed=seeds[0])  # sets `np_random`, which this environment does not use
         self._ended[lanes] = False
         self._games.advance()
         return self._seen(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the learner's actions (num_envs,) integers and what the opponents answer.
+        """Play the learner's actions, and then the opponents' actions up to the learner's next decision.
+
+        Args:
+            actions: (num_envs,) integers.
 
         Returns:
             Observations (num_envs, F) float32, rewards (num_envs,) float64, terminations and truncations (num_envs,) bool, infos.
 
         Raises:
-            ValueError: the actions are no such array; nothing has changed.
-            IllegalActionError: as in this module's table.
-            ResetNeeded: no game is running in some lane, and autoreset does not deal one.
+            ValueError: `actions` has the wrong shape or dtype. Nothing has changed.
+            IllegalActionError: see this module's table.
+            ResetNeeded: the environment has not been reset, or a lane's game is over and the autoreset mode is `DISABLED`.
         """
         chosen = self._actions(actions)
         self._check_playable()
@@ -177,10 +181,10 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ResetNeeded("no games are running in this environment: call reset first")
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             lanes = ", ".join(map(str, np.flatnonzero(self._ended)))
-            raise ResetNeeded(f"games are over, so call reset with a reset_mask that marks lanes {lanes}")
+            raise ResetNeeded(f"games are over; call reset with a reset_mask that marks lanes {checks.one_line(lanes)}")
 
     def _final(self, ended: np.ndarray, lanes: np.ndarray) -> dict[str, Any]:
-        """What the games that are over leave behind, in the form that Gymnasium's `SyncVectorEnv` gives it."""
+        """The last observations and infos of games that are over, in the form of Gymnasium's `SyncVectorEnv`."""
         views = np.full(self.num_envs, None, object)
         for lane, view in zip(lanes, self._games.views(lanes), strict=True):
             views[lane] = view
@@ -191,7 +195,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         }
         return {"final_obs": views, "_final_obs": ended.copy(), "final_info": info, "_final_info": ended.copy()}
 
-    # --- seeing ---
+    # --- observing ---
 
     def _seen(self) -> np.ndarray:
         return self._games.observe(out=self._own(self._observations))
@@ -210,18 +214,18 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return infos
 
     def _own(self, array: np.ndarray) -> np.ndarray:
-        """The environment's own array, or a new one like it, to be filled and handed out."""
+        """The array to fill and return: the environment's own if `copy` is False, else a new one."""
         return np.empty_like(array) if self.copy else array
 
     def action_masks(self) -> np.ndarray:
-        """What the learner may do in each lane now, (num_envs, A) bool; all False where the game is over."""
+        """The learner's legal actions in each lane, (num_envs, A) bool; all False after the end of the game."""
         return self._games.masks.copy() if self.copy else self._games.masks
 
     def render(self) -> tuple[str, ...] | None:
-        """The position of each lane as text or as an SVG document, by render mode; None without one.
+        """The position of each lane as text or as an SVG document, depending on the render mode; None if there is none.
 
         Raises:
-            ResetNeeded: there was no reset yet.
+            ResetNeeded: the environment has not been reset yet.
         """
         if not self._games.dealt:
             raise ResetNeeded("there are no games to render: call reset first")
@@ -232,29 +236,28 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     @property
     def game_states(self) -> np.recarray[Any, Any]:
-        """A copy of the games' (num_envs,) states, their seeds included."""
+        """A copy of the games' (num_envs,) states, including their seeds."""
         return self._games.states.copy().view(np.recarray)
 
-    # --- lanes as `SyncVectorEnv` shows its environments ---
+    # --- access to lanes, like that of `SyncVectorEnv` to its environments ---
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """A method or an attribute of every lane, as `SyncVectorEnv.call` gives it of single environments.
+        """Call a method, or get an attribute, of every lane, like `SyncVectorEnv.call`.
 
         Args:
-            name: `action_masks`, `game_state` or `render`, which differ by lane, or `game`, `observation_space`, `action_space`,
-                `metadata`, `render_mode` or `spec`, which all lanes share.
-            args: there are none; no method of a lane takes any.
-            kwargs: likewise.
+            name: `action_masks`, `game_state` or `render`, which differ between lanes; or `game`, `observation_space`,
+                `action_space`, `metadata`, `render_mode` or `spec`, which all lanes share.
+            args, kwargs: must be empty; these methods take no arguments.
 
         Returns:
-            One value for each lane, (num_envs,).
+            A tuple with one value for each lane.
 
         Raises:
-            AttributeError: lanes have nothing of that name.
+            AttributeError: lanes have no attribute of this name.
             TypeError: there are arguments.
         """
         if args or kwargs:
-            raise TypeError(f"{name} of a lane takes no arguments")
+            raise TypeError(f"{checks.one_line(str(name))} of a lane takes no arguments")
         if name == "action_masks":
             return tuple(self._games.masks.copy())
         if name == "game_state":
@@ -271,11 +274,11 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         }
         if name not in shared:
             names = ", ".join(("action_masks", "game_state", "render", *shared))
-            raise AttributeError(f"lanes have no attribute {name!r}; they have {names}")
+            raise AttributeError(f"lanes have no attribute {checks.shown(name)}; they have {names}")
         return (shared[name],) * self.num_envs
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """An attribute of every lane; see `call`."""
+        """Get an attribute of every lane; see `call`."""
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
@@ -283,18 +286,19 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
         Args:
             name: "render_mode".
-            values: the mode, or a list or tuple of it, (num_envs,), all equal.
+            values: the mode, or a list or tuple with the same mode for each lane.
 
         Raises:
-            AttributeError: another name.
-            ValueError: there is no such mode, or the lanes would differ.
+            AttributeError: `name` is not "render_mode".
+            ValueError: the mode does not exist, or the modes of the lanes differ.
         """
         if name != "render_mode":
-            raise AttributeError(f"attribute {name!r} of lanes cannot be set; only render_mode can")
+            raise AttributeError(f"attribute {checks.shown(name)} of lanes cannot be set; only render_mode can be set")
         modes = list(values) if isinstance(values, (list, tuple)) else [values] * self.num_envs
         if len(modes) != self.num_envs or any(mode != modes[0] for mode in modes):
             raise ValueError(
-                f"render_mode is {values!r}; it must be one mode, or a list of it for {self.num_envs} lanes"
+                f"render_mode is {checks.shown(values)}; it must be one mode, or a list with the same mode for each of "
+                f"{self.num_envs} lanes"
             )
         common.check_render_mode(modes[0])
         self.render_mode = modes[0]
@@ -302,13 +306,13 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     # --- checks ---
 
     def _actions(self, actions: Any) -> np.ndarray:
-        numbers = np.asarray(actions)
+        numbers = checks.array(actions)
         if numbers.dtype.kind not in "iu" or numbers.shape != (self.num_envs,):
             raise ValueError(
                 f"actions must be integers of shape ({self.num_envs},), not {numbers.dtype} of shape {numbers.shape}"
             )
         if numbers.dtype.kind == "u":
-            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # illegal either way
+            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # illegal before and after
         return numbers.astype(np.int64)
 
     def _marked(self, mask: Any) -> np.ndarray:
@@ -316,17 +320,17 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             found = f"{mask.dtype} of shape {mask.shape}" if isinstance(mask, np.ndarray) else type(mask).__name__
             raise ValueError(f"reset_mask must be a NumPy array of bool of shape ({self.num_envs},), not {found}")
         if not mask.any():
-            raise ValueError("reset_mask marks no lane; it must mark at least one")
+            raise ValueError("reset_mask is all False; it must mark at least one lane")
         return np.flatnonzero(mask)
 
     def _lane_seeds(self, seed: Any) -> list[int | None] | None:
-        """One seed for each lane. Those after the last number start again at 0."""
+        """One seed for each lane; s + i wraps around at 2**64."""
         if seed is None:
             return None
         if isinstance(seed, (list, tuple, np.ndarray)):
             if len(seed) != self.num_envs:
                 raise ValueError(
-                    f"seed has {len(seed)} entries for {self.num_envs} games; give one number, or one for each"
+                    f"seed has {len(seed)} entries for {self.num_envs} lanes; give one number, or one for each lane"
                 )
             return [None if one is None else checks.seed(one) for one in seed]
         first = checks.seed(seed)
@@ -334,7 +338,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
 
 def _autoreset_mode(mode: Any) -> AutoresetMode:
-    """The mode of that name or value, whatever its case, underscores, hyphens and spaces."""
+    """The mode with this name or value; case and all characters other than letters are ignored."""
     if isinstance(mode, AutoresetMode):
         return mode
     if isinstance(mode, str):
@@ -343,7 +347,7 @@ def _autoreset_mode(mode: Any) -> AutoresetMode:
             if letters == known.value.lower():
                 return known
     allowed = ", ".join(known.value for known in AutoresetMode)
-    raise ValueError(f"autoreset_mode is {mode!r}; it must be one of {allowed}")
+    raise ValueError(f"autoreset_mode is {checks.shown(mode)}; it must be one of {allowed}")
 
 
 def _column(flags: np.ndarray, like: np.ndarray) -> np.ndarray:

@@ -1,0 +1,68 @@
+"""PettingZoo environments of short games."""
+
+import json
+import pickle
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import Rules, bombay_v0
+
+SLOW = bool(numba.config.DISABLE_JIT)
+MODES = ("perfect_recall", "screened")
+SHORT = {"sets": 2, "turns_per_set": 1}  # a game that is over soon, with one restock on the way
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
+each_mode = pytest.mark.parametrize("mode", MODES)
+
+
+def make(n=4, short=True, **arguments):
+    """An environment without wrapper, of a short game unless told."""
+    return bombay_v0.raw_env(rules=Rules(n, **SHORT) if short else Rules.official(n), **arguments)
+
+
+def act(env, rng):
+    """Step with a random legal action; the action taken."""
+    action = int(rng.choice(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])))
+    env.step(action)
+    return action
+
+
+def run(env, steps=10**6, seed=0):
+    """Play until the end, or for some steps; the actions taken."""
+    rng = np.random.default_rng(seed)
+    actions = []
+    while len(actions) < steps and not any(env.terminations.values()):
+        actions.append(act(env, rng))
+    return actions
+
+
+def started(n=4, steps=6, seed=3, **arguments):
+    env = make(n, **arguments)
+    env.reset(seed=seed)
+    run(env, steps)
+    return env
+
+
+def ended(n=4, seed=3, **arguments):
+    return started(n, 10**6, seed, **arguments)
+
+
+def snapshot(env):
+    """Everything that may be asked of an environment, to compare two or one with itself later."""
+    seats = env.possible_agents
+    return pickle.dumps(
+        [
+            env.game_state.tobytes(),
+            env.agent_selection,
+            list(env.agents),
+            dict(env.rewards),
+            dict(env._cumulative_rewards),
+            dict(env.terminations),
+            dict(env.truncations),
+            {agent: info["action_mask"].tobytes() for agent, info in env.infos.items()},
+            [[part.tobytes() for part in env.observe(agent).values()] for agent in seats],
+            env.state().tobytes(),
+            json.dumps(env.record()),
+        ]
+    )

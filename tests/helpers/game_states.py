@@ -1,0 +1,74 @@
+"""States of games for tests: in progress, over, and both in one batch."""
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env.state import new_records, state_dtype
+from helpers.position import official
+
+SLOW = bool(numba.config.DISABLE_JIT)
+GAME = official(4)
+ENDS = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]  # seeds at the ends of their range
+RESULT = ("rupees", "clients", "empire", "majority", "city_tokens", "fame", "final", "winners", "win_share")
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
+
+
+def pick(game, states, rng):
+    """A legal action in each lane, 0 where the game is over."""
+    return (rng.random((len(states), game.num_actions)) * game.legal_actions(states)).argmax(axis=1)
+
+
+def played(game=GAME, lanes=5, steps=40, seed=0):
+    """Games some way in; lanes may be over."""
+    rng = np.random.default_rng(seed)
+    states = game.new_states(range(seed, seed + lanes))
+    for _ in range(steps):
+        game.step(states, pick(game, states, rng))
+    return states
+
+
+def finished(game=GAME, lanes=3, seed=0):
+    """Games that are over."""
+    rng = np.random.default_rng(seed)
+    states = game.new_states(range(seed, seed + lanes))
+    while not game.is_terminal(states).all():
+        game.step(states, pick(game, states, rng))
+    return states
+
+
+def part_over(seed=0):
+    """Three lanes of which the middle one is over."""
+    states = played(lanes=3, seed=seed)
+    states[1] = finished(lanes=1)[0]
+    return states
+
+
+def plain(states):
+    """The same memory as a plain structured array."""
+    return states.view(np.ndarray).view(np.dtype(states.dtype.descr))
+
+
+def foreign():
+    """What is no array of this game's states."""
+    states = GAME.new_states([1, 2])
+    swapped = states.astype(states.dtype.newbyteorder())
+    fields = [field for field in states.dtype.descr if field[0] != "buys"]
+    return {
+        "list": states.tolist(),
+        "records": list(states),
+        "none": None,
+        "number": 3,
+        "floats": np.zeros(2),
+        "bytes": states.view(np.uint8),
+        "record": states[0],
+        "matrix": states.reshape(2, 1),
+        "nought": states[:1].reshape(()),
+        "swapped": swapped,
+        "fewer fields": np.zeros(2, fields),
+        "zeroed": new_records(2, GAME.state_dtype),
+        "three players": official(3).new_states([1, 2]),
+        "one of three": np.concatenate([states, official(3).new_states([1])]),
+        "larger board": new_records(2, state_dtype(GAME.board.num_sites + 1)),
+        "results": GAME.results(states),
+    }

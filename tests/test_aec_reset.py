@@ -1,0 +1,352 @@
+"""The PettingZoo environment: resets, records, copies, drawings, and the same game in other processes."""
+
+import copy
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+from bombay_env import Rules, bombay_v0
+from bombay_env.envs.one_game import OneGame
+from bombay_env.record import Record, RecordError
+from bombay_env.state import state_to_dict
+from helpers.aec_envs import SHORT, act, each_count, ended, make, run, snapshot, started
+from helpers.position import position, setup_of
+from helpers.refusal import refusal
+
+# --- reset ---
+
+
+def dealt(env, **arguments):
+    env.reset(**arguments)
+    return int(env.game_state["seed"][0])
+
+
+def test_a_seed_deals_that_game_and_stands_in_the_record():
+    env = make(short=False)
+    for seed in (0, 7, 2**63, 2**64 - 1, np.int64(3), np.uint64(2**64 - 1)):
+        env.reset(seed=seed)
+        assert env.game_state.tobytes() == env.game.new_states([int(seed)]).tobytes()
+        assert env.record()["seed"] == int(seed)
+        assert type(env.record()["seed"]) is int
+
+
+def test_resets_without_a_seed_go_on_in_the_stream_of_the_last_seed():
+    one, other = make(), make()
+    first = [dealt(one, seed=5), dealt(one), dealt(one), dealt(one)]
+    again = [dealt(other, seed=5)]
+    run(other)  # how the game goes has no say in it
+    again += [dealt(other), dealt(other), dealt(other)]
+    assert first == again
+    assert len(set(first)) == 4
+    assert first[0] == 5
+    assert [dealt(one, seed=6), dealt(one)] != first[:2]
+    assert dealt(one, seed=5) == 5
+    assert dealt(one) == first[1]
+
+
+def test_environments_never_seeded_differ():
+    assert dealt(make()) != dealt(make())
+
+
+def test_a_dealt_seed_can_be_given_again():
+    env = make()
+    env.reset(seed=5)
+    env.reset()
+    seed, before = int(env.game_state["seed"][0]), env.game_state.tobytes()
+    assert env.record()["seed"] == seed
+    assert make().reset(seed=seed) is None
+    again = make()
+    again.reset(seed=seed)
+    assert again.game_state.tobytes() == before
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", [7]], ids=repr)
+def test_other_seeds_are_refused_and_the_game_goes_on(seed):
+    env = started()
+    before = snapshot(env)
+    refusal(lambda: env.reset(seed=seed), "seed")
+    assert snapshot(env) == before
+
+
+def test_a_setup_can_be_given():
+    env = make(4)
+    setup = setup_of(env.game)
+    env.reset(seed=5, options={"setup": setup})
+    facts = state_to_dict(env.game_state[0], env.game.rules, env.game.board)
+    assert facts["posts"] == setup["posts"]
+    assert facts["palace_tokens"] == setup["palace_tokens"]
+    assert facts["demand"] == {city: list(column) for city, column in setup["demand"].items()}
+    record = env.record()
+    assert record["seed"] is None  # chance was given
+    assert Record.from_dict(json.loads(json.dumps(record))).verify().tobytes()[8:] == env.game_state.tobytes()[8:]
+    run(env)
+    assert Record.from_dict(json.loads(json.dumps(env.record()))).verify()["current_player"] == -1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"setup": 5},
+        {"setup": {"posts": {}}},
+        {"setup": {"weather": 1}},
+        {"setup": [{}, {}]},
+        {"record": 5},
+        {"record": "file.jsonl"},
+        {"record": {}},
+        {"record": []},
+    ],
+    ids=repr,
+)
+def test_wrong_options_are_refused_and_the_game_goes_on(options):
+    env = started()
+    before, following = snapshot(env), dealt(copy.deepcopy(env))
+    refusal(lambda: env.reset(options=options), "setup" if "setup" in options else "record")
+    refusal(lambda: env.reset(seed=4, options=options), "setup" if "setup" in options else "record")
+    assert snapshot(env) == before
+    assert dealt(env) == following  # a failed reset uses no seed up
+
+
+@pytest.mark.parametrize("options", [None, {}, {"camels": 3}, {"setup": None, "record": None}])
+def test_unknown_and_empty_options_are_ignored(options):
+    env = make()
+    env.reset(seed=4, options=options)
+    assert env.game_state.tobytes() == env.game.new_states([4]).tobytes()
+    assert env.record()["seed"] == 4
+
+
+# --- records ---
+
+
+@each_count
+def test_a_record_of_the_running_game_can_be_had_at_every_step(n):
+    env = make(n)
+    env.reset(seed=n)
+    rng = np.random.default_rng(n)
+    while True:
+        record = env.record()
+        read = Record.from_dict(json.loads(json.dumps(record)))
+        assert read.verify().tobytes() == env.game_state.tobytes()
+        assert read.to_dict() == record
+        assert record["agents"] == env.possible_agents
+        if any(env.terminations.values()):
+            assert record["result"]["final"] == env.game.results(env.game_state)[0]["final"].tolist()
+            break
+        assert record["result"] is None
+        act(env, rng)
+
+
+def test_a_record_is_a_copy():
+    env = started()
+    before = snapshot(env)
+    record = env.record()
+    record["setup"]["demand"]["Bombay"].reverse()
+    record["setup"]["posts"].clear()
+    record["events"].clear()
+    record["rules"]["bales"][0] = 99
+    record["agents"][0] = "me"
+    assert snapshot(env) == before
+
+
+@pytest.mark.parametrize("form", ["dict", "json", "Record"])
+def test_a_record_can_be_continued(form):
+    env = started(3, steps=9)
+    record = env.record()
+    if form == "json":
+        record = json.loads(json.dumps(record))
+    other = make(3)
+    other.reset(options={"record": Record.from_dict(record) if form == "Record" else record})
+    assert other.game_state.tobytes() == env.game_state.tobytes()
+    assert snapshot(other) == snapshot(env)
+    assert run(other, seed=4) == run(env, seed=4)
+    assert snapshot(other) == snapshot(env)
+    assert other.record()["result"] is not None
+
+
+def test_a_continued_game_goes_on_with_the_seed_given():
+    env = started(3, steps=4)
+    other = make(3)
+    other.reset(seed=77, options={"record": env.record()})
+    assert other.game_state["seed"] == 77
+    assert other.game_state.tobytes()[8:] == env.game_state.tobytes()[8:]
+    run(other)
+    assert other.record()["seed"] is None  # no one seed deals this game
+    Record.from_dict(other.record()).verify()
+
+
+def test_a_record_whose_chance_was_given_can_be_continued():
+    env = make(3)
+    env.reset(seed=5, options={"setup": setup_of(env.game)})
+    run(env, 4)
+    assert env.record()["seed"] is None
+    one, two = make(3), make(3)
+    for other in (one, two):
+        other.reset(seed=5)
+        other.reset(options={"record": env.record()})
+        run(other)
+        Record.from_dict(other.record()).verify()
+    assert snapshot(one) == snapshot(two)  # the seed comes from the stream, not from the air
+
+
+def test_what_cannot_be_continued_is_refused():
+    env = started(3)
+    before = snapshot(env)
+    over, fault = ended(3), started(3, illegal_action="terminate")
+    fault.step(-1)
+    broken = env.record() | {"events": [*env.record()["events"], "0 move:Z9"]}
+    refusal(lambda: env.reset(options={"record": over.record()}), "over")
+    refusal(lambda: env.reset(options={"record": fault.record()}), "over")
+    refusal(lambda: env.reset(options={"record": started(4).record()}), "record", "players")
+    refusal(lambda: env.reset(options={"record": started(3, short=False).record()}), "record", "rules")
+    refusal(lambda: env.reset(options={"record": broken}), "event", error=RecordError)
+    assert snapshot(env) == before
+
+
+# --- copies ---
+
+COPIES = {
+    "clone": lambda env: env.clone(),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("moment", ["start", "middle", "over", "half dead", "dead"])
+def test_a_copy_stands_where_the_original_does_and_goes_its_own_way(way, moment):
+    env = started(3, steps=0 if moment == "start" else 7) if moment in ("start", "middle") else ended(3)
+    for _ in range({"half dead": 2, "dead": 3}.get(moment, 0)):
+        env.step(None)
+    twin = COPIES[way](env)
+    assert type(twin) is type(env)
+    assert twin.game == env.game
+    before = snapshot(env)
+    assert snapshot(twin) == before
+    if moment in ("start", "middle"):
+        run(twin, seed=1)
+        assert snapshot(env) == before  # the original has not moved
+        run(env, seed=1)
+        assert snapshot(env) == snapshot(twin)
+    while env.agents:
+        env.step(None)
+        twin.step(None)
+        assert snapshot(env) == snapshot(twin)
+    assert dealt(env) == dealt(twin)  # and the stream of episodes goes on alike
+    assert dealt(env) == dealt(twin)
+
+
+@pytest.mark.parametrize("way", ["deepcopy", "pickle"])
+def test_the_wrapped_environment_can_be_copied_too(way):
+    env = bombay_v0.env(rules=Rules(3, **SHORT))
+    env.reset(seed=3)
+    run(env, 5)
+    twin = COPIES[way](env)
+    assert type(twin) is type(env)
+    assert twin.unwrapped is not env.unwrapped
+    run(twin)
+    run(env)
+    assert snapshot(twin.unwrapped) == snapshot(env.unwrapped)
+
+
+def test_an_environment_not_yet_reset_can_be_copied():
+    env = make(3)
+    for way in COPIES.values():
+        twin = way(env)
+        assert dealt(twin) == dealt(way(env))  # the same stream of episodes
+        assert dealt(twin, seed=4) == 4
+
+
+def test_game_state_is_a_fresh_copy_seed_included():
+    env = started(seed=2**64 - 1)
+    states = env.game_state
+    assert isinstance(states, np.recarray)
+    assert (states.shape, states.dtype) == ((1,), env.game.state_dtype)
+    assert states["seed"] == 2**64 - 1
+    before = snapshot(env)
+    env.game.step(states, [int(env.infos[env.agent_selection]["action_mask"].argmax())])
+    assert snapshot(env) == before
+
+
+# --- the wrapper, drawing, processes ---
+
+
+def test_calls_out_of_order_are_refused_by_the_wrapper():
+    env = bombay_v0.env()
+    with pytest.raises(Exception, match="reset"):
+        env.step(0)
+    with pytest.raises(AttributeError, match="reset"):
+        _ = env.agent_selection
+
+
+@pytest.mark.parametrize("mode", [None, "ansi", "svg"])
+def test_there_is_nothing_to_see_before_the_first_reset(mode):
+    env = bombay_v0.env(render_mode=mode)
+    with pytest.raises(AssertionError, match="reset"):
+        env.render()
+    raw = env.unwrapped
+    for look in (raw.render, raw.state, raw.record, lambda: raw.game_state):
+        refusal(look, "no game", "reset", error=ResetNeeded)
+    env.reset(seed=1)
+    assert (env.render() is None) == (mode is None)
+
+
+@each_count
+def test_ansi_gives_the_position_as_text(n):
+    env = started(n, render_mode="ansi")
+    text = env.render()
+    assert isinstance(text, str)
+    for word in ("left", "centre", "right", "bag", "Bombay", f"seat {n - 1}", "rupees"):
+        assert word in text
+    assert ended(n, render_mode="ansi").render().startswith("game over")
+    assert env.close() is None
+
+
+def test_ansi_tells_of_a_pending_take():
+    env = make(2, short=False, render_mode="ansi")
+    env.reset(seed=1)
+    states = position(env.game, at="G4", basket=["blue"])
+    env.game.step(states, [env.game.action_index("build:blue")])
+    env._play = OneGame(env.game, states)
+    assert "must take a bale" in env.render()
+
+
+def test_without_a_render_mode_nothing_is_drawn():
+    assert started().render() is None
+
+
+def digest_of_episodes():
+    """A digest of two episodes with everything that an agent sees in them."""
+    digest = hashlib.sha256()
+    for n, mode in ((2, "screened"), (5, "perfect_recall")):
+        env = bombay_v0.env(rules=Rules(n, **SHORT), observation_mode=mode, reward="rank")
+        for seed in (9, None):
+            env.reset(seed=seed)
+            for turn, _ in enumerate(env.agent_iter()):
+                observation, reward, terminated, _, info = env.last()
+                digest.update(observation["observation"].tobytes() + info["action_mask"].tobytes())
+                digest.update(f"{env.agent_selection} {reward} {terminated} {env.agents}".encode())
+                legal = np.flatnonzero(info["action_mask"])
+                env.step(None if terminated else int(legal[(7 * turn + 3) % len(legal)]))
+            digest.update(json.dumps(env.unwrapped.record()).encode())
+    return digest.hexdigest()
+
+
+def test_the_same_seed_is_the_same_game_in_processes_of_other_hash_seeds():
+    digests = set()
+    for hash_seed in ("0", "31337"):
+        done = subprocess.run(
+            [sys.executable, "-c", "from test_aec_reset import digest_of_episodes; print(digest_of_episodes())"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        digests.add(done.stdout.strip())
+    assert digests == {digest_of_episodes()}

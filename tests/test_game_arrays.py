@@ -1,0 +1,181 @@
+"""`Game`: the arrays that it takes and returns."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from helpers.game_states import GAME, foreign, part_over, plain, played
+from helpers.position import position
+from helpers.refusal import refusal
+
+# --- masks and views ---
+
+
+def test_mask_is_false_once_over_and_never_empty_before():
+    mask = GAME.legal_actions(part_over())
+    assert mask.any(axis=1).tolist() == [True, False, True]
+
+
+def test_out_is_overwritten_and_returned():
+    states = part_over()
+    mask = np.ones((3, GAME.num_actions), np.bool_)
+    assert GAME.legal_actions(states, out=mask) is mask
+    assert (mask == GAME.legal_actions(states)).all()
+    obs = np.full((3, GAME.num_features), np.nan, np.float32)
+    assert GAME.observe(states, out=obs) is obs
+    assert (obs == GAME.observe(states)).all()
+
+
+def test_without_out_every_array_is_a_fresh_one():
+    states = played()
+    for make in (GAME.legal_actions, GAME.observe, GAME.current_player, GAME.is_terminal):
+        first, before = make(states), states.tobytes()
+        again = first.copy()
+        first[:] = 0
+        assert states.tobytes() == before
+        assert (make(states) == again).all()
+    results = GAME.results(states)
+    results["final"] = 99
+    assert not GAME.results(states)["final"].any()
+
+
+@pytest.mark.parametrize("method", ["legal_actions", "observe"])
+def test_an_out_that_does_not_fit_is_refused_and_left_alone(method):
+    states = played()
+    call = getattr(GAME, method)
+    right = call(states)
+    frozen = right.copy()
+    frozen.setflags(write=False)
+    wrong = [
+        right[:-1].copy(),
+        right[:, :-1].copy(),
+        right[0].copy(),
+        right.astype(np.float64),
+        right.astype(np.int8),
+        np.asfortranarray(right),
+        np.zeros((len(right), 2 * right.shape[1]), right.dtype)[:, ::2],
+        frozen,
+        right.tolist(),
+        "out",
+    ]
+    for out in wrong:
+        before = copy.deepcopy(out)
+        refusal(lambda out=out: call(states, out=out), "out", str(right.shape))
+        assert np.array_equal(np.asarray(out), np.asarray(before))
+
+
+def test_observe_looks_through_the_movers_eyes_unless_told():
+    states = part_over()
+    movers = GAME.current_player(states)
+    assert movers[1] == -1
+    own = GAME.observe(states)
+    assert (own == GAME.observe(states, seats=np.maximum(movers, 0))).all()
+    for seat in range(4):
+        assert (GAME.observe(states, seats=seat) == GAME.observe(states, seats=[seat] * 3)).all()
+        assert (GAME.observe(states, seats=np.uint8(seat)) == GAME.observe(states, seats=seat)).all()
+    assert (GAME.observe(states, seats=[2, 1, 0])[1] == GAME.observe(states, seats=1)[1]).all()
+    assert (GAME.observe(states, seats=np.array([0, 9, 1, 9, 2])[::2]) == GAME.observe(states, seats=[0, 1, 2])).all()
+    assert not (GAME.observe(states, seats=0) == GAME.observe(states, seats=1)).all()
+
+
+@pytest.mark.parametrize(
+    "seats", [-1, 4, [0, 1], [0, 1, 4], [0, 1, -1], 1.0, "0", True, [[0, 1, 2]], [[0], [1, 2]], 2**64], ids=repr
+)
+def test_other_seats_are_refused(seats):
+    states = part_over()
+    refusal(lambda: GAME.observe(states, seats=seats), "seats")
+
+
+def test_observing_and_asking_change_nothing():
+    states = part_over()
+    before = states.tobytes()
+    GAME.legal_actions(states)
+    GAME.observe(states)
+    GAME.observe(states, seats=1, screened=True)
+    GAME.results(states)
+    GAME.provisional_results(states)
+    GAME.scrub(states, [1, 2, 3])
+    GAME.restock_outcomes(states[0])
+    assert states.tobytes() == before
+
+
+# --- which arrays of states ---
+
+
+def layouts(states):
+    """The same states in every kind of array that may hold them."""
+    wide = np.zeros((len(states), 3), states.dtype)
+    wide[:, 1] = states
+    nested = np.zeros(len(states), [("before", np.int8), ("state", states.dtype), ("after", np.int16)])
+    nested["state"] = states
+    return {
+        "recarray": states.copy(),
+        "plain": plain(states.copy()),
+        "void": states.copy().view(np.ndarray),
+        "column": wide[:, 1],
+        "spread": np.repeat(states, 2)[::2],
+        "backwards": states[::-1].copy()[::-1],
+        "field": nested["state"],
+        "fancy": states[list(range(len(states)))],
+    }
+
+
+@pytest.mark.parametrize("kind", list(layouts(GAME.new_states([1]))))
+def test_any_array_of_states_will_do_and_is_stepped_in_place(kind):
+    states = part_over()
+    array = layouts(states)[kind]
+    assert (GAME.legal_actions(array) == GAME.legal_actions(states)).all()
+    assert (GAME.observe(array) == GAME.observe(states)).all()
+    assert (GAME.current_player(array) == GAME.current_player(states)).all()
+    assert (GAME.is_terminal(array) == GAME.is_terminal(states)).all()
+    assert GAME.results(array).tobytes() == GAME.results(states).tobytes()
+    assert isinstance(GAME.scrub(array, [1, 2, 3]), np.recarray)
+    assert GAME.scrub(array, [1, 2, 3]).tobytes() == GAME.scrub(states, [1, 2, 3]).tobytes()
+    actions = GAME.legal_actions(states).argmax(axis=1)
+    GAME.step(array, actions)
+    GAME.step(states, actions)
+    assert array.tobytes() == states.tobytes()
+
+
+def test_stepping_a_slice_moves_only_its_lanes():
+    states = played(lanes=6)
+    before = states.copy()
+    GAME.step(states[1::2], GAME.legal_actions(states[1::2]).argmax(axis=1))
+    assert states[::2].tobytes() == before[::2].tobytes()
+    assert all(states[lane].tobytes() != before[lane].tobytes() for lane in (1, 3, 5))
+    expected = before[1::2].copy()
+    GAME.step(expected, GAME.legal_actions(expected).argmax(axis=1))
+    assert states[1::2].tobytes() == expected.tobytes()
+
+
+def test_a_forced_restock_reaches_a_slice_in_place():
+    states = np.tile(position(GAME, player=3, turn=3), 4)
+    GAME.step(states[::-2], [GAME.action_index("end_turn")] * 2, [[0, 0, 4, 5], [3, 4, 2, 0]])
+    assert states["market"].sum(axis=1).tolist() == [[1, 2, 3, 3], [3, 4, 2, 0], [1, 2, 3, 3], [0, 0, 4, 5]]
+
+
+@pytest.mark.parametrize("kind", list(foreign()))
+def test_foreign_states_are_refused_by_every_method(kind):
+    states = foreign()[kind]
+    before = pickle.dumps(states)
+    refusal(lambda: GAME.legal_actions(states), "states")
+    refusal(lambda: GAME.step(states, [38, 38]), "states")
+    refusal(lambda: GAME.observe(states), "states")
+    refusal(lambda: GAME.current_player(states), "states")
+    refusal(lambda: GAME.is_terminal(states), "states")
+    refusal(lambda: GAME.results(states), "states")
+    refusal(lambda: GAME.scrub(states, [1, 2]), "states")
+    assert pickle.dumps(states) == before
+
+
+def test_read_only_states_can_be_read_but_not_stepped():
+    states = played()
+    states.setflags(write=False)
+    actions = GAME.legal_actions(states).argmax(axis=1)
+    GAME.observe(states)
+    before = states.tobytes()
+    refusal(lambda: GAME.step(states, actions), "read-only")
+    refusal(lambda: GAME.step(np.broadcast_to(states[:1], 3), actions[[0, 0, 0]]), "read-only")
+    assert states.tobytes() == before

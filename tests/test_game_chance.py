@@ -1,0 +1,284 @@
+"""`Game`: set-ups and restocks that the caller gives, and the probabilities of restocks."""
+
+import itertools
+import json
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bombay_env.state import new_records, state_dtype, state_to_dict
+from helpers.game_states import GAME, SLOW, each_count, finished, foreign, pick, plain, played
+from helpers.position import COLOURS, official, play, position, setup_of, variant
+from helpers.refusal import refusal
+from helpers.variants import random_game
+
+# --- chance that is given ---
+
+
+def parts(game, states):
+    """The set-up of the first state, as RULES 8 writes it."""
+    facts = state_to_dict(states[0], game.rules, game.board)
+    return {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
+
+
+@each_count
+def test_any_deal_can_be_given_in_place_of_another(n):
+    rng = random.Random(n)
+    for _ in range(5 if SLOW else 20):
+        game = random_game(rng, n)
+        dealt, other = game.new_states([rng.randrange(2**64)]), game.new_states([99])
+        setup = parts(game, dealt)
+        again = json.dumps(setup)
+        drawn = dealt["market"].sum(axis=1)
+        forced = game.new_states([99], setup, drawn)
+        assert json.dumps(setup) == again
+        assert forced["seed"] == 99
+        forced["seed"] = dealt["seed"]
+        assert forced.tobytes() == dealt.tobytes()
+        for key in setup:  # parts left out are drawn from the seed
+            partly = parts(game, game.new_states([99], setup={key: setup[key]}))
+            assert partly == parts(game, other) | {key: setup[key]}
+        assert game.new_states([99], setup={}).tobytes() == other.tobytes()
+
+
+def test_each_game_may_have_a_setup_of_its_own():
+    dealt = GAME.new_states([1, 2])
+    setups = [parts(GAME, dealt[lane : lane + 1]) for lane in (0, 1)]
+    forced = GAME.new_states([8, 9], setup=setups)
+    assert [parts(GAME, forced[lane : lane + 1]) for lane in (0, 1)] == setups
+    one = GAME.new_states([8, 9], setup=setups[0])
+    assert [parts(GAME, one[lane : lane + 1]) for lane in (0, 1)] == [setups[0]] * 2
+
+
+def without(mapping, key):
+    return {name: value for name, value in mapping.items() if name != key}
+
+
+def swapped(mapping, key, value):
+    return {**mapping, key: value}
+
+
+SETUP = setup_of(GAME)
+DEMAND, POSTS, TOKENS = SETUP["demand"], SETUP["posts"], SETUP["palace_tokens"]
+WRONG_SETUPS = {
+    "a number": 5,
+    "a word": "demand",
+    "a set": {1, 2},
+    "too few": [SETUP],
+    "too many": [SETUP] * 3,
+    "a list of numbers": [1, 2],
+    "an unknown key": SETUP | {"market": []},
+    "demand: none": {"demand": None},
+    "demand: a list": {"demand": list(DEMAND.values())},
+    "demand: a city short": {"demand": without(DEMAND, "Indore")},
+    "demand: a city too many": {"demand": swapped(DEMAND, "Delhi", DEMAND["Indore"])},
+    "demand: another city": {"demand": swapped(without(DEMAND, "Indore"), "Delhi", DEMAND["Indore"])},
+    "demand: a column twice": {"demand": swapped(DEMAND, "Indore", DEMAND["Bombay"])},
+    "demand: upside down": {"demand": {city: column[::-1] for city, column in DEMAND.items()}},
+    "demand: unknown colour": {"demand": swapped(DEMAND, "Indore", ["green", "blue", "orange"])},
+    "demand: short column": {"demand": swapped(DEMAND, "Indore", DEMAND["Indore"][:2])},
+    "demand: numbers": {"demand": dict.fromkeys(DEMAND, (0, 1, 2))},
+    "demand: a word": {"demand": swapped(DEMAND, "Indore", "blue")},
+    "demand: what looks like a column": {"demand": {city: str(tuple(column)) for city, column in DEMAND.items()}},
+    "demand: nested": {"demand": {city: [list(column)] for city, column in DEMAND.items()}},
+    "posts: none": {"posts": None},
+    "posts: empty": {"posts": {}},
+    "posts: a site short": {"posts": without(POSTS, "F1")},
+    "posts: on a palace site": {"posts": swapped(without(POSTS, "F1"), "G1", POSTS["F1"])},
+    "posts: an unknown site": {"posts": swapped(without(POSTS, "F1"), "F9", POSTS["F1"])},
+    "posts: three of a colour": {"posts": swapped(POSTS, "F1", "blue")},
+    "posts: unknown colour": {"posts": swapped(POSTS, "F1", "green")},
+    "posts: a number": {"posts": swapped(POSTS, "F1", 0)},
+    "posts: a list": {"posts": swapped(POSTS, "F1", ["yellow"])},
+    "palace_tokens: none": {"palace_tokens": None},
+    "palace_tokens: a site short": {"palace_tokens": without(TOKENS, "G1")},
+    "palace_tokens: on a post site": {"palace_tokens": swapped(without(TOKENS, "G1"), "E1", "client")},
+    "palace_tokens: three of a kind": {"palace_tokens": swapped(TOKENS, "G1", "bale")},
+    "palace_tokens: unknown kind": {"palace_tokens": swapped(TOKENS, "G1", "camel")},
+    "palace_tokens: nan": {"palace_tokens": swapped(TOKENS, "G1", float("nan"))},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_SETUPS)
+def test_a_setup_that_chance_could_not_deal_is_refused(kind):
+    key = kind.split(":")[0] if ":" in kind else ""
+    refusal(lambda: GAME.new_states([1, 2], setup=WRONG_SETUPS[kind]), "setup", key)
+
+
+def test_outer_posts_are_refused_where_the_rules_have_none():
+    refusal(lambda: official(3).new_states([1], setup={"posts": POSTS}), "setup", "posts", "E1")
+    inner = {site: colour for site, colour in POSTS.items() if site[0] == "E"}
+    assert official(3).new_states([1], setup={"posts": inner})["post"].astype(bool).sum() == 4
+    refusal(lambda: GAME.new_states([1], setup={"posts": inner}), "setup", "posts", "F1")
+
+
+WRONG_DRAWS = {
+    "too few": [[0, 0, 4, 4]],
+    "too many": [[1, 2, 3, 4]],
+    "more than there are": [[4, 0, 5, 0]],
+    "negative": [[-1, 0, 5, 5]],
+    "floats": [[0.0, 0.0, 4.0, 5.0]],
+    "flat": [0, 0, 4, 5],
+    "short": [[0, 4, 5]],
+    "two rows": [[0, 0, 4, 5]] * 2,
+    "ragged": [[0, 0, 4, 5], [1]],
+    "words": [["0", "0", "4", "5"]],
+    "empty": [],
+    "a number": 9,
+    "overflow": np.array([[2**64 - 1, 0, 5, 5]], np.uint64),
+    "too large": [[2**64, 0, 4, 5]],
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_DRAWS)
+def test_a_restock_that_chance_could_not_draw_is_refused(kind):
+    refusal(lambda: GAME.new_states([1], restocks=WRONG_DRAWS[kind]), "restocks")
+    states = position(GAME, player=3, turn=3)
+    before = states.tobytes()
+    refusal(lambda: GAME.step(states, [GAME.action_index("end_turn")], WRONG_DRAWS[kind]), "restocks")
+    assert states.tobytes() == before
+
+
+def test_bales_on_elephants_cannot_be_drawn():
+    states = position(GAME, player=3, turn=3, baskets={0: ["yellow", "yellow"], 1: ["yellow"]}, markets=[{}, {}, {}])
+    end = [GAME.action_index("end_turn")]
+    refusal(lambda: GAME.step(states, end, [[1, 4, 4, 0]]), "restocks[0]", "[0, 4, 5, 5]")
+    GAME.step(states, end, [[0, 4, 5, 0]])
+    assert states[0].market.tolist() == [[0, 0, 5, 0], [0, 4, 0, 0], [0, 0, 0, 0]]
+
+
+def test_a_bag_with_fewer_bales_is_drawn_empty():
+    carried = {seat: [colour, colour] for seat, colour in enumerate(["purple", "purple", "blue", "orange", "orange"])}
+    game = official(5)
+    states = position(game, player=4, turn=2, baskets=carried, markets=[{}, {}, {"blue": 1}])
+    end = [game.action_index("end_turn")]
+    refusal(lambda: game.step(states, end, [[3, 0, 3, 3]]), "restocks[0]", "7 bales")
+    draws, chances = game.restock_outcomes(states)
+    assert (draws.tolist(), chances.tolist()) == ([[3, 0, 3, 1]], [1.0])
+    given_, drawn = states.copy(), states.copy()
+    game.step(given_, end, draws)
+    game.step(drawn, end)
+    assert given_.tobytes() == drawn.tobytes()
+
+
+@each_count
+def test_giving_what_chance_would_draw_changes_nothing(n):
+    """A whole game played twice; the second is told at each step what the first has drawn, with rubbish where none is due."""
+    rng = random.Random(100 + n)
+    game = random_game(rng, n)
+    dice = np.random.default_rng(n)
+    states = game.new_states([rng.randrange(2**64) for _ in range(3)])
+    told = states.copy()
+    while not game.is_terminal(states).all():
+        actions, before = pick(game, states, dice), states["set"].copy()
+        game.step(states, actions)
+        ended = (states["set"] != before) & ~game.is_terminal(states)
+        restocks = np.where(ended[:, None], states["market"].sum(axis=1), -7)
+        game.step(told, actions, restocks)
+        assert told.tobytes() == states.tobytes()
+
+
+def test_one_wrong_restock_among_many_changes_nothing_at_all():
+    states = np.concatenate([position(GAME, player=3, turn=3), position(GAME), position(GAME, player=3, turn=3)])
+    before = states.tobytes()
+    end = [GAME.action_index("end_turn")] * 3
+    refusal(lambda: GAME.step(states, end, [[0, 0, 4, 5], [9, 9, 9, 9], [9, 0, 0, 0]]), "restocks[2]")
+    assert states.tobytes() == before
+    GAME.step(states, end, [[0, 0, 4, 5], [9, 9, 9, 9], [1, 1, 3, 4]])
+    assert states["market"].sum(axis=1).tolist() == [[0, 0, 4, 5], [1, 2, 3, 3], [1, 1, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "markets"),
+    [
+        ((3, 3, 2, 1), [[3, 3, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1]]),
+        ((3, 2, 2, 2), [[3, 0, 0, 0], [0, 2, 2, 2], [0, 0, 0, 0]]),
+        ((0, 4, 0, 5), [[0, 0, 0, 5], [0, 4, 0, 0], [0, 0, 0, 0]]),
+        ((2, 1, 5, 1), [[0, 0, 5, 0], [2, 0, 0, 0], [0, 1, 0, 1]]),
+    ],
+)
+def test_a_given_restock_is_sorted_into_the_markets(draw, markets):
+    assert GAME.new_states([1], restocks=[draw])[0].market.tolist() == markets
+    assert play(GAME, position(GAME, player=3, turn=3), "end_turn", restock=draw)[0].market.tolist() == markets
+
+
+# --- every draw and its probability ---
+
+
+def brute_force_draws(held, count):
+    """Every set of bales told apart, counted by colour."""
+    bales = [colour for colour, number in enumerate(held) for _ in range(number)]
+    outcomes = Counter(
+        tuple(chosen.count(colour) for colour in range(4)) for chosen in itertools.combinations(bales, count)
+    )
+    total = math.comb(len(bales), count)
+    return {draw: Fraction(ways, total) for draw, ways in outcomes.items()}
+
+
+@pytest.mark.parametrize(
+    ("bales", "draw", "basket"),
+    [
+        ((3, 4, 5, 5), 9, []),
+        ((3, 4, 5, 5), 9, ["yellow", "blue"]),
+        ((2, 0, 1, 3), 4, []),
+        ((1, 1, 1, 1), 4, ["orange"]),
+        ((0, 0, 0, 7), 3, ["orange", "orange"]),
+    ],
+)
+def test_restock_outcomes_are_every_draw_with_its_exact_probability(bales, draw, basket):
+    game = variant(2, bales=bales, restock_draw=draw)
+    states = game.new_states([3])
+    states["market"] = 0  # in the bag once the set ends, wherever they lie now
+    states["basket"][0, 0] = [basket.count(colour) for colour in COLOURS]
+    draws, chances = game.restock_outcomes(states[0])
+    held = [count - basket.count(colour) for count, colour in zip(bales, COLOURS, strict=True)]
+    expected = brute_force_draws(held, min(draw, sum(held)))
+    assert (draws.dtype, chances.dtype) == (np.int64, np.float64)
+    assert draws.tolist() == sorted(map(list, expected))
+    assert chances.tolist() == [float(expected[tuple(outcome)]) for outcome in draws.tolist()]
+    assert math.fsum(chances) == pytest.approx(1, abs=1e-12)
+
+
+def test_restock_outcomes_are_exactly_what_a_step_accepts():
+    states = position(GAME, player=3, turn=3, baskets={0: ["yellow", "yellow"], 2: ["blue"]})
+    draws, _ = GAME.restock_outcomes(states)
+    possible = set(map(tuple, draws.tolist()))
+    end = [GAME.action_index("end_turn")]
+    every = [draw for draw in itertools.product(range(4), range(5), range(6), range(6)) if sum(draw) == 9]
+    assert possible < set(every)
+    for draw in every:
+        after = states.copy()
+        if draw in possible:
+            GAME.step(after, end, [draw])
+            assert after[0].market.sum(axis=0).tolist() == list(draw)
+        else:
+            refusal(lambda after=after, draw=draw: GAME.step(after, end, [draw]), "restocks[0]")
+
+
+def test_restock_outcomes_take_a_record_or_an_array_of_one():
+    states = played(lanes=2)
+    expected = GAME.restock_outcomes(states[:1])
+    forms = [states[0], plain(states)[0], plain(states)[:1], states[:1].reshape(()), np.asarray(states)[0]]
+    for state in forms:
+        assert all((one == other).all() for one, other in zip(GAME.restock_outcomes(state), expected, strict=True))
+
+
+def test_no_restock_follows_the_last_set():
+    for states in (position(GAME, set=3), finished(lanes=1)):
+        draws, chances = GAME.restock_outcomes(states)
+        assert (draws.shape, chances.shape) == ((0, 4), (0,))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in foreign() if kind not in ("record", "nought")])
+def test_restock_outcomes_of_anything_else_are_refused(kind):
+    refusal(lambda: GAME.restock_outcomes(foreign()[kind]), "state")
+
+
+def test_restock_outcomes_of_a_foreign_record_are_refused():
+    refusal(lambda: GAME.restock_outcomes(official(3).new_states([1])[0]), "states")
+    refusal(lambda: GAME.restock_outcomes(GAME.results(GAME.new_states([1]))[0]), "states")
+    refusal(lambda: GAME.restock_outcomes(new_records(1, state_dtype(25))[0]), "states")

@@ -1,0 +1,195 @@
+"""`Game`: steps, illegal actions, results and scrubbed copies."""
+
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+from bombay_env import Game, IllegalActionError, Rules
+from helpers.game_states import GAME, RESULT, SLOW, each_count, finished, part_over, pick, played
+from helpers.position import official, position
+from helpers.refusal import refusal
+from helpers.variants import random_game
+
+# --- playing ---
+
+
+def test_finished_lanes_are_left_as_they_are_whatever_their_action():
+    states = part_over()
+    actions = GAME.legal_actions(states).argmax(axis=1)
+    for rubbish in (0, -1, GAME.num_actions, 2**62):
+        actions[1] = rubbish
+        after = states.copy()
+        GAME.step(after, actions)
+        assert after[1].tobytes() == states[1].tobytes()
+        assert after[0].tobytes() != states[0].tobytes()
+    over = finished()
+    before = over.tobytes()
+    GAME.step(over, [0, 0, 0], [[9, 9, 9, 9]] * 3)
+    assert over.tobytes() == before
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64, np.uint8, np.uint64, ">i8", list])
+def test_actions_of_any_integer_type_are_the_same_actions(dtype):
+    states, expected = played(), played()
+    actions = GAME.legal_actions(states).argmax(axis=1)
+    GAME.step(expected, actions)
+    GAME.step(states, actions.tolist() if dtype is list else actions.astype(dtype))
+    assert states.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    "number", [-1, -(2**63), GAME.num_actions, 2**31, 2**63 - 1, np.uint64(2**63), np.uint64(2**64 - 1), 35]
+)
+def test_an_illegal_action_names_its_lanes_and_changes_nothing(number):
+    states = part_over()
+    array = np.zeros(3, type(number) if isinstance(number, np.uint64) else np.int64)
+    array[:] = GAME.legal_actions(states).argmax(axis=1)
+    array[1] = number  # over: not looked at
+    array[2] = number
+    before = states.tobytes()
+    with pytest.raises(IllegalActionError) as caught:
+        GAME.step(states, array)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.lanes == (2,)
+    assert states.tobytes() == before
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "lane 2" in message
+    assert f"seat {GAME.current_player(states)[2]}" in message
+    assert "end_turn" in message  # what would have been legal
+
+
+def test_all_illegal_lanes_are_named():
+    states = GAME.new_states(range(4))
+    end, take = GAME.action_index("end_turn"), GAME.action_index("take:blue")
+    with pytest.raises(IllegalActionError, match=r"take:blue.*2 more lanes") as caught:
+        GAME.step(states, [take, end, take, take])
+    assert caught.value.lanes == (0, 2, 3)
+    with pytest.raises(IllegalActionError) as caught:
+        GAME.step(states, [end, take, end, end], [[9, 9, 9, 9]] * 4)
+    assert caught.value.lanes == (1,)
+    assert states.tobytes() == GAME.new_states(range(4)).tobytes()
+
+
+def test_an_illegal_action_error_can_be_pickled():
+    error = pickle.loads(pickle.dumps(IllegalActionError("lane 3: no", [3])))
+    assert (str(error), error.lanes) == ("lane 3: no", (3,))
+    assert IllegalActionError("no").lanes == ()
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        0,
+        [0],
+        [0] * 4,
+        [[0, 0, 0]],
+        [0.0] * 3,
+        [True] * 3,
+        ["buy"] * 3,
+        [None] * 3,
+        [0, [1, 2], 3],
+        [2**64] * 3,
+        None,
+        "abc",
+        np.zeros((3, 1), int),
+    ],
+    ids=repr,
+)
+def test_actions_of_another_shape_or_type_are_refused(actions):
+    states = part_over()
+    before = states.tobytes()
+    refusal(lambda: GAME.step(states, actions), "actions", "(3,)")
+    assert states.tobytes() == before
+
+
+def test_a_mask_says_exactly_what_step_takes():
+    for seed in range(4):
+        states = played(lanes=1, steps=11 * seed, seed=seed)
+        mask = GAME.legal_actions(states)[0]
+        for action in range(-1, GAME.num_actions + 1):
+            after = states.copy()
+            if 0 <= action < GAME.num_actions and mask[action]:
+                GAME.step(after, [action])
+            else:
+                with pytest.raises(IllegalActionError):
+                    GAME.step(after, [action])
+                assert after.tobytes() == states.tobytes()
+
+
+@each_count
+def test_a_batch_is_its_games_played_one_by_one_bit_for_bit(n):
+    rng = random.Random(n)
+    for _ in range(1 if SLOW else 8):
+        game = Game(Rules(n, sets=2, turns_per_set=1)) if SLOW else random_game(rng, n)
+        seeds = [rng.randrange(2**64) for _ in range(2 if SLOW else 4)]
+        together, alone = game.new_states(seeds), [game.new_states([seed]) for seed in seeds]
+        dice = np.random.default_rng(n)
+        while not game.is_terminal(together).all():
+            actions = pick(game, together, dice)
+            for lane, single in enumerate(alone):
+                assert together[lane].tobytes() == single.tobytes()
+                assert (game.legal_actions(together)[lane] == game.legal_actions(single)[0]).all()
+                assert (game.observe(together)[lane] == game.observe(single)[0]).all()
+                game.step(single, actions[lane : lane + 1])
+            game.step(together, actions)
+        assert game.results(together).tobytes() == b"".join(game.results(single).tobytes() for single in alone)
+
+
+# --- results ---
+
+
+@each_count
+def test_results_are_zero_while_a_game_runs(n):
+    game = official(n)
+    running, over = game.results(played(game, steps=20)), game.results(finished(game))
+    assert not any(byte for byte in running.tobytes())
+    assert all(over[name].shape == (3, n) for name in RESULT)
+    assert over["winners"].any(axis=1).all()
+    assert over["win_share"].sum(axis=1) == pytest.approx(1)
+    assert (over["final"] == over["rupees"] + over["majority"] + over["fame"]).all()
+    assert over["winners"].dtype == np.bool_
+    assert isinstance(over, np.recarray)
+
+
+def test_results_of_a_mixed_batch_are_each_lanes_own():
+    states = part_over()
+    results = GAME.results(states)
+    assert not any(results[[0, 2]].tobytes())
+    assert results[1].tobytes() == GAME.results(states[1:2]).tobytes()
+
+
+def test_provisional_results_are_those_of_ending_now():
+    over = finished()
+    assert GAME.provisional_results(over).tobytes() == GAME.results(over).tobytes()
+    states = played()
+    provisional = GAME.provisional_results(states)
+    assert (provisional["rupees"] == states["rupees"][:, :4]).all()
+    assert (provisional["final"] == provisional["rupees"] + provisional["majority"] + provisional["fame"]).all()
+
+
+# --- scrub ---
+
+
+def test_scrub_gives_copies_that_differ_in_the_seed_alone():
+    states = part_over()
+    before = states.tobytes()
+    scrubbed = GAME.scrub(states, [5, 2**64 - 1, 0])
+    assert scrubbed["seed"].tolist() == [5, 2**64 - 1, 0]
+    scrubbed["rupees"] += 1
+    assert states.tobytes() == before
+    scrubbed["rupees"] -= 1
+    scrubbed["seed"] = states["seed"]
+    assert scrubbed.tobytes() == before
+    refusal(lambda: GAME.scrub(states, [1, 2]), "seeds", "2", "3")
+
+
+def test_scrubbed_games_differ_only_from_the_next_restock_on():
+    states = position(GAME, player=3, turn=3)
+    many = GAME.scrub(np.repeat(states, 30), range(30))
+    assert (GAME.observe(many) == GAME.observe(states)).all()
+    assert (GAME.legal_actions(many) == GAME.legal_actions(states)).all()
+    GAME.step(many, [GAME.action_index("end_turn")] * 30)
+    assert len(set(map(bytes, many["market"]))) > 10

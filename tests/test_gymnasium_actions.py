@@ -1,0 +1,235 @@
+"""The Gymnasium environments: illegal actions and opponents."""
+
+import pickle
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+from bombay_agents.random import RandomAgent
+from bombay_agents.scripted.greedy import GreedyAgent
+from bombay_env import IllegalActionError
+from bombay_env.envs.single import BombaySingleEnv
+from bombay_env.envs.vector import BombayVectorEnv
+from bombay_env.record import History
+from helpers.gym_envs import LANES, STEPS, Keyed, Stubborn, each_count, pick, play, same, single, vector
+from helpers.position import position
+from helpers.refusal import refusal
+
+# --- illegal actions ---
+
+
+@pytest.mark.parametrize("action", [-1, 39, 10**6, 2**63, -(2**70), np.int64(-5), "some move"], ids=str)
+def test_an_illegal_action_becomes_end_turn_and_is_counted(action):
+    env, twin = single(), single()
+    for other in (env, twin):
+        other.reset(seed=3)
+    end_turn = env.game.action_index("end_turn")
+    if action == "some move":
+        action = int(np.flatnonzero(~env.action_masks())[0])
+    for count in (1, 2):
+        *returned, info = env.step(action)
+        *expected, _ = twin.step(end_turn)
+        assert same(returned, expected)
+        assert info["illegal_actions"] == count
+        if returned[2]:
+            break
+    env.reset()
+    assert env.step(end_turn)[-1]["illegal_actions"] == 0
+
+
+def test_while_a_take_is_pending_it_becomes_the_lowest_legal_action():
+    """A bale to take: end_turn is illegal, and is an illegal action like another."""
+    for action in ("end_turn", "buy", "take:orange"):
+        env = single(2, seat=0, short=False)
+        env.reset(seed=1)
+        env._games.states[:] = position(env.game, at="G4", basket=["blue"])
+        env._games.history = History(env.game, env._games.states, None)
+        env._games.advance()
+        _, _, _, _, info = env.step(env.game.action_index("build:blue"))
+        legal = [env.game.action_name(number) for number in np.flatnonzero(info["action_mask"])]
+        assert all(name.startswith("take:") for name in legal)
+        _, _, _, _, info = env.step(env.game.action_index(action))
+        played = next(event for event in env.record()["events"] if event.startswith("0 take:"))
+        assert played == f"0 {action if action in legal else legal[0]}"
+        assert info["illegal_actions"] == (action not in legal)
+
+
+def test_illegal_actions_are_counted_lane_by_lane():
+    env = vector(lanes=4, short=False)
+    env.reset(seed=1)
+    legal = env.action_masks().argmax(axis=1)
+    for count in (1, 2):
+        infos = env.step(np.where([False, True, False, True], -1, legal))[-1]
+        assert infos["illegal_actions"].tolist() == [0, count, 0, count]
+        assert infos["_illegal_actions"].all()
+        legal = env.action_masks().argmax(axis=1)
+
+
+def test_raise_names_the_lanes_and_changes_nothing():
+    env = vector(illegal_action="raise")
+    env.reset(seed=1)
+    before = pickle.dumps(env._games)
+    actions = env.action_masks().argmax(axis=1)
+    actions[[1, 2]] = -1, 99
+    with pytest.raises(IllegalActionError, match="lane 1") as caught:
+        env.step(actions)
+    assert caught.value.lanes == (1, 2)
+    assert pickle.dumps(env._games) == before
+    one = single(illegal_action="raise")
+    one.reset(seed=1)
+    before = pickle.dumps(one._games)
+    refusal(lambda: one.step(-1), "illegal", "legal are", error=IllegalActionError)
+    assert pickle.dumps(one._games) == before
+    one.step(int(one.action_masks().argmax()))
+
+
+@pytest.mark.parametrize("mode", ["raise", "end_turn"])
+@pytest.mark.parametrize("action", [None, 1.0, "buy", [1], np.array([1, 2]), np.float64(2)], ids=repr)
+def test_what_is_no_action_at_all_is_refused(mode, action):
+    env, many = single(illegal_action=mode), vector(illegal_action=mode)
+    env.reset(seed=1)
+    many.reset(seed=1)
+    kept = pickle.dumps((env._games, many._games))
+    refusal(lambda: env.step(action), "whole number", error=IllegalActionError)
+    for wrong in (action, np.zeros(LANES), np.zeros(LANES + 1, int), np.zeros((LANES, 1), int), 0):
+        refusal(lambda wrong=wrong: many.step(wrong), "actions", str(LANES))
+    assert pickle.dumps((env._games, many._games)) == kept
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8, np.uint64, list])
+def test_actions_may_be_integers_of_any_type(dtype):
+    env, twin = vector(), vector()
+    env.reset(seed=1)
+    twin.reset(seed=1)
+    actions = env.action_masks().argmax(axis=1)
+    given = actions.tolist() if dtype is list else actions.astype(dtype)
+    assert same(env.step(given), twin.step(actions))
+    if dtype is np.uint64:
+        assert env.step(np.full(LANES, 2**64 - 1, np.uint64))[-1]["illegal_actions"].any()
+
+
+# --- opponents ---
+
+
+def test_opponents_go_by_name_by_object_or_in_a_list():
+    assert isinstance(single(opponents="greedy")._games.opponents[0], GreedyAgent)
+    agent = RandomAgent()
+    assert single(opponents=agent)._games.opponents == [agent] * 3
+    mixed = single(opponents=["greedy", agent, "greedy"])._games
+    assert mixed.opponents[1] is agent
+    assert mixed.opponents[0] is mixed.opponents[2]  # one agent, so that its lanes are one batch
+    assert len(mixed.agents) == 2
+    assert single(opponents=("greedy", agent, "random"))._games.opponents[1] is agent
+
+
+def test_importing_and_making_it_needs_no_agents_package(monkeypatch):
+    """Names are found through the entry points; where there are none, agents can still be given."""
+    monkeypatch.setattr("bombay_env.registry.entry_points", lambda group: [])
+    refusal(lambda: BombaySingleEnv(), "random", "bombay_env.agents")
+    BombaySingleEnv(opponents=Keyed()).reset(seed=1)
+
+
+@each_count
+def test_a_list_is_of_the_seats_after_the_learners(n):
+    agents = [Keyed(f"next {k + 1}") for k in range(n - 1)]
+    for seat in range(n):
+        env = single(n, seat=seat, opponents=agents)
+        env.reset(seed=seat)
+        play(env)
+        names = env.record()["agents"]
+        assert names[seat] == "learner"
+        for k, agent in enumerate(agents, 1):
+            assert names[(seat + k) % n] == agent.name
+            assert {int(mover) for call in agent.calls for mover in call["current_player"]} == {(seat + k) % n}
+            agent.calls.clear()
+
+
+def test_lanes_that_wait_for_one_agent_are_one_call():
+    agent = Keyed()
+    env = vector(2, lanes=8, seat=1, opponents=agent, short=False)
+    env.reset(seed=1)
+    assert len(agent.calls[0]) == 8
+    assert len(agent.calls) <= 2 * 3 + 1  # the longest first turn, not the sum of all
+    assert [len(call) for call in agent.calls] == sorted((len(call) for call in agent.calls), reverse=True)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_opponents_get_copies_with_other_seeds(many):
+    """Never the game's own seed nor the same one twice, and what they do to their copy is their own affair."""
+
+    class Spoiler(Keyed):
+        def act(self, game, states, rng):
+            actions = super().act(game, states, rng)
+            assert isinstance(rng, np.random.Generator)
+            assert not own & set(np.atleast_1d(rng.bit_generator.seed_seq.entropy).tolist())
+            assert states.dtype == game.state_dtype
+            states["rupees"] = 99
+            return actions
+
+    agent = Spoiler()
+    env = vector(opponents=agent) if many else single(opponents=agent)
+    twin = vector() if many else single()
+    rng, own = np.random.default_rng(1), {5 + lane for lane in range(LANES)}
+    assert same(env.reset(seed=5), twin.reset(seed=5))
+    for _ in range(STEPS // 2):
+        own |= set((env.game_states if many else env.game_state)["seed"].tolist())
+        actions = pick(env.action_masks(), rng)
+        returned = env.step(actions)
+        assert same(returned, twin.step(actions))
+        if not many and returned[2]:
+            break
+    seen = [int(seed) for call in agent.calls for seed in call["seed"]]
+    assert len(seen) >= 8
+    assert len(set(seen)) == len(seen)
+    assert not own & set(seen)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (-1, ("illegal", "legal are")),
+        (10**6, ("illegal", "legal are")),
+        (np.nan, ("actions", "float")),
+        (lambda game, states: np.zeros(len(states) + 1, int), ("actions", "shape")),
+        (lambda game, states: None, ("actions",)),
+    ],
+    ids=["negative", "too large", "float", "too many", "nothing"],
+)
+def test_an_opponents_illegal_action_names_it(answer, words):
+    for env in (single(2, seat=0, opponents=Stubborn(answer)), vector(2, seat=0, opponents=Stubborn(answer))):
+        env.reset(seed=1)
+        end_turn = env.game.action_index("end_turn")
+        actions = end_turn if isinstance(env, BombaySingleEnv) else np.full(LANES, end_turn)
+        message = refusal(
+            lambda env=env, actions=actions: env.step(actions), "opponent 'stubborn'", *words, error=IllegalActionError
+        )
+        assert ("lane 0" in message) == ("legal are" in message)
+        refusal(lambda env=env, actions=actions: env.step(actions), "reset", error=ResetNeeded)
+        if isinstance(env, BombayVectorEnv):
+            some = {"reset_mask": np.arange(LANES) == 0}
+            refusal(lambda env=env, some=some: env.reset(options=some), "all lanes", error=ResetNeeded)
+        env._games.agents = [Keyed()]
+        env.reset(seed=1)
+        env.step(actions)
+    many = vector(2, seat=0, opponents=Stubborn(-1))
+    many.reset(seed=1)
+    actions = many.action_masks().argmax(axis=1)
+    actions[LANES - 1] = many.game.action_index("end_turn")
+    with pytest.raises(IllegalActionError) as caught:
+        many.step(actions)
+    assert caught.value.lanes == (LANES - 1,)
+
+
+def test_lanes_share_no_state():
+    env = vector(lanes=2, seat=0, short=False)
+    env.reset(seed=[6, 6])
+    assert env.game_states[0] == env.game_states[1]
+    before = env.game_states[1]
+    legal = np.flatnonzero(env.action_masks()[0])
+    env.step(np.array([legal[0], legal[-1]]))
+    assert env.game_states[0] != env.game_states[1]
+    assert env.game_states[0] != before
+    own = env.game_states
+    own["rupees"] = 77
+    assert not (env.game_states["rupees"] == 77).any()

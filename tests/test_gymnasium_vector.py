@@ -1,0 +1,291 @@
+"""The Gymnasium vector environment (DESIGN 5): lanes, seeds, autoreset modes and its arrays."""
+
+import pickle
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from bombay_env import Rules, bombay_v0
+from helpers.gym_envs import LANES, MODES, SHORT, SLOW, STEPS, each_autoreset, each_count, pick, same, single, vector
+from helpers.refusal import refusal
+
+# --- the same in a vector ---
+
+
+@each_count
+@each_autoreset
+@pytest.mark.parametrize("mode", MODES[:1] if SLOW else MODES)
+def test_each_lane_is_the_single_environment(n, autoreset, mode):
+    """Observations, rewards, ends, masks and all other infos are those of Gymnasium's own vector of single environments."""
+    more = {"observation_mode": mode, "reward": "rank"}
+    many = vector(n, autoreset_mode=autoreset, **more)
+    singles = SyncVectorEnv([lambda: single(n, **more) for _ in range(LANES)], autoreset_mode=autoreset)
+    assert same(many.reset(seed=5), singles.reset(seed=5))
+    rng, ends = np.random.default_rng(n), 0
+    for _ in range(STEPS):
+        masks = many.action_masks()
+        actions = pick(masks, rng)
+        actions[0] = rng.integers(many.game.num_actions)  # legal or not
+        returned, expected = many.step(actions), singles.step(actions)
+        assert same(returned, expected)
+        assert many.observation_space.contains(returned[0])
+        assert (many.action_masks() == singles.call("action_masks")).all()
+        assert many.game_states.tobytes() == b"".join(state.tobytes() for state in singles.get_attr("game_state"))
+        ended = returned[2]
+        ends += ended.sum()
+        if autoreset is AutoresetMode.DISABLED and ended.any():
+            observations, infos = many.reset(options={"reset_mask": ended.copy()})
+            expected, some = singles.reset(options={"reset_mask": ended.copy()})
+            assert same(observations, expected)
+            assert set(infos) == set(some)
+            for name, values in some.items():
+                assert same(values[ended], infos[name][ended])
+    assert ends > LANES
+
+
+@each_count
+def test_a_lane_does_not_depend_on_its_neighbours(n):
+    """Lane 2 of five is lane 0 of one, whatever the others do, and a batch of one is one with random opponents too."""
+    many, alone = vector(n, lanes=5), vector(n, lanes=1)
+    many.reset(seed=[7, 8, 9, 10, 11])
+    alone.reset(seed=[9])
+    rng = np.random.default_rng(n)
+    for _ in range(STEPS):
+        actions = pick(many.action_masks(), rng)
+        returned, expected = many.step(actions), alone.step(actions[2:3])
+        for part, other in zip(returned[:4], expected[:4], strict=True):
+            assert same(part[2:3], other)
+    lane, one = vector(n, lanes=1, opponents="random"), single(n, opponents="random")
+    assert lane.reset(seed=4)[0].tobytes() == one.reset(seed=4)[0].tobytes()
+    for _ in range(STEPS):
+        action = int(pick(one.action_masks(), rng))
+        returned, expected = lane.step(np.array([action])), one.step(action)
+        assert returned[0].tobytes() == expected[0].tobytes()
+        if expected[2]:
+            break
+
+
+# --- seeds ---
+
+
+@pytest.mark.parametrize("opponents", ["random"] if SLOW else ["random", ["greedy", "random", "greedy"]], ids=repr)
+def test_seeds_repeat(opponents):
+    for copies in range(2):
+        one, other = (vector(opponents=opponents, copy=bool(copies)) for _ in range(2))
+        for seed in (3, None, [5, 1, 2**64 - 1, 0, 9][:LANES], None):
+            rng = np.random.default_rng(2)
+            assert same(one.reset(seed=seed), other.reset(seed=seed))
+            for _ in range(STEPS // 3):
+                actions = pick(one.action_masks(), rng)
+                assert same(one.step(actions), other.step(actions))
+
+
+def test_lane_i_is_dealt_by_seed_plus_i_and_then_by_its_own_stream():
+    env = vector(seat=0, lanes=3)
+    env.reset(seed=40)
+    assert env.game_states.tobytes() == env.game.new_states([40, 41, 42]).tobytes()
+    env.reset()
+    following = env.game_states["seed"].tolist()
+    one = single(seat=0)
+    for lane, seed in enumerate(following):
+        one.reset(seed=40 + lane)
+        one.reset()
+        assert one.game_state["seed"].tolist() == [seed]
+    assert second_seed_in_pettingzoo(42) == following[2]
+    env.reset(seed=[42, 40, None])
+    assert env.game_states["seed"][:2].tolist() == [42, 40]
+    third = env.game_states["seed"][2]
+    one.reset()
+    assert one.game_state["seed"][0] == third  # the third lane's stream went on
+    env.reset(seed=2**64 - 1)
+    assert env.game_states["seed"].tolist() == [2**64 - 1, 0, 1]
+
+
+def second_seed_in_pettingzoo(seed):
+    env = bombay_v0.raw_env(rules=Rules(4, **SHORT))
+    env.reset(seed=seed)
+    env.reset()
+    return int(env.game_state["seed"][0])
+
+
+def test_without_seeds_no_two_environments_or_lanes_play_alike():
+    seeds = []
+    for env in (vector(), vector()):
+        for _ in range(2):
+            env.reset()
+            seeds += env.game_states["seed"].tolist()
+    assert len(set(seeds)) == len(seeds)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", [1, 2]], ids=repr)
+def test_a_wrong_seed_is_refused_and_the_games_go_on(seed):
+    for env in (single(), vector()):
+        env.reset(seed=1)
+        before = pickle.dumps(env._games)
+        refusal(lambda env=env: env.reset(seed=seed), "seed")
+        assert pickle.dumps(env._games) == before
+    refusal(lambda: vector(lanes=2).reset(seed=[1, -4]), "seed", "-4")
+
+
+@each_count
+def test_the_random_seat_is_the_seeds(n):
+    count = 200
+    games, lanes = vector(n, lanes=count)._games, np.arange(count)
+    games.deal(lanes, range(count))
+    seats = games.seats.copy()
+    assert set(seats) == set(range(n))
+    assert np.bincount(seats).min() > len(seats) / n / 2
+    games.deal(lanes, range(1, count + 1))
+    assert (games.seats[:-1] == seats[1:]).all()
+    for seat in (0, n - 1, np.int64(1)):
+        fixed = vector(n, seat=seat)
+        _, infos = fixed.reset(seed=1)
+        assert (infos["seat"] == seat).all()
+        assert (fixed.game_states["current_player"] == seat).all()
+
+
+# --- autoreset ---
+
+
+def until_some_end(env, seed=2, rng=None):
+    """Play until the step in which a game ends, not all of them; that step's return."""
+    rng = rng or np.random.default_rng(seed)
+    env.reset(seed=seed)
+    while True:
+        returned = env.step(pick(env.action_masks(), rng))
+        if returned[2].any():
+            assert not returned[2].all()
+            return returned
+
+
+def test_next_step_ignores_the_action_and_pays_nothing():
+    for action in (-5, 0, 10**6):
+        env = vector(autoreset_mode="NextStep", illegal_action="raise", reward="margin")
+        observations, rewards, ended, truncated, infos = until_some_end(env)
+        assert rewards[ended].all()
+        assert not truncated.any()
+        assert env.game.is_terminal(env.game_states).tolist() == ended.tolist()
+        assert not infos["action_mask"][ended].any()
+        assert infos["action_mask"][~ended].any(axis=1).all()
+        assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
+        assert not {"final_obs", "final_info"} & set(infos)
+        actions = np.where(ended, action, env.action_masks().argmax(axis=1))
+        _, rewards, again, _, infos = env.step(actions)
+        assert not rewards[ended].any()
+        assert not again[ended].any()
+        assert infos["action_mask"][ended].any(axis=1).all()
+        assert (env.game_states["current_player"] == infos["seat"])[ended].all()
+
+
+def test_same_step_deals_at_once_and_leaves_the_end_in_final_obs_and_final_info():
+    env, twin = (vector(autoreset_mode=mode, reward="margin") for mode in ("SameStep", "NextStep"))
+    observations, rewards, ended, _, infos = until_some_end(env)
+    last, twin_rewards, twin_ended, _, twin_infos = until_some_end(twin)
+    assert same((rewards, ended), (twin_rewards, twin_ended))
+    assert infos["action_mask"].any(axis=1).all()
+    assert not env.game.is_terminal(env.game_states).any()
+    assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
+    assert same((infos["_final_obs"], infos["_final_info"]), (ended, ended))
+    for lane in range(LANES):
+        if ended[lane]:
+            assert same(infos["final_obs"][lane], last[lane])
+        else:
+            assert infos["final_obs"][lane] is None
+    for name in ("action_mask", "illegal_actions", "seat"):
+        assert same(infos["final_info"][name][ended], twin_infos[name][ended])
+        assert not infos["final_info"][name][~ended].any()
+        assert same(infos["final_info"]["_" + name], ended)
+    *_, ended, _, infos = env.step(env.action_masks().argmax(axis=1))
+    assert ("final_obs" in infos) == ended.any()
+
+
+def test_disabled_asks_for_a_reset_of_the_lanes_that_are_over():
+    env = vector(autoreset_mode=AutoresetMode.DISABLED)
+    ended = until_some_end(env)[2]
+    before = env.game_states
+    actions = env.action_masks().argmax(axis=1)
+    refusal(lambda: env.step(actions), "reset_mask", str(np.flatnonzero(ended)[0]), error=ResetNeeded)
+    assert env.game_states.tobytes() == before.tobytes()
+    options = {"reset_mask": ended.copy()}
+    observations, infos = env.reset(seed=70, options=options)
+    assert list(options) == ["reset_mask"]
+    assert (env.game_states["seed"] == np.where(ended, 70 + np.arange(LANES), before["seed"])).all()
+    assert env.game_states[~ended].tobytes() == before[~ended].tobytes()
+    assert infos["_action_mask"].all()  # of the other lanes too: what holds there now
+    assert (infos["action_mask"] == env.action_masks()).all()
+    assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
+    env.step(env.action_masks().argmax(axis=1))
+
+
+def test_a_reset_mask_works_in_the_other_modes_too():
+    for mode in ("NextStep", "SameStep"):
+        env = vector(autoreset_mode=mode)
+        ended = until_some_end(env)[2]
+        before, mask = env.game_states, ~ended
+        env.reset(options={"reset_mask": mask})
+        assert env.game_states[ended].tobytes() == before[ended].tobytes()
+        assert (env.game_states["seed"] != before["seed"])[mask].all()
+        env.step(env.action_masks().argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [5, [True] * LANES, np.ones(LANES + 1, bool), np.ones(LANES), np.zeros(LANES, bool), np.ones((LANES, 1), bool)],
+    ids=lambda mask: f"{type(mask).__name__}{getattr(mask, 'shape', '')}",
+)
+def test_a_wrong_reset_mask_is_refused(mask):
+    env = vector()
+    env.reset(seed=1)
+    before = pickle.dumps(env._games)
+    refusal(lambda: env.reset(options={"reset_mask": mask}), "reset_mask")
+    assert pickle.dumps(env._games) == before
+
+
+def test_the_first_reset_is_of_all_lanes():
+    mask = np.arange(LANES) == 0
+    refusal(lambda: vector().reset(options={"reset_mask": mask}), "first", error=ResetNeeded)
+
+
+# --- whose arrays ---
+
+
+def arrays(returned):
+    """All arrays in what a step or a reset returned."""
+    parts = returned.values() if isinstance(returned, dict) else returned
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            yield part
+        elif isinstance(part, dict):
+            yield from arrays(part)
+
+
+@each_autoreset
+def test_copy_hands_out_arrays_of_ones_own(autoreset):
+    env = vector(autoreset_mode=autoreset)
+    returns = [env.reset(seed=1)]
+    for _ in range(4):
+        returns.append(env.step(env.action_masks().argmax(axis=1)))
+    everything = [array for returned in returns for array in arrays(returned)] + [env.action_masks()]
+    kept = pickle.dumps(env._games)
+    for number, array in enumerate(everything):
+        assert not any(np.shares_memory(array, other) for other in everything[:number])
+        array[...] = 1
+    assert pickle.dumps(env._games) == kept
+
+
+def test_no_copy_hands_out_the_same_arrays_again():
+    env, twin = vector(copy=False), vector(copy=True)
+    assert same(env.reset(seed=1), twin.reset(seed=1))
+    first = env.step(env.action_masks().argmax(axis=1))
+    twin.step(twin.action_masks().argmax(axis=1))
+    masks = env.action_masks()
+    for _ in range(STEPS // 2):
+        actions = twin.action_masks().argmax(axis=1)
+        returned = env.step(actions)
+        assert same(returned, twin.step(actions))
+        assert all(part is other for part, other in zip(returned[:4], first[:4], strict=True))
+        for name in ("action_mask", "illegal_actions", "seat"):
+            assert np.shares_memory(returned[4][name], first[4][name])
+        assert np.shares_memory(env.action_masks(), masks)

@@ -1,0 +1,327 @@
+"""Game records that are rejected: malformed ones, ones that break the rules, and randomly damaged ones (RULES 8)."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bombay_env import Board, Game, Rules
+from bombay_env.record import Record, RecordError, read_records
+from helpers.mutations import mutated
+from helpers.position import official, setup_of
+from helpers.records import (
+    BASE,
+    GAME,
+    SHORT,
+    SLOW,
+    changed,
+    events,
+    less,
+    nested,
+    play_record,
+    refusal,
+    verify,
+)
+from helpers.variants import random_board
+
+# --- refused by its form ---
+
+FAULT = {"seat": 0, "action": "buy", "reason": "no"}
+WRONG_FORMS = {
+    "no object": ([], ("object", "list")),
+    "null": (None, ("object", "NoneType")),
+    "text": (json.dumps(BASE), ("object", "str")),
+    "empty": ({}, ("format", "None")),
+    "no format": (less("format"), ("format",)),
+    "other format": (changed("format", to="bombay-record/2"), ("format", "bombay-record/2", "bombay-record/1")),
+    "format a list": (changed("format", to=["bombay-record/1"]), ("format",)),
+    **{f"no {key}": (less(key), ("lacks", key)) for key in BASE if key != "format"},
+    "unknown key": (BASE | {"date": "today"}, ("unknown key", "date")),
+    "unknown key of two lines": (BASE | {"a\nb": 1}, ("unknown key",)),
+    "key that is no text": (BASE | {3: 1}, ("unknown key", "3")),
+    "players mismatch": (changed("players", to=3), ("players", "3", "2")),
+    "players text": (changed("players", to="2"), ("players", "'2'")),
+    "players true": (changed("players", to=True), ("players", "True")),
+    "players null": (changed("players", to=None), ("players", "None")),
+    "players nan": (changed("players", to=float("nan")), ("players", "nan")),
+    "players huge": (changed("players", to=10**400), ("players",)),
+    "board unknown": (changed("board", to="atlantis"), ("board", "atlantis", "reconstruction")),
+    "board number": (changed("board", to=3), ("board", "int")),
+    "board null": (changed("board", to=None), ("board", "NoneType")),
+    "board empty": (changed("board", to={}), ("board", "name")),
+    "board invalid": (changed("board", to=Board.load().to_dict() | {"trails": []}), ("board", "reached")),
+    "board nan": (
+        changed("board", "sites", 0, "x", to=float("nan"), base=BASE | {"board": Board.load().to_dict()}),
+        ("board", "x", "finite"),
+    ),
+    "board huge": (
+        changed("board", "sites", 0, "x", to=10**400, base=BASE | {"board": Board.load().to_dict()}),
+        ("board", "x", "finite"),
+    ),
+    "rules null": (changed("rules", to=None), ("rules", "exactly the fields")),
+    "rules list": (changed("rules", to=[]), ("rules", "exactly the fields")),
+    "rules field missing": (less("rules", "toll"), ("rules", "exactly the fields", "toll")),
+    "rules field unknown": (changed("rules", "camels", to=3), ("rules", "exactly the fields")),
+    "rules field wrong": (changed("rules", "toll", to=-1), ("toll", "-1")),
+    "rules field null": (changed("rules", "toll", to=None), ("toll", "None")),
+    "rules field nan": (changed("rules", "toll", to=float("nan")), ("toll", "nan")),
+    "rules field huge": (changed("rules", "toll", to=10**400), ("toll",)),
+    "rules for others": (changed("rules", "num_players", to=3), ("starting_rupees",)),
+    "rules field short": (changed("rules", "bales", to=[3, 4]), ("bales",)),
+    "seed negative": (changed("seed", to=-1), ("seed", "-1")),
+    "seed too large": (changed("seed", to=2**64), ("seed", str(2**64))),
+    "seed a float": (changed("seed", to=7.0), ("seed", "7.0")),
+    "seed true": (changed("seed", to=True), ("seed", "True")),
+    "seed text": (changed("seed", to="7"), ("seed", "'7'")),
+    "seed list": (changed("seed", to=[7]), ("seed", "[7]")),
+    "agents too few": (changed("agents", to=["me"]), ("agents", "2")),
+    "agents too many": (changed("agents", to=["a", "b", "c"]), ("agents", "2")),
+    "agents text": (changed("agents", to="ab"), ("agents", "'ab'")),
+    "agents numbers": (changed("agents", to=[1, 2]), ("agents", "[1, 2]")),
+    "agents null": (changed("agents", to=None), ("agents", "None")),
+    "setup null": (changed("setup", to=None), ("setup", "demand")),
+    "setup part missing": (less("setup", "posts"), ("setup", "posts")),
+    "setup part unknown": (changed("setup", "weather", to={}), ("setup",)),
+    "setup part a list": (changed("setup", "posts", to=[]), ("setup posts", "[]")),
+    "setup part of lists": (changed("setup", "posts", "E1", to=["yellow"]), ("setup posts", "token")),
+    "setup part of words": (changed("setup", "demand", "Bombay", to="blue"), ("setup demand", "colours")),
+    "setup part of numbers": (changed("setup", "demand", "Bombay", to=[1, 2, 3]), ("setup demand", "colours")),
+    "setup part null": (changed("setup", "palace_tokens", "G1", to=None), ("setup palace_tokens", "token")),
+    "events null": (changed("events", to=None), ("events", "list")),
+    "events text": (changed("events", to="0 buy"), ("events", "list")),
+    "events object": (changed("events", to={}), ("events", "list")),
+    "events number": (changed("events", 1, to=7), ("events", "strings")),
+    "events null inside": (changed("events", 1, to=None), ("events", "strings")),
+    "result list": (changed("result", to=[]), ("result", "object")),
+    "result false": (changed("result", to=False), ("result", "object")),
+    "fault text": (BASE | {"fault": "crash"}, ("fault", "'crash'")),
+    "fault empty": (BASE | {"fault": {}}, ("fault", "seat")),
+    "fault short": (BASE | {"fault": {"seat": 0, "action": "buy"}}, ("fault", "reason")),
+    "fault long": (BASE | {"fault": FAULT | {"when": 3}}, ("fault", "reason")),
+    "fault seat": (BASE | {"fault": FAULT | {"seat": 2}}, ("fault", "seat")),
+    "fault seat negative": (BASE | {"fault": FAULT | {"seat": -1}}, ("fault", "seat")),
+    "fault seat text": (BASE | {"fault": FAULT | {"seat": "0"}}, ("fault", "seat")),
+    "fault seat true": (BASE | {"fault": FAULT | {"seat": True}}, ("fault", "seat")),
+    "fault seat list": (BASE | {"fault": FAULT | {"seat": [0]}}, ("fault", "seat")),
+    "fault action": (BASE | {"fault": FAULT | {"action": 3}}, ("fault", "action")),
+    "fault reason": (BASE | {"fault": FAULT | {"reason": None}}, ("fault", "reason")),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_FORMS)
+def test_a_record_of_the_wrong_form_is_refused(kind):
+    data, words = WRONG_FORMS[kind]
+    refusal(lambda: Record.from_dict(data), *words)
+
+
+@pytest.mark.parametrize("key", [*BASE, "fault"])
+@pytest.mark.parametrize("depth", [50, 900])
+def test_deep_nesting_is_refused_wherever_it_stands(key, depth):
+    refusal(lambda: Record.from_dict(BASE | {key: nested(depth)}))
+    refusal(lambda: verify(BASE | {key: {"seat": nested(depth)}}))
+
+
+@pytest.mark.parametrize(
+    "path", [("rules", "bales"), ("setup", "demand", "Bombay"), ("result", "final"), ("events", 1)]
+)
+def test_deep_nesting_further_in_is_refused_too(path):
+    refusal(lambda: verify(changed(*path, to=nested(900))))
+
+
+def test_a_huge_value_is_not_repeated_in_the_message():
+    for key in ("format", "players", "board", "seed", "agents", "result", "fault"):
+        refusal(lambda key=key: Record.from_dict(BASE | {key: ["x" * 10**5] * 100}))
+
+
+# --- refused by the rules ---
+
+WRONG_GAMES = {
+    "no events": (events(), ("event 0", "restock")),
+    "no first restock": (events("0 move:E1"), ("event 0", "restock")),
+    "first restock too small": (events("restock:1,2,3,2"), ("event 0", "9 bales")),
+    "first restock too large": (events("restock:4,0,2,3"), ("event 0", "[3, 4, 5, 5]")),
+    "restock of three": (events("restock:3,3,3"), ("event 0", "4 whole numbers")),
+    "restock of five": (events("restock:1,2,3,3,0"), ("event 0", "4 whole numbers")),
+    "restock empty": (events("restock:"), ("event 0", "4 whole numbers")),
+    "restock negative": (events("restock:-1,3,4,3"), ("event 0", "4 whole numbers")),
+    "restock fraction": (events("restock:1.0,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock spaced": (events("restock: 1,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock superscript": (events("restock:¹,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock of other digits": (events("restock:١,2,3,3"), ("event 0", "4 whole numbers")),
+    "restock huge": (events("restock:" + "9" * 5000 + ",2,3,3"), ("event 0", "4 whole numbers")),
+    "restock signed": (events("restock:+1,2,3,3"), ("event 0", "4 whole numbers")),
+    "two restocks": (events("restock:1,2,3,3", "restock:1,2,3,3"), ("event 1", "no restock is due")),
+    "restock too soon": (events("restock:1,2,3,3", "0 end_turn", "restock:1,2,3,3"), ("event 2", "no restock is due")),
+    "restock missing": (events(*BASE["events"][:4], "1 end_turn"), ("event 3", "1 consolidate", "restock must follow")),
+    "restock missing at the end": (events(*BASE["events"][:4]), ("event 3", "restock must follow")),
+    "restock of a bale in a basket": (changed("events", 4, to="restock:3,2,2,2"), ("event 4", "[2, 4, 5, 5]")),
+    "restock too large later": (changed("events", 4, to="restock:2,2,2,4"), ("event 4", "9 bales")),
+    "restock malformed later": (changed("events", 4, to="restock:2,2,2"), ("event 4", "4 whole numbers")),
+    "wrong seat": (changed("events", 1, to="1 move:E1"), ("event 1", "seat 0's turn")),
+    "no seat": (changed("events", 1, to="move:E1"), ("event 1", "seat 0's turn")),
+    "seat unknown": (changed("events", 1, to="7 move:E1"), ("event 1", "seat 0's turn")),
+    "seat with zeros": (changed("events", 1, to="00 move:E1"), ("event 1", "seat 0's turn")),
+    "seat of other digits": (changed("events", 1, to="٠ move:E1"), ("event 1", "seat 0's turn")),
+    "blank before": (changed("events", 1, to=" 0 move:E1"), ("event 1", "seat 0's turn")),
+    "empty event": (changed("events", 1, to=""), ("event 1", "seat 0's turn")),
+    "seat alone": (changed("events", 1, to="0"), ("event 1", "no action")),
+    "two blanks": (changed("events", 1, to="0  move:E1"), ("event 1", "no action")),
+    "blank after": (changed("events", 1, to="0 move:E1 "), ("event 1", "no action")),
+    "number for a name": (changed("events", 1, to="0 3"), ("event 1", "no action")),
+    "unknown action": (changed("events", 1, to="0 dance"), ("event 1", "no action", "dance")),
+    "unknown site": (changed("events", 1, to="0 move:Delhi"), ("event 1", "no action", "Delhi")),
+    "upper case": (changed("events", 2, to="0 BUY"), ("event 2", "no action")),
+    "line break": (changed("events", 2, to="0 buy\n"), ("event 2", "no action")),
+    "illegal move": (changed("events", 1, to="0 move:F1"), ("event 1", "illegal", "move:E1")),
+    "illegal sale": (changed("events", 2, to="0 sell:yellow"), ("event 2", "illegal")),
+    "illegal action that would end the set": (changed("events", 3, to="1 buy"), ("event 3", "illegal")),
+    "illegal in the last turn": (changed("events", 6, to="0 take:blue"), ("event 6", "illegal")),
+    "event after the end": (BASE | {"events": [*BASE["events"], "1 end_turn"]}, ("event 7", "over")),
+    "restock after the end": (
+        BASE | {"events": [*BASE["events"], "restock:1,2,3,3"]},
+        ("event 7", "no restock is due"),
+    ),
+    "two events after the end": (BASE | {"events": [*BASE["events"], "0 x", "0 y"]}, ("event 7", "over")),
+    "result while running": (BASE | {"events": BASE["events"][:-1]}, ("event 5", "not over", "null")),
+    "result null once over": (changed("result", to=None), ("over", "result")),
+    "fault of a whole game": (BASE | {"fault": FAULT}, ("fault", "end")),
+    "fault and result": (BASE | {"fault": FAULT, "events": BASE["events"][:3]}, ("event 2", "result must be null")),
+    "setup with a column twice": (
+        changed("setup", "demand", "Bombay", to=["purple", "orange", "yellow"]),
+        ("setup", "demand", "arrangement"),
+    ),
+    "setup with an unknown city": (changed("setup", "demand", "Delhi", to=["blue"] * 3), ("setup", "demand", "Delhi")),
+    "setup with a post off its site": (changed("setup", "posts", "G1", to="blue"), ("setup", "posts", "G1")),
+    "setup with an outer post": (changed("setup", "posts", "F1", to="blue"), ("setup", "posts", "F1")),
+    "setup with a colour twice": (changed("setup", "posts", "E1", to="blue"), ("setup", "posts", "blue")),
+    "setup without a post": (less("setup", "posts", "E1"), ("setup", "posts", "E1")),
+    "setup with three of a kind": (changed("setup", "palace_tokens", "G1", to="bale"), ("setup", "palace_tokens")),
+    "setup with an unknown kind": (changed("setup", "palace_tokens", "G1", to="camel"), ("setup", "palace_tokens")),
+    "setup without tokens": (changed("setup", "palace_tokens", to={}), ("setup", "palace_tokens", "G1")),
+    "setup that looks like a column": (
+        changed("setup", "demand", "Bombay", to=["blue', 'purple", "orange"]),
+        ("setup", "demand"),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_GAMES)
+def test_a_record_that_does_not_follow_the_rules_is_refused(kind):
+    data, words = WRONG_GAMES[kind]
+    record = Record.from_dict(data)  # its form is right
+    refusal(record.verify, *words)
+    refusal(Record.from_dict(json.loads(json.dumps(data))).verify, *words)
+
+
+@pytest.mark.parametrize("key", BASE["result"])
+@pytest.mark.parametrize(
+    "value",
+    [[7, 7], [], [0], [0, 0, 0], None, "0", {}, [None, 0], [True, False], ["0", "3"], [[0], [3]], [float("nan")] * 2,
+     [10**400, 0], [float("inf"), 0], [-1, -1], [0.5, 2.5]],
+    ids=lambda value: repr(value)[:20],
+)  # fmt: skip
+def test_a_result_that_is_not_the_games_is_refused(key, value):
+    refusal(
+        lambda: verify(changed("result", key, to=value)), f"result {key}", f"{BASE['result'][key]}".split(",")[0][1]
+    )
+
+
+@pytest.mark.parametrize("key", BASE["result"])
+def test_a_result_with_a_field_too_few_or_too_many_is_refused(key):
+    refusal(lambda: verify(less("result", key)), "result", key)
+    refusal(lambda: verify(changed("result", f"{key}s", to=[0, 0])), "result")
+
+
+def test_win_shares_may_be_rounded_but_not_wrong():
+    """Three players share a win: 1/3 each, as any program may write it."""
+    passed = ["restock:1,2,3,3", *(f"{seat} end_turn" for seat in (0, 1, 2))]
+    game = Game(Rules(3, sets=1, turns_per_set=1))
+    rules = game.rules.to_dict()
+    nothing, two = [0, 0, 0], [2, 2, 2]
+    result = dict.fromkeys(BASE["result"], nothing) | {"rupees": two, "majority": two, "final": [4, 4, 4]}
+    data = BASE | {"players": 3, "rules": rules, "agents": ["a", "b", "c"], "events": passed}
+    data["setup"] = json.loads(json.dumps(setup_of(game)))
+    for share in (1 / 3, 0.333333333333, 0.3333333333333333):
+        verify(data | {"result": result | {"winners": [0, 1, 2], "win_share": [share] * 3}})
+    for share in (0.333, 0.34, 1, 0):
+        refusal(
+            lambda share=share: verify(data | {"result": result | {"winners": [0, 1, 2], "win_share": [share] * 3}}),
+            "win_share",
+        )
+
+
+# --- broken at random ---
+
+TEXTS = [
+    "",
+    "restock:1,2,3,3",
+    "restock:",
+    "0 buy",
+    "1 end_turn",
+    "0 end_turn",
+    "blue",
+    "E1",
+    "G1",
+    "seat",
+    "fault",
+    "null",
+]
+
+
+def sample_records():
+    """Records to break: by hand, over, under way, faulty, and on a board of their own."""
+    game = Game(Rules(3, **SHORT), random_board(1))
+    rng = random.Random(2)
+    own = play_record(game, 5, rng).to_dict()
+    return [BASE, play_record(GAME, 9, rng).to_dict(), play_record(official(4), 3, rng, 8).to_dict(), own, events(
+        *BASE["events"][:3], fault=FAULT
+    )]  # fmt: skip
+
+
+SAMPLES = [json.loads(json.dumps(data)) for data in sample_records()]
+
+
+def check_broken(data):
+    """Whatever was done to a record: it is refused with one line, or it is one that can be written and read again."""
+    record = refused = None
+    try:
+        record = Record.from_dict(data)
+        record.verify()
+    except ValueError as error:
+        refused = str(error)
+    if refused is not None:
+        assert refused
+        assert "\n" not in refused
+        return
+    assert Record.from_dict(record.to_dict()) == record
+
+
+@settings(max_examples=60 if SLOW else 500, deadline=None)
+@given(st.data())
+def test_a_record_broken_anywhere_is_refused_or_still_a_record(data):
+    check_broken(mutated(data, data.draw(st.sampled_from(SAMPLES)), TEXTS))
+
+
+@settings(max_examples=60 if SLOW else 300, deadline=None)
+@given(st.data())
+def test_events_broken_anywhere_are_refused_or_still_a_game(data):
+    """Here only the events are at stake, which a change anywhere seldom reaches."""
+    sample = data.draw(st.sampled_from(SAMPLES))
+    check_broken(sample | {"events": mutated(data, sample["events"], TEXTS), "result": None})
+
+
+@settings(max_examples=60 if SLOW else 300, deadline=None)
+@given(st.data(), st.integers(0, 10**4), st.binary(max_size=4))
+def test_a_file_broken_anywhere_is_refused_or_still_has_records(tmp_path_factory, data, place, scrap):
+    text = json.dumps(data.draw(st.sampled_from(SAMPLES))).encode()
+    place %= len(text)
+    file = tmp_path_factory.mktemp("broken", numbered=True) / "games.jsonl"
+    file.write_bytes(text[:place] + scrap + text[place + data.draw(st.integers(0, 3)) :])
+    try:
+        records = list(read_records(file))
+    except RecordError:
+        return
+    for record in records:
+        check_broken(record.to_dict())

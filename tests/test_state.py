@@ -1,0 +1,188 @@
+"""The state record: its bytes, its JSON form, and the invalid states that are rejected."""
+
+import copy
+import json
+import pickle
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bombay_env import Board, Rules
+from bombay_env.state import check_invariants, state_dtype, state_from_dict, state_to_dict
+from helpers.game_states import GAME, SLOW, each_count, finished, part_over, pick, plain, played
+from helpers.mutations import mutated
+from helpers.position import official, play, position, setup_of, variant
+from helpers.refusal import refusal
+from helpers.variants import random_game
+
+# --- the state record ---
+
+
+@pytest.mark.parametrize("num_sites", [21, 24, 30, 64])
+def test_the_state_has_no_padding(num_sites):
+    dtype = state_dtype(num_sites)
+    assert dtype.itemsize == sum(dtype[name].itemsize for name in dtype.names)
+    ends = [dtype.fields[name][1] + dtype[name].itemsize for name in dtype.names]
+    assert [0, *ends[:-1]] == [dtype.fields[name][1] for name in dtype.names]
+
+
+def test_equal_states_are_equal_bytes():
+    """The same position reached on two ways: E1 before G1, and the other way round."""
+    rng = np.random.default_rng(5)
+    seen = {}
+    for seed in range(5 if SLOW else 40):
+        states = official(2).new_states([11])
+        for _ in range(6):
+            official(2).step(states, pick(official(2), states, rng))
+            key = json.dumps(state_to_dict(states[0], official(2).rules, official(2).board))
+            assert seen.setdefault(key, states.tobytes()) == states.tobytes(), seed
+    assert len(seen) < 6 * (5 if SLOW else 40)
+
+
+def test_a_state_survives_bytes_files_and_pickles(tmp_path):
+    states = part_over()
+    assert np.frombuffer(states.tobytes(), GAME.state_dtype).tobytes() == states.tobytes()
+    np.save(tmp_path / "states.npy", plain(states))
+    loaded = np.load(tmp_path / "states.npy")
+    assert (GAME.legal_actions(loaded) == GAME.legal_actions(states)).all()
+    for twin in (pickle.loads(pickle.dumps(states)), copy.deepcopy(states), states.copy()):
+        assert isinstance(twin, np.recarray)
+        GAME.step(twin, GAME.legal_actions(states).argmax(axis=1))
+    assert states.tobytes() == part_over().tobytes()
+
+
+def test_seats_that_do_not_play_stay_zero():
+    states = finished(official(2))
+    for name in GAME.state_dtype.names:
+        if states[name].shape[1:2] == (5,):
+            assert not states[name][:, 2:].any(), name
+
+
+@each_count
+def test_a_state_and_its_json_are_the_same_at_every_step(n):
+    rng = random.Random(n)
+    for _ in range(2 if SLOW else 6):
+        game = random_game(rng, n)
+        states = game.new_states([rng.randrange(2**64)])
+        dice = np.random.default_rng(rng.randrange(2**32))
+        while True:
+            described = state_to_dict(states[0], game.rules, game.board)
+            text = json.dumps(described, allow_nan=False)
+            again = state_from_dict(json.loads(text), game.rules, game.board)
+            assert isinstance(again, np.recarray)
+            assert again.dtype == game.state_dtype
+            assert again.tobytes() == states.tobytes()
+            assert described["bag"] == bag_of(game, described)
+            if game.is_terminal(states)[0]:
+                break
+            game.step(states, pick(game, states, dice))
+
+
+def bag_of(game, facts):
+    out = np.sum(facts["markets"], axis=0) + np.sum(facts["basket"], axis=0)
+    return (np.array(game.rules.bales) - out).tolist()
+
+
+def sample_facts():
+    """Facts of states of all kinds: dealt, under way, with a `take` pending, over; official rules and variants."""
+    games = [official(2), official(5), random_game(random.Random(8), 3), variant(3, client_supply=None, basket=1)]
+    samples = []
+    for game in games:
+        states = [played(game, lanes=1, steps=steps, seed=steps) for steps in (0, 9, 30)] + [finished(game, lanes=1)]
+        samples += [(game, state_to_dict(state[0], game.rules, game.board)) for state in states]
+    game = official(2)
+    token = next(site for site, kind in setup_of(game)["palace_tokens"].items() if kind == "bale")
+    taking = play(game, position(game, at=token, basket=["blue"]), "build:blue")
+    assert taking["take_pending"] == 1
+    return [*samples, (game, state_to_dict(taking[0], game.rules, game.board))]
+
+
+SAMPLES = sample_facts()
+TEXTS = ["", "E1", "F2", "G3", "Indore", "Bombay", "blue", "client", "seed", "over", "1"]
+
+
+@settings(max_examples=60 if SLOW else 300, deadline=None)
+@given(st.data())
+def test_a_broken_state_is_refused_and_any_other_can_be_played_on(data):
+    game, facts = data.draw(st.sampled_from(SAMPLES))
+    broken = mutated(data, facts, TEXTS)
+    states = refused = None
+    try:
+        states = state_from_dict(broken, game.rules, game.board)
+    except ValueError as error:
+        refused = str(error)
+    if states is None:
+        assert "\n" not in refused
+        return
+    assert state_to_dict(states[0], game.rules, game.board) == broken
+    game.observe(states)
+    game.provisional_results(states)
+    for action in np.flatnonzero(game.legal_actions(states)[0]):
+        after = states.copy()
+        game.step(after, [action])
+        check_invariants(after[0], game.rules, game.board)
+
+
+@pytest.mark.parametrize("data", [None, 3, [], "state", {}, {"seed": 1}], ids=repr)
+def test_what_is_no_object_of_a_state_is_refused(data):
+    refusal(lambda: state_from_dict(data, GAME.rules, GAME.board), "state")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("city_palace_tokens", [100, 0, 0, 0]),  # would look beyond the fame awards
+        ("client_palace_tokens", [1, 0, 0, 0]),  # kept without a palace
+        ("rupees", [2**31 - 1, 2, 2, 2]),  # would overflow
+        ("rupees", [2.5, 2, 2, 2]),
+        ("rupees", [float("nan"), 2, 2, 2]),
+        ("rupees", [-1, 2, 2, 2]),
+        ("seed", -1),
+        ("seed", 2**64),
+        ("seed", 1.5),
+        ("seed", "7"),
+        ("current_player", 4),
+        ("current_player", -1),
+        ("current_player", -2),
+        ("actions_left", 0),
+        ("actions_left", 4),
+        ("take_pending", True),  # with a full basket below
+        ("over", True),
+        ("bag", [9, 9, 9, 9]),
+        ("open_posts", []),
+        ("position", ["A", "A", "A", "Delhi"]),
+        ("position", ["A", "A", "A"]),
+        ("palaces", {"Bombay": 0}),
+        ("palaces", {"C9": 0}),
+        ("client_supply", None),
+        ("client_supply", 15),
+        ("city_piles", {"Bombay": 3}),
+        ("markets", 0),
+        ("demand", {"Bombay": ["blue", "blue", "blue"]}),
+    ],
+    ids=repr,
+)
+def test_a_state_that_no_game_comes_to_is_refused(key, value):
+    states = position(GAME, basket=["blue", "blue"])
+    facts = state_to_dict(states[0], GAME.rules, GAME.board)
+    assert state_from_dict(facts, GAME.rules, GAME.board).tobytes() == states.tobytes()
+    refusal(lambda: state_from_dict(facts | {key: value}, GAME.rules, GAME.board))
+
+
+@pytest.mark.parametrize("name", [name for name in GAME.state_dtype.names if GAME.state_dtype[name].shape[:1] == (5,)])
+def test_things_of_a_seat_that_does_not_play_are_found(name):
+    states = position(official(2))
+    states[name][0, 3] = 1
+    refusal(lambda: check_invariants(states[0], official(2).rules, official(2).board), "the state is impossible")
+
+
+def test_a_state_of_other_rules_or_another_board_is_refused():
+    facts = state_to_dict(position(GAME)[0], GAME.rules, GAME.board)
+    refusal(lambda: state_from_dict(facts, Rules.official(3), GAME.board))
+    refusal(lambda: state_from_dict(facts, Rules(4, client_supply=3), GAME.board))
+    refusal(lambda: state_from_dict(facts, Rules(4, bales=(3, 1, 5, 5)), GAME.board))
+    other = json.loads(json.dumps(GAME.board.to_dict()).replace('"Indore"', '"Delhi"'))
+    refusal(lambda: state_from_dict(facts, GAME.rules, Board.from_dict(other)))
