@@ -1,4 +1,4 @@
-"""Agents: the protocol, specs, that they play any variant legally and without a look into the bag; and `greedy`."""
+"""Agents: the protocol, specs, legal play of any variant by public facts only; and `greedy`."""
 
 import itertools
 import random
@@ -26,7 +26,7 @@ from helpers.variants import random_game
 SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 24  # random variants and boards
 LANES = 1 if SLOW else 8
-EVERY = 12 if SLOW else 1  # of so many decisions one is the agent's, the others are random
+EVERY = 12 if SLOW else 1  # one in so many decisions is the agent's, the others are random
 AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), make_planner_v1()]
 AGENTS += [SellerAgent(), BuilderAgent(), TollKeeperAgent(), HoarderAgent()]
 every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
@@ -38,7 +38,7 @@ def chosen(agent, game, states, seed=0):
 
 
 def middle_states(game, lanes, steps, seed=0):
-    """States of games that have gone on at random for some steps, none to its end."""
+    """States of games after some random steps; none is over."""
     rng = np.random.default_rng(seed)
     states = game.new_states(range(seed, seed + lanes))
     for _ in range(steps):
@@ -79,7 +79,7 @@ def test_actions_are_legal_under_any_rules_on_any_board(agent):
 
 @every
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_decisions_follow_from_states_and_generator_and_not_from_seeds(agent, n):
+def test_decisions_depend_on_states_and_generator_and_not_on_seeds(agent, n):
     game = official(n)
     states = middle_states(game, 3 if SLOW else 80, 30, seed=n)
     before = states.copy()
@@ -110,7 +110,7 @@ def test_random_takes_each_legal_action_equally_often():
 
 # --- greedy ---
 
-PLAIN = variant(4, majority=(0, 0, 0, 0), fame=(0,))  # nothing but rupees in hand counts
+PLAIN = variant(4, majority=(0, 0, 0, 0), fame=(0,))  # only rupees in hand count
 
 
 def test_greedy_sells_where_a_bale_brings_most():
@@ -127,7 +127,7 @@ def test_greedy_carries_a_bale_to_a_city_and_sells_it():
 
 
 def test_greedy_walks_to_an_open_post_and_buys():
-    #  A ── E1, E3, E4; only yellow, on E1 and F1, is to be had
+    #  A ── E1, E3, E4; only yellow, on E1 and F1, can be bought
     states = position(PLAIN, at="A", markets=({"yellow": 3}, {}, {}))
     assert chosen(GreedyAgent(), PLAIN, states) == "move:E1"
     assert chosen(GreedyAgent(), PLAIN, play(PLAIN, states, "move:E1")) == "buy"
@@ -146,12 +146,12 @@ def test_greedy_consolidates_for_a_bale_when_it_is_poor():
     assert chosen(GreedyAgent(), game, position(game, at="E3", rupees=[0])) == "consolidate"
 
 
-def test_greedy_prefers_the_way_that_pays_no_toll():
-    #  Bombay ── G5 ── E1 and Bombay ── H1 ── E1 are as long; an opponent's palace stands on H1
+def test_greedy_prefers_the_path_without_a_toll():
+    #  Bombay ── G5 ── E1 and Bombay ── H1 ── E1 have the same length; an opponent's palace is on H1
     game = official(2)
     facts = {"at": "Bombay", "markets": ({"yellow": 3}, {}, {}), "actions_left": 3}
-    ways = {chosen(GreedyAgent(), game, position(game, **facts), seed) for seed in range(20)}
-    assert ways == {"move:G5", "move:H1"}
+    moves = {chosen(GreedyAgent(), game, position(game, **facts), seed) for seed in range(20)}
+    assert moves == {"move:G5", "move:H1"}
     states = position(game, palaces={"H1": 1}, **facts)
     assert {chosen(GreedyAgent(), game, states, seed) for seed in range(20)} == {"move:G5"}
 
@@ -183,7 +183,7 @@ def test_time_left_counts_the_actions_of_each_seat(n):
         left[seat] -= before - states["actions_left"][0] if same_turn else before
 
 
-def test_what_the_survey_promises_is_what_a_sale_and_a_palace_bring():
+def test_the_survey_predicts_what_a_sale_and_a_palace_bring():
     game = official(4)
     gain = np.empty((game.board.num_sites, NUM_COLOURS))
     for at, action, colour in (("Bombay", "sell", "purple"), ("Hyderabad", "sell", "yellow"), ("G5", "build", "blue")):
@@ -197,7 +197,7 @@ def test_what_the_survey_promises_is_what_a_sale_and_a_palace_bring():
 
 
 @pytest.mark.skipif(SLOW, reason="strength takes hundreds of games")
-def test_greedy_beats_three_random_and_makes_a_living():
+def test_greedy_beats_three_random_players_and_earns_rupees():
     game, blocks = official(4), 100
     share = share_with_interval(one_vs_rest(game, GreedyAgent(), RandomAgent(), blocks, seed=1))
     assert share.low >= 0.95
@@ -280,7 +280,7 @@ def test_options_take_the_types_of_the_signature():
 
 
 @pytest.mark.usefixtures("installed")
-def test_agents_of_ones_own_are_named_by_module_and_object():
+def test_your_own_agents_are_named_by_module_and_object():
     assert make("test_agents:Inner:depth=4").depth == 4
     assert make("test_agents:MADE") is MADE
     assert make("outer:path=x,value=[test_agents:Inner:depth=6]").given[4].depth == 6

@@ -233,6 +233,11 @@ def test_scripted_players_load_no_nets_and_no_search(name):
     assert not [module for module in behind if module.startswith(("bombay_agents.nets", "bombay_agents.search"))]
 
 
+@pytest.mark.parametrize("name", [name for name in ORDER if name.startswith("bombay_agents.nets")])
+def test_nets_load_no_search(name):
+    assert not [module for module in everything_behind(name) if module.startswith("bombay_agents.search")]
+
+
 def in_a_fresh_process(code):
     """What a program prints that runs in a process of its own."""
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{code}"]

@@ -17,9 +17,7 @@ from bombay_env.rules import NUM_COLOURS
 
 CLOSE: Final = 1e-9  # values nearer than this to the best are tied with it
 EFFORT: Final = 1e-6  # taken off the value of a move, so that ties go to staying
-TIES: Final = np.uint64(
-    2005
-)  # stream of keyed chance, by which `play_turn` breaks ties; those below 1000 are the game's
+TIES: Final = np.uint64(2005)  # stream of keyed chance, to break ties in `play_turn`; those below 1000 are the game's
 TO_UNIT: Final = 2.0**-53
 
 
@@ -66,7 +64,7 @@ def new_workspace(game: Game) -> GreedyWorkspace:
 
 @kernel
 def play_turn(states, tables, workspace, key, turn):
-    """Play the rest of the turn of `states[0]`; ties are broken by `key`, a key of chance, and `turn`, a number.
+    """Play the rest of the turn of `states[0]`; the chance of `key` and the number `turn` break ties.
 
     Returns TURN_OVER, RESTOCK_DUE or TOO_MANY of `turns`; the restock is not drawn.
     """

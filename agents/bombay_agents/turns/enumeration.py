@@ -89,8 +89,8 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
     node = record_dtype(layout)
     whole = [
         ("node", node, (MAX_NODES,)),
-        ("slots", np.int64, (SLOTS,)),  # hash table: number of the turn, and the node in the low half
-        ("rounds", np.int64),  # turns enumerated so far: entries of earlier ones are void
+        ("slots", np.int64, (SLOTS,)),  # hash table: the generation, and the node in the low half
+        ("generation", np.int64),  # turns enumerated so far: entries of earlier ones are void
         ("edge", EDGE, (MAX_EDGES,)),
         ("num_edges", np.int64),
     ]
@@ -162,7 +162,7 @@ def enumerate_turn(state, tables, workspace):
 @kernel
 def lay_out(tables, memory):
     """Enumerate the turn of the state at node 0 of `memory`, with its edges. Returns the number of nodes or TOO_MANY."""
-    memory.rounds += 1
+    memory.generation += 1
     first = memory.node[0]
     first.parent = NO_NODE
     first.due = TURN_OVER if first.state.current_player < 0 else TURN_GOES_ON
@@ -214,7 +214,7 @@ def add_successors(memory, tables, node, actions, first, count):
 @kernel
 def insert(memory, node):
     """Insert `node`, the last, in the hash table. Returns the node that already has the same state, or else `node`."""
-    mark = memory.rounds << 32
+    mark = memory.generation << 32
     slot = np.int64(hash_words(memory.node[node].words) & _SLOT_BITS)
     while memory.slots[slot] >= mark:
         if same_words(memory.node[node].words, memory.node[memory.slots[slot] - mark].words):
