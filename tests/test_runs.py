@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+import numba
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
@@ -366,6 +368,15 @@ def test_settings_survive_json():
 
 
 # --- Learners by name ---
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="whole games by the official rules are slow without the compiler")
+def test_the_example_in_the_documentation_runs(tmp_path, monkeypatch):
+    page = Path(__file__).parent.parent / "docs" / "training.md"
+    (example,) = re.findall(r"```python\n([^`]*TDSettings[^`]*)```", page.read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert [line["update"] for line in lines(tmp_path / "runs" / "first")] == [1]
 
 
 def test_every_learner_is_found_by_its_name():

@@ -30,7 +30,7 @@ from bombay_training.learners import periodic_eval, run_files
 from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 
-EARLY: Final = 5.0  # seconds of learning; the agent is first evaluated about now
+EARLY: Final = 5.0  # seconds; the second evaluation is due after twice as much learning, later ones at doubling times
 SAVE_SECONDS: Final = 30.0  # between two checkpoints
 MAX_SEED: Final = 2**63 - 1
 
