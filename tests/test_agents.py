@@ -1,4 +1,4 @@
-"""Agents: the protocol, specs, that they play any variant legally and without a look into the bag; and `greedy`."""
+"""Agents: the protocol, specs, legal play of any variant without use of the seeds; and `greedy`."""
 
 import itertools
 import random
@@ -33,12 +33,12 @@ every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
 
 def chosen(agent, game, states, seed=0):
-    """The name of the action that the agent takes in one state."""
+    """The name of the action that the agent chooses in one state."""
     return game.action_name(agent.act(game, states, np.random.default_rng(seed))[0])
 
 
 def middle_states(game, lanes, steps, seed=0):
-    """States of games that have gone on at random for some steps, none to its end."""
+    """States of games after some random steps, none of them over."""
     rng = np.random.default_rng(seed)
     states = game.new_states(range(seed, seed + lanes))
     for _ in range(steps):
@@ -51,7 +51,7 @@ def middle_states(game, lanes, steps, seed=0):
 
 
 @every
-def test_agents_fit_the_protocol(agent):
+def test_agents_implement_the_protocol(agent):
     assert isinstance(agent, Agent)
     assert not isinstance(object(), Agent)
 
@@ -79,7 +79,7 @@ def test_actions_are_legal_under_any_rules_on_any_board(agent):
 
 @every
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_decisions_follow_from_states_and_generator_and_not_from_seeds(agent, n):
+def test_decisions_depend_on_states_and_generator_and_not_on_seeds(agent, n):
     game = official(n)
     states = middle_states(game, 3 if SLOW else 80, 30, seed=n)
     before = states.copy()
@@ -256,7 +256,7 @@ def no_agent() -> object:
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Agents of this module in place of those installed."""
+    """Entry points of this module instead of the installed ones."""
     places = {"inner": "test_agents:Inner", "outer": "test_agents:Outer", "none": "test_agents:no_agent"}
     places |= {"gone": "no_such_module:Agent", "lost": "test_agents:Nobody"}
     entries = [EntryPoint(name, value, registry.GROUP) for name, value in places.items()]
@@ -280,7 +280,7 @@ def test_options_take_the_types_of_the_signature():
 
 
 @pytest.mark.usefixtures("installed")
-def test_agents_of_ones_own_are_named_by_module_and_object():
+def test_your_own_agents_are_named_by_module_and_object():
     assert make("test_agents:Inner:depth=4").depth == 4
     assert make("test_agents:MADE") is MADE
     assert make("outer:path=x,value=[test_agents:Inner:depth=6]").given[4].depth == 6
@@ -332,7 +332,7 @@ def test_specs_nest_in_brackets():
         ("test_agents:Raising:which=3", "cannot be made: SystemExit: 0$"),
     ],
 )
-def test_a_bad_spec_is_refused_in_one_line(spec, message):
+def test_an_invalid_spec_is_an_error_in_one_line(spec, message):
     with pytest.raises(ValueError, match=message) as caught:
         make(spec)
     assert "\n" not in str(caught.value)

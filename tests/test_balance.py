@@ -156,7 +156,7 @@ def check_steps(game, lanes):
         assert (booked == gained[kind]).all(), kind
 
 
-def test_books_that_do_not_add_up_name_the_game():
+def test_the_error_names_a_game_whose_books_do_not_add_up():
     game = variant(3, **SHORT)
     books = study.play_games(Job(game, "random", 0, 0, range(7, 10)), RandomAgent())
     books.rupees[1, 2, SOURCES.index("tolls")] += 1
@@ -168,7 +168,7 @@ def test_books_that_do_not_add_up_name_the_game():
         study.check_books(books, game, range(7, 10))
 
 
-def test_an_agent_that_fails_is_named():
+def test_the_error_names_an_agent_that_fails():
     class Broken(RandomAgent):
         def act(self, game, states, rng):
             raise KeyError("lost")
@@ -191,10 +191,10 @@ def test_an_agent_that_fails_is_named():
             study.play_games(Job(variant(2, **SHORT), "x", 0, 0, range(2)), agent)
 
 
-# --- what-ifs ---
+# --- changed rules ---
 
 
-def test_what_ifs_are_played_on_the_same_deals():
+def test_changed_rules_are_played_on_the_same_deals():
     """A random player ignores awards, so without them the same games end with fewer rupees."""
     base = Game(Rules(3, **SHORT))
     changes = [Change.parse("fame=[0,0,0,4,8],[0]"), Change.parse("majority.0=6,106")]
@@ -392,7 +392,7 @@ class Ends(RandomAgent):
 
 
 def with_own_agents(folder):
-    """Options for a short game, with agents in a module there."""
+    """Options for a short game, with agents in a module in the folder."""
     (folder / "mine.py").write_text(OWN)
     (folder / "rules.json").write_text(json.dumps(SHORT))
     return "--players", 2, "--games", 2, "--rules", "rules.json"
@@ -406,7 +406,7 @@ def test_what_agents_print_is_not_part_of_the_report(tmp_path: Path, workers):
     assert "a word" in done.stderr
 
 
-def test_an_agent_that_ends_its_process_is_named_in_one_line(tmp_path: Path):
+def test_the_error_names_an_agent_that_ends_its_process_in_one_line(tmp_path: Path):
     options = ("--tier", "mine:Ends", "--tier", "random", "--workers", 2, "--json", *with_own_agents(tmp_path))
     done = bombay(*options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -415,7 +415,7 @@ def test_an_agent_that_ends_its_process_is_named_in_one_line(tmp_path: Path):
     assert "Traceback" not in done.stderr
 
 
-def test_there_are_as_many_processes_as_cores_that_may_be_used(monkeypatch):
+def test_there_is_a_process_per_available_core(monkeypatch):
     asked = []
     monkeypatch.setattr(main, "num_cores", lambda: 7)
     monkeypatch.setattr(study, "run", lambda settings, seed, processes, progress: asked.append(processes) or [])
@@ -424,7 +424,7 @@ def test_there_are_as_many_processes_as_cores_that_may_be_used(monkeypatch):
     assert asked == [7]
 
 
-def test_the_other_commands_do_without_matplotlib():
+def test_the_other_commands_do_not_import_matplotlib():
     parts = {"matplotlib", "bombay_training.balance.report", "bombay_training.balance.plots"}
     code = f"import sys, bombay_training.cli.main; print(sorted({parts!r} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

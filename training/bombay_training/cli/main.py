@@ -167,7 +167,7 @@ def simulate(
         "games": games,
         "seed": seed,
         "seats": rows,
-        "faults": [str(fault) for fault in faults[: statistics.FAULTS_TOLD]],
+        "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
         "records": str(save) if save else None,
     }
     table = new_table("simulate", ["players", "seat", "agent", "games", "win share", "mean final", "faults"])

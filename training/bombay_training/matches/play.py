@@ -130,7 +130,7 @@ class Played:
 
 
 class PlayListener(Protocol):
-    """Is told how far a chunk is."""
+    """Receives the progress of a chunk."""
 
     def before_call(self, agent: int, num_games: int, first: bool) -> None:
         """An agent is about to decide in some games; `first`: for the first time in this process."""
@@ -187,7 +187,7 @@ def play(plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], list
         chunk: which of its games.
         agents: those of the plan, in its order.
         warm: indices of the agents that have been called in this process; changed in place.
-        listener: is told of calls and steps.
+        listener: receives calls and steps.
     """
     return _GameBatch(plan, chunk, agents, warm, listener).play()
 
