@@ -1,35 +1,182 @@
-"""What a player is: the one method that matches, training and notebooks call.
+"""What a player is, how it is asked for actions, and what happens when it fails.
 
-Knows nothing of any player. `registry.py` makes players by name; `bombay_agents/random.py` is the smallest one to read.
+`Agent` is the one method that matches, training, environments and notebooks call, and `ask` is the one way to call
+it: on copies without the games' seeds, with every answer checked. This module knows no player. `registry.py` makes
+players by name; `bombay_agents/random.py` is the smallest one to read.
 """
 
-from typing import Protocol, runtime_checkable
+import signal
+import traceback
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from bombay_env.game import Game
+from bombay_env.checks import MAX_SEED
+from bombay_env.game import Game, IllegalActionError
+
+MAX_LINE: Final = 500  # characters of an error message
+NO_ACTION: Final = "none"  # how a record names the action of an agent that did not answer
 
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player of Bombay, for any number of games at once. Any object with these two members is one.
+    """A player of Bombay, for any number of games at once. Any object with these two members is an agent.
 
     Attributes:
-        name: what tables and records call it.
+        name: the name in tables and records.
     """
 
     name: str
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Decide one action for each state.
+        """Choose one action for each state.
 
         Args:
-            game: the variant and the board that the states are of.
-            states: (batch,) records of `game.state_dtype`, scrubbed copies in all of which this agent is to move. Their
-                seeds are not those of the games, so looking at them tells nothing.
-            rng: the only source of randomness to use: the same states and generator give the same actions.
+            game: the variant and the board of the states.
+            states: (batch,) records of `game.state_dtype`, with this agent to move in all of them. They are scrubbed copies:
+                their seeds are not the seeds of the games, so they reveal no coming draw.
+            rng: the only source of randomness to use. The same states and generator give the same actions.
 
         Returns:
             (batch,) int64, a legal action for each state.
         """
         ...
+
+
+class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the program
+    """An agent raised an exception, or its answer is not a legal action for every state.
+
+    Args:
+        who: the agent as the message names it, such as `agent 'greedy'`.
+        reason: what is wrong, in one line.
+        lanes: the lanes of the batch at fault. They are all lanes unless the answer is an array of actions, some of them illegal.
+        action: the answer in the first of these lanes as a record tells it (RULES 8): an action's name or number, the type of
+            an answer that is not an array of actions, or `none` if there was no answer.
+        answer: (batch,) int64 actions, legal in all lanes but `lanes`. None if there are none.
+    """
+
+    def __init__(
+        self,
+        who: str,
+        reason: str,
+        lanes: Sequence[int] = (),
+        action: str = NO_ACTION,
+        answer: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(one_line(f"{who}: {reason}"))
+        self.who, self.reason = who, one_line(reason)
+        self.lanes, self.action, self.answer = tuple(lanes), action, answer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.who, self.reason, self.lanes, self.action, self.answer)
+
+
+def ask(
+    agent: Agent,
+    game: Game,
+    states: np.ndarray,
+    rng: np.random.Generator,
+    seeds: Any,
+    who: str | None = None,
+    during: AbstractContextManager[Any] | None = None,
+) -> np.ndarray:
+    """Let an agent choose one action for each state, and check the answer.
+
+    The agent sees scrubbed copies, so it can neither predict draws nor change the states.
+
+    Args:
+        agent: the agent.
+        game: the variant and the board of the states.
+        states: (batch,) records, unchanged.
+        rng: the agent's source of randomness.
+        seeds: (batch,) integers in 0…2**64−1, the seeds in the copies; or a generator that draws them before the agent acts.
+        who: names the agent in error messages; `agent` and its name unless given.
+        during: entered around the agent's own code only, to measure its time.
+
+    Returns:
+        (batch,) int64 legal actions.
+
+    Raises:
+        AgentFault: the agent raised, or its answer is not a legal action for every state. Ctrl-C stays a KeyboardInterrupt.
+    """
+    count = len(states)
+    if isinstance(seeds, np.random.Generator):
+        seeds = seeds.integers(MAX_SEED, size=count, dtype=np.uint64, endpoint=True)
+    seen = game.scrub(states, seeds)
+    who = f"agent {agent.name!r}" if who is None else who
+    with nullcontext() if during is None else during, Blame(who, range(count)):
+        answer = agent.act(game, seen, rng)
+    return _checked(game, states, answer, who)
+
+
+class Blame:
+    """A context in which every exception of an agent's code, SystemExit included, becomes an `AgentFault`.
+
+    A KeyboardInterrupt passes, because it comes from the user, unless the process ignores that signal.
+
+    Args:
+        who: names the agent in the message.
+        lanes: the lanes of the batch it was asked about.
+    """
+
+    # A class, because a generator's context manager passes a StopIteration on instead of the fault made of it.
+
+    def __init__(self, who: str, lanes: Sequence[int] = ()) -> None:
+        self.who, self.lanes = who, lanes
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            return
+        if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            return
+        place = traceback.extract_tb(trace)[-1]
+        reason = f"it raised {describe_error(error)} ({place.filename}, line {place.lineno})"
+        raise AgentFault(self.who, reason, self.lanes) from error
+
+
+def describe_illegal(game: Game, state: np.ndarray, action: int) -> tuple[str, str]:
+    """An illegal action's name, or its number if there is no such action, and what is wrong with it in one line.
+
+    Args:
+        game: the variant and the board of the state.
+        state: (1,) record.
+        action: the action.
+    """
+    allowed = ", ".join(game.action_names[legal] for legal in np.flatnonzero(game.legal_actions(state)[0]))
+    known = 0 <= action < game.num_actions
+    name = game.action_names[action] if known else str(action)
+    number = f"{action} ({name})" if known else name
+    return name, one_line(f"it chose action {number}, which is illegal; legal are {allowed}")
+
+
+def describe_error(error: BaseException) -> str:
+    """An exception in one line: its type and its message."""
+    words = " ".join(str(error).split())
+    return one_line(f"{type(error).__name__}{': ' if words else ''}{words}")
+
+
+def one_line(text: str) -> str:
+    """A text in one line of at most `MAX_LINE` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+
+
+def _checked(game: Game, states: np.ndarray, answer: Any, who: str) -> np.ndarray:
+    """An answer as (batch,) int64 actions, all of them legal. Raises AgentFault."""
+    count = len(states)
+    if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
+        kind = type(answer).__name__
+        found = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else f"a {kind}"
+        raise AgentFault(who, f"its actions are {found}, not integers of shape ({count},)", range(count), kind)
+    chosen = np.ascontiguousarray(answer, np.int64)
+    try:
+        return game.check_actions(states, chosen)
+    except IllegalActionError as error:
+        lane = error.lanes[0]
+        name, reason = describe_illegal(game, states[lane : lane + 1], int(chosen[lane]))
+        raise AgentFault(who, reason, error.lanes, name, chosen) from None

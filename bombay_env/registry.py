@@ -4,12 +4,13 @@
     options = key "=" value {"," key "=" value}
     value   = text without commas, or "[" spec "]" for an agent inside an agent
 
-A spec is split at its first colon and an option at its first `=`; commas inside brackets split nothing. `my_agent:MyAgent` is an
-agent of one's own: an importable object with `act`, or a class or function that makes one. It is told from options by having no
-`=` before the next colon, and from a known name by not being one. Names are those of the
-entry-point group `bombay_env.agents`, so an installed package can add its own; what a name stands for is a factory, and its
-signature says which options there are and what type each has. This module knows no agent, so that environments can take
-opponents by name while `bombay_env` imports no player.
+A spec is split at its first colon, an option at its first `=`. Commas inside brackets do not split.
+`my_agent:MyAgent` is your own agent: an importable object with `act`, or a class or function that makes one. `make`
+takes the part before the first colon for a module if it is not a known name and no `=` stands before the next colon.
+
+Names are entries of the entry-point group `bombay_env.agents`, so any installed package can add players. An entry is
+a factory, and its signature says which options there are and what type each has. This module knows no player:
+environments take opponents by name, and `bombay_env` imports none.
 """
 
 import contextlib
@@ -23,12 +24,12 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from bombay_env.agent import Agent
+from bombay_env.agent import Agent, describe_error
 
 GROUP = "bombay_env.agents"
 OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?")
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def agent_names() -> list[str]:
@@ -37,19 +38,25 @@ def agent_names() -> list[str]:
 
 
 def make(spec: str) -> Agent:
-    """The agent that `spec` describes.
+    """Make the agent that `spec` describes.
 
     Raises:
-        ValueError: the spec is malformed, a name or an option is unknown, a value is not what the option takes, or the
-            agent cannot be imported or made; one line that says what is wrong and what is allowed.
+        ValueError: the spec is malformed, a name or an option is unknown, an option does not take the value, or the
+        agent cannot
+            be imported or made. The message is one line and says what is allowed.
     """
     if not isinstance(spec, str) or not spec.strip():
         raise ValueError(f"an agent spec is name[:key=value,…], such as 'greedy', or module:object, not {spec!r}")
     name, factory, options = _resolve(spec.strip())
     if not isinstance(factory, type) and hasattr(factory, "act"):
         if options is not None:
-            raise ValueError(f"agent {name!r} is an object, made already: it takes no options")
+            raise ValueError(f"agent {name!r} is an object, not a factory: it takes no options")
         return _checked(factory, name)
+    return _checked(_construct(factory, _option_values(factory, options, spec, name), name), name)
+
+
+def _option_values(factory: Callable[..., Any], options: str | None, spec: str, name: str) -> dict[str, Any]:
+    """The values of the options in a spec, by key. Raises ValueError."""
     texts = {} if options is None else _options(options, spec)
     parameters = _parameters(factory)
     for key in texts:
@@ -59,12 +66,11 @@ def make(spec: str) -> Agent:
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in texts:
             raise ValueError(f"agent {name!r} needs the option {key!r}, as in '{name}:{key}=…'")
-    values = {key: _parse(text, parameters[key], f"option {key!r} of agent {name!r}") for key, text in texts.items()}
-    return _checked(_made(factory, values, name), name)
+    return {key: _parse(text, parameters[key], f"option {key!r} of agent {name!r}") for key, text in texts.items()}
 
 
 def _resolve(spec: str) -> tuple[str, Any, str | None]:
-    """What a spec names, the factory or object it stands for, and its options as they are written, None without a colon."""
+    """The name in a spec, its factory or object, and the text of its options, None without a colon."""
     own = OWN.fullmatch(spec)
     if own and own["module"] not in _entries():
         return f"{own['module']}:{own['object']}", _own_object(own["module"], own["object"]), own["options"]
@@ -72,43 +78,39 @@ def _resolve(spec: str) -> tuple[str, Any, str | None]:
     return name, _factory(name), options if colon else None
 
 
-def _made(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
-    """What a factory makes; a ValueError of one line is taken to say what is wrong with the values."""
+def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
+    """Call a factory. Its ValueErrors of one line pass: they say what is wrong with the values."""
     try:
         return factory(**values)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever a factory does
+    except BaseException as error:  # SystemExit, too
         if isinstance(error, ValueError) and len(str(error).splitlines()) == 1:
             raise
-        raise ValueError(f"agent {name!r} cannot be made: {_line(error)}") from error
+        raise ValueError(f"agent {name!r} cannot be made: {describe_error(error)}") from error
 
 
 def _checked(agent: Any, name: str) -> Agent:
-    """An agent, called by its spec if it has no name of its own."""
+    """The agent, named by its spec if it has no name, or ValueError if it is no agent."""
     if callable(getattr(agent, "act", None)) and not hasattr(agent, "name"):
-        with contextlib.suppress(AttributeError):  # it has slots: it is told below that it lacks a name
+        with contextlib.suppress(AttributeError):  # a class with slots: the check below reports the missing name
             agent.name = name
     if not isinstance(agent, Agent):
-        raise ValueError(f"what {name!r} makes, a {type(agent).__name__}, is no agent: it lacks `name` or `act`")
+        raise ValueError(f"{name!r} makes a {type(agent).__name__}, which is no agent: it lacks `name` or `act`")
     return agent
 
 
 def _own_object(module: str, path: str) -> Any:
-    """What stands under a name in a module."""
+    """The object at a dotted path in a module."""
     try:
         found = operator.attrgetter(path)(importlib.import_module(module))
     except AttributeError as error:
-        raise ValueError(f"agent {module + ':' + path!r} is not there: {error}") from error
-    except (Exception, SystemExit) as error:  # whatever a module does when it is imported
-        raise ValueError(f"agent {module + ':' + path!r} cannot be imported: {_line(error)}") from error
+        raise ValueError(f"agent {module + ':' + path!r} does not exist: {error}") from error
+    except (Exception, SystemExit) as error:  # importing runs the module's code
+        raise ValueError(f"agent {module + ':' + path!r} cannot be imported: {describe_error(error)}") from error
     if not callable(found) and not hasattr(found, "act"):
         raise ValueError(f"{module + ':' + path!r}, of type {type(found).__name__}, is no agent: it lacks `act`")
     return found
-
-
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _entries() -> dict[str, EntryPoint]:
@@ -121,8 +123,8 @@ def _entries() -> dict[str, EntryPoint]:
 def _factory(name: str) -> Callable[..., Any]:
     entries = _entries()
     if name not in entries:
-        there = ", ".join(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
-        raise ValueError(f"no agent is named {name!r}; there are {there}; one of your own is module:object")
+        known = ", ".join(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
+        raise ValueError(f"no agent is named {name!r}; there are {known}; your own agent is module:object")
     try:
         return entries[name].load()  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
@@ -130,14 +132,14 @@ def _factory(name: str) -> Callable[..., Any]:
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The factory's options: its parameters that can be given by name, with their annotations as types."""
+    """The factory's options: its parameters that accept keywords, with their annotations evaluated."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(factory, eval_str=True).parameters
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in by_name}
 
 
 def _options(text: str, spec: str) -> dict[str, str]:
-    """The options after a spec's colon, by key, as they are written."""
+    """The texts of the options after a spec's colon, by key."""
     options: dict[str, str] = {}
     for part in _split(text, spec):
         key, equals, value = part.partition("=")
@@ -151,7 +153,7 @@ def _options(text: str, spec: str) -> dict[str, str]:
 
 
 def _split(text: str, spec: str) -> list[str]:
-    """`text` split at the commas that stand in no bracket."""
+    """`text` split at the commas outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
@@ -162,34 +164,34 @@ def _split(text: str, spec: str) -> list[str]:
         else:
             parts[-1] += letter
     if depth != 0:
-        raise ValueError(f"agent spec {spec!r} has brackets that do not match")
+        raise ValueError(f"agent spec {spec!r} has unbalanced brackets")
     return parts
 
 
 def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
-    """The value that `text` stands for, by the type the option is annotated with, or else has by default."""
-    kinds = _kinds(parameter)
-    plain = [kind for kind in kinds if kind in KINDS]
+    """The value of `text` by the option's annotation, or else by the type of its default."""
+    kinds = _types(parameter)
+    plain = [kind for kind in kinds if kind in TYPE_NAMES]
     if str in plain:
         return text
     if text.startswith("[") and text.endswith("]"):
         if plain:
-            raise ValueError(f"{what} takes {_told(plain)}, not the agent {text}")
+            raise ValueError(f"{what} takes {_names(plain)}, not the agent {text}")
         return make(text[1:-1])
     for kind in plain:
         try:
             return TRUTH[text.lower()] if kind is bool else kind(text)
         except (ValueError, KeyError):
             continue
-    raise ValueError(f"{what} is {text!r}; it takes {_told(plain) if plain else 'an agent in brackets, as [planner]'}")
+    raise ValueError(f"{what} is {text!r}; it takes {_names(plain) if plain else 'an agent in brackets, as [planner]'}")
 
 
-def _told(kinds: list[Any]) -> str:
-    return " or ".join(KINDS[kind] for kind in kinds)
+def _names(kinds: list[Any]) -> str:
+    return " or ".join(TYPE_NAMES[kind] for kind in kinds)
 
 
-def _kinds(parameter: inspect.Parameter) -> tuple[Any, ...]:
-    """The types that an option may have, None aside."""
+def _types(parameter: inspect.Parameter) -> tuple[Any, ...]:
+    """The types that an option may have, without None."""
     annotation: Any = parameter.annotation
     if annotation is parameter.empty:
         known = parameter.default is not parameter.empty and parameter.default is not None

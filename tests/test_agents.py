@@ -33,7 +33,7 @@ every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
 
 def chosen(agent, game, states, seed=0):
-    """The name of the action that the agent takes in one state."""
+    """The name of the action that the agent chooses in one state."""
     return game.action_name(agent.act(game, states, np.random.default_rng(seed))[0])
 
 
@@ -51,7 +51,7 @@ def middle_states(game, lanes, steps, seed=0):
 
 
 @every
-def test_agents_fit_the_protocol(agent):
+def test_agents_implement_the_protocol(agent):
     assert isinstance(agent, Agent)
     assert not isinstance(object(), Agent)
 
@@ -256,7 +256,7 @@ def no_agent() -> object:
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Agents of this module in place of those installed."""
+    """Entry points of this module instead of the installed ones."""
     places = {"inner": "test_agents:Inner", "outer": "test_agents:Outer", "none": "test_agents:no_agent"}
     places |= {"gone": "no_such_module:Agent", "lost": "test_agents:Nobody"}
     entries = [EntryPoint(name, value, registry.GROUP) for name, value in places.items()]
@@ -314,17 +314,17 @@ def test_specs_nest_in_brackets():
         ("outer:path=x,sample=maybe", "'maybe'; it takes true or false"),
         ("outer:path=x,ms=fast", "'fast'; it takes a number"),
         ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[planner\]"),
-        ("outer:path=x,value=[inner", "brackets that do not match"),
-        ("outer:path=x]", "brackets that do not match"),
+        ("outer:path=x,value=[inner", "unbalanced brackets"),
+        ("outer:path=x]", "unbalanced brackets"),
         ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),
         ("none", "is no agent"),
         ("gone", "agent 'gone' .* cannot be loaded"),
         ("no_such_module:Agent", "agent 'no_such_module:Agent' cannot be imported: ModuleNotFoundError"),
-        ("test_agents:Nobody", "agent 'test_agents:Nobody' is not there"),
+        ("test_agents:Nobody", "agent 'test_agents:Nobody' does not exist"),
         ("test_agents:GAMES", "of type int, is no agent: it lacks `act`"),
         ("test_agents:no_agent", "is no agent"),
         ("test_agents:Inner:deep=1", "agent 'test_agents:Inner' has no option 'deep'"),
-        ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, made already"),
+        ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, not a factory"),
         ("lost", "agent 'lost' .* cannot be loaded"),
         ("test_agents:Raising:which=0", "^which is wrong$"),
         ("test_agents:Raising:which=1", "^agent 'test_agents:Raising' cannot be made: RuntimeError: two lines$"),
@@ -332,7 +332,7 @@ def test_specs_nest_in_brackets():
         ("test_agents:Raising:which=3", "cannot be made: SystemExit: 0$"),
     ],
 )
-def test_a_bad_spec_is_refused_in_one_line(spec, message):
+def test_an_invalid_spec_is_an_error_in_one_line(spec, message):
     with pytest.raises(ValueError, match=message) as caught:
         make(spec)
     assert "\n" not in str(caught.value)

@@ -1,23 +1,15 @@
-"""The arena: blocks, deals, repeatability, faults, and the arithmetic of what it reports."""
+"""The arena: blocks, deals, repeatability and faults."""
 
-import dataclasses
-import io
-import json
-import math
-import os
 import signal
-from contextlib import nullcontext
 
 import numba
 import numpy as np
 import pytest
-from rich.console import Console
 
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
 from bombay_env.record import Record
-from bombay_env.registry import make
 from bombay_training.evaluation.arena import (
     cyclic_seatings,
     mixed,
@@ -28,53 +20,12 @@ from bombay_training.evaluation.arena import (
     team_seatings,
     two_vs_two,
 )
-from bombay_training.matches import pool as worker_module
-from bombay_training.matches.pool import Workers
-from bombay_training.matches.results import Fault, Match, Timing
-from bombay_training.matches.statistics import (
-    describe_lineup,
-    final_with_interval,
-    margin_with_interval,
-    par,
-    results_table,
-    seat_rows,
-    share_with_interval,
-    summary,
-)
-from helpers.position import official
+from bombay_training.matches.results import Timing
+from bombay_training.matches.statistics import par, share_with_interval, summary
+from helpers.failing_agents import First, Raises, Wrong, interrupting, leaving, raising
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
-TINY = Game(Rules(3, sets=1, turns_per_set=2))  # soon over
-Z = 1.959963984540054  # of 95 %
-
-
-class First:
-    """Takes the lowest legal action."""
-
-    def __init__(self, name="first"):
-        self.name = name
-
-    def act(self, game, states, rng):
-        return game.legal_actions(states).argmax(axis=1)
-
-
-def made_match(shares, finals=None):
-    """A match of `a` against `b` with these win shares (blocks, games, 2) by seat; `a` has seat 0 in a block's even games."""
-    shares = np.array(shares, float)
-    block, seating = (part.ravel() for part in np.indices(shares.shape[:2]))
-    return Match(
-        game=official(2),
-        lineup=("a", "b"),
-        agents=("a", "b"),
-        seed=0,
-        deal=block.astype(np.uint64),
-        block=block,
-        seating=seating,
-        seats=np.stack([seating % 2, 1 - seating % 2], axis=1),
-        final=np.zeros((len(block), 2), np.int32) if finals is None else np.array(finals, np.int32),
-        win_share=shares.reshape(-1, 2),
-        timings=(Timing(), Timing()),
-    )
+TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
 
 
 def same(one, other):
@@ -102,7 +53,7 @@ def test_a_block_has_one_deal_in_every_cyclic_seating(n):
     assert len(set(match.deal.tolist())) == 3
 
 
-def test_first_of_the_line_up_sits_in_the_seat_of_the_seatings_number():
+def test_in_seating_r_the_first_agent_has_seat_r():
     assert (cyclic_seatings(5).argmin(axis=1) == np.arange(5)).all()
 
 
@@ -115,7 +66,7 @@ def test_identical_agents_share_every_block_evenly():
             assert np.allclose(match.of_agent(match.margin, agent), 0)
 
 
-def test_every_line_up_meets_the_same_deals():
+def test_every_line_up_plays_the_same_deals():
     one = run_blocks(TINY, [First(), RandomAgent(), RandomAgent()], 5, seed=9)
     other = run_blocks(TINY, [GreedyAgent(), First(), RandomAgent()], 5, seed=9)
     longer = run_blocks(TINY, [First()] * 3, 7, seed=9)
@@ -133,7 +84,7 @@ def test_results_are_those_of_the_games():
     assert (match.win_share == TINY.results(states)["win_share"]).all()
 
 
-def test_other_seatings_can_be_asked_for():
+def test_seatings_can_be_given():
     seatings = [[0, 1, 2], [1, 0, 2]]
     match = run_blocks(TINY, [First("a"), First("b"), First("c")], 2, seatings=np.array(seatings))
     assert match.seats.tolist() == seatings * 2
@@ -141,7 +92,7 @@ def test_other_seatings_can_be_asked_for():
         run_blocks(TINY, [First()] * 3, 2, seatings=np.array([[0, 0, 1]]))
 
 
-def test_an_agent_in_several_seats_is_pooled():
+def test_results_of_an_agent_in_several_seats_are_pooled():
     rest = RandomAgent()
     match = one_vs_rest(TINY, First(), rest, BLOCKS, seed=1)
     assert match.lineup == ("first", "random", "random")
@@ -160,13 +111,13 @@ def test_a_seed_repeats_a_match():
     assert not same(run_blocks(TINY, lineup, BLOCKS, seed=6), run_blocks(TINY, lineup, BLOCKS, seed=7))
 
 
-def test_chunks_change_nothing_for_agents_without_chance():
+def test_chunks_change_nothing_for_deterministic_agents():
     whole = run_blocks(TINY, [First("a"), First("b"), First("c")], 7, seed=6)
     for size in (1, 6, 20):
         assert same(whole, run_blocks(TINY, [First("a"), First("b"), First("c")], 7, seed=6, chunk_games=size))
 
 
-def test_chunks_have_chances_of_their_own():
+def test_each_chunk_has_its_own_randomness():
     lineup = [RandomAgent()] * 3
     cut = run_blocks(TINY, lineup, 4, seed=6, chunk_games=6)
     assert same(cut, run_blocks(TINY, lineup, 4, seed=6, chunk_games=6))
@@ -199,10 +150,10 @@ def test_progress_counts_every_game():
     run_blocks(TINY, [RandomAgent()] * 3, 5, progress=finished.append, chunk_games=6)
     assert sum(finished) == pytest.approx(15)
     assert min(finished) > 0
-    assert len(finished) > 15  # it moves on while games run
+    assert len(finished) > 15  # also during games
 
 
-def test_decisions_and_turns_are_clocked_after_the_first_call():
+def test_decisions_and_turns_are_timed_after_the_first_call():
     class Counter(First):
         calls = 0
 
@@ -222,30 +173,6 @@ def test_decisions_and_turns_are_clocked_after_the_first_call():
 # --- faults ---
 
 
-class Wrong(First):
-    """Answers `answer(count)` from its third decision on."""
-
-    def __init__(self, answer):
-        super().__init__("wrong")
-        self.answer, self.calls = answer, 0
-
-    def act(self, game, states, rng):
-        self.calls += 1
-        return super().act(game, states, rng) if self.calls < 3 else self.answer(len(states))
-
-
-def raising(count):
-    raise KeyError("no idea")
-
-
-def leaving(count):
-    raise SystemExit(3)
-
-
-def interrupting(count):
-    raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize(
     ("answer", "action", "reason"),
     [
@@ -257,15 +184,15 @@ def interrupting(count):
         (lambda count: np.full(count, 999), "999", "it chose action 999, which is illegal"),
         (lambda count: np.full(count, -1), "-1", "it chose action -1, which is illegal"),
         (lambda count: np.full(count, 2**64 - 1, np.uint64), "-1", "which is illegal"),
-        (lambda count: np.zeros(count + 1, np.int64), "ndarray", "not with integers of shape"),
-        (lambda count: np.zeros(count), "ndarray", "it answered with float64 of shape"),
-        (lambda count: [0] * count, "list", "it answered with a list"),
-        (lambda count: None, "NoneType", "it answered with a NoneType"),
+        (lambda count: np.zeros(count + 1, np.int64), "ndarray", "not integers of shape"),
+        (lambda count: np.zeros(count), "ndarray", "its actions are float64 of shape"),
+        (lambda count: [0] * count, "list", "its actions are a list, not integers of shape"),
+        (lambda count: None, "NoneType", "its actions are a NoneType, not integers of shape"),
         (raising, "none", "it raised KeyError: 'no idea' ("),
         (leaving, "none", "it raised SystemExit: 3 ("),
     ],
 )
-def test_a_faulty_agent_loses_its_games_on_record(answer, action, reason):
+def test_a_fault_loses_the_game_and_is_recorded(answer, action, reason):
     records = []
     match = run_blocks(TINY, [First(), Wrong(answer), First()], 2, seed=5, records=records)
     assert len(match.faults) == len(records) == 6
@@ -283,7 +210,7 @@ def test_a_faulty_agent_loses_its_games_on_record(answer, action, reason):
     assert share_with_interval(match, "wrong").mean == 0
 
 
-def test_ctrl_c_stops_a_match_and_is_no_fault_unless_the_process_is_deaf_to_it(monkeypatch):
+def test_ctrl_c_stops_a_match_and_is_no_fault_unless_the_process_ignores_it(monkeypatch):
     monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
         run_blocks(TINY, [First(), Wrong(interrupting), First()], 1)
@@ -292,7 +219,7 @@ def test_ctrl_c_stops_a_match_and_is_no_fault_unless_the_process_is_deaf_to_it(m
     assert [fault.reason.split(" (")[0] for fault in match.faults] == ["it raised KeyboardInterrupt"] * 3
 
 
-def test_an_agent_that_fails_has_nothing_by_any_of_its_seats():
+def test_an_agent_that_fails_gets_no_win_share_in_any_of_its_seats():
     lost = Raises("lost")
     for match in (
         two_vs_two(Game(Rules(4, sets=1, turns_per_set=1)), First(), lost, 1),
@@ -306,8 +233,8 @@ def test_an_agent_that_fails_has_nothing_by_any_of_its_seats():
     assert alone.win_share.tolist() == [[0, 0.5, 0.5]] * 3
 
 
-def test_only_the_games_of_bad_answers_are_lost():
-    """`Picky` raises for a whole batch when it sees the one game; asked alone it fails in that one only."""
+def test_only_games_with_bad_answers_are_lost():
+    """`Picky` raises for a whole batch if it holds a certain deal, and then for each game alone only in that one."""
     deal = run_fixed_seats(TINY, [First()] * 3, 4).deal[2]
     demand = TINY.new_states([deal])["demand"]
 
@@ -326,9 +253,9 @@ def test_only_the_games_of_bad_answers_are_lost():
     for agent in (Picky("x"), Illegal("x")):
         records = []
         match = run_blocks(TINY, [First(), agent, First()], 4, records=records)
-        spoilt = {fault.game for fault in match.faults}
-        assert {6, 7, 8} <= spoilt < set(range(12))
-        kept = [game for game in range(12) if game not in spoilt]
+        lost = {fault.game for fault in match.faults}
+        assert {6, 7, 8} <= lost < set(range(12))
+        kept = [game for game in range(12) if game not in lost]
         assert (match.final[kept] == plain.final[kept]).all()
         assert [record.seed for record in records] == match.deal.tolist()
 
@@ -342,7 +269,7 @@ def test_only_the_games_of_bad_answers_are_lost():
         ({"seed": 2**64}, "it must be from 0 to 18446744073709551615"),
     ],
 )
-def test_bad_arguments_are_refused(change, message):
+def test_invalid_arguments_are_refused(change, message):
     arguments = {"lineup": [First()] * 3, "blocks": 1, "seed": 0} | change
     with pytest.raises(ValueError, match=message):
         run_blocks(TINY, **arguments)
@@ -351,7 +278,7 @@ def test_bad_arguments_are_refused(change, message):
 # --- formats ---
 
 
-def test_two_against_two_sits_in_all_six_ways():
+def test_two_against_two_plays_all_six_seatings():
     game = Game(Rules(4, sets=1, turns_per_set=1))
     match = two_vs_two(game, First("a"), First("b"), 2, seed=1)
     assert sorted(map(tuple, match.seats[match.block == 0].tolist())) == sorted(
@@ -360,13 +287,13 @@ def test_two_against_two_sits_in_all_six_ways():
     assert len({tuple(row) for row in match.seats.tolist()}) == len(team_seatings()) == 6
     assert (match.seats.sum(axis=1) == 2).all()
     assert par(match) == 0.5
-    assert share_with_interval(match).mean == pytest.approx(0.5)  # equal play
+    assert share_with_interval(match).mean == pytest.approx(0.5)  # equal agents
     assert (match.deal[::6] == run_blocks(game, [First()] * 4, 2, seed=1).deal[::4]).all()
     with pytest.raises(ValueError, match="2v2 is for 4 players, not 3"):
         two_vs_two(TINY, First(), First(), 1)
 
 
-def test_mixed_tables_seat_every_choice_of_the_agents():
+def test_mixed_line_ups_are_all_combinations_of_the_agents():
     assert mixed_lineups("abcd", 3) == [tuple(word) for word in ("abc", "abd", "acd", "bcd")]
     assert mixed_lineups("ab", 5) == [tuple("ababa")]
     matches = mixed(TINY, [First("a"), First("b"), First("c"), First("d")], 1)
@@ -374,273 +301,23 @@ def test_mixed_tables_seat_every_choice_of_the_agents():
     assert all((match.deal == matches[0].deal).all() for match in matches)
 
 
-# --- processes ---
+def test_agents_with_the_same_name_are_distinct():
+    match = run_blocks(TINY, [First(), First(), RandomAgent()], 2)
+    assert [row["seats"] for row in summary(match)["agents"]] == [1, 1, 1]
+    assert match.agents == ("first", "first", "random")
 
 
-class Hangs(First):
-    """Never answers in the second turn of games in which city 0 wants a certain colour first; a spec of its own."""
-
-    def __init__(self):
-        super().__init__("hangs")
-
-    def act(self, game, states, rng):
-        while ((states["turn"] > 0) & (states["demand"][:, 0, 0] == 1)).any():
-            pass
-        return super().act(game, states, rng)
+def test_the_arena_takes_any_board():
+    match = one_vs_rest(Game(Rules(2, sets=1, turns_per_set=2), Board.random(3)), GreedyAgent(), RandomAgent(), 2)
+    assert summary(match)["board"] == "random-3"
 
 
-class Dies(First):
-    def act(self, game, states, rng):
-        os._exit(7)
-
-
-class Raises(First):
-    def act(self, game, states, rng):
-        raise ValueError("never")
-
-
-class Leaves(First):
-    def act(self, game, states, rng):
-        leaving(len(states))
-
-
-class Interrupts(First):
-    def act(self, game, states, rng):
-        interrupting(len(states))
-
-
-def same_records(one, other):
-    return [record.to_dict() for record in one] == [record.to_dict() for record in other]
-
-
-def test_results_do_not_depend_on_the_number_of_processes():
-    specs, kept = ["random", "greedy", "test_arena:Raises"], {}
-    for count in (0, 1, 2):
-        with Workers(count) if count else nullcontext() as pool:
-            records, moved = [], []
-            first = run_blocks(
-                TINY, ["random", "greedy", "random"], 4, 3, moved.append, chunk_games=5, records=records, workers=pool
-            )
-            second = run_blocks(TINY, specs, 2, seed=3, records=records, workers=pool)
-        kept[count] = (first, second, records)
-        assert sum(moved) == pytest.approx(12)
-    for count in (1, 2):
-        assert same(kept[0][0], kept[count][0])
-        assert same(kept[0][1], kept[count][1])
-        assert kept[0][1].faults == kept[count][1].faults
-        assert same_records(kept[0][2], kept[count][2])
-    assert len(kept[0][1].faults) == 6
-
-
-def test_an_agent_that_hangs_or_ends_its_process_loses_that_game_on_record(monkeypatch):
-    monkeypatch.setattr(worker_module, "FIRST_CALL_SECONDS", 20.0)
-    records = []
-    lineup = ["test_arena:Hangs", "greedy", "greedy"]
-    with Workers(1, turn_limit=0.5 if numba.config.DISABLE_JIT else 0.2) as pool:
-        match = run_fixed_seats(TINY, lineup, 4, seed=1, workers=pool, records=records, chunk_games=2)
-        dead = run_fixed_seats(TINY, ["greedy", "test_arena:Dies", "greedy"], 1, workers=pool)
-    spoilt = TINY.new_states(match.deal)["demand"][:, 0, 0] == 1
-    assert 0 < spoilt.sum() < 4
-    assert [fault.game for fault in match.faults] == np.flatnonzero(spoilt).tolist()
-    for fault in match.faults:
-        assert "it took longer than" in fault.reason
-        assert records[fault.game].fault == {"seat": 0, "action": "none", "reason": fault.reason}
-        assert records[fault.game].verify()["turn"].tolist() == [1]
-    assert [fault.reason for fault in dead.faults] == ["its process ended (exit code 7)"]
-    assert pool.running == []
-
-
-def test_an_agent_that_leaves_or_interrupts_does_not_end_its_process():
-    processes = []
-    with Workers(1) as pool:
-        for spec, reason in (("Leaves", "it raised SystemExit: 3 ("), ("Interrupts", "it raised KeyboardInterrupt (")):
-            match = run_fixed_seats(TINY, ["random", f"test_arena:{spec}", "random"], 2, workers=pool)
-            assert [fault.reason.startswith(reason) for fault in match.faults] == [True, True]
-            processes.append(pool.running[0].process.pid)
-    assert len(set(processes)) == 1
-
-
-def test_a_call_in_many_games_may_take_longer_than_a_system_waits():
-    with Workers(1, turn_limit=worker_module.MAX_TURN_LIMIT) as pool:
-        match = run_fixed_seats(TINY, ["random"] * 3, 30, workers=pool)
-    assert (match.num_games, match.faults) == (30, ())
-
-
-def test_objects_play_in_this_process_only():
-    with Workers(1) as pool, pytest.raises(ValueError, match="'first' is an object"):
-        run_blocks(TINY, [First()] * 3, 1, workers=pool)
-    limits = [
-        ({"turn_limit": limit}, f"turn_limit is {limit}.*at most 86400") for limit in (0.0, 1e12, math.inf, math.nan)
-    ]
-    for options, message in [({"processes": 0}, "processes is 0"), *limits]:
-        with pytest.raises(ValueError, match=message):
-            Workers(**options)
-
-
-def test_agents_that_think_play_game_by_game():
-    class Thinker(First):
+def test_games_of_agents_that_search_are_played_one_by_one():
+    class Searcher(First):
         nodes = 10
 
         def act(self, game, states, rng):
             assert len(states) == 1
             return super().act(game, states, rng)
 
-    assert not run_blocks(TINY, [Thinker(), First(), First()], 2).faults
-    assert make("test_arena:Thinks").name == "test_arena:Thinks"
-
-
-class Thinks:
-    def act(self, game, states, rng): ...
-
-
-# --- judging ---
-
-
-def test_interval_is_wilsons_at_the_effective_sample_size():
-    # Block means of a: 1, ½, ½, 0. Mean ½, variance ⅙, squared standard error 1/24: ¼ / (1/24) = 6 games' worth.
-    win, loss = [1, 0], [0, 1]
-    match = made_match([[win, loss], [win, win], [loss, loss], [loss, win]])
-    share = share_with_interval(match)
-    size, p = 6, 0.5
-    centre = (p + Z**2 / (2 * size)) / (1 + Z**2 / size)
-    half = Z * math.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)) / (1 + Z**2 / size)
-    assert share.mean == p
-    assert share.low == pytest.approx(centre - half)
-    assert share.high == pytest.approx(centre + half)
-    assert share.low == pytest.approx(0.187616, abs=1e-6)
-    wider = share_with_interval(match, confidence=0.99)
-    assert wider.low < share.low
-    assert wider.high > share.high
-
-
-def test_interval_keeps_its_width_where_all_blocks_agree():
-    always = share_with_interval(made_match([[[1, 0], [0, 1]]] * 100))
-    assert always.mean == always.high == 1
-    assert always.low == pytest.approx(1 / (1 + Z**2 / 100))
-    never = share_with_interval(made_match([[[0, 1], [1, 0]]] * 100))
-    assert never.mean == never.low == 0
-    assert never.high == pytest.approx(1 - always.low)
-    even = share_with_interval(made_match([[[1, 0], [1, 0]]] * 100))
-    assert even.low < even.mean == 0.5 < even.high
-    assert 0.05 < share_with_interval(made_match([[[1, 0], [0, 1]]])).low < 0.3
-
-
-def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    rng = np.random.default_rng(8)
-    covered = 0
-    for _ in range(400):
-        strength = rng.uniform(0.5, 1, (100, 1))  # of `a` on each deal: games of a block are alike
-        wins = rng.random((100, 2)) < strength
-        first = np.stack([wins[:, 0], ~wins[:, 1]], axis=1)  # seat 0's win, in each of both seatings
-        share = share_with_interval(made_match(np.stack([first, ~first], axis=2)))
-        covered += share.low <= 0.75 <= share.high
-    assert 0.92 < covered / 400 < 0.98
-
-
-def test_margin_and_final_have_intervals_over_blocks():
-    # Block 0: 10 against 6, then, in seat 1, 6 against 10; block 1: 9 against 3, 9 against 5. Margins 2, −2 and 3, 2.
-    match = made_match([[[1, 0], [1, 0]], [[1, 0], [0, 1]]], finals=[[10, 6], [10, 6], [9, 3], [5, 9]])
-    margin, final = margin_with_interval(match), final_with_interval(match)
-    error = math.sqrt(((0 - 1.25) ** 2 + (2.5 - 1.25) ** 2) / 1 / 2)
-    assert margin.mean == 1.25
-    assert margin.low == pytest.approx(1.25 - Z * error)
-    assert margin.high == pytest.approx(1.25 + Z * error)
-    assert final.mean == 8.5
-    assert margin_with_interval(match, "b").mean == -1.25
-
-
-def test_one_block_tells_no_spread_of_rupees():
-    match = made_match([[[1, 0], [0, 1]]])
-    assert margin_with_interval(match).to_dict() == {"mean": 0, "low": None, "high": None}
-
-
-def test_games_that_faults_ended_count_for_no_means_of_rupees():
-    # Block 0: 10 against 6, and a fault; block 1: two faults.
-    match = made_match([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], finals=[[10, 6], [0, 0], [0, 0], [0, 0]])
-    faults = tuple(Fault(0, "a", 0, game, game // 2, game % 2, "none", "it is lost") for game in range(4))
-    some, all_lost = dataclasses.replace(match, faults=faults[1:]), dataclasses.replace(match, faults=faults)
-    assert [share_with_interval(one).mean for one in (match, some, all_lost)] == [0.5] * 3
-    assert (margin_with_interval(some).mean, final_with_interval(some).mean) == (2, 10)
-    assert margin_with_interval(some, "b").mean == -2
-    assert [(row["final"], row["faults"]) for row in seat_rows(some)] == [(10, 3), (6, 0)]
-    assert [row["final"] for row in seat_rows(all_lost)] == [None, None]
-    for row in summary(all_lost)["agents"]:
-        assert row["margin"] == row["final"] == {"mean": None, "low": None, "high": None}
-    assert shown(results_table([all_lost]), 200).count("– │     – │") == 2
-
-
-def test_an_agent_not_in_the_match_is_refused():
-    match = made_match([[[1, 0], [0, 1]]])
-    for agent in ("c", 2, -1):
-        with pytest.raises(ValueError, match="there are a, b"):
-            share_with_interval(match, agent)
-
-
-# --- telling ---
-
-
-def shown(table, width):
-    console = Console(file=io.StringIO(), width=width)
-    console.print(table)
-    return console.file.getvalue()
-
-
-def test_a_match_as_json_and_as_a_table():
-    match = one_vs_rest(TINY, First(), RandomAgent(), BLOCKS, seed=1)
-    told = json.loads(json.dumps(summary(match), allow_nan=False))
-    assert (told["players"], told["blocks"], told["games"]) == (3, BLOCKS, 3 * BLOCKS)
-    assert told["lineup"] == ["first", "random", "random"]
-    assert told["rules"] == TINY.rules.to_dict()
-    assert [row["agent"] for row in told["agents"]] == ["first", "random"]
-    assert [row["seats"] for row in told["agents"]] == [1, 2]
-    share = share_with_interval(match)
-    assert told["agents"][0]["win_share"] == dataclasses.asdict(share)
-    for everyone, rows in ((False, 2), (True, 3)):
-        other = dataclasses.replace(match, format="mixed") if everyone else match
-        table = results_table([match, other], "title")
-        assert table.row_count == rows
-        told = shown(table, 200)
-        assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in told
-        assert ("line-up" in told, "first, 2 × random" in told) == (everyone, everyone)
-        assert ("against" in told, "│ 2 × random" in told) == (not everyone, not everyone)
-
-
-@pytest.mark.parametrize("faults", [0, 1200])
-@pytest.mark.parametrize(
-    ("width", "left_out"),
-    [(80, "p99, final, ms/turn, margin ± 95 %"), (100, "p99, final, ms/turn"), (200, "")],
-)
-def test_a_narrow_table_cuts_no_name_and_no_share(width, left_out, faults):
-    names = ("champion:nodes=4500,a=1", "net:path=runs/td-20280101-120000/agent.safetensors")
-    match = dataclasses.replace(made_match([[[1, 0], [0, 1]]] * 4), agents=names, lineup=names, format="1vrest")
-    match = dataclasses.replace(match, faults=(Fault(1, names[1], 0, 0, 0, 0, "none", "it is lost"),) * faults)
-    told = shown(results_table([match], width=width), width)
-    rows = [line.strip("│").split("│") for line in told.splitlines() if line.startswith("│")]
-    folded = ["".join(cell.strip() for cell in column) for column in zip(*rows, strict=True)]
-    assert folded[:2] == list(names)
-    assert all(len(row[0]) >= 12 and len(row[1]) >= 12 for row in rows)  # ten letters and space on both sides
-    assert str(share_with_interval(match)) in folded
-    assert "0.50" in folded
-    assert f"0 / {faults}" in folded
-    assert left_out in told
-    assert ("no room for" in told) == bool(left_out)
-
-
-def test_faults_of_the_rest_are_told_beside_an_agents_own():
-    assert "0 / 3 │" in shown(results_table([one_vs_rest(TINY, First(), Raises("lost"), 1)]), 200)
-    assert "3 / 0 │" in shown(results_table([one_vs_rest(TINY, Raises("lost"), First(), 1)]), 200)
-
-
-def test_agents_of_one_name_are_kept_apart():
-    match = run_blocks(TINY, [First(), First(), RandomAgent()], 2)
-    assert [row["seats"] for row in summary(match)["agents"]] == [1, 1, 1]
-    assert match.agents == ("first", "first", "random")
-
-
-def test_line_ups_are_told_by_counts():
-    assert describe_lineup(["a", "b", "a", "c"]) == "2 × a, b, c"
-
-
-def test_the_arena_takes_any_board():
-    match = one_vs_rest(Game(Rules(2, sets=1, turns_per_set=2), Board.random(3)), GreedyAgent(), RandomAgent(), 2)
-    assert summary(match)["board"] == "random-3"
+    assert not run_blocks(TINY, [Searcher(), First(), First()], 2).faults

@@ -1,4 +1,4 @@
-"""`bombay balance`: the books, the pairing of what-ifs, the intervals, and the command."""
+"""`bombay balance`: the books, the pairing of changed rules, the intervals, and the command."""
 
 import dataclasses
 import io
@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_env.actions import action_ranges
+from bombay_env.agent import AgentFault
 from bombay_training.balance import study
-from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Table, Tier
+from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Job, Setting, Tier
 from bombay_training.cli import main
 from bombay_training.evaluation.arena import run_fixed_seats
 from helpers.position import official, position, variant
@@ -32,7 +33,7 @@ SHORT = {"sets": 1, "turns_per_set": 2}
 
 
 def written(game, states, *names):
-    """The books of one game played on from `states` (1,) by these actions, and the state after them."""
+    """The books of one game played from `states` (1,) with these actions, and the state after them."""
     books, states = Books.blank(game, np.zeros(1, np.uint64)), states.copy()
     for name in names:
         action = np.array([game.action_index(name)])
@@ -48,7 +49,7 @@ def book(game, states, actions, books):
 
 
 def entries(page, names):
-    """What stands on a page, by name and seat; zeros left out."""
+    """The entries of an account that are not zero, by name and seat."""
     return {(names[kind], seat): int(page[seat, kind]) for seat, kind in np.argwhere(page)}
 
 
@@ -106,7 +107,7 @@ def test_a_game_made_by_hand():
     assert (books.rupees[0].sum(axis=1) == states[0].rupees[:2]).all()
 
 
-def test_what_a_turn_leaves_is_wasted_and_a_take_costs_nothing():
+def test_actions_left_at_the_end_of_a_turn_are_wasted_and_a_take_is_free():
     game = official(2)
     books, _ = written(game, position(at="G8", basket=["blue"]), "build:blue", "take:orange", "end_turn")
     assert entries(books.spent[0], SPENDING) == {("build", 0): 1, ("wasted", 0): 2}
@@ -115,11 +116,11 @@ def test_what_a_turn_leaves_is_wasted_and_a_take_costs_nothing():
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_books_follow_every_rupee_of_random_games_and_variants(n):
-    """`play_games` refuses books that do not add up; here each step is also held against what happened to the purses."""
+    """`play_games` checks the sums of the books; this test also compares each step with the players' rupees."""
     rng = random.Random(n)
     for _ in range(1 if QUICK else 6):
         game = random_game(rng, n)
-        study.play_games(game, RandomAgent(), "random", n, 0, range(2 if QUICK else 40))
+        study.play_games(Job(game, "random", n, 0, range(2 if QUICK else 40)), RandomAgent())
         check_steps(game, lanes=1 if QUICK else 20)
     check_steps(official(n), lanes=1 if QUICK else 20)
 
@@ -155,9 +156,9 @@ def check_steps(game, lanes):
         assert (booked == gained[kind]).all(), kind
 
 
-def test_books_that_do_not_add_up_name_the_game():
+def test_the_error_names_a_game_whose_books_do_not_add_up():
     game = variant(3, **SHORT)
-    books = study.play_games(game, RandomAgent(), "random", 0, 0, range(7, 10))
+    books = study.play_games(Job(game, "random", 0, 0, range(7, 10)), RandomAgent())
     books.rupees[1, 2, SOURCES.index("tolls")] += 1
     with pytest.raises(study.AccountingError, match=rf"game 8 \(seed {books.deal[1]}\): the books give seat 2"):
         study.check_books(books, game, range(7, 10))
@@ -167,7 +168,7 @@ def test_books_that_do_not_add_up_name_the_game():
         study.check_books(books, game, range(7, 10))
 
 
-def test_an_agent_that_fails_is_named():
+def test_the_error_names_an_agent_that_fails():
     class Broken(RandomAgent):
         def act(self, game, states, rng):
             raise KeyError("lost")
@@ -180,34 +181,38 @@ def test_an_agent_that_fails_is_named():
         def act(self, game, states, rng):
             return np.full(len(states), 1000)
 
-    faults = ((Broken(), "raised KeyError"), (Exits(), "raised SystemExit: 0"), (Illegal(), "action 1000 is illegal"))
+    faults = (
+        (Broken(), "it raised KeyError"),
+        (Exits(), "it raised SystemExit: 0"),
+        (Illegal(), "it chose action 1000"),
+    )
     for agent, reason in faults:
-        with pytest.raises(study.AgentError, match=f"agent 'x' in games 0 to 1.*{reason}"):
-            study.play_games(variant(2, **SHORT), agent, "x", 0, 0, range(2))
+        with pytest.raises(AgentFault, match=f"agent 'x' in games 0 to 1.*{reason}"):
+            study.play_games(Job(variant(2, **SHORT), "x", 0, 0, range(2)), agent)
 
 
-# --- what-ifs ---
+# --- changed rules ---
 
 
-def test_what_ifs_are_played_on_the_same_deals():
-    """Awards decide nothing that a random player does, so without them the same games end with so much less."""
+def test_changed_rules_are_played_on_the_same_deals():
+    """A random player ignores awards, so without them the same games end with fewer rupees."""
     base = Game(Rules(3, **SHORT))
     changes = [Change.parse("fame=[0,0,0,4,8],[0]"), Change.parse("majority.0=6,106")]
     tables, notes = study.plan([base], [Tier("random", 20)], changes)
     assert [table.change for table in tables] == ["", "fame=[0]", "majority.0=106"]
     assert len(notes) == 2
-    assert all("rules as they are" in note for note in notes)
+    assert all("the rules have this value already" in note for note in notes)
     usual, without, more = study.run(tables, seed=3)
     assert (usual.deal == without.deal).all()
     assert (usual.final - without.final == usual.rupees[:, :, SOURCES.index("fame")]).all()
     assert (more.final.sum(axis=1) >= usual.final.sum(axis=1) + 100).all()
     assert (more.uses == usual.uses).all()
-    data = reports.report(tables, [usual, without, more], 3, notes)
+    data = reports.make_report(tables, [usual, without, more], 3, notes)
     changed = data["tables"][0]["what_ifs"][0]["seats"]
     assert all(row["win_share_change"] == {"mean": 0, "low": 0, "high": 0} for row in changed)
 
 
-def test_entries_that_are_not_there_are_left_out_with_a_line():
+def test_missing_entries_are_left_out_with_a_note():
     games = [Game(Rules.official(4)), Game(Rules.official(5))]
     tables, notes = study.plan(games, [Tier("random", 1)], [Change.parse("starting_rupees.4=2,3")])
     assert [(table.game.num_players, table.change) for table in tables] == [
@@ -238,14 +243,14 @@ def test_entries_that_are_not_there_are_left_out_with_a_line():
         ("majority=[1,2]", "majority"),
     ],
 )
-def test_a_wrong_change_is_refused(text, part):
+def test_an_invalid_change_is_refused(text, part):
     with pytest.raises(ValueError, match=r"^--vary") as refused:
         study.plan([official(4)], [Tier("random", 1)], [Change.parse(text)])
     assert part in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_tiers_are_specs_with_or_without_a_number_of_games():
+def test_tiers_are_specs_with_an_optional_number_of_games():
     assert Tier.parse("random", 100, 1000) == Tier("random", 100)
     assert Tier.parse("random@40", 100, 1000) == Tier("random", 40)
     for text, part in (("random@0", "from 1 to 1000"), ("random@5000", "from 1 to 1000"), ("nobody@5", "nobody")):
@@ -253,24 +258,24 @@ def test_tiers_are_specs_with_or_without_a_number_of_games():
             Tier.parse(text, 100, 1000)
 
 
-def test_chunks_cover_every_game_once():
+def test_jobs_cover_every_game_once():
     for games in (1, 15, 400, 20_000):
-        chunks = study.chunks_of(Table(official(2), Tier("random", games)), 0)
-        assert [number for chunk in chunks for number in chunk.games] == list(range(games))
-        assert max(len(chunk.games) for chunk in chunks) <= study.CHUNK_GAMES
-        assert len(chunks) >= min(games, 8)
+        jobs = study.jobs_of(Setting(official(2), Tier("random", games)), 0)
+        assert [number for job in jobs for number in job.games] == list(range(games))
+        assert max(len(job.games) for job in jobs) <= study.JOB_GAMES
+        assert len(jobs) >= min(games, 8)
 
 
 def test_deals_are_the_arenas():
     game = Game(Rules(2, **SHORT))
-    (books,) = study.run([Table(game, Tier("random", 3))], seed=9)
+    (books,) = study.run([Setting(game, Tier("random", 3))], seed=9)
     assert (books.deal == run_fixed_seats(game, [RandomAgent()] * 2, 3, seed=9).deal).all()
 
 
-# --- judging ---
+# --- estimates ---
 
 
-def test_intervals_are_the_libraries_at_bonferronis_level():
+def test_intervals_equal_scipys_at_bonferronis_level():
     stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(5)
     values = rng.normal([0.0, 1.0, 2.0], size=(50, 3))
@@ -285,7 +290,7 @@ def test_intervals_are_the_libraries_at_bonferronis_level():
     assert reports.equality_test(two)["p"] == pytest.approx(stats.ttest_1samp(values[:, 0], 0).pvalue)
 
 
-def test_intervals_hold_together_as_often_as_they_say():
+def test_simultaneous_intervals_have_their_nominal_coverage():
     rng, share = np.random.default_rng(8), np.array([0.27, 0.2, 0.19, 0.16, 0.18])
     tables, games, hits, small = 600, 300, 0, 0
     for _ in range(tables):
@@ -296,7 +301,7 @@ def test_intervals_hold_together_as_often_as_they_say():
     assert 0.02 * tables <= small <= 0.08 * tables
 
 
-def test_too_few_or_equal_games_do_not_tell():
+def test_too_few_or_equal_games_give_no_estimate():
     assert reports.equality_test(np.array([[1.0, -1.0]])) is None
     assert reports.equality_test(np.zeros((10, 3))) is None
     (only, _) = reports.mean_intervals(np.array([[1.0, -1.0]]), 2)
@@ -306,7 +311,7 @@ def test_too_few_or_equal_games_do_not_tell():
     assert won[1].high > 0.1
 
 
-def test_a_narrow_table_cuts_no_name_and_no_figure():
+def test_a_narrow_table_never_cuts_names_and_numbers():
     columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", *reports.P_COLUMNS)
     row = (
         "flat-mc:rollouts=125",
@@ -334,7 +339,7 @@ def bombay(*arguments, cwd):
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_command_writes_its_report_whatever_the_processes(tmp_path: Path):
+def test_the_command_writes_the_same_report_for_any_number_of_processes(tmp_path: Path):
     (tmp_path / "rules.json").write_text(json.dumps(SHORT))
     vary, games, workers = "starting_rupees.2=2,4", 4 if QUICK else 40, 1 if QUICK else 2
     options = ["--players", 3, "--tier", f"random@{games}", "--rules", "rules.json", "--vary", vary, "--seed", 9]
@@ -356,13 +361,13 @@ def test_the_command_writes_its_report_whatever_the_processes(tmp_path: Path):
         assert sum(row["rupees"].values()) == pytest.approx(row["final"]["mean"])
         assert sum(row["spent"].values()) == pytest.approx(6)
 
-    tables, notes = study.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], [Change.parse(vary)])
-    here = reports.report(tables, study.run(tables, seed=9), 9, notes)
+    settings, notes = study.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], [Change.parse(vary)])
+    here = reports.make_report(settings, study.run(settings, seed=9), 9, notes)
     assert here == data
     assert [len(shown.rows) for shown in reports.tables(here)] == [3, 3, 12, 11, 7]
 
 
-def test_a_wrong_argument_ends_in_one_line(tmp_path: Path):
+def test_an_invalid_argument_is_an_error_in_one_line(tmp_path: Path):
     done = bombay("--tier", "random", "--vary", "tolls=1", "--out", "study", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
@@ -387,7 +392,7 @@ class Ends(RandomAgent):
 
 
 def with_own_agents(folder):
-    """Options for a short game, with agents in a module there."""
+    """Options for a short game, with agents in a module in the folder."""
     (folder / "mine.py").write_text(OWN)
     (folder / "rules.json").write_text(json.dumps(SHORT))
     return "--players", 2, "--games", 2, "--rules", "rules.json"
@@ -401,25 +406,25 @@ def test_what_agents_print_is_not_part_of_the_report(tmp_path: Path, workers):
     assert "a word" in done.stderr
 
 
-def test_an_agent_that_ends_its_process_is_named_in_one_line(tmp_path: Path):
+def test_the_error_names_an_agent_that_ends_its_process_in_one_line(tmp_path: Path):
     options = ("--tier", "mine:Ends", "--tier", "random", "--workers", 2, "--json", *with_own_agents(tmp_path))
     done = bombay(*options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith("bombay: ")
-    assert "agent 'mine:Ends' was being asked when its process ended" in done.stderr
+    assert "agent 'mine:Ends': its process ended" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_there_are_as_many_processes_as_cores_that_may_be_used(monkeypatch):
+def test_there_is_a_process_per_available_core(monkeypatch):
     asked = []
-    monkeypatch.setattr(main.workers, "num_cores", lambda: 7)
-    monkeypatch.setattr(study, "run", lambda tables, seed, workers, progress: asked.append(workers) or [])
-    monkeypatch.setattr(reports, "report", lambda *_: {})
+    monkeypatch.setattr(main, "num_cores", lambda: 7)
+    monkeypatch.setattr(study, "run", lambda settings, seed, processes, progress: asked.append(processes) or [])
+    monkeypatch.setattr(reports, "make_report", lambda *_: {})
     CliRunner().invoke(main.app, ["balance", "--tier", "random", "--json"])
     assert asked == [7]
 
 
-def test_the_other_commands_do_without_matplotlib():
+def test_the_other_commands_do_not_import_matplotlib():
     parts = {"matplotlib", "bombay_training.balance.report", "bombay_training.balance.plots"}
     code = f"import sys, bombay_training.cli.main; print(sorted({parts!r} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -118,7 +118,7 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     assert len(output("replay", "g.jsonl", cwd=tmp_path)["records"]) == 8
     done = bombay("gate", "random", "mine:Careless", "--max-blocks", 1, *small[:2], *small[4:], cwd=tmp_path)
     assert done.returncode == 2
-    assert "the old agent cannot be played against: agent 'mine:Careless'" in done.stderr
+    assert "the old agent lost a game by a fault: agent 'mine:Careless'" in done.stderr
     small = ("--players", 2, "--states", 8, "--rules", "rules.json")
     done = bombay("audit", "mine:Seeing", *small, cwd=tmp_path)
     assert done.returncode == 1
@@ -138,7 +138,7 @@ def test_an_agent_that_exits_does_not_pass_the_audit(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(leaving)
     done = bombay("audit", "mine:Leaves", "--players", 2, "--states", 4, cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stdout == "mine:Leaves: failed: it ended its process, or the machine did\n"
+    assert done.stdout == "mine:Leaves: failed: its process ended\n"
     (tmp_path / "mine.py").write_text("raise SystemExit")
     assert_one_line(bombay("audit", "mine:Leaves", cwd=tmp_path), "'mine:Leaves' cannot be imported: SystemExit")
 

@@ -1,4 +1,4 @@
-"""Learning curves: what is read of a run's folder, and that it is in the picture."""
+"""Learning curves: what is read from a run's folder, and what is drawn."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from bombay_training.learners import curve, run_files
 
 
 def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):
-    """A run's folder with quick matches in some updates, and a last line that was torn by a kill."""
+    """A run's folder with evaluations in some updates, and an incomplete last line, as after a kill."""
     folder.mkdir()
     (folder / run_files.SETTINGS).write_text(json.dumps({"settings": {"players": players}}), encoding="utf-8")
     with (folder / run_files.METRICS).open("w", encoding="utf-8") as metrics:
@@ -30,7 +30,7 @@ def legend(panel):
     return [text.get_text() for text in panel.get_legend().get_texts()]
 
 
-def test_a_run_is_read_as_far_as_it_goes(tmp_path):
+def test_a_run_is_read_up_to_its_incomplete_line(tmp_path):
     run = curve.read_run(made(tmp_path / "run"))
     minutes, shares = run.points(f"{run_files.AGAINST}planner-v1")
     assert (minutes.tolist(), shares.tolist()) == ([2.0, 6.0], [0.1, 0.3])
@@ -39,7 +39,7 @@ def test_a_run_is_read_as_far_as_it_goes(tmp_path):
     assert run.summary() == {"run": "run", "updates": 6, "minutes": 6.0, "win_shares": shares}
 
 
-def test_the_picture_of_one_run_tells_references_apart_and_has_what_the_run_has(tmp_path):
+def test_the_figure_of_one_run_has_a_colour_per_reference_and_a_panel_per_metric(tmp_path):
     figure = curve.figure_of([curve.read_run(made(tmp_path / "run", entropy=0.5))])
     above, *below = figure.axes
     assert legend(above) == ["against greedy", "against planner-v1", "par 0.38"]
@@ -47,11 +47,11 @@ def test_the_picture_of_one_run_tells_references_apart_and_has_what_the_run_has(
     assert greedy.get_xydata().tolist() == [[2, 0.2], [6, 0.6]]
     assert greedy.get_color() != planner.get_color()
     assert par.get_ydata()[0] == 0.375
-    assert [panel.get_title() for panel in below] == [curve.FIGURES["margin_loss"], curve.FIGURES["entropy"]]
+    assert [panel.get_title() for panel in below] == [curve.METRICS["margin_loss"], curve.METRICS["entropy"]]
     assert {panel.get_xlabel() for panel in figure.axes} == {"minutes of learning"}
 
 
-def test_several_runs_are_told_apart_by_colour_and_by_the_names_of_their_folders(tmp_path):
+def test_several_runs_have_a_colour_each_and_are_named_by_their_folders(tmp_path):
     found = [curve.read_run(made(tmp_path / name)) for name in ("a", "b")]
     figure = curve.figure_of(found)
     assert legend(figure.axes[0]) == ["a", "b", "against greedy", "against planner-v1", "par 0.38"]
@@ -60,14 +60,14 @@ def test_several_runs_are_told_apart_by_colour_and_by_the_names_of_their_folders
     assert len(figure.axes[1].get_lines()) == 2
 
 
-def test_a_run_without_matches_or_settings_is_drawn_too(tmp_path):
+def test_a_run_without_evaluations_or_settings_is_drawn_too(tmp_path):
     folder = made(tmp_path / "run", matches=())
     (folder / run_files.SETTINGS).unlink()
     curve.draw([curve.read_run(folder)], tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_smooth_is_a_mean_of_neighbours_that_keeps_lines_straight():
+def test_smooth_is_a_mean_of_neighbours_and_keeps_straight_lines():
     assert curve.smooth(np.arange(7.0)).tolist() == list(range(7))
     line = np.arange(180.0)
     assert np.allclose(curve.smooth(line)[3:-3], line[3:-3])
@@ -75,14 +75,14 @@ def test_smooth_is_a_mean_of_neighbours_that_keeps_lines_straight():
 
 
 @pytest.mark.parametrize("content", [None, "", "torn", "[1]", '{"update": "x", "seconds": 1}', '{"update": 1}'])
-def test_a_folder_without_metrics_is_refused(content, tmp_path):
+def test_a_folder_without_metrics_is_an_error(content, tmp_path):
     if content is not None:
         (tmp_path / run_files.METRICS).write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"metrics.jsonl (cannot be read|holds no whole update)"):
+    with pytest.raises(ValueError, match=r"metrics.jsonl (cannot be read|holds no complete update)"):
         curve.read_run(tmp_path)
 
 
-def test_a_run_ends_well_where_nothing_can_be_drawn(tmp_path, monkeypatch):
+def test_a_run_ends_normally_if_its_curve_cannot_be_drawn(tmp_path, monkeypatch):
     folder = made(tmp_path / "run")
     assert main._draw_curve(folder).endswith("run/learning_curve.png")
     assert (folder / curve.FILE).exists()

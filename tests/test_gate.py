@@ -1,4 +1,4 @@
-"""The gate: its error rates hold under looks after every block, by simulation, and it decides matches."""
+"""The gate: simulations confirm its error rates when one looks after every block, and it decides real matches."""
 
 import numba
 import numpy as np
@@ -7,12 +7,12 @@ import pytest
 from bombay_env import Game, Rules
 from bombay_training.evaluation import gate
 from bombay_training.evaluation.gate import Bounds
-from bombay_training.matches.pool import Workers
-from bombay_training.matches.results import Fault
+from bombay_training.matches.pool import WorkerPool
+from bombay_training.matches.results import LostGame
 
 PAR, DELTA = 0.25, 0.05
 MATCHES, BLOCKS = 1000, 1200
-# Block means of 4 games: each won or lost alone; all four alike; and such that hardly ever anything happens.
+# Distributions of block means: 4 independent games; 4 games with the same result; and almost no variance.
 SPREADS = {
     "binomial": lambda rng, mean: rng.binomial(4, mean, (MATCHES, BLOCKS)) / 4,
     "all or nothing": lambda rng, mean: (rng.random((MATCHES, BLOCKS)) < mean).astype(float),
@@ -21,7 +21,7 @@ SPREADS = {
 
 
 def decisions(spread, mean, delta=DELTA):
-    """Whether each of many matches with this mean was decided for the new agent, None without a decision; and when."""
+    """Whether each of many matches with this mean was decided for the new agent, None if undecided, and after how many blocks."""
     bounds = Bounds(PAR, delta)
     means = SPREADS[spread](np.random.default_rng(7), mean)
     found = [bounds.decide(row) for row in means]
@@ -29,22 +29,22 @@ def decisions(spread, mean, delta=DELTA):
 
 
 def most_errors(rate=0.05):
-    """That a rate of 0.05 comes to but once in a thousand."""
+    """The number of errors that a rate of 0.05 exceeds once in a thousand trials."""
     return MATCHES * rate + 3.1 * np.sqrt(MATCHES * rate * (1 - rate))
 
 
 @pytest.mark.parametrize("spread", SPREADS)
-def test_an_agent_at_par_replaces_rarely_however_often_one_looks(spread):
+def test_an_agent_at_par_is_rarely_accepted_however_often_one_looks(spread):
     assert decisions(spread, PAR)[0].count(True) <= most_errors()
 
 
 @pytest.mark.parametrize("spread", SPREADS)
-def test_an_agent_better_by_delta_is_rarely_turned_down(spread):
+def test_an_agent_better_by_delta_is_rarely_rejected(spread):
     assert decisions(spread, PAR + DELTA)[0].count(False) <= most_errors()
 
 
-def test_what_is_much_better_or_worse_is_told_soon():
-    """And the usual case, block means of four games, within the blocks allowed."""
+def test_large_differences_are_decided_soon():
+    """The usual case, block means of four games, is decided within the blocks allowed, too."""
     strong, soon = decisions("binomial", 0.5)
     assert strong.count(True) > 0.999 * MATCHES
     assert np.median(soon) < 40
@@ -56,7 +56,7 @@ def test_what_is_much_better_or_worse_is_told_soon():
 
 
 def test_bets_are_fair_at_the_bound():
-    """Wealth is no more than it was, on average, and never below 0: here exactly, over all blocks of a small kind."""
+    """The expected wealth after a block equals the wealth before it: exact for a block with two outcomes."""
     history = np.array([0.0, 1.0, 0.25])
     wealth = [
         np.exp(gate.log_wealth(np.append(history, last), 0.25, 0.05)[-1]) * chance
@@ -65,8 +65,8 @@ def test_bets_are_fair_at_the_bound():
     assert sum(wealth) == pytest.approx(np.exp(gate.log_wealth(history, 0.25, 0.05)[-1]))
 
 
-def test_the_interval_holds_at_any_end():
-    """Of matches ended when they look best to the new agent, few have an interval that misses the truth."""
+def test_the_interval_is_valid_whenever_the_match_ends():
+    """Few intervals miss the true mean even if each match ends when it looks best for the new agent."""
     misses = 0
     for row in SPREADS["binomial"](np.random.default_rng(3), 0.3)[:100, :150]:
         best = 20 + int(np.argmax((np.cumsum(row) / np.arange(1, 151))[20:]))
@@ -91,44 +91,44 @@ def test_bounds_out_of_range_are_refused(options, reason):
 
 
 class Silent:
-    """Plays nothing."""
+    """Always raises."""
 
     def act(self, game, states, rng):
         raise RuntimeError("not today")
 
 
-def test_nobody_replaces_an_agent_that_does_not_play():
+def test_an_old_agent_that_fails_is_an_error_and_a_new_one_is_rejected():
     games = [Game(Rules(2, sets=1, turns_per_set=2))]
     with pytest.raises(
-        ValueError, match=r"^the old agent cannot be played against: agent .*Silent' in seat .*: not today"
+        ValueError, match=r"^the old agent lost a game by a fault: agent .*Silent' in seat .*: not today"
     ):
         gate.gate(games, "random", "test_gate:Silent", Bounds(0.5), 2)
     assert not gate.gate(games, "test_gate:Silent", "random", Bounds(0.5), 2).replaced
 
 
 def fault(agent, block):
-    return Fault(agent, "name", 0, 0, block, 0, "none", f"in block {block}")
+    return LostGame(agent, "name", 0, 0, block, 0, "none", f"in block {block}")
 
 
-def test_of_the_old_agents_faults_the_first_is_told_and_the_new_ones_are_its_own_affair():
-    gate.refuse_to_go_on([fault(0, 1), fault(0, 2)])
+def test_the_first_fault_of_the_old_agent_is_reported_and_the_new_agents_are_allowed():
+    gate.check_old_agent([fault(0, 1), fault(0, 2)])
     with pytest.raises(ValueError, match=r"in block 3$"):
-        gate.refuse_to_go_on([fault(0, 1), fault(1, 18), fault(1, 3)])
+        gate.check_old_agent([fault(0, 1), fault(1, 18), fault(1, 3)])
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays hundreds of games; the bounds are tested without any")
-def test_matches_are_decided_alike_by_any_number_of_processes():
+def test_the_verdict_is_the_same_for_any_number_of_processes():
     games = [Game(Rules(n, sets=1, turns_per_set=2)) for n in (2, 3)]
     bounds = Bounds(gate.par_of(games))
     assert bounds.par == pytest.approx(5 / 12)
     here = gate.gate(games, "greedy", "random", bounds, 200, seed=1)
-    with Workers(2) as workers:
-        assert gate.gate(games, "greedy", "random", bounds, 200, 1, workers).to_dict() == here.to_dict()
+    with WorkerPool(2) as pool:
+        assert gate.gate(games, "greedy", "random", bounds, 200, 1, pool).to_dict() == here.to_dict()
     assert here.replaced
     assert here.blocks in (16, 32)
-    turned_down = gate.gate(games, "random", "greedy", bounds, 200)
-    assert not turned_down.replaced
-    assert str(turned_down).startswith(f"not replaced after {turned_down.blocks} blocks: it falls short of par 0.417")
+    rejected = gate.gate(games, "random", "greedy", bounds, 200)
+    assert not rejected.replaced
+    assert str(rejected).startswith(f"not replaced after {rejected.blocks} blocks: it falls short of par 0.417")
     undecided = gate.gate(games, "random", "random-turn", bounds, 2)
     assert not undecided.replaced
-    assert str(undecided) == "not replaced after 2 blocks: the blocks allowed do not tell"
+    assert str(undecided) == "not replaced after 2 blocks: undecided after the last block allowed"

@@ -9,6 +9,7 @@ from gymnasium.error import ResetNeeded
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import IllegalActionError
+from bombay_env.agent import AgentFault
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import History
@@ -219,6 +220,20 @@ def test_an_opponents_illegal_action_names_it(answer, words):
     with pytest.raises(IllegalActionError) as caught:
         many.step(actions)
     assert caught.value.lanes == (LANES - 1,)
+
+
+def test_an_opponents_exception_names_it():
+    def raising(game, states):
+        raise OSError("no file")
+
+    for env in (single(2, seat=0, opponents=Stubborn(raising)), vector(2, seat=0, opponents=Stubborn(raising))):
+        env.reset(seed=1)
+        end_turn = env.game.action_index("end_turn")
+        actions = end_turn if isinstance(env, BombaySingleEnv) else np.full(LANES, end_turn)
+        with pytest.raises(AgentFault, match=r"^opponent 'stubborn': it raised OSError: no file \(") as caught:
+            env.step(actions)
+        assert isinstance(caught.value.__cause__, OSError)
+        refusal(lambda env=env, actions=actions: env.step(actions), "reset", error=ResetNeeded)
 
 
 def test_lanes_share_no_state():

@@ -1,4 +1,4 @@
-"""The ladder's table: played in parts, cut off and gone on with, it is the table of a run that was not; and `tune.py`."""
+"""The ladder: a run that was stopped and resumed gives the same table as one that was not; and `tune.py`."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.evaluation.ladder import Row
 from bombay_training.learners import tune
 from bombay_training.matches import statistics
-from bombay_training.matches.results import Fault
+from bombay_training.matches.results import LostGame
 from helpers.position import official
 
 SLOW = numba.config.DISABLE_JIT
@@ -26,7 +26,7 @@ WHIM = "test_ladder:Whim"
 
 
 class Whim:
-    """Takes the first legal action, or the last, as it is told for all of its kind."""
+    """Chooses the first legal action, or the last one if its class says so."""
 
     name = "whim"
     last = False
@@ -36,10 +36,10 @@ class Whim:
         return game.num_actions - 1 - mask[:, ::-1].argmax(axis=1) if self.last else mask.argmax(axis=1)
 
 
-class Thinks(RandomAgent):
-    """An agent of work: the arena plays its games one by one."""
+class Searches(RandomAgent):
+    """An agent with a budget: the arena plays its games one by one."""
 
-    name = "thinks"
+    name = "searches"
     nodes = 1
 
 
@@ -47,15 +47,15 @@ class Thinks(RandomAgent):
 
 
 class Stopped(Exception):  # noqa: N818 - no error
-    """As by a person."""
+    """A user's interruption."""
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Plays a small ladder in this process into a file, at most so many parts; gives back the table and the parts played."""
-    monkeypatch.setattr(ladder, "Workers", lambda processes: contextlib.nullcontext())
+    """Plays at most `most` parts of a small ladder in this process; returns the printed table and the parts played."""
+    monkeypatch.setattr(ladder, "WorkerPool", lambda processes: contextlib.nullcontext())
     monkeypatch.setattr(ladder, "rows", lambda counts: [Row(2, WHIM, "random", 5, 2), Row(2, "random", WHIM, 2, 1)])
-    monkeypatch.setattr(ladder, "milliseconds", lambda parts, agent: 1.0)
+    monkeypatch.setattr(ladder, "ms_per_turn", lambda parts, agent: 1.0)
     monkeypatch.setattr(ladder, "POSITIONS", 3)
     monkeypatch.setattr(ladder, "DEPTH", 1)
     monkeypatch.setenv("COLUMNS", "160")
@@ -72,7 +72,7 @@ def run(monkeypatch, tmp_path, capsys):
 
         monkeypatch.setattr(ladder, "play_part", play)
         with contextlib.suppress(Stopped):
-            ladder.main(out=tmp_path / name, players=[2], most=blocks, show=show, only=only)
+            ladder.main(out=tmp_path / name, players=[2], blocks=blocks, show=show, only=only)
         return capsys.readouterr().out, played
 
     return run
@@ -81,13 +81,13 @@ def run(monkeypatch, tmp_path, capsys):
 ALL = [(WHIM, 0, 2), (WHIM, 2, 2), (WHIM, 4, 1), ("random", 0, 1), ("random", 1, 1)]
 
 
-def test_a_run_that_was_cut_off_ends_with_the_same_table(run, tmp_path):
+def test_a_stopped_run_ends_with_the_same_table(run, tmp_path):
     whole, played = run("whole")
     assert played == ALL
     assert WHIM in whole
     assert run("cut", most=2)[1] == ALL[:2]
     file = tmp_path / "cut"
-    file.write_bytes(file.read_bytes()[:-30])  # the second part's line was not all written
+    file.write_bytes(file.read_bytes()[:-30])  # the second part's line is incomplete
     assert run("cut", most=2)[1] == ALL[1:3]
     table, played = run("cut")
     assert (table, played) == (whole, ALL[3:])
@@ -95,10 +95,10 @@ def test_a_run_that_was_cut_off_ends_with_the_same_table(run, tmp_path):
     assert run("cut", show=True) == (whole, [])
     broken = [line for line in file.read_text().splitlines() if not line.endswith("}")]
     assert len(broken) == 1
-    assert len(ladder.read_lines(file)) == len(ALL)
+    assert len(ladder.read_parts(file)) == len(ALL)
 
 
-def test_after_a_first_look_the_rest_is_played(run):
+def test_after_a_run_of_few_blocks_the_rest_is_played(run):
     assert run("looked", blocks=1)[1] == [(WHIM, 0, 1), ("random", 0, 1)]
     table, played = run("looked")
     assert played == [(WHIM, 1, 2), (WHIM, 3, 2), ("random", 1, 1)]
@@ -114,7 +114,7 @@ def test_a_gap_is_played_again(run, tmp_path):
     assert run("gap")[1] == ALL[1:3]
 
 
-def test_parts_of_an_agent_that_decides_otherwise_now_do_not_count(run, monkeypatch):
+def test_parts_of_an_agent_that_has_changed_do_not_count(run, monkeypatch):
     before = run("file")[0]
     monkeypatch.setattr(Whim, "last", True)
     after, played = run("file")
@@ -136,7 +136,7 @@ def test_parts_of_an_agent_that_decides_otherwise_now_do_not_count(run, monkeypa
         b"[" * 100_000 + b"\n",
     ],
 )
-def test_lines_that_tell_of_no_part_are_passed_over(run, tmp_path, rest):
+def test_lines_that_are_no_parts_are_skipped(run, tmp_path, rest):
     table = run("file")[0]
     file = tmp_path / "file"
     file.write_bytes(rest + file.read_bytes())
@@ -144,34 +144,36 @@ def test_lines_that_tell_of_no_part_are_passed_over(run, tmp_path, rest):
 
 
 @pytest.mark.parametrize(("name", "show"), [(".", True), (".", False), ("file/new", False)])
-def test_a_file_that_cannot_be_is_refused_in_one_line(run, tmp_path, name, show):
+def test_a_file_that_cannot_be_written_is_an_error_in_one_line(run, tmp_path, name, show):
     (tmp_path / "file").touch()
     with pytest.raises(typer.BadParameter, match=r"^--out: .*(directory|exists)") as refused:
         run(name, show=show)
     assert "\n" not in str(refused.value)
 
 
-def test_an_unknown_agent_is_refused_with_those_there_are(run):
-    with pytest.raises(typer.BadParameter, match=f"^--only is 'nobody'; the rows are of {WHIM}, random$"):
+def test_an_unknown_agent_is_an_error_that_lists_the_agents(run):
+    with pytest.raises(
+        typer.BadParameter, match=f"^--only: no row's agent begins with 'nobody'; the agents are {WHIM}, random$"
+    ):
         run("file", only="nobody")
     assert run("file", only="rand")[1] == ALL[3:]
 
 
-def test_agents_are_asked_for_their_digest_once(run, monkeypatch):
+def test_each_agent_decides_once_for_its_digests(run, monkeypatch):
     asked, ladder_make = [], ladder.make
     monkeypatch.setattr(ladder, "make", lambda spec: asked.append(spec) or ladder_make(spec))
     run("file", show=True)
-    assert asked.count(WHIM) == asked.count("random") == ladder.POSITIONS  # though they stand in two rows
+    assert asked.count(WHIM) == asked.count("random") == ladder.POSITIONS  # though both are in two rows
 
 
 @pytest.mark.usefixtures("run")
-def test_digests_are_those_of_files_there_are():
+def test_digests_are_those_of_existing_files():
     digests = ladder.Digests(official(2))
     assert digests.of([WHIM]) == "434ed8ceacf769ac"
     assert digests.of(["greedy", WHIM]) == "9f8138161bc64cb1"
 
 
-def test_only_what_was_played_is_shown(run, tmp_path):
+def test_show_prints_what_was_played(run, tmp_path):
     assert run("folder/file", show=True)[1] == []
     assert not list(tmp_path.iterdir())
     run("file", most=1)
@@ -181,10 +183,10 @@ def test_only_what_was_played_is_shown(run, tmp_path):
     assert f"1 × {WHIM}" not in table
 
 
-# --- its rows and figures ---
+# --- rows and estimates ---
 
 
-def test_rows_are_of_enough_games_among_agents_that_there_are():
+def test_rows_have_enough_games_and_valid_agents():
     rows = list(ladder.rows([2, 3, 4, 5]))
     assert len(set(rows)) == len(rows)
     for row in rows:
@@ -196,12 +198,12 @@ def test_rows_are_of_enough_games_among_agents_that_there_are():
     assert {row.players for row in ladder.rows([3])} == {3}
 
 
-def test_figures_of_parts_are_those_of_the_match():
+def test_estimates_of_parts_equal_those_of_the_match():
     game = official(2)
-    match = one_vs_rest(game, Whim(), Thinks(), 4, ladder.SEED)
+    match = one_vs_rest(game, Whim(), Searches(), 4, ladder.SEED)
     parts = []
     for first, blocks in ((0, 1), (1, 3)):
-        part = one_vs_rest(game, Whim(), Thinks(), blocks, ladder.SEED, first=first)
+        part = one_vs_rest(game, Whim(), Searches(), blocks, ladder.SEED, first=first)
         parts.append(json.loads(json.dumps({"kept": ladder.sums(part)})))
     for name, whole in (
         ("share", statistics.share_with_interval(match)),
@@ -213,11 +215,11 @@ def test_figures_of_parts_are_those_of_the_match():
     assert sum(part["kept"]["games"] for part in parts) == match.num_games
 
 
-def test_rupees_of_games_that_faults_ended_are_in_no_mean():
+def test_games_that_ended_by_faults_are_not_in_means_of_rupees():
     game = official(2)
-    match = one_vs_rest(game, Whim(), Thinks(), 4, ladder.SEED)
+    match = one_vs_rest(game, Whim(), Searches(), 4, ladder.SEED)
     lost = match.block < 1
-    fault = Fault(agent=0, name="whim", seat=0, game=0, block=0, seating=0, action="none", reason="")
+    fault = LostGame(agent=0, name="whim", seat=0, game=0, block=0, seating=0, action="none", reason="")
     faults = tuple(dataclasses.replace(fault, game=int(number)) for number in np.flatnonzero(lost))
     match = dataclasses.replace(match, faults=faults, final=np.where(lost[:, None], 0, match.final))
     part = json.loads(json.dumps({"kept": ladder.sums(match)}))
@@ -230,13 +232,34 @@ def test_rupees_of_games_that_faults_ended_are_in_no_mean():
         assert part["kept"][name][2] == 3
 
 
+def test_the_markdown_table_is_made_from_the_file_alone(run, tmp_path, monkeypatch):
+    run("file")
+    monkeypatch.setattr(Whim, "last", True)  # the table is of what was recorded, whatever the agents do now
+    parts = ladder.read_parts(tmp_path / "file")
+    heading, rule, *lines = ladder.markdown_table(ladder.recorded(parts)).splitlines()
+    assert [cell.strip() for cell in heading.strip("|").split("|")] == list(ladder.COLUMNS)
+    assert set(rule) == {"|", "-"}
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[:4] for row in cells] == [["2", WHIM, "1 × random", "10"], ["2", "random", f"1 × {WHIM}", "4"]]
+    share = ladder.estimate(ladder.parts_of(Row(2, WHIM, "random", 5, 2), parts), "share")
+    assert cells[0][4:6] == [str(share), "0.50"]
+
+
+def test_recorded_rows_are_those_of_the_agents_last_digest(run, tmp_path, monkeypatch):
+    run("file")
+    monkeypatch.setattr(Whim, "last", True)
+    run("file", most=1)
+    (row, parts), *_ = ladder.recorded(ladder.read_parts(tmp_path / "file"))
+    assert (row.agent, sum(part["kept"]["blocks"] for part in parts)) == (WHIM, 2)
+
+
 # --- matches in parts ---
 
 
 @pytest.mark.parametrize(
     ("agents", "chunk", "cuts"),
-    [((RandomAgent, Whim), 4, (0, 2, 6)), ((Thinks, Whim), None, (0, 1, 3))],
-    ids=["chunks that no cut divides", "game by game"],
+    [((RandomAgent, Whim), 4, (0, 2, 6)), ((Searches, Whim), None, (0, 1, 3))],
+    ids=["no chunk is cut", "game by game"],
 )
 def test_a_match_in_parts_is_the_whole_match(agents, chunk, cuts):
     game, lineup = official(2), [agent() for agent in agents]

@@ -1,10 +1,11 @@
-"""Following a run by matches: the same deals each time, and seldom enough."""
+"""Periodic evaluation: the same deals each time, and a limited share of the time."""
 
 import numpy as np
 import pytest
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
+from bombay_env.agent import AgentFault
 from bombay_training.learners import periodic_eval
 from bombay_training.learners.periodic_eval import PeriodicEvaluator
 
@@ -13,18 +14,18 @@ def short_games(*counts):
     return [Game(Rules(n, sets=1, turns_per_set=1, actions_per_turn=1)) for n in counts]
 
 
-def test_win_shares_are_of_the_same_deals_each_time_and_draw_nothing_from_elsewhere():
-    judge = PeriodicEvaluator(short_games(2, 3), ["random", "greedy"], blocks=8)
+def test_evaluations_play_the_same_deals_and_use_no_global_randomness():
+    evaluator = PeriodicEvaluator(short_games(2, 3), ["random", "greedy"], blocks=8)
     before = np.random.get_state()[1].tolist()
-    shares = judge.judge(RandomAgent())
+    shares = evaluator.evaluate(RandomAgent())
     assert list(shares) == ["random", "greedy"]
     assert all(0 <= share <= 1 for share in shares.values())
-    assert judge.judge(RandomAgent()) == shares
+    assert evaluator.evaluate(RandomAgent()) == shares
     assert np.random.get_state()[1].tolist() == before
 
 
-def test_an_agent_is_at_par_among_its_likes():
-    assert PeriodicEvaluator(short_games(2), ["greedy"], blocks=4).judge("greedy") == {"greedy": 0.5}
+def test_an_agent_is_at_par_against_copies_of_itself():
+    assert PeriodicEvaluator(short_games(2), ["greedy"], blocks=4).evaluate("greedy") == {"greedy": 0.5}
 
 
 class Raising:
@@ -34,28 +35,28 @@ class Raising:
         raise ZeroDivisionError("it divided")
 
 
-def test_who_cannot_play_is_refused_before_lost_games_look_like_a_figure():
-    for player, reference in ((Raising(), "random"), ("random", "test_live:Raising")):
-        with pytest.raises(ValueError, match=r"^(test_live:R|r)aising cannot play with 2 players: .*it divided"):
+def test_warming_up_refuses_agents_that_fail():
+    for player, reference in ((Raising(), "random"), ("random", "test_periodic_eval:Raising")):
+        with pytest.raises(AgentFault, match=r"^agent '(test_periodic_eval:R|r)aising' with 2 players: .*it divided"):
             PeriodicEvaluator(short_games(2), [reference]).warm_up(player)
 
 
-def test_judging_takes_its_part_of_the_time(monkeypatch):
+def test_evaluation_takes_its_share_of_the_time(monkeypatch):
     now = 0.0
     monkeypatch.setattr(periodic_eval.time, "monotonic", lambda: now)
-    judge = PeriodicEvaluator(short_games(2), ["random"], blocks=1, part=0.25)
-    assert not judge.due()
+    evaluator = PeriodicEvaluator(short_games(2), ["random"], blocks=1, time_share=0.25)
+    assert not evaluator.due()
     now = periodic_eval.FIRST
-    assert judge.due()
+    assert evaluator.due()
 
     def share(*_):
         nonlocal now
         now += 2.0
         return 0.5
 
-    monkeypatch.setattr(judge, "_share", share)
-    assert judge.judge("random") == {"random": 0.5}
+    monkeypatch.setattr(evaluator, "_share", share)
+    assert evaluator.evaluate("random") == {"random": 0.5}
     now += 5.9
-    assert not judge.due()
+    assert not evaluator.due()
     now += 0.1
-    assert judge.due()
+    assert evaluator.due()

@@ -193,9 +193,11 @@ def test_periodic_evaluation_changes_nothing_and_takes_no_learning_time(whole, t
     shares = [f"{AGAINST}{spec}" for spec in periodic_eval.REFERENCES]
     ends = metrics(whole)[0], metrics(whole)[-1]  # always with an evaluation
     assert all(0 <= line[name] <= 1 for line in ends for name in shares)
-    judge, slept = periodic_eval.PeriodicEvaluator.judge, 0.5
+    evaluate, slept = periodic_eval.PeriodicEvaluator.evaluate, 0.5
     monkeypatch.setattr(periodic_eval.PeriodicEvaluator, "due", lambda _: True)
-    monkeypatch.setattr(periodic_eval.PeriodicEvaluator, "judge", lambda *given: time.sleep(slept) or judge(*given))
+    monkeypatch.setattr(
+        periodic_eval.PeriodicEvaluator, "evaluate", lambda *given: time.sleep(slept) or evaluate(*given)
+    )
     start = time.monotonic()
     train(TINY, tmp_path)
     passed = time.monotonic() - start

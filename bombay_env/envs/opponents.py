@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_env import chance, checks, registry
-from bombay_env.agent import Agent
+from bombay_env import batch, chance, checks, registry
+from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
@@ -169,7 +169,8 @@ class LearnerGames:
         """Let the opponents move until every game is over or at the learner's turn. `states` and `masks` are overwritten.
 
         Raises:
-            IllegalActionError: an opponent's action is illegal; the message names the opponent. Deal all lanes again after this.
+            IllegalActionError: an opponent's action is illegal; the message names it. All lanes must then be reset.
+            AgentFault: an opponent raised; likewise.
         """
         self.playable = False  # until all opponents have moved: an exception leaves games in the middle of a turn
         movers = self.states["current_player"]  # a view
@@ -191,18 +192,18 @@ class LearnerGames:
 
     def _let_act(self, agent: Agent, lanes: np.ndarray) -> None:
         states = self._picked(lanes)
-        seen = self.game.scrub(states, self._words(states["seed"], chance.SCRUB, self._moves[lanes]))
-        actions = agent.act(self.game, seen, self.rng)
+        seeds, who = self._words(states["seed"], chance.SCRUB, self._moves[lanes]), f"opponent {agent.name!r}"
         try:
-            self._play(states, actions)
-        except IllegalActionError as error:
-            faulty = lanes[list(error.lanes)]
-            reason = str(error).partition(": ")[2]
-            raise IllegalActionError(
-                f"opponent {checks.shown(agent.name)} in lane {faulty[0]}: {reason}", faulty.tolist()
-            ) from error
-        except ValueError as error:
-            raise IllegalActionError(f"opponent {checks.shown(agent.name)}: {error}", lanes.tolist()) from error
+            actions = ask(agent, self.game, states, self.rng, seeds, who)
+        except AgentFault as fault:
+            if fault.action == NO_ACTION:  # it raised
+                raise
+            faulty = lanes[list(fault.lanes)].tolist()
+            where = who if fault.answer is None else f"{who} in lane {faulty[0]}"
+            raise IllegalActionError(f"{where}: {fault.reason}", faulty) from fault
+        batch.step_all(states, self.game.tables, actions)  # `ask` has checked the actions, so `Game.step` need not
+        if self.history is not None:
+            self.history.add(int(actions[0]))
         rows(self.states)[lanes] = rows(states)
         self._moves[lanes] += np.uint64(1)
 

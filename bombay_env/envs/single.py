@@ -8,6 +8,7 @@ It connects `LearnerGames`, with one lane, to `gymnasium.Env` and contains no ru
 | illegal action, "end_turn" | plays `end_turn`, or the lowest legal action if it is illegal; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError`; nothing changes |
 | illegal action of an opponent | `IllegalActionError` that names it; the environment must be reset |
+| exception of an opponent | `AgentFault` that names it; the environment must be reset |
 | end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
 | step after the end | `ResetNeeded` |

@@ -9,6 +9,7 @@ It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules
 | illegal action, "end_turn" | plays `end_turn`, or the lowest legal action if it is illegal; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError` with `.lanes`; no lane changes |
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
+| exception of an opponent | `AgentFault` that names it; all lanes must be reset |
 | end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
 | truncation | never: a game has a fixed number of turns |
 | step or render before the first reset | `ResetNeeded` |

@@ -1,7 +1,7 @@
-"""The plots of a balance report: win shares, margins, rupees by source, the use of actions, and what-ifs, as PNG files.
+"""The plots of a balance report as PNG files: win shares, margins, rupees by source, use of actions, and changed rules.
 
-Reads nothing but the report's plain data. Draws on Matplotlib figures of its own, without its global state and without a
-screen. Needs Matplotlib (extra `analysis`).
+It reads the plain data of `balance/report.py` only. It draws on its own Matplotlib figures, without pyplot's global state and
+without a screen. Needs Matplotlib (extra `analysis`).
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from bombay_training.balance.study import SOURCES, SPENDING, USES
 
 DPI: Final = 150
 HEIGHT: Final = 4.2  # inches
-# Sources that belong together have shades of one colour; what is paid is grey.
+# Related sources have shades of one colour; costs and the start are grey.
 SOURCE_COLOURS: Final = {
     "purchases": "#636363",
     "start": "#b9b9b9",
@@ -41,15 +41,15 @@ SPENDING_COLOURS: Final = {
 
 
 def draw_all(folder: Path, data: dict[str, Any]) -> dict[int, dict[str, str]]:
-    """Draw all plots into `folder`; returns the files' names by number of players and by the table they belong to."""
-    made: dict[int, dict[str, str]] = {}
+    """Draw all plots into `folder`; returns the files' names by number of players and by the kind of table."""
+    files: dict[int, dict[str, str]] = {}
     for players in sorted({table["players"] for table in data["tables"]}):
         found = [table for table in data["tables"] if table["players"] == players]
         for what, figure in _figures(found, players):
             file = f"{what}_{players}.png"
             figure.savefig(folder / file, dpi=DPI)
-            made.setdefault(players, {})[what] = file
-    return made
+            files.setdefault(players, {})[what] = file
+    return files
 
 
 def _figures(found: list[dict[str, Any]], players: int) -> Iterator[tuple[str, Figure]]:
@@ -62,14 +62,14 @@ def _figures(found: list[dict[str, Any]], players: int) -> Iterator[tuple[str, F
 
 
 def _seats(found: list[dict[str, Any]], players: int) -> Figure:
-    figure, (shares, margins) = _figure(2, 12, f"Seats of {players} players, every seat played by the same agent")
+    figure, (shares, margins) = _figure(2, 12, f"Seats with {players} players, one agent in all seats")
     series = [(_label(table), table["seats"]) for table in found]
     _points(shares, series, "win_share", players)
     _line(shares, found[0]["par"], "par")
     shares.set_ylabel("win share")
     _points(margins, series, "margin", players)
     _line(margins, 0, "")
-    margins.set_ylabel("rupees above the table's mean")
+    margins.set_ylabel("rupees above the game's mean")
     _legend_outside(figure, shares)
     return figure
 
@@ -83,13 +83,13 @@ def _sources(found: list[dict[str, Any]], players: int) -> Figure:
         finals = [row["final"]["mean"] for row in table["seats"]]
         panel.plot(seats, finals, linestyle="none", marker="D", markersize=5, color="black", label="final rupees")
         panel.axhline(0, color="black", linewidth=0.8)
-    panels[0].set_ylabel("rupees, mean of a game")
+    panels[0].set_ylabel("rupees, mean per game")
     _legend_outside(figure, panels[-1], reverse=True)
     return figure
 
 
 def _uses(found: list[dict[str, Any]], players: int) -> Figure:
-    figure, (panel,) = _figure(1, 8, f"How often a seat takes each action in a game, {players} players")
+    figure, (panel,) = _figure(1, 8, f"Actions by kind per seat and game, {players} players")
     figure.set_figheight(2.2 + 0.28 * len(USES) * max(len(found), 2) / 2)
     width = 0.8 / len(found)
     for index, table in enumerate(found):
@@ -100,8 +100,8 @@ def _uses(found: list[dict[str, Any]], players: int) -> Figure:
     panel.set_yticks(range(len(USES)), [name.replace("_", " ") for name in USES])
     panel.invert_yaxis()
     panel.margins(x=0.08)
-    panel.set_xlabel("times a game and seat")
-    panel.legend(loc="lower right")  # the longest bars are at the top, those of moves
+    panel.set_xlabel("mean number per seat and game")
+    panel.legend(loc="lower right")  # the longest bars, those of moves, are at the top
     return figure
 
 
@@ -111,17 +111,17 @@ def _spending(found: list[dict[str, Any]], players: int) -> Figure:
     )
     for panel, table in zip(panels, found, strict=True):
         _stack(panel, table, "spent", list(SPENDING), SPENDING_COLOURS, players)
-    panels[0].set_ylabel("actions, mean of a game")
+    panels[0].set_ylabel("actions, mean per game")
     _legend_outside(figure, panels[-1], reverse=True)
     return figure
 
 
 def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
-    figure, (shares, margins) = _figure(2, 13, f"What a changed rule does, {players} players, same deals")
+    figure, (shares, margins) = _figure(2, 13, f"Effect of a changed rule, {players} players, same deals")
     series = [(f"{_label(table)}\n{tried['change']}", tried["seats"]) for table in found for tried in table["what_ifs"]]
     for panel, field, label in (
         (shares, "win_share_change", "change of win share"),
-        (margins, "margin_change", "change of rupees above the mean"),
+        (margins, "margin_change", "change of rupees above the game's mean"),
     ):
         _points(panel, series, field, players)
         _line(panel, 0, "")
@@ -130,7 +130,7 @@ def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
     return figure
 
 
-# --- what the plots share ---
+# --- shared parts ---
 
 
 def _figure(panels: int, width: float, title: str, share: bool = False) -> tuple[Figure, list[Axes]]:
@@ -153,7 +153,7 @@ def _seat_axis(panel: Axes, players: int) -> None:
 
 
 def _points(panel: Axes, series: list[tuple[str, list[dict[str, Any]]]], field: str, players: int) -> None:
-    """A series' estimates with their intervals beside those of the others, seat by seat."""
+    """The estimates of each series with their intervals, side by side for each seat."""
     for index, (label, rows) in enumerate(series):
         means = [row[field]["mean"] for row in rows]
         bounds = [[row[field][bound] for row in rows] for bound in ("low", "high")]
@@ -184,7 +184,7 @@ def _line(panel: Axes, height: float, label: str) -> None:
 def _stack(
     panel: Axes, table: dict[str, Any], kind: str, order: list[str], colours: dict[str, str], players: int
 ) -> None:
-    """Bars by seat of what adds up, upwards from zero; what is negative goes down."""
+    """Stacked bars by seat: positive values upwards from zero, negative ones downwards."""
     top, bottom = [0.0] * players, [0.0] * players
     for name in order:
         means = [row[kind][name] for row in table["seats"]]
@@ -197,6 +197,6 @@ def _stack(
 
 
 def _legend_outside(figure: Figure, panel: Axes, reverse: bool = False) -> None:
-    """The legend to the right of all panels; of a stack in reverse, the topmost first."""
+    """Place a legend to the right of all panels; `reverse` for stacks, whose last entry is on top."""
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", fontsize=8, reverse=reverse)

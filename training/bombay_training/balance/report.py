@@ -1,13 +1,12 @@
-"""What the games of `balance.py` say: estimates by seat with simultaneous intervals, tests, and reports as JSON and Markdown.
+"""The report of a balance study: estimates by seat with simultaneous intervals, and tests, as JSON, tables and Markdown.
 
-A family of intervals is the seats of one table (one number of players, one agent) for one quantity: all of them hold together
-with 95 %, by Bonferroni's inequality. Games are independent, each being a deal of its own, so intervals are over games; what a
-changed rule does is judged by the differences within deals. Needs SciPy (extra `analysis`), so it is imported only by the
-command that uses it; `balance/plots.py` draws.
+A family of intervals is all seats of one setting for one quantity. Its intervals hold simultaneously with 95 %, by Bonferroni's
+inequality. Games are independent, because each has its own deal, so intervals are over games. The effect of a changed rule is
+estimated by the differences within deals. Needs SciPy (extra `analysis`), so only the command that uses it imports this module.
+`balance/study.py` plays the games, and `balance/plots.py` draws.
 """
 
 import dataclasses
-import io
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -15,42 +14,41 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from rich import box
-from rich.console import Console
 from rich.table import Table as RichTable
 from scipy import stats
 
 from bombay_env import __version__
-from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Table
+from bombay_training import rich_tables
+from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Setting
 from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
 from bombay_training.rich_tables import cell, interval, new_table
 
 FORMAT: Final = "bombay-balance/1"
-P_COLUMNS: Final = ("p, shares", "p, margins")  # of the tests that all seats are equal
-SUMS: Final = {"rupees": "final", "spent": "given"}  # what a table's means add up to
+P_COLUMNS: Final = ("p, shares", "p, margins")  # p values of the tests that all seats are equal
+SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums of a table's means
 METHOD: Final = (
-    "Every seat of a table is played by the same agent, one game a deal, the same deals for every agent and every variant. "
-    "Intervals are simultaneous: the 95 % hold for all seats of one table together, for one quantity (Bonferroni; win shares by "
-    "Wilson's interval at the effective sample size, rupees and differences by Student's t), over deals. Whether all seats are "
-    "equal is tested by Hotelling's T² (p, for shares and for margins). What a changed rule does is the mean difference within "
-    "deals. The books of every game were checked: the sources add up to the final rupees of each seat, and the actions spent to "
-    "those that its turns gave."
+    "One agent plays all seats, one game per deal, with the same deals for every agent and every variant of the rules. Intervals "
+    "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni; Wilson's "
+    "interval at the effective sample size for win shares, Student's t for rupees and differences). Hotelling's T² tests whether "
+    "all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference within deals. The "
+    "books of every game were checked: the sources add up to each seat's final rupees, and the actions spent to the actions of "
+    "its turns."
 )
 
 
-# --- Judging ---
+# --- estimates ---
 
 
 def comparisons(num_seats: int) -> int:
-    """How many intervals a family has. Of two seats one's share and margin are the other's mirror image: that is one."""
+    """The number of independent intervals of a family: one for two seats, whose shares and margins mirror each other."""
     return 1 if num_seats == 2 else num_seats
 
 
 def share_intervals(shares: np.ndarray, confidence: float = CONFIDENCE) -> list[Estimate]:
     """Mean win shares by seat, (G, n), with simultaneous intervals.
 
-    Wilson's interval at the effective sample size p(1−p)/SE², as the arena's: shared wins make it larger than the number of
-    games. Where all games agree it is that number.
+    It is Wilson's interval at the effective sample size p(1−p)/SE², as in the arena. Shared wins make the sample size larger than
+    the number of games. Where all games agree, it is the number of games.
     """
     games, seats = shares.shape
     means, variances = shares.mean(axis=0).tolist(), _variances(shares)
@@ -59,10 +57,10 @@ def share_intervals(shares: np.ndarray, confidence: float = CONFIDENCE) -> list[
 
 
 def mean_intervals(values: np.ndarray, family: int, confidence: float = CONFIDENCE) -> list[Estimate]:
-    """Means by seat of `values` (G, n), with Student's intervals that hold together for a family of so many."""
+    """Means by seat of `values` (G, n), with Student's intervals that are simultaneous for a family of this size."""
     games = len(values)
     means = values.mean(axis=0).tolist()
-    if games == 1:  # one game does not tell
+    if games == 1:  # no spread to estimate
         return [Estimate(mean, -math.inf, math.inf) for mean in means]
     quantile = float(stats.t.isf((1 - confidence) / 2 / family, games - 1))
     halves = [quantile * math.sqrt(variance / games) for variance in _variances(values)]
@@ -70,10 +68,10 @@ def mean_intervals(values: np.ndarray, family: int, confidence: float = CONFIDEN
 
 
 def equality_test(values: np.ndarray) -> dict[str, Any] | None:
-    """Hotelling's T² of whether all means by seat of `values` (G, n) are zero, where the seats of a game sum to zero.
+    """Hotelling's T² test that all means by seat of `values` (G, n) are zero, where each game's values sum to zero.
 
-    One seat is left out, since it follows from the others; which one changes nothing. None where so few games, or games so much
-    alike, do not tell.
+    The last seat is left out, because it follows from the others; which one is left out changes nothing. None if there are
+    too few games or their covariance is singular.
 
     Source: H. Hotelling, "The generalization of Student's ratio", Annals of Mathematical Statistics 2 (1931).
     """
@@ -91,20 +89,28 @@ def _variances(values: np.ndarray) -> list[float]:
     return values.var(axis=0, ddof=1).tolist() if len(values) > 1 else [math.inf] * values.shape[1]
 
 
-# --- The report as plain JSON types ---
+# --- the report as plain JSON types ---
 
 
-def report(
-    tables: Sequence[Table], books: Sequence[Books], seed: int, notes: Sequence[str], confidence: float = CONFIDENCE
+def make_report(
+    settings: Sequence[Setting], books: Sequence[Books], seed: int, notes: Sequence[str], confidence: float = CONFIDENCE
 ) -> dict[str, Any]:
-    """All that is found, as plain JSON types; tables and books as `plan` ordered and `run` filled them."""
+    """The results of a study as plain JSON types.
+
+    Args:
+        settings: from `plan`, in its order.
+        books: from `run`, of each setting.
+        seed: the study's seed.
+        notes: lines to print below the tables.
+        confidence: of the intervals.
+    """
     found: list[dict[str, Any]] = []
-    for table, played in zip(tables, books, strict=True):
-        if not table.change:
+    for setting, played in zip(settings, books, strict=True):
+        if not setting.change:
             base = played
-            found.append(_summary(table, played, confidence) | {"what_ifs": []})
+            found.append(_summary(setting, played, confidence) | {"what_ifs": []})
         else:
-            found[-1]["what_ifs"].append(_what_if(table, base, played, confidence))
+            found[-1]["what_ifs"].append(_what_if(setting, base, played, confidence))
     return {
         "command": "balance",
         "format": FORMAT,
@@ -118,14 +124,14 @@ def report(
     }
 
 
-def _summary(table: Table, books: Books, confidence: float) -> dict[str, Any]:
-    players = table.game.num_players
+def _summary(setting: Setting, books: Books, confidence: float) -> dict[str, Any]:
+    players = setting.game.num_players
     return {
         "players": players,
-        "agent": table.tier.spec,
+        "agent": setting.tier.spec,
         "games": books.num_games,
-        "board": table.game.board.name,
-        "rules": table.game.rules.to_dict(),
+        "board": setting.game.board.name,
+        "rules": setting.game.rules.to_dict(),
         "par": 1 / players,
         "intervals_in_a_family": comparisons(players),
         "all_seats_equal": {
@@ -136,9 +142,9 @@ def _summary(table: Table, books: Books, confidence: float) -> dict[str, Any]:
     }
 
 
-def _what_if(table: Table, base: Books, books: Books, confidence: float) -> dict[str, Any]:
-    """What a changed rule does: how its games end, and how they differ from those of the same deals under the usual rules."""
-    players = table.game.num_players
+def _what_if(setting: Setting, base: Books, books: Books, confidence: float) -> dict[str, Any]:
+    """The effect of a changed rule: its games' results and their differences from `base`, the same deals by the given rules."""
+    players = setting.game.num_players
     pairs = {
         "win_share": books.win_share - base.win_share,
         "margin": books.margin - base.margin,
@@ -147,7 +153,7 @@ def _what_if(table: Table, base: Books, books: Books, confidence: float) -> dict
     family = {"win_share": comparisons(players), "margin": comparisons(players), "final": players}
     changes = {f"{name}_change": mean_intervals(values, family[name], confidence) for name, values in pairs.items()}
     return {
-        "change": table.change,
+        "change": setting.change,
         "games": books.num_games,
         "all_seats_equal": {
             "win_share": equality_test(books.win_share - 1 / players),
@@ -168,23 +174,32 @@ def _estimates(books: Books, confidence: float) -> dict[str, list[Estimate]]:
 
 
 def _seats(estimates: dict[str, list[Estimate]], books: Books) -> list[dict[str, Any]]:
-    kinds = (("rupees", SOURCES, books.rupees), ("uses", USES, books.uses), ("spent", SPENDING, books.spent))
+    accounts = (("rupees", SOURCES, books.rupees), ("uses", USES, books.uses), ("spent", SPENDING, books.spent))
     rows = []
     for seat in range(books.final.shape[1]):
         row: dict[str, Any] = {"seat": seat}
         row |= {name: found[seat].to_dict() for name, found in estimates.items()}
-        for kind, names, pages in kinds:
-            row[kind] = dict(zip(names, pages[:, seat].mean(axis=0).tolist(), strict=True))
+        for account, names, values in accounts:
+            row[account] = dict(zip(names, values[:, seat].mean(axis=0).tolist(), strict=True))
         rows.append(row)
     return rows
 
 
-# --- Tables ---
+# --- tables ---
 
 
 @dataclasses.dataclass(frozen=True)
 class Sheet:
-    """A table of the report: what it shows, under which heading, for how many players, and for which agent and change alone."""
+    """A table of the report.
+
+    Args:
+        what: the kind of table, which is also the key of its plot.
+        heading: what it shows, in words.
+        players: number of players.
+        subject: the agent and the change it is about; empty if it is about all agents.
+        columns: headings.
+        rows: cells by column.
+    """
 
     what: str
     heading: str
@@ -193,19 +208,17 @@ class Sheet:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def rich(self, **form: Any) -> RichTable:
-        """As rich draws it."""
+    def rich(self) -> RichTable:
+        """As a table of rich."""
         title = ", ".join([f"{self.players} players", *self.subject, self.heading])
-        made = new_table(title, list(self.columns))
+        table = new_table(title, list(self.columns))
         for row in self.rows:
-            made.add_row(*map(cell, row))
-        for name, value in form.items():
-            setattr(made, name, value)
-        return made
+            table.add_row(*map(cell, row))
+        return table
 
 
 def tables(data: dict[str, Any]) -> list[RichTable]:
-    """A report for people."""
+    """The tables of a report, as `make_report` gives it."""
     return [sheet.rich() for players in _player_counts(data) for sheet in _sheets(data, players)]
 
 
@@ -214,16 +227,16 @@ def _player_counts(data: dict[str, Any]) -> list[int]:
 
 
 def _sheets(data: dict[str, Any], players: int) -> Iterator[Sheet]:
-    """The tables for one number of players."""
+    """The sheets for one number of players."""
     found = [table for table in data["tables"] if table["players"] == players]
     yield _seat_sheet(found)
     for table in found:
         for tried in table["what_ifs"]:
             yield _change_sheet(table, tried)
     for what, names, heading in (
-        ("rupees", SOURCES, "rupees by source, mean of a game"),
-        ("uses", USES, "how often each action is taken in a game"),
-        ("spent", SPENDING, "what actions are spent on in a game"),
+        ("rupees", SOURCES, "rupees by source, mean per game"),
+        ("uses", USES, "actions by kind, mean number per game"),
+        ("spent", SPENDING, "what actions are spent on, mean number per game"),
     ):
         for table in found:
             yield _mean_sheet(table, what, names, heading)
@@ -249,7 +262,7 @@ def _seat_sheet(found: list[dict[str, Any]]) -> Sheet:
 
 
 def _change_sheet(table: dict[str, Any], tried: dict[str, Any]) -> Sheet:
-    columns = ("seat", "win share", "its change [95 %]", "margin", "its change [95 %]", *P_COLUMNS)
+    columns = ("seat", "win share", "change [95 %]", "margin", "change [95 %]", *P_COLUMNS)
     rows = [
         (
             str(row["seat"]),
@@ -263,7 +276,7 @@ def _change_sheet(table: dict[str, Any], tried: dict[str, Any]) -> Sheet:
     ]
     subject = (table["agent"], tried["change"])
     return Sheet(
-        "what_ifs", "what a changed rule does on the same deals", table["players"], subject, columns, tuple(rows)
+        "what_ifs", "effect of a changed rule on the same deals", table["players"], subject, columns, tuple(rows)
     )
 
 
@@ -279,7 +292,7 @@ def _mean_sheet(table: dict[str, Any], what: str, names: Sequence[str], heading:
 
 
 def _p_values(tests: dict[str, Any], seat: int) -> list[str]:
-    """p of the tests that all seats are equal, in the table's row of seat 0."""
+    """The p values of the tests that all seats are equal, which stand in the row of seat 0."""
     return ["" if seat else "–" if test is None else _small(test["p"]) for test in tests.values()]
 
 
@@ -287,12 +300,12 @@ def _small(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-# --- Files ---
+# --- files ---
 
 
 def write_report(folder: Path, data: dict[str, Any]) -> None:
-    """Write report.json, report.md and the plots into a folder, which is made where there is none."""
-    from bombay_training.balance import plots  # Matplotlib takes a second to import, and only files need it
+    """Write report.json, report.md and the plots into a folder, which is created if it does not exist."""
+    from bombay_training.balance import plots  # Matplotlib takes a second to import, and only this function needs it
 
     folder.mkdir(parents=True, exist_ok=True)
     files = plots.draw_all(folder, data)
@@ -301,12 +314,12 @@ def write_report(folder: Path, data: dict[str, Any]) -> None:
 
 
 def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:
-    """The report as Markdown; `plots` are the files' names by number of players and by what they show."""
+    """The report as Markdown; `plots` are the names of the plots' files by number of players and kind of table."""
     agents = list(dict.fromkeys(f"`{table['agent']}`" for table in data["tables"]))
     blocks = [
         "# Is the game fair to every seat?",
         f"{', '.join(agents)}; {data['games']:,} games in all, seed {data['seed']}, bombay_env {data['version']}. "
-        "Seats count from 0, in the order of play of the first set.",
+        "Seats are numbered from 0 in the order of play of the first set.",
         data["method"],
     ]
     if data["notes"]:
@@ -323,23 +336,16 @@ def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:
                     blocks.append(f"![{sheet.heading}, {players} players]({plots[players][shown]})")
             if sheet.subject:
                 blocks.append(", ".join(f"`{part}`" for part in sheet.subject) + ":")
-            blocks.append(_markdown_table(sheet))
+            blocks.append(rich_tables.markdown(sheet.rich()))
     return "\n\n".join(blocks) + "\n"
 
 
 def _verdict(table: dict[str, Any]) -> str:
-    """Which seats' intervals leave par out, in a sentence."""
+    """A sentence that names the seats whose intervals exclude par."""
     off = [
         f"seat {row['seat']} wins {'more' if row['win_share']['low'] > table['par'] else 'less'}"
         for row in table["seats"]
         if not row["win_share"]["low"] <= table["par"] <= row["win_share"]["high"]
     ]
-    told = f"{', '.join(off)} than par" if off else "no seat's interval leaves out par"
-    return f"`{table['agent']}`, {table['games']:,} games, par {table['par']:.3f}: {told}."
-
-
-def _markdown_table(sheet: Sheet) -> str:
-    """A table as Markdown; rich has a box of that form."""
-    page = io.StringIO()
-    Console(file=page, width=1000, color_system=None).print(sheet.rich(title=None, box=box.MARKDOWN))
-    return "\n".join(line.strip() for line in page.getvalue().splitlines() if line.strip())
+    verdict = f"{', '.join(off)} than par" if off else "every seat's interval includes par"
+    return f"`{table['agent']}`, {table['games']:,} games, par {table['par']:.3f}: {verdict}."

@@ -1,10 +1,10 @@
-"""The study behind `bombay balance`: games in which every seat is played by the same agent, with an account of every rupee.
+"""The study behind `bombay balance`: games in which one agent plays all seats, with books of every rupee.
 
-Seats are what is compared, so a deal is played once and is a block of its own: games are independent, the seats of one game
-are not. Deals are keyed as the arena's: every agent and every variant of the rules meets the same ones, so that what a changed
-rule does is a difference within deals. The books say where each seat's rupees came from and what its actions were spent on;
-they are written from the fields of `Rules` beside the game, and must agree with it at the end of every game. This module draws
-no conclusions; `balance/report.py` does.
+The study compares seats, so each deal is played once and is its own block: games are independent, the seats of one game are not.
+Deals are the arena's: every agent and every variant of the rules plays the same ones, so that the effect of a changed rule is a
+difference within deals. The books say where each seat's rupees came from and what its actions were spent on. They are kept apart
+from the game, by the fields of `Rules`, and must agree with it at the end of every game. This module plays and counts;
+`balance/report.py` draws conclusions.
 """
 
 import dataclasses
@@ -25,19 +25,16 @@ import bombay_agents
 from bombay_agents import Agent
 from bombay_env import Game, Rules, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
+from bombay_env.agent import AgentFault, ask
 from bombay_env.chance import random_word
-from bombay_env.checks import MAX_SEED
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
 from bombay_training.evaluation.arena import DEALS
 
-TIERS: Final = (
-    "greedy",
-    "planner-v1",
-    "flat-mc:rollouts=125@400",
-)  # three levels of skill, the dear one with fewer games
-CHUNK_GAMES: Final = 1024  # games that run together, at most
-CHUNKS: Final = 16  # of one table, at least where it has as many games: what processes share out
+# Three levels of skill, the expensive agent with fewer games.
+TIERS: Final = ("greedy", "planner-v1", "flat-mc:rollouts=125@400")
+JOB_GAMES: Final = 1024  # most games played together
+MIN_JOBS: Final = 16  # per setting, if it has that many games: enough for the processes to share
 
 SOURCES: Final = (
     "start",
@@ -73,23 +70,19 @@ MOVES, BUYS = 0, 1
 SELLS = BUYS + NUM_MARKETS
 BUILDS, TAKES, CONSOLIDATIONS, END_TURNS = range(SELLS + COLUMN_HEIGHT, SELLS + COLUMN_HEIGHT + 4)
 
-SPENDING: Final = ("move", "buy", "sell", "build", "consolidate", "wasted")  # what a turn's actions go on
+SPENDING: Final = ("move", "buy", "sell", "build", "consolidate", "wasted")  # what the actions of a turn are spent on
 ON_MOVES, ON_BUYS, ON_SELLS, ON_BUILDS, ON_CONSOLIDATIONS, WASTED = range(len(SPENDING))
 
-TOKEN_RUPEES = 1 + int(PalaceToken.RUPEES)  # as it lies on a site
-
-
-class AgentError(RuntimeError):
-    """An agent raised, chose no legal action, or ended its process or never its turn; the message says which and where."""
+TOKEN_RUPEES = 1 + int(PalaceToken.RUPEES)  # as a state stores it
 
 
 class AccountingError(RuntimeError):
-    """The books of a game do not agree with its result; the message names the game."""
+    """The books of a game disagree with its result. The message names the game."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Books:
-    """What happened in G games of n seats.
+    """The accounts of G games with n seats.
 
     Args:
         deal: (G,) uint64 seeds of the games.
@@ -97,7 +90,7 @@ class Books:
         win_share: (G, n) float64, 1 over the number of winners for each winner.
         rupees: (G, n, sources) int32 by `SOURCES`; the sum over sources is `final`.
         uses: (G, n, uses) int32, how often each of `USES` was chosen.
-        spent: (G, n, spending) int32 actions by `SPENDING`; the sum is what the turns gave.
+        spent: (G, n, spending) int32 actions by `SPENDING`; their sum is the number of actions in all turns.
     """
 
     deal: np.ndarray
@@ -109,49 +102,54 @@ class Books:
 
     @classmethod
     def blank(cls, game: Game, deal: np.ndarray) -> Self:
-        """Books of games just dealt, their starting rupees entered."""
+        """Books of new games, with the starting rupees entered."""
         shape = (len(deal), game.num_players)
-        kinds = (len(SOURCES), len(USES), len(SPENDING))
-        rupees, uses, spent = (np.zeros((*shape, kind), np.int32) for kind in kinds)
+        counts = (len(SOURCES), len(USES), len(SPENDING))
+        rupees, uses, spent = (np.zeros((*shape, count), np.int32) for count in counts)
         rupees[:, :, START] = game.rules.starting_rupees
         return cls(deal, np.zeros(shape, np.int32), np.zeros(shape), rupees, uses, spent)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The books of all the games of `parts`, in order."""
+        """The books of the games of all `parts`, in order."""
         names = [field.name for field in dataclasses.fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @property
     def num_games(self) -> int:
-        """Games played."""
+        """Number of games."""
         return len(self.deal)
 
     @property
     def margin(self) -> np.ndarray:
-        """Final rupees less the table's mean, (G, n) float64."""
+        """Final rupees minus the game's mean, (G, n) float64."""
         return np.asarray(self.final - self.final.mean(axis=1, keepdims=True))
 
 
-# --- What is played ---
+# --- settings ---
 
 
 @dataclasses.dataclass(frozen=True)
 class Tier:
-    """A level of skill: an agent's spec, and how many games each table of it plays."""
+    """A level of skill.
+
+    Args:
+        spec: the agent.
+        games: number of games in each of its settings.
+    """
 
     spec: str
     games: int
 
     @classmethod
     def parse(cls, text: str, games: int, most: int) -> Self:
-        """`SPEC` or `SPEC@GAMES`, from 1 to `most`; `games` where none are given.
+        """Parse `SPEC` or `SPEC@GAMES` with a number from 1 to `most`; `games` is used if there is none.
 
         Raises:
-            ValueError: the number is out of range, or there is no such agent.
+            ValueError: the number is out of range, or the spec is invalid.
         """
         spec, at, number = text.rpartition("@")
-        if not (at and number.isascii() and number.isdigit()):  # any other @ is part of an option
+        if not (at and number.isascii() and number.isdigit()):  # any other @ belongs to an option
             spec, number = text, str(games)
         if not (len(number) < 20 and 1 <= int(number) <= most):
             raise ValueError(
@@ -163,12 +161,12 @@ class Tier:
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """A field of `Rules`, or an entry of one, and the values to try, each by itself, the other fields as they are.
+    """Values to try, one by one, for a field of `Rules` or for an entry of it.
 
     Args:
-        field: its name.
-        entry: indices into its lists; empty for the field as a whole.
-        values: as JSON gives them.
+        field: the field's name.
+        entry: indices into its nested lists; empty for the whole field.
+        values: the values, as decoded from JSON.
     """
 
     field: str
@@ -177,7 +175,7 @@ class Change:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`FIELD=V1,V2…` or, for an entry of a list, `FIELD.INDEX=V1,V2…`; values are JSON. Raises ValueError."""
+        """Parse `FIELD=V1,V2…` or, for an entry of a list, `FIELD.INDEX=V1,V2…`; values are JSON. Raises ValueError."""
         fields = [field.name for field in dataclasses.fields(Rules) if field.name != "num_players"]
         path, equals, values = text.partition("=")
         field, *entry = path.strip().split(".")
@@ -188,30 +186,30 @@ class Change:
         if field not in fields:
             raise ValueError(f"--vary names the unknown field {field[:40]!r}; the fields are {', '.join(fields)}")
         try:
-            made = json.loads(f"[{values}]")
+            parsed = json.loads(f"[{values}]")
         except (ValueError, RecursionError):
-            made = []
-        if not made:
+            parsed = []
+        if not parsed:
             raise ValueError(
                 f"--vary {path}: the values are {values[:60]!r}; they must be JSON, such as 2,3 or true,false or null or "
                 "[8,4,2,0]"
             )
-        return cls(field, tuple(map(int, entry)), tuple(made))
+        return cls(field, tuple(map(int, entry)), tuple(parsed))
 
     @property
     def path(self) -> str:
-        """The field and the entry as they are written: `starting_rupees.4`."""
+        """The field and the entry: `starting_rupees.4`."""
         return ".".join([self.field, *map(str, self.entry)])
 
-    def told(self, value: Any) -> str:
-        """What is tried with one of the values: `starting_rupees.4=2`."""
+    def label(self, value: Any) -> str:
+        """The change with one of the values: `starting_rupees.4=2`."""
         return f"{self.path}={json.dumps(value)}"
 
     def fits(self, rules: Rules) -> bool:
-        """Whether the rules have the entry: there is no fifth seat for 4 players.
+        """Whether the rules have the entry. With 4 players, for example, there is no fifth seat.
 
         Raises:
-            ValueError: the field has no entries, or none within entries.
+            ValueError: an index is applied to something that is not a list.
         """
         part = rules.to_dict()[self.field]
         for index in self.entry:
@@ -223,35 +221,44 @@ class Change:
         return True
 
     def applied(self, rules: Rules, value: Any) -> Rules:
-        """The rules with this value there. Raises ValueError if no rules can be so."""
+        """The rules with this value. Raises ValueError if they are invalid."""
         changed = rules.to_dict()
         part: Any = changed
-        *way, last = [self.field, *self.entry]
-        for key in way:
+        *parents, last = [self.field, *self.entry]
+        for key in parents:
             part = part[key]
         part[last] = value
         try:
             return Rules.from_dict(changed)
         except ValueError as error:
-            raise ValueError(f"--vary {self.told(value)} with {rules.num_players} players: {error}") from None
+            raise ValueError(f"--vary {self.label(value)} with {rules.num_players} players: {error}") from None
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
-    """One agent in all seats of one game. `change` says what differs from the rules studied, '' if nothing does."""
+class Setting:
+    """One agent in all seats of one game.
+
+    Args:
+        game: the variant and board.
+        tier: the agent and the number of games.
+        change: the label of the changed rule; empty for the rules as given.
+    """
 
     game: Game
     tier: Tier
     change: str = ""
 
 
-def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]) -> tuple[list[Table], list[str]]:
-    """The tables to play, each followed by its what-ifs, and a line for each what-if that is left out.
+def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]) -> tuple[list[Setting], list[str]]:
+    """Plan a study.
+
+    Returns:
+        The settings to play, each followed by those with a changed rule, and a line for each change that is left out.
 
     Raises:
-        ValueError: a change names something that no rules have, fits none of the games, or gives a value that cannot be.
+        ValueError: a change names an unknown field, fits none of the games, or has an invalid value.
     """
-    tables, notes = [], []
+    settings, notes = [], []
     for change in changes:
         if not any(change.fits(game.rules) for game in games):
             players = ", ".join(str(game.num_players) for game in games)
@@ -260,85 +267,96 @@ def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]
         variants: dict[str, Game] = {}
         for change in changes:
             if not change.fits(game.rules):
-                notes.append(f"{change.path} is left out with {game.num_players} players, where there is no such entry")
+                notes.append(f"{change.path} is left out with {game.num_players} players: there is no such entry")
                 continue
             for value in change.values:
                 rules = change.applied(game.rules, value)
                 if rules == game.rules:
                     notes.append(
-                        f"{change.told(value)} with {game.num_players} players is the rules as they are, compared with"
+                        f"{change.label(value)} with {game.num_players} players is left out: the rules have this value already"
                     )
                 elif rules not in [variant.rules for variant in variants.values()]:
-                    variants[change.told(value)] = Game(rules, game.board)
+                    variants[change.label(value)] = Game(rules, game.board)
         for tier in tiers:
-            tables.append(Table(game, tier))
-            tables += [Table(variant, tier, told) for told, variant in variants.items()]
-    return tables, notes
+            settings.append(Setting(game, tier))
+            settings += [Setting(variant, tier, label) for label, variant in variants.items()]
+    return settings, notes
 
 
-# --- Playing ---
+# --- play ---
 
 
 @dataclasses.dataclass(frozen=True)
-class Chunk:
-    """Some of a table's games, which one process plays together."""
+class Job:
+    """Some of a setting's games, which one process plays together.
+
+    Args:
+        game: the variant and board.
+        spec: the agent.
+        seed: the study's seed.
+        number: the job's number in its setting, which keys the agent's randomness.
+        games: the numbers of the games.
+    """
 
     game: Game
     spec: str
     seed: int
-    number: int  # which of the table's chunks: the agent's randomness is keyed by it
+    number: int
     games: range
 
 
 def run(
-    tables: Sequence[Table], seed: int = 0, workers: int = 1, progress: Callable[[int], None] | None = None
+    settings: Sequence[Setting], seed: int = 0, processes: int = 1, progress: Callable[[int], None] | None = None
 ) -> list[Books]:
-    """Play every table; the books are the same whatever the number of processes.
+    """Play all settings. The books are the same for any number of processes.
 
     Args:
-        tables: what to play.
-        seed: of deals and chances, from 0 to 2**64−1.
-        workers: processes.
-        progress: called with the number of games that have just ended, whenever some have.
+        settings: what to play.
+        seed: of the deals and of the agents' randomness, from 0 to 2**64−1.
+        processes: number of processes.
+        progress: called with the number of games played since the last call.
+
+    Returns:
+        The books of each setting.
 
     Raises:
-        AgentError: an agent raised, chose no legal action or ended its process.
+        AgentFault: an agent raised, chose an illegal action or ended its process.
         AccountingError: the books of a game do not add up.
     """
-    chunks = [chunk for table in tables for chunk in chunks_of(table, seed)]
+    jobs = [job for setting in settings for job in jobs_of(setting, seed)]
     parts = []
-    for part in _played(chunks, min(workers, len(chunks))):
+    for part in _played(jobs, min(processes, len(jobs))):
         parts.append(part)
         if progress is not None:
             progress(part.num_games)
     following = iter(parts)
-    return [Books.joined([next(following) for _ in chunks_of(table, seed)]) for table in tables]
+    return [Books.joined([next(following) for _ in jobs_of(setting, seed)]) for setting in settings]
 
 
-def chunks_of(table: Table, seed: int) -> list[Chunk]:
-    """A table's games in pieces, which depend on nothing but their number."""
-    games = table.tier.games
-    size = min(CHUNK_GAMES, -(-games // CHUNKS))
+def jobs_of(setting: Setting, seed: int) -> list[Job]:
+    """A setting's games, divided into jobs by their number alone."""
+    games = setting.tier.games
+    size = min(JOB_GAMES, -(-games // MIN_JOBS))
     starts = range(0, games, size)
     return [
-        Chunk(table.game, table.tier.spec, seed, number, range(start, min(start + size, games)))
+        Job(setting.game, setting.tier.spec, seed, number, range(start, min(start + size, games)))
         for number, start in enumerate(starts)
     ]
 
 
-def _played(chunks: Sequence[Chunk], workers: int) -> Iterator[Books]:
-    if workers <= 1:
-        yield from map(play_chunk, chunks)
+def _played(jobs: Sequence[Job], processes: int) -> Iterator[Books]:
+    if processes <= 1:
+        yield from map(play_job, jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _start_worker) as pool:
-        futures = [pool.submit(play_chunk, chunk) for chunk in chunks]
+    with ProcessPoolExecutor(processes, context, _start_process) as pool:
+        futures = [pool.submit(play_job, job) for job in jobs]
         try:
             for future in futures:
                 yield future.result()
         except BrokenProcessPool:
-            raise AgentError(_ended(chunks, futures, workers)) from None
-        except KeyboardInterrupt:  # cancelling, as below, would first play the chunks that have begun to their ends
+            raise AgentFault(_suspects(jobs, futures, processes), "its process ended") from None
+        except KeyboardInterrupt:  # the shutdown below would first finish the jobs that have begun
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
@@ -347,42 +365,41 @@ def _played(chunks: Sequence[Chunk], workers: int) -> Iterator[Books]:
             raise
 
 
-def _ended(chunks: Sequence[Chunk], futures: Sequence[Future[Books]], workers: int) -> str:
-    """Who may have ended a process. Chunks are begun in order: those under way are the first that came to nothing."""
+def _suspects(jobs: Sequence[Job], futures: Sequence[Future[Books]], processes: int) -> str:
+    """The agents that may have ended a process. Jobs begin in order, so those under way are the first without a result."""
     lost = [
-        chunk.spec
-        for chunk, future in zip(chunks, futures, strict=True)
-        if isinstance(future.exception(), BrokenProcessPool)
+        job.spec for job, future in zip(jobs, futures, strict=True) if isinstance(future.exception(), BrokenProcessPool)
     ]
-    agents = " or ".join(f"agent {spec!r}" for spec in dict.fromkeys(lost[:workers]))
-    return f"{agents} was being asked when its process ended, by its own doing or the machine's"
+    return " or ".join(f"agent {spec!r}" for spec in dict.fromkeys(lost[:processes]))
 
 
-def _start_worker() -> None:
-    """One thread a process, nothing of what agents print among the results, and a silent end when the user stops the command."""
+def _start_process() -> None:
+    """Use one thread, keep what agents print out of the results, and let Ctrl-C end the process without a traceback."""
     numba.set_num_threads(1)
     sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def play_chunk(chunk: Chunk) -> Books:
-    """The chunk's games, played to their ends and accounted for."""
-    return play_games(chunk.game, bombay_agents.make(chunk.spec), chunk.spec, chunk.seed, chunk.number, chunk.games)
+def play_job(job: Job) -> Books:
+    """Play a job's games to their ends and keep the books."""
+    return play_games(job, bombay_agents.make(job.spec))
 
 
-def play_games(game: Game, agent: Agent, name: str, seed: int, number: int, numbers: range) -> Books:
-    """The games with these numbers, one agent in every seat; `name` and `number`, the chunk's, are what errors and chance go by.
+def play_games(job: Job, agent: Agent) -> Books:
+    """Play a job's games with `agent` in all seats.
 
-    Randomness is keyed by the step as well: two variants then draw alike for as long as their games run side by side.
+    The randomness of each step has its own key, so two variants draw the same numbers as long as their games take the same
+    course.
     """
-    deal = np.array([random_word(np.uint64(seed), DEALS, np.uint64(game)) for game in numbers], np.uint64)
+    game, numbers = job.game, job.games
+    who = f"agent {job.spec!r} in games {numbers[0]} to {numbers[-1]}"
+    deal = np.array([random_word(np.uint64(job.seed), DEALS, np.uint64(number)) for number in numbers], np.uint64)
     books, states, lanes = Books.blank(game, deal), game.new_states(deal), np.arange(len(deal))
     sale, bonus = np.array(game.rules.sale_rupees), np.array(game.rules.colour_rupees)
     step = 0
     while lanes.size:
-        scrub_rng, rng = (np.random.default_rng((seed, number, step, part)) for part in range(2))
-        seen = game.scrub(states, scrub_rng.integers(MAX_SEED, size=lanes.size, dtype=np.uint64, endpoint=True))
-        actions = decide(game, agent, states, seen, rng, f"agent {name!r} in games {numbers[0]} to {numbers[-1]}")
+        scrub_rng, rng = (np.random.default_rng((job.seed, job.number, step, part)) for part in range(2))
+        actions = ask(agent, game, states, rng, scrub_rng, who)
         records = np.asarray(states)
         book_all(records, game.tables, sale, bonus, actions, lanes, books.rupees, books.uses, books.spent)
         game.step(states, actions)
@@ -397,34 +414,19 @@ def play_games(game: Game, agent: Agent, name: str, seed: int, number: int, numb
     return books
 
 
-def decide(
-    game: Game, agent: Agent, states: np.ndarray, seen: np.ndarray, rng: np.random.Generator, where: str
-) -> np.ndarray:
-    """What the agent chooses, all of it legal. Raises AgentError, which begins with `where`."""
-    try:
-        answer = agent.act(game, seen, rng)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # sys.exit() would end the command as if all were well
-        raise AgentError(f"{where} raised {type(error).__name__}: {error}") from error
-    try:
-        return game.check_actions(states, answer)
-    except ValueError as error:
-        raise AgentError(f"{where}: {error}") from None
-
-
-# --- Accounting ---
+# --- books ---
 
 
 @kernel
 def book_all(states, tables, sale, bonus, actions, games, rupees, uses, spent):
-    """Enter in the books what these actions, legal and not yet taken, will bring, cost and use.
+    """Enter the income, cost and use of these actions in the books, before the actions are played.
 
     Args:
-        states: (batch,) records, unchanged; `actions` (batch,) int64.
+        states: (batch,) records, unchanged.
+        actions: (batch,) int64 legal actions.
         sale, bonus: (3,) and (4,) rupees of a sale, by place in the column and by colour.
-        games: (batch,) which game of the books each lane is.
-        rupees, uses, spent: of `Books`, added to.
+        games: (batch,) the index in the books of each lane's game.
+        rupees, uses, spent: arrays of `Books`, changed in place.
     """
     for lane in range(len(states)):
         game = games[lane]
@@ -433,7 +435,7 @@ def book_all(states, tables, sale, bonus, actions, games, rupees, uses, spent):
 
 @kernel
 def book(state, tables, sale, bonus, action, rupees, uses, spent):
-    """One action of one game; `rupees`, `uses` and `spent` are its (n, kinds) pages."""
+    """Enter one action of one game; `rupees`, `uses` and `spent` are the (n, …) rows of its books."""
     player = state.current_player
     site = state.position[player]
     other = action - tables.num_sites
@@ -471,9 +473,9 @@ def book(state, tables, sale, bonus, action, rupees, uses, spent):
 
 
 def check_books(books: Books, game: Game, numbers: Sequence[int]) -> None:
-    """Raise AccountingError, naming the game, unless the books of every game add up; `numbers` are the games' own."""
-    given = game.rules.sets * game.rules.turns_per_set * game.rules.actions_per_turn
-    accounts = (("rupees", books.rupees.sum(axis=2), books.final), ("actions", books.spent.sum(axis=2), given))
+    """Raise AccountingError unless the books of every game add up; `numbers` are the numbers of the games."""
+    total = game.rules.sets * game.rules.turns_per_set * game.rules.actions_per_turn
+    accounts = (("rupees", books.rupees.sum(axis=2), books.final), ("actions", books.spent.sum(axis=2), total))
     for what, booked, true in accounts:
         wrong = np.argwhere(booked != true)
         if len(wrong):

@@ -26,6 +26,7 @@ from typer.exceptions import TyperException
 
 import bombay_agents
 from bombay_env import Board, Game, Rules, __version__
+from bombay_env.agent import AgentFault
 from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
@@ -37,12 +38,12 @@ from bombay_training.evaluation import arena as arenas
 from bombay_training.evaluation import audit as audits
 from bombay_training.evaluation import gate as gates
 from bombay_training.extras import missing_extra
-from bombay_training.learners import best_response, expert_iteration, periodic_eval, run_files, td
+from bombay_training.learners import best_response, expert_iteration, run_files, td
 from bombay_training.learners.train import open_run, run_class
 from bombay_training.learners.train import train as train_learner
 from bombay_training.matches import statistics
-from bombay_training.matches.pool import MAX_TURN_LIMIT, Workers, num_cores
-from bombay_training.matches.results import Fault, Match
+from bombay_training.matches.pool import MAX_TURN_LIMIT, WorkerPool, num_cores
+from bombay_training.matches.results import LostGame, Match
 from bombay_training.rich_tables import cell, new_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -146,7 +147,7 @@ def simulate(
         _check_new_file(save)
     records: list[Record] | None = [] if save else None
     rows: list[dict[str, Any]] = []
-    faults: list[Fault] = []
+    faults: list[LostGame] = []
     with _progress("games", games * len(tables), as_json) as advance, redirect_stdout(sys.stderr):
         for game in tables:
             lineup = [makers[seat % len(makers)] for seat in range(game.num_players)]
@@ -166,7 +167,7 @@ def simulate(
         "games": games,
         "seed": seed,
         "seats": rows,
-        "faults": [str(fault) for fault in faults[: statistics.FAULTS_TOLD]],
+        "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
         "records": str(save) if save else None,
     }
     table = new_table("simulate", ["players", "seat", "agent", "games", "win share", "mean final", "faults"])
@@ -270,9 +271,9 @@ def arena(
     seatings = [6 if pairing[0] is Form.TWO_VS_TWO else game.num_players for game, pairing in pairings]
     records: list[Record] | None = [] if save else None
     matches = []
-    with Workers(processes, turn_limit) as pool, _progress("games", sum(seatings) * blocks, as_json) as advance:
+    with WorkerPool(processes, turn_limit) as pool, _progress("games", sum(seatings) * blocks, as_json) as advance:
         for game, (kind, lineup) in pairings:
-            options = {"progress": advance, "records": records, "workers": pool}
+            options = {"progress": advance, "records": records, "pool": pool}
             if kind is Form.MIXED:
                 matches += _play(arenas.mixed, game, lineup, blocks, seed, **options)
             else:
@@ -334,7 +335,7 @@ def gate(
         for spec in (new, old):
             bombay_agents.make(spec)
     most = max_blocks * sum(game.num_players for game in tables)
-    with Workers(processes) as pool, _progress("games at most", most, as_json) as advance:
+    with WorkerPool(processes) as pool, _progress("games at most", most, as_json) as advance:
         verdict = _play(gates.gate, tables, new, old, bounds, max_blocks, seed, pool, advance)
     data = {"command": "gate", "new": new, "old": old, "seed": seed, **verdict.to_dict()}
     table = new_table(f"{new} against copies of {old}", ["players", "games", "win share", "par"])
@@ -363,7 +364,7 @@ def audit(
     There is no time limit: an agent that hangs, hangs the audit.
     """
     with user_input():
-        report = audits.audit_apart(agent, _games(players, rules, board), states, seed)
+        report = audits.audit_in_process(agent, _games(players, rules, board), states, seed)
     data = {"command": "audit", "agent": agent, **report.to_dict()}
     if as_json:
         print(json.dumps(data))
@@ -490,7 +491,7 @@ def train(
     try:
         with progress:
             path = start(progress)
-    except (best_response.VictimError, periodic_eval.CannotPlayError) as error:
+    except AgentFault as error:
         raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
         if (folder / run_files.CHECKPOINT).exists():
@@ -602,9 +603,9 @@ def balance(
     with _progress("games", total, as_json) as advance, redirect_stdout(sys.stderr):
         try:
             books = balances.run(planned, seed, processes or num_cores(), advance)
-        except balances.AgentError as error:
-            raise typer.BadParameter(" ".join(str(error).split())) from None
-    data = reports.report(planned, books, seed, notes)
+        except AgentFault as error:
+            raise typer.BadParameter(str(error)) from None
+    data = reports.make_report(planned, books, seed, notes)
     if save:
         with user_input():
             reports.write_report(save, data)
@@ -719,7 +720,7 @@ def _pairings(agents: list[str], num_players: int, form: Form | None) -> list[tu
     return pairings
 
 
-def _tell_faults(faults: Sequence[Fault]) -> None:
+def _tell_faults(faults: Sequence[LostGame]) -> None:
     """The first fault of each agent, on standard error."""
     for name in dict.fromkeys(fault.name for fault in faults):
         mine = [fault for fault in faults if fault.name == name]
@@ -882,7 +883,7 @@ def _gate_expert(
     bounds = gates.Bounds(gates.par_of(games))
     new = f"net:path={path},rounds={_play(expert_iteration.net_of, settings.start).rounds}"
     most = blocks * sum(settings.players)
-    with Workers() as pool, _progress("gate, games at most", most, quiet) as advance:
+    with WorkerPool() as pool, _progress("gate, games at most", most, quiet) as advance:
         verdict = _play(gates.gate, games, new, settings.start, bounds, blocks, settings.seed, pool, advance)
     return {**verdict.to_dict(), "verdict": str(verdict)}
 

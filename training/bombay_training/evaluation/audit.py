@@ -1,10 +1,10 @@
 """The audit: does an agent decide by what players may see, and by nothing else?
 
-It is asked in states sampled from seeded games, made anew each time unless its spec names an object that is there already: with
-the same generator it must give the same legal decisions again, and again when the seeds in the records are others, and leave
-the states as they were. An agent on a budget of milliseconds (an attribute `ms` that is not None) need not repeat itself, so
-nothing can be told of it. There is no time limit: an agent that hangs, hangs the audit. Knows agents only by `act`; `bombay
-audit` prints what is found here, in a process of its own, as an agent that ends its process must not pass.
+The agent decides in states sampled from seeded games. It is made again before each call, unless its spec names an existing
+object. With the same generator it must repeat its legal decisions, also when the states have other seeds, and it must not
+change the states. An agent with a budget of milliseconds (an attribute `ms` that is not None) need not repeat itself, so it
+cannot be audited. There is no time limit: if the agent hangs, so does the audit. `bombay audit` runs it in a separate
+process, because an agent that ends its process must not pass.
 """
 
 import dataclasses
@@ -12,10 +12,9 @@ import math
 import multiprocessing
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -25,24 +24,26 @@ from bombay_agents import Agent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game
+from bombay_env.agent import AgentFault, Blame, ask
 from bombay_env.checks import MAX_SEED
 from bombay_env.state import state_to_dict
 
-GAMES_A_ROUND: Final = 4  # that are sampled from at once
-MAX_ROUNDS: Final = 8  # of looking for a state in which a `take` is pending
-OTHER_SEEDS: Final = 3  # sets of them that the same states are shown with
+GAMES_PER_ROUND: Final = 4  # played together to sample states from
+MAX_ROUNDS: Final = 8  # of play until a state with a pending `take` occurs
+OTHER_SEEDS: Final = 3  # how often the same states are shown with other seeds
+WHO: Final = "it"  # names the agent in a fault, whose message is not used
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
-    """What an audit found.
+class AuditReport:
+    """The result of an audit.
 
     Args:
         verdict: `passed`, `failed` or `not auditable`.
-        states: how many states the agent was to be asked in.
+        states: in how many states the agent passed.
         reason: one line; empty if it passed.
-        state: where it failed, as RULES' names tell a state.
-        answers: the two decisions that should have been the same.
+        state: where it failed, in the words of RULES.
+        answers: the two decisions that differ, or the illegal one.
     """
 
     verdict: str
@@ -52,89 +53,93 @@ class Report:
     answers: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.verdict + (f": {self.reason}" if self.reason else f", asked in {self.states} states")
+        return self.verdict + (f": {self.reason}" if self.reason else f" in {self.states} states")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types."""
         return dataclasses.asdict(self)
 
 
-class _Failure(Exception):  # noqa: N818 - of the agent, not of the program
-    """What an agent did wrong, in which state of the batch, and two answers if it is that they differ."""
+@dataclasses.dataclass(frozen=True)
+class _Finding:
+    """What is wrong with an agent: the reason, the index of the state if it is one, and the answers to show."""
 
-    def __init__(self, reason: str, lane: int | None = None, answers: tuple[str, ...] = ()) -> None:
-        super().__init__(reason)
-        self.reason, self.lane, self.answers = reason, lane, answers
+    reason: str
+    lane: int | None = None
+    answers: tuple[str, ...] = ()
 
 
-def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, seed: int = 0) -> Report:
+def audit(make: Callable[[], Agent], games: Sequence[Game], states: int = 400, seed: int = 0) -> AuditReport:
     """Audit an agent.
 
     Args:
-        make: makes the agent, the same each time; called before each time that it is asked.
-        games: what to play; the states are shared out among them.
-        states: how many to ask in, in all.
+        make: makes the agent, always the same; called before each call of the agent.
+        games: the games to play, with an equal share of the states each.
+        states: number of states in all.
         seed: of the games and of the agent's generator.
     """
     try:
-        with _its_fault():
-            milliseconds = getattr(make(), "ms", None)
-    except _Failure as failure:
-        return Report("failed", 0, failure.reason)
-    if milliseconds is not None:
-        reason = f"it has a budget of {milliseconds} ms, and time does not repeat; give it one of nodes or rollouts"
-        return Report("not auditable", 0, reason)
-    asked = 0
+        with Blame(WHO):
+            ms = getattr(make(), "ms", None)
+    except AgentFault as fault:
+        return AuditReport("failed", 0, fault.reason)
+    if ms is not None:
+        reason = f"it has a budget of {ms} ms, and timing varies; give it a budget of nodes or rollouts"
+        return AuditReport("not auditable", 0, reason)
+    passed = 0
     for number, game in enumerate(games):
         sample = sample_states(game, math.ceil(states / len(games)), seed + number)
-        try:
-            _check(make, game, sample, seed)
-        except _Failure as failure:
-            if failure.lane is None:
-                return Report("failed", asked, f"{game.num_players} players: {failure.reason}")
-            told = state_to_dict(sample[failure.lane], game.rules, game.board)
-            where = ", ".join(f"{name} {told[name]}" for name in ("set", "turn", "current_player", "actions_left"))
-            reason = f"{game.num_players} players, state {failure.lane} ({where}): {failure.reason}"
-            return Report("failed", asked, reason, told, failure.answers)
-        asked += len(sample)
-    return Report("passed", asked)
+        finding = _check(make, game, sample, seed)
+        if finding is not None:
+            return _failed(game, sample, finding, passed)
+        passed += len(sample)
+    return AuditReport("passed", passed)
 
 
-def audit_apart(spec: str, games: Sequence[Game], states: int, seed: int) -> Report:
-    """Audit the agent that `spec` names in a process of its own: one that ends it has failed.
+def _failed(game: Game, sample: np.ndarray, finding: _Finding, passed: int) -> AuditReport:
+    where, state = f"{game.num_players} players", None
+    if finding.lane is not None:
+        state = state_to_dict(sample[finding.lane], game.rules, game.board)
+        fields = ", ".join(f"{name} {state[name]}" for name in ("set", "turn", "current_player", "actions_left"))
+        where = f"{where}, state {finding.lane} ({fields})"
+    return AuditReport("failed", passed, f"{where}: {finding.reason}", state, finding.answers)
+
+
+def audit_in_process(spec: str, games: Sequence[Game], states: int, seed: int) -> AuditReport:
+    """Audit the agent of a spec in a separate process. An agent that ends the process has failed.
 
     Raises:
-        ValueError: the spec names no agent, or it cannot be made.
+        ValueError: the spec is invalid, or the agent cannot be made.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _be_silent) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _start_process) as pool:
         try:
             return pool.submit(_audit_spec, spec, games, states, seed).result()
         except BrokenProcessPool:
-            return Report("failed", 0, "it ended its process, or the machine did")
+            return AuditReport("failed", 0, "its process ended")
 
 
-def _be_silent() -> None:
-    """What an agent prints is not part of the result; Ctrl-C ends the process without a word."""
+def _start_process() -> None:
+    """Keep what the agent prints out of the result, and let Ctrl-C end the process without a traceback."""
     sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _audit_spec(spec: str, games: Sequence[Game], states: int, seed: int) -> Report:
+def _audit_spec(spec: str, games: Sequence[Game], states: int, seed: int) -> AuditReport:
     bombay_agents.make(spec)
     return audit(lambda: bombay_agents.make(spec), games, states, seed)
 
 
 def sample_states(game: Game, count: int, seed: int = 0) -> np.ndarray:
-    """States of seeded games by random and by greedy play, (count,), no two of them of the same moment.
+    """Different states of seeded games between random and between greedy players, (count,).
 
-    A tenth have a `take` pending, where play has come to so many; a quarter are of the last turn of a set, where a look at the
-    restock to come would pay; the others of any moment.
+    A tenth have a pending `take`, if that many occurred. A quarter are in the last turn of a set, where it would pay to know the
+    coming restock. The others are sampled from all states.
     """
     rng = np.random.default_rng((seed, count))
     pools: list[np.ndarray] = []
     pool = np.zeros(0, game.state_dtype)
     while len(pool) < count or (len(pools) < 2 * MAX_ROUNDS and not pool["take_pending"].any()):
-        pools += [_moments(game, agent, GAMES_A_ROUND, rng) for agent in (RandomAgent(), GreedyAgent())]
+        pools += [_play_through(game, agent, GAMES_PER_ROUND, rng) for agent in (RandomAgent(), GreedyAgent())]
         pool = np.concatenate(pools)
     last = pool["turn"] == game.rules.turns_per_set - 1
     chosen: list[int] = []
@@ -148,62 +153,63 @@ def sample_states(game: Game, count: int, seed: int = 0) -> np.ndarray:
     return pool[sorted(chosen)]
 
 
-def _moments(game: Game, agent: Agent, lanes: int, rng: np.random.Generator) -> np.ndarray:
-    """All states of some games in which somebody is to move."""
+def _play_through(game: Game, agent: Agent, lanes: int, rng: np.random.Generator) -> np.ndarray:
+    """All states of some games in which a player is to move."""
     states, found = game.new_states(rng.integers(MAX_SEED, size=lanes, dtype=np.uint64)), []
     while len(states):
         found.append(np.asarray(states).copy())
-        game.step(states, agent.act(game, states.copy(), rng))
+        game.step(states, ask(agent, game, states, rng, np.zeros(len(states), np.uint64)))
         states = states[~game.is_terminal(states)]
     return np.concatenate(found)
 
 
-def _check(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> None:
-    """Ask an agent in these states; raises `_Failure` with the first thing that is wrong."""
+def _check(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> _Finding | None:
+    """The first thing that is wrong with an agent's decisions in these states, None if nothing is."""
     rng = np.random.default_rng(seed)
-    first = _ask(make, game, sample, seed)
-    again = _ask(make, game, sample, seed)
-    _compare(game, first, again, "asked again in the same way")
+    shown = [(sample["seed"], "when the call was repeated")] * 2
     for _ in range(OTHER_SEEDS):
-        scrubbed = game.scrub(sample, rng.integers(MAX_SEED, size=len(sample), dtype=np.uint64, endpoint=True))
-        other = _ask(make, game, np.asarray(scrubbed), seed)
-        _compare(game, first, other, "with another seed in the record, which no player may see")
+        seeds = rng.integers(MAX_SEED, size=len(sample), dtype=np.uint64, endpoint=True)
+        shown.append((seeds, "with another seed in the state, which no player may use"))
+    first = None
+    for seeds, when in shown:
+        answer = _decide(make, game, sample, seeds, seed)
+        if isinstance(answer, _Finding):
+            return answer
+        first = answer if first is None else first
+        differ = np.flatnonzero(first != answer)
+        if differ.size:
+            lane = int(differ[0])
+            names = (game.action_names[first[lane]], game.action_names[answer[lane]])
+            return _Finding(f"it chose {names[0]}, but {names[1]} {when}", lane, names)
+    return None
 
 
-@contextmanager
-def _its_fault() -> Iterator[None]:
-    """Whatever an agent raises meanwhile is its own fault."""
+def _decide(
+    make: Callable[[], Agent], game: Game, sample: np.ndarray, seeds: np.ndarray, seed: int
+) -> np.ndarray | _Finding:
+    """The agent's actions in the states with these seeds, or what is wrong with them."""
     try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise _Failure(f"it raised {type(error).__name__}: {' '.join(str(error).split())}") from error
-
-
-def _ask(make: Callable[[], Agent], game: Game, sample: np.ndarray, seed: int) -> np.ndarray:
-    shown = sample.copy().view(np.recarray)
-    with _its_fault():
-        answer = make().act(game, shown, np.random.default_rng(seed))
-    if not isinstance(answer, np.ndarray) or answer.shape != (len(sample),) or answer.dtype.kind not in "iu":
-        found = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-        raise _Failure(f"it answered with {found}, not with integers of shape ({len(sample)},)")
-    changed = np.flatnonzero(np.asarray(shown) != sample)
-    if changed.size:
-        raise _Failure("it changed the state that it was given", int(changed[0]))
-    masks = game.legal_actions(sample)
-    known = (answer >= 0) & (answer < game.num_actions)
-    illegal = np.flatnonzero(~(known & masks[np.arange(len(sample)), np.where(known, answer, 0)]))
-    if illegal.size:
-        lane = int(illegal[0])
-        name = game.action_names[answer[lane]] if known[lane] else str(answer[lane])
-        raise _Failure(f"it chose {name}, which is illegal", lane, (name,))
+        with Blame(WHO):
+            agent = _Watched(make())
+        answer = ask(agent, game, sample, np.random.default_rng(seed), seeds, WHO)
+    except AgentFault as fault:
+        return (
+            _Finding(fault.reason) if fault.answer is None else _Finding(fault.reason, fault.lanes[0], (fault.action,))
+        )
+    if agent.changed.size:
+        return _Finding("it changed the state that it was given", int(agent.changed[0]))
     return answer
 
 
-def _compare(game: Game, one: np.ndarray, other: np.ndarray, when: str) -> None:
-    differ = np.flatnonzero(one != other)
-    if differ.size:
-        lane = int(differ[0])
-        answers = (game.action_names[one[lane]], game.action_names[other[lane]])
-        raise _Failure(f"it chose {answers[0]}, and {answers[1]} {when}", lane, answers)
+class _Watched:
+    """An agent with a record of the lanes whose states it changed in its last call, `changed`."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent, self.name = agent, agent.name
+        self.changed = np.zeros(0, np.int64)
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        before = np.asarray(states).copy()
+        answer = self.agent.act(game, states, rng)
+        self.changed = np.flatnonzero(np.asarray(states) != before)
+        return answer

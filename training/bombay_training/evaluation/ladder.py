@@ -1,11 +1,12 @@
-"""The table of the ladder: each rung against the one below, at every number of players; `make ladder`.
+"""The ladder: matches of each agent against the next weaker ones, at every number of players, on held-out deals.
+
+A row is a match of the arena, played in parts. The result of each part is a line of a JSON Lines file, so a stopped run can
+be resumed. Budgets are in rollouts and nodes, so results repeat on any machine; the milliseconds are those of the machine
+that played. Each line holds a digest of both agents' decisions in a few positions, and counts only while the agents still
+decide in that way. `cli` plays the ladder, and the tables of docs/results.md are made from docs/ladder.jsonl by
+`markdown_table(recorded(…))`.
 
     python -m bombay_training.evaluation.ladder --help
-
-A row is a match of the arena on deals of its own seed. It is played in parts, and what a part came to is a line of a file, so
-that a run that was stopped goes on where it was. Budgets are in rollouts and nodes, never in time: the rows repeat on any
-machine; the milliseconds beside them are those of the machine that played. A line counts only while the agents still decide as
-they did when it was written: each line has a digest of what both choose in a few positions.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Annotated, Any, Final
@@ -24,25 +25,41 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from bombay_agents import make
 from bombay_env import Board, Game, Rules
+from bombay_env.agent import ask
 from bombay_training import rich_tables
 from bombay_training.evaluation import arena
 from bombay_training.matches import statistics
-from bombay_training.matches.pool import Workers
+from bombay_training.matches.pool import WorkerPool
 from bombay_training.matches.results import Match
 from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
 
 SEED: Final = 2028  # of the deals: held out, nothing was tuned on them
 CHEAP_BLOCKS: Final = 1000
-FEW_GAMES: Final = 400  # of agents that think; as many blocks as make at least that
+MIN_GAMES: Final = 400  # of agents that search
 POSITIONS: Final = 24  # in a digest
-DEPTH: Final = 6  # decisions between two of them
-WIDTH: Final = 200  # of the table
-COUNTS: Final = {"blocks": 1, "games": 1, "faults": 0}  # of a part, and the least that they are
+DEPTH: Final = 6  # decisions between the positions of a digest
+WIDTH: Final = 200  # of the printed table
+MINIMUM: Final = {"blocks": 1, "games": 1, "faults": 0}  # smallest valid counts of a part
+COUNTS: Final = (2, 3, 4, 5)  # of players
+COLUMNS: Final = (
+    "players",
+    "agent",
+    "against",
+    "games",
+    "win share [95 %]",
+    "par",
+    "margin",
+    "final",
+    "ms/turn",
+    "theirs",
+    "faults",
+)
 
-# What takes about so many milliseconds a turn on the machine of the README's table.
+# Budgets that take about 10, 20, 100 and 1000 ms per turn on the machine of the table in the docs.
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
 CHAMPION_100 = "champion:nodes=2200"
@@ -51,22 +68,57 @@ STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One match: `agent` against copies of `rest`, or two of each where `format` is 2v2."""
+    """One match of the table.
+
+    Args:
+        players: number of players.
+        agent: a spec.
+        rest: the spec of the others.
+        blocks: number of deals.
+        part: number of deals played between two lines of the file.
+        format: `1vrest` for `agent` against copies of `rest`, `2v2` for two of each.
+    """
 
     players: int
     agent: str
     rest: str
     blocks: int
-    part: int  # blocks that are played at a time
+    part: int
     format: str = "1vrest"
 
-    def cut(self, most: int) -> "Row":
-        """The same with at most so many blocks."""
-        return dataclasses.replace(self, blocks=min(self.blocks, most))
+    @property
+    def games_per_block(self) -> int:
+        """Number of seatings."""
+        return 6 if self.format == "2v2" else self.players
+
+    @property
+    def par(self) -> float:
+        """The win share of an agent as strong as the others."""
+        return 0.5 if self.format == "2v2" else 1 / self.players
+
+    def limited(self, max_blocks: int | None) -> "Row":
+        """The same row with at most this number of blocks."""
+        return self if max_blocks is None else dataclasses.replace(self, blocks=min(self.blocks, max_blocks))
+
+
+Results = Sequence[tuple[Row, Sequence[dict[str, Any]]]]  # rows with their parts
+
+
+def select(counts: Sequence[int], prefix: str = "", max_blocks: int | None = None) -> list[Row]:
+    """The rows at these numbers of players whose agent's spec begins with `prefix`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = [row.limited(max_blocks) for row in rows(counts) if row.agent.startswith(prefix)]
+    if not found:
+        agents = ", ".join(dict.fromkeys(row.agent for row in rows(counts)))
+        raise ValueError(f"no row's agent begins with {prefix!r}; the agents are {agents}")
+    return found
 
 
 def rows(counts: Sequence[int]) -> Iterator[Row]:
-    """The table, cheap rows first."""
+    """The rows at these numbers of players, cheap ones first."""
     cheap = [
         ("random-turn", "random"),
         ("greedy", "random"),
@@ -82,44 +134,48 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
     for agent, rest in cheap:
         for players in counts:
             yield Row(players, agent, rest, CHEAP_BLOCKS, CHEAP_BLOCKS)
-    thinking = [
+    searching = [
         (FLAT_20, "planner-v1"),
         (FLAT_100, "planner-v1"),
         (CHAMPION_100, "planner-v1"),
         (SEARCH_100, FLAT_100),
         (CHAMPION_100, SEARCH_100),
     ]
-    for agent, rest in thinking:
+    for agent, rest in searching:
         for players in counts:
-            blocks = -(-FEW_GAMES // players)
+            blocks = -(-MIN_GAMES // players)
             yield Row(players, agent, rest, blocks, 10)
     if 4 in counts:
         for agent, rest in ((SEARCH_100, SEARCH_10), (SEARCH_1000, SEARCH_100)):
-            yield Row(4, agent, rest, -(-FEW_GAMES // 6), 2, "2v2")
+            yield Row(4, agent, rest, -(-MIN_GAMES // 6), 2, "2v2")
 
 
-# --- playing, part by part ---
+# --- play ---
 
 
 class Digests:
-    """What agents choose in a few positions of games among planners: another digest, other agents. Each is asked once."""
+    """Digests of agents' decisions in a few positions of games between planners. An agent that decides otherwise has another.
+
+    Args:
+        game: the variant and board. Each spec is called once.
+    """
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self._chosen: dict[str, bytes] = {}  # by spec
+        self._decisions: dict[str, bytes] = {}  # by spec
 
     def of(self, specs: Sequence[str]) -> str:
-        """The digest of these agents, in this order."""
+        """The digest of these agents in this order. Raises AgentFault if one fails."""
         for spec in specs:
-            if spec not in self._chosen:
-                self._chosen[spec] = self._ask(spec)
-        return hashlib.sha256(b"".join(self._chosen[spec] for spec in specs)).hexdigest()[:16]
+            if spec not in self._decisions:
+                self._decisions[spec] = self._decide(spec)
+        return hashlib.sha256(b"".join(self._decisions[spec] for spec in specs)).hexdigest()[:16]
 
-    def _ask(self, spec: str) -> bytes:
-        answers = [
-            make(spec).act(self.game, self._positions[lane : lane + 1], np.random.default_rng(lane))
-            for lane in range(len(self._positions))
-        ]
+    def _decide(self, spec: str) -> bytes:
+        answers = []
+        for lane in range(len(self._positions)):
+            position, rng = self._positions[lane : lane + 1], np.random.default_rng(lane)
+            answers.append(ask(make(spec), self.game, position, rng, seeds=[lane], who=f"agent {spec!r}"))
         return b"".join(answer.tobytes() for answer in answers)
 
     @functools.cached_property
@@ -131,24 +187,61 @@ class Digests:
             for _ in range(number * DEPTH):
                 lane = states[number : number + 1]
                 if not game.is_terminal(lane)[0]:
-                    game.step(lane, planner.act(game, lane, rng))
+                    game.step(lane, ask(planner, game, lane, rng, seeds=[0]))
         return states[~game.is_terminal(states)]
 
 
+def official_digests(counts: Sequence[int]) -> dict[int, Digests]:
+    """Digests for the official game at each of these numbers of players."""
+    return {count: Digests(Game(Rules.official(count), Board.load())) for count in counts}
+
+
+def play_missing(
+    row: Row,
+    digests: Digests,
+    parts: list[dict[str, Any]],
+    path: Path,
+    pool: WorkerPool | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Play what is missing of a row, and append each part to the file as soon as it is played.
+
+    Args:
+        row: the row.
+        digests: for its number of players.
+        parts: the parts of the row played so far, without gaps; changed in place.
+        path: the file.
+        pool: the processes to play in; None for this process.
+        progress: called with the number of blocks played since the last call.
+    """
+    first = sum(part["kept"]["blocks"] for part in parts)
+    report = progress or (lambda blocks: None)
+    identity = {**dataclasses.asdict(row), "seed": SEED, "digest": digests.of([row.agent, row.rest])}
+    while first < row.blocks:
+        blocks = min(row.part, row.blocks - first)
+        match = play_part(
+            row, digests.game, first, blocks, pool=pool, progress=lambda games: report(games / row.games_per_block)
+        )
+        part = {"row": identity, "first": first, "kept": sums(match)}
+        append_part(path, part)
+        parts.append(part)
+        first += blocks
+
+
 def play_part(row: Row, game: Game, first: int, blocks: int, **options: Any) -> Match:
-    """The blocks of a row from number `first` on."""
+    """Play a row's blocks from number `first` on; `options` are those of `arena.run_blocks`."""
     function = arena.two_vs_two if row.format == "2v2" else arena.one_vs_rest
     return function(game, row.agent, row.rest, blocks, SEED, first=first, **options)
 
 
 def sums(match: Match) -> dict[str, Any]:
-    """What is kept of a part: of block means their sums, sums of squares and number; and the times.
+    """The result of a part: sums, sums of squares and numbers of block means, and the times, as plain JSON types.
 
-    Games that faults ended have no rupees, so blocks that have no others are not among those of margin and final.
+    Games that ended by a fault have no rupees, so margin and final leave out the blocks that have no other games.
     """
     kept: dict[str, Any] = {"blocks": match.num_blocks, "games": match.num_games}
     means = {
-        "share": match.of_agent(match.win_share) * statistics.weight(match),
+        "share": match.of_agent(match.win_share) * statistics.share_weight(match),
         "margin": match.of_agent(match.margin, games=match.played_out),
         "final": match.of_agent(match.final, games=match.played_out),
     }
@@ -159,62 +252,79 @@ def sums(match: Match) -> dict[str, Any]:
     return kept
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The parts already played. Lines that tell of none are passed over: the last one may have been cut off."""
+# --- the file ---
+
+
+def read_parts(path: Path) -> list[dict[str, Any]]:
+    """The parts in a file, none if it does not exist. Invalid lines are skipped, because the last one may be incomplete."""
     if not path.exists():
         return []
-    lines = []
+    parts = []
     for text in path.read_bytes().splitlines():
-        with contextlib.suppress(ValueError, RecursionError):  # ValueError: also of bytes that are no UTF-8
-            line = json.loads(text)
-            if tells_of_a_part(line):
-                lines.append(line)
-    return lines
+        with contextlib.suppress(ValueError, RecursionError):  # ValueError: also for bytes that are not UTF-8
+            part = json.loads(text)
+            if is_part(part):
+                parts.append(part)
+    return parts
 
 
-def tells_of_a_part(line: Any) -> bool:
-    """Whether a line of a file is as `main` writes them, so far as it is relied on."""
+def is_part(line: Any) -> bool:
+    """Whether a decoded line has what the other functions use of it."""
     row, kept = (line.get(name) if isinstance(line, dict) else None for name in ("row", "kept"))
     if not isinstance(row, dict) or not isinstance(kept, dict) or not isinstance(line.get("first"), int):
         return False
     lengths = {"share": 3, "margin": 3, "final": 3, "clocks": 2}
     lists = all(isinstance(kept.get(name), list) and len(kept[name]) == length for name, length in lengths.items())
-    return lists and all(isinstance(kept.get(name), int) and kept[name] >= low for name, low in COUNTS.items())
+    return lists and all(isinstance(kept.get(name), int) and kept[name] >= least for name, least in MINIMUM.items())
 
 
-def parts_of(row: Row, made: str, lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The parts of a row among the lines of a file, from the first block on without a gap."""
-    wanted = {**dataclasses.asdict(row), "seed": SEED, "digest": made}
+def parts_of(row: Row, parts: Sequence[dict[str, Any]], digest: str | None = None) -> list[dict[str, Any]]:
+    """A row's parts, from the first block to the first gap.
+
+    Args:
+        row: the row.
+        parts: from a file.
+        digest: of the row's agents; the digest of the row's last part unless given.
+    """
+    wanted = {**dataclasses.asdict(row), "seed": SEED}
     for name in ("blocks", "part"):
         del wanted[name]
-    found = {line["first"]: line for line in lines if all(line["row"].get(key) == wanted[key] for key in wanted)}
-    parts: list[dict[str, Any]] = []
+    mine = [part for part in parts if all(part["row"].get(key) == value for key, value in wanted.items())]
+    digest = mine[-1]["row"].get("digest") if digest is None and mine else digest
+    by_first = {part["first"]: part for part in mine if part["row"].get("digest") == digest}
+    found: list[dict[str, Any]] = []
     first = 0
-    while first in found:
-        parts.append(found[first])
-        first += found[first]["kept"]["blocks"]
-    return parts
+    while first in by_first:
+        found.append(by_first[first])
+        first += by_first[first]["kept"]["blocks"]
+    return found
 
 
-def add_line(path: Path, part: dict[str, Any]) -> None:
-    """Write a part down, on a line of its own even where the line before was cut off."""
-    cut_off = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
+def recorded(parts: Sequence[dict[str, Any]], counts: Sequence[int] = COUNTS) -> Results:
+    """The rows that have parts, without checking that the agents still decide as they did."""
+    found = ((row, parts_of(row, parts)) for row in rows(counts))
+    return [(row, of_row) for row, of_row in found if of_row]
+
+
+def append_part(path: Path, part: dict[str, Any]) -> None:
+    """Append a part to a file, on a new line even if the last line is incomplete."""
+    incomplete = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
     with path.open("a", encoding="utf-8") as file:
-        file.write(("\n" if cut_off else "") + json.dumps(part) + "\n")
+        file.write(("\n" if incomplete else "") + json.dumps(part) + "\n")
 
 
 def check_writable(path: Path) -> None:
-    """Make the file's folder, and raise OSError if it cannot be written: now rather than when a part is played."""
+    """Create the file's folder. Raises OSError if the file cannot be written, before anything is played."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab"):
         pass
 
 
-# --- telling ---
+# --- tables ---
 
 
 def estimate(parts: Sequence[dict[str, Any]], name: str) -> Estimate:
-    """A mean over blocks with its interval: Wilson's for the share, normal ones else."""
+    """The mean over blocks of `share`, `margin` or `final`, with Wilson's interval for the share and normal ones else."""
     total, squares, count = (sum(part["kept"][name][place] for part in parts) for place in (0, 1, 2))
     if not count:
         return Estimate(math.nan, -math.inf, math.inf)
@@ -226,106 +336,73 @@ def estimate(parts: Sequence[dict[str, Any]], name: str) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def milliseconds(parts: Sequence[dict[str, Any]], agent: int) -> float:
-    """Milliseconds a turn of one of the two agents."""
+def ms_per_turn(parts: Sequence[dict[str, Any]], agent: int) -> float:
+    """Milliseconds per turn of agent 0 or 1; NaN if no turn was timed."""
     turns, seconds = (sum(part["kept"]["clocks"][agent][place] for part in parts) for place in (0, 1))
     return float(1000 * seconds / turns) if turns else math.nan
 
 
-def table_of(done: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Any:
-    """The rows played so far."""
-    table = rich_tables.new_table(
-        f"deals of seed {SEED}, 95 % intervals over blocks",
-        [
-            "players",
-            "agent",
-            "against",
-            "games",
-            "win share [95 %]",
-            "par",
-            "margin",
-            "final",
-            "ms/turn",
-            "theirs",
-            "faults",
-        ],
-    )
-    for row, parts in done:
+def results_table(results: Results) -> Table:
+    """Rows with their parts as a table for a terminal."""
+    table = rich_tables.new_table(f"deals of seed {SEED}, 95 % intervals over blocks", list(COLUMNS))
+    for row, parts in results:
         share, margin, final = (estimate(parts, name) for name in ("share", "margin", "final"))
-        par = 0.5 if row.format == "2v2" else 1 / row.players
         table.add_row(
             str(row.players),
             row.agent,
             f"2 × {row.rest}" if row.format == "2v2" else f"{row.players - 1} × {row.rest}",
             f"{sum(part['kept']['games'] for part in parts):,}",
             str(share),
-            f"{par:.2f}",
+            f"{row.par:.2f}",
             f"{margin.mean:+.1f}",
             f"{final.mean:.1f}",
-            *(rich_tables.milliseconds(milliseconds(parts, agent)) for agent in (0, 1)),
+            *(rich_tables.format_ms(ms_per_turn(parts, agent)) for agent in (0, 1)),
             str(sum(part["kept"]["faults"] for part in parts)),
         )
     return table
 
 
+def markdown_table(results: Results) -> str:
+    """Rows with their parts as a Markdown table without a title, one line per row."""
+    return rich_tables.markdown(results_table(results))
+
+
 def main(
-    out: Annotated[Path, typer.Option(help="The file of parts played; gone on with if it exists.")] = Path(
+    out: Annotated[Path, typer.Option(help="The file of parts; it is resumed if it exists.")] = Path(
         "runs/ladder.jsonl"
     ),
     players: Annotated[
         list[int] | None, typer.Option(help="Numbers of players; 2 to 5 unless given.", min=2, max=5)
     ] = None,
-    only: Annotated[str, typer.Option(help="Only rows whose agent begins so.")] = "",
-    processes: Annotated[int | None, typer.Option(help="Processes; one a core unless given.", min=1)] = None,
-    most: Annotated[
-        int | None,
-        typer.Option("--blocks", help="Most blocks a row: a first look, or times on a quiet machine.", min=1),
-    ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Play nothing; print what there is.")] = False,
+    only: Annotated[str, typer.Option(help="Only rows whose agent begins with this text.")] = "",
+    processes: Annotated[int | None, typer.Option(help="Processes; one per core unless given.", min=1)] = None,
+    blocks: Annotated[int | None, typer.Option(help="Most blocks per row.", min=1)] = None,
+    show: Annotated[bool, typer.Option("--show", help="Play nothing; print the table of the file.")] = False,
 ) -> None:
-    """Play what is missing of the table, and print it."""
-    counts = sorted(set(players or (2, 3, 4, 5)))
-    table_rows = list(rows(counts))
-    wanted = [row if most is None else row.cut(most) for row in table_rows if row.agent.startswith(only)]
-    if not wanted:
-        agents = ", ".join(dict.fromkeys(row.agent for row in table_rows))
-        raise typer.BadParameter(f"--only is {only!r}; the rows are of {agents}")
+    """Play what is missing of the ladder, and print its table."""
+    counts = sorted(set(players or COUNTS))
     try:
-        lines = read_lines(out)
+        wanted = select(counts, only, blocks)
+        lines = read_parts(out)
         if not show:
             check_writable(out)
-    except OSError as error:
-        raise typer.BadParameter(f"--out: {error}") from None
-    digests = {count: Digests(Game(Rules.official(count), Board.load())) for count in counts}
+    except (ValueError, OSError) as error:
+        option = "--out" if isinstance(error, OSError) else "--only"
+        raise typer.BadParameter(f"{option}: {error}") from None
+    digests = official_digests(counts)
     done: list[tuple[Row, list[dict[str, Any]]]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Workers(processes) as workers, Progress(*columns, console=Console(stderr=True), disable=show) as bar:
+    with WorkerPool(processes) as pool, Progress(*columns, console=Console(stderr=True), disable=show) as bar:
         for row in wanted:
-            game = digests[row.players].game
-            made = digests[row.players].of([row.agent, row.rest])
-            parts = parts_of(row, made, lines)
+            parts = parts_of(row, lines, digests[row.players].of([row.agent, row.rest]))
             task = bar.add_task(f"{row.players} players, {row.agent} against {row.rest}", total=row.blocks)
-            first = sum(part["kept"]["blocks"] for part in parts)
-            bar.update(task, completed=first)
-            while first < row.blocks and not show:
-                count = min(row.part, row.blocks - first)
-                per_game = count * (6 if row.format == "2v2" else row.players)
-                match = play_part(
-                    row, game, first, count, workers=workers,
-                    progress=lambda games, task=task, per_game=per_game, count=count: bar.advance(task, games * count / per_game),
-                )  # fmt: skip
-                part = {
-                    "row": {**dataclasses.asdict(row), "seed": SEED, "digest": made},
-                    "first": first,
-                    "kept": sums(match),
-                }
-                add_line(out, part)
-                parts.append(part)
-                first += count
+            bar.update(task, completed=sum(part["kept"]["blocks"] for part in parts))
+            if not show:
+                play_missing(row, digests[row.players], parts, out, pool, functools.partial(bar.advance, task))
             if parts:
                 done.append((row, parts))
-    table = table_of(done)
-    table.box = box.MARKDOWN  # as it stands in the README
+    table = results_table(done)
+    table.box = box.MARKDOWN
     Console(width=WIDTH).print(table)
 
 

@@ -23,7 +23,7 @@ from bombay_agents import Agent, make
 from bombay_agents.scripted.planner import make_planner_v1
 from bombay_agents.search import endgame
 from bombay_env import Board, Game, Rules, chance
-from bombay_training.balance.study import AgentError, decide
+from bombay_env.agent import AgentFault, ask
 from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
 from bombay_training.rich_tables import cell, interval, new_table
 
@@ -66,7 +66,7 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
         deal += 1
         wanted = 1 + found % turns
         while endgame.turns_left(state[0], game.tables[0]) > wanted:
-            game.step(state, planner.act(game, state, rng))
+            game.step(state, ask(planner, game, state, rng, seeds=[0]))
         try:
             solution = endgame.solve(game, state, limit, workspace)
         except ValueError:
@@ -81,16 +81,15 @@ def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -
     `key` seeds the agent's generator and the copies that it sees.
 
     Raises:
-        AgentError: it raises, chooses no legal action, or does not end its turn.
+        AgentFault: it raises, chooses an illegal action, or does not end its turn.
     """
     after, rng = state.copy(), np.random.default_rng(key)
     seeds = np.random.default_rng([*key, int(SCRUBS)])
     for _ in range(MAX_DECISIONS):
-        seen = game.scrub(after, seeds.integers(1 << 63, size=1))
-        game.step(after, decide(game, agent, after, seen, rng, f"agent {agent.name!r}"))
+        game.step(after, ask(agent, game, after, rng, seeds.integers(1 << 63, size=1)))
         if after["current_player"][0] != state["current_player"][0]:
             return after
-    raise AgentError(f"agent {agent.name!r} has not ended its turn after {MAX_DECISIONS} decisions")
+    raise AgentFault(f"agent {agent.name!r}", f"it has not ended its turn after {MAX_DECISIONS} decisions")
 
 
 class BestPlay:
@@ -205,8 +204,8 @@ def main(
         playing = bar.add_task("agents' turns", total=positions * len(specs))
         try:
             given = regrets(game, made, sample, seed, lambda number: bar.advance(playing, number))
-        except AgentError as error:
-            raise typer.BadParameter(" ".join(str(error).split())) from None
+        except AgentFault as error:
+            raise typer.BadParameter(str(error)) from None
     if as_json:
         rows = [summary(spec, values) for spec, values in zip(specs, given, strict=True)]
         told = {

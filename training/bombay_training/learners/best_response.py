@@ -7,11 +7,9 @@ on copies with other seeds. If the victim is a value net, compiled code plays it
 weights and has its width (unless `from_scratch`), since a weak response would prove nothing.
 """
 
-import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -21,8 +19,8 @@ from bombay_agents.nets import value_features, value_net
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_agents.scripted import outcome_values
 from bombay_env import Game, batch
+from bombay_env.agent import Blame, ask
 from bombay_env.chance import random_word
-from bombay_env.checks import MAX_SEED
 from bombay_env.jit.kernels import kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
@@ -94,24 +92,8 @@ def games_learned_from(agent: str) -> int | None:
 # --- victims ---
 
 
-class VictimError(ValueError):
-    """The victim raised, or played no legal action."""
-
-
-@contextlib.contextmanager
-def told_of(victim: str) -> Iterator[None]:
-    """Whatever the victim raises meanwhile becomes a `VictimError` of one line."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        words = " ".join(str(error).split())
-        raise VictimError(f"the victim {victim} cannot go on: {type(error).__name__}: {words}") from error
-
-
 class Victim:
-    """Any agent, asked by `act`.
+    """Any agent as a victim.
 
     Args:
         spec: of the agent.
@@ -120,7 +102,7 @@ class Victim:
     """
 
     def __init__(self, spec: str) -> None:
-        self.spec = spec
+        self.spec, self.who = spec, f"victim {spec!r}"
         self.renew()
         if getattr(self.agent, "ms", None) is not None:
             raise ValueError(f"the victim {spec} thinks by the clock; give it a budget in rollouts or nodes")
@@ -133,12 +115,10 @@ class Victim:
         """Decide in these lanes of `states`, once or for the whole turn.
 
         Raises:
-            VictimError: there is none.
+            AgentFault: the victim raised or chose an illegal action.
         """
         game, some = memory.games[number], states[lanes]
-        seen = game.scrub(some, rng.integers(MAX_SEED, size=len(lanes), dtype=np.uint64, endpoint=True))
-        with told_of(self.spec):
-            game.step(some, self.agent.act(game, seen, rng))
+        game.step(some, ask(self.agent, game, some, rng, seeds=rng, who=self.who))
         states[lanes] = some
 
 
@@ -211,9 +191,9 @@ class ResponsePlay(SelfPlay):
         """Play games `first` and on of each number of players; the learner of game g sits in seat g modulo their number.
 
         Raises:
-            VictimError: the victim does not decide.
+            AgentFault: the victim raised or chose an illegal action.
         """
-        with told_of(self.victim.spec):
+        with Blame(self.victim.who):
             self.victim.renew()
         for number, game in enumerate(self.games):
             numbers = np.arange(first, first + self.each)
@@ -311,8 +291,7 @@ class BestResponseRun(TDRun):
 
     @functools.cached_property
     def _victim_digests(self) -> list[str]:
-        with told_of(self.settings.victim):
-            return [ladder.Digests(game).of([self.settings.victim]) for game in self.games]
+        return [ladder.Digests(game).of([self.settings.victim]) for game in self.games]
 
 
 def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:

@@ -1,8 +1,8 @@
-"""How runs went, as one picture: win share against the references, losses, entropy and learning rate over minutes of learning.
+"""Learning curves: win shares against the references, losses, entropy and learning rate over the minutes of learning.
 
-Reads nothing but what a run leaves in its folder: the lines of `metrics.jsonl`, where a figure stands in those lines that have
-it, and the settings for par. Several runs share their panels, to be compared. Draws on a Matplotlib figure of its own, without
-its global state and without a screen. Needs Matplotlib (extra `analysis`).
+It reads a run's folder only: the lines of `metrics.jsonl`, which need not all have every metric, and the settings for par.
+Several runs are drawn in the same panels. It draws on its own Matplotlib figure, without pyplot's global state and without a
+screen. Needs Matplotlib (extra `analysis`). `learners/run_files.py` writes the folder.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from matplotlib.lines import Line2D
 
 from bombay_training.learners import run_files
 
-FILE: Final = "learning_curve.png"  # of a run's folder
+FILE: Final = "learning_curve.png"  # in a run's folder
 DPI: Final = 150
-COLUMNS: Final = 3  # panels in a row below the win share
+COLUMNS: Final = 3  # panels per row below the win share
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 STYLES: Final = ("-", "--", ":", "-.")
 MARKERS: Final = ("o", "s", "^", "D")
-# What is drawn besides, in this order, where a run has it.
-FIGURES: Final = {
+# Metrics that are drawn, in this order, if a run has them.
+METRICS: Final = {
     "margin_loss": "squared error of margins, (10 rupees)²",
     "share_loss": "cross-entropy of win shares, nats",
     "value_loss": "squared error of values, reward²",
@@ -36,37 +36,37 @@ FIGURES: Final = {
 
 
 @dataclasses.dataclass(frozen=True)
-class History:
-    """A run as its folder tells it.
+class RunHistory:
+    """The metrics of a run.
 
     Args:
-        name: of the folder.
-        lines: of the metrics, one an update.
-        par: win share of an agent no better than the others, the mean over its kinds of table; None if they are not known.
+        name: the folder's name.
+        lines: the metrics, one line per update.
+        par: the win share of an agent as strong as the others, the mean over the player counts; None if these are unknown.
     """
 
     name: str
     lines: Sequence[dict[str, Any]]
     par: float | None
 
-    def points(self, figure: str) -> tuple[np.ndarray, np.ndarray]:
-        """Minutes and values of a figure, from the lines that have it."""
-        found = [(line["seconds"] / 60, line[figure]) for line in self.lines if figure in line]
+    def points(self, metric: str) -> tuple[np.ndarray, np.ndarray]:
+        """Minutes and values of a metric, from the lines that have it."""
+        found = [(line["seconds"] / 60, line[metric]) for line in self.lines if metric in line]
         minutes, values = np.array(found, float).reshape(-1, 2).T
         return minutes, values
 
     @property
     def references(self) -> list[str]:
-        """Those whom it has been matched with, by their specs."""
+        """The specs of the references that the run has played against."""
         return [name.removeprefix(run_files.AGAINST) for name in self._names if name.startswith(run_files.AGAINST)]
 
     @property
-    def figures(self) -> list[str]:
-        """What else there is to draw."""
-        return [name for name in FIGURES if name in self._names]
+    def metrics(self) -> list[str]:
+        """The other metrics that can be drawn."""
+        return [name for name in METRICS if name in self._names]
 
     def summary(self) -> dict[str, Any]:
-        """How far it is, and its last quick match with each reference; as plain JSON types."""
+        """Updates, minutes and the last win share against each reference, as plain JSON types."""
         return {
             "run": self.name,
             "updates": self.lines[-1]["update"],
@@ -79,11 +79,11 @@ class History:
         return dict.fromkeys(name for line in self.lines for name in line)
 
 
-def read_run(folder: Path) -> History:
-    """The run in a folder, also one that is under way or was killed.
+def read_run(folder: Path) -> RunHistory:
+    """Read the run in a folder, which may still be running or may have been killed.
 
     Raises:
-        ValueError: there is no whole line of metrics.
+        ValueError: there is no complete line of metrics.
     """
     path, lines = folder / run_files.METRICS, []
     try:
@@ -91,25 +91,25 @@ def read_run(folder: Path) -> History:
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as the metrics of a run: {error}") from None
     for line in text.splitlines():
-        with contextlib.suppress(ValueError, RecursionError):  # a line may be torn
+        with contextlib.suppress(ValueError, RecursionError):  # the last line may be incomplete
             found = json.loads(line)
-            if isinstance(found, dict) and all(isinstance(figure, int | float) for figure in found.values()):
+            if isinstance(found, dict) and all(isinstance(value, int | float) for value in found.values()):
                 lines.append(found)
     lines = [line for line in lines if {"update", "seconds"} <= set(line)]
     if not lines:
-        raise ValueError(f"{path} holds no whole update of a run")
-    return History(folder.resolve().name, lines, _par(folder))
+        raise ValueError(f"{path} holds no complete update of a run")
+    return RunHistory(folder.resolve().name, lines, _par(folder))
 
 
 def _par(folder: Path) -> float | None:
-    """Mean of 1/n over the kinds of table that the settings name."""
+    """The mean of 1/n over the player counts in the settings."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
         settings = json.loads((folder / run_files.SETTINGS).read_text(encoding="utf-8"))["settings"]
         return float(np.mean([1 / count for count in settings["players"]]))
     return None
 
 
-def draw(found: Sequence[History], file: Path) -> None:
+def draw(found: Sequence[RunHistory], file: Path) -> None:
     """Draw runs into one PNG file.
 
     Raises:
@@ -118,9 +118,9 @@ def draw(found: Sequence[History], file: Path) -> None:
     figure_of(found).savefig(file, format="png", dpi=DPI)
 
 
-def figure_of(found: Sequence[History]) -> Figure:
-    """The picture: win share above, everything else below."""
-    names = [name for name in FIGURES if any(name in run.figures for run in found)]
+def figure_of(found: Sequence[RunHistory]) -> Figure:
+    """A figure with the win shares on top and a panel for each metric below."""
+    names = [name for name in METRICS if any(name in run.metrics for run in found)]
     rows = -(-len(names) // COLUMNS)
     figure = Figure(figsize=(10, 4.2 + 2.5 * rows), layout="constrained")
     figure.suptitle(found[0].name if len(found) == 1 else f"{len(found)} runs")
@@ -128,7 +128,7 @@ def figure_of(found: Sequence[History]) -> Figure:
     _win_shares(_tidy(figure.add_subplot(grid[0, :])), found)
     for place, name in enumerate(names):
         row, column = divmod(place, COLUMNS)
-        _figures(_tidy(figure.add_subplot(grid[1 + row, column])), found, name)
+        _metric(_tidy(figure.add_subplot(grid[1 + row, column])), found, name)
     return figure
 
 
@@ -139,8 +139,8 @@ def _tidy(panel: Axes) -> Axes:
     return panel
 
 
-def _win_shares(panel: Axes, found: Sequence[History]) -> None:
-    """A line a reference, in its own style; colours tell the references of one run apart, and otherwise the runs."""
+def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
+    """A line per reference and run. Each reference has its own line style; colours are by reference for one run, else by run."""
     references = list(dict.fromkeys(name for run in found for name in run.references))
     alone = len(found) == 1
     for number, run in enumerate(found):
@@ -156,27 +156,27 @@ def _win_shares(panel: Axes, found: Sequence[History]) -> None:
         handles.append(panel.axhline(par, color="black", linewidth=1, linestyle=(0, (1, 3)), label=f"par {par:.2f}"))
     panel.set_ylim(0, 1.02)
     panel.set_xlim(left=0, right=max(run.lines[-1]["seconds"] for run in found) / 60)
-    panel.set_ylabel("win share in quick matches")
+    panel.set_ylabel("win share in evaluations")
     if not references:
-        panel.text(0.5, 0.6, "no quick match was played", transform=panel.transAxes, ha="center")
+        panel.text(0.5, 0.6, "no evaluation", transform=panel.transAxes, ha="center")
     panel.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9, frameon=False)
 
 
-def _figures(panel: Axes, found: Sequence[History], name: str) -> None:
-    """Every update pale, and a running mean."""
+def _metric(panel: Axes, found: Sequence[RunHistory], name: str) -> None:
+    """A running mean for each run; for a single run also every update, in a pale colour."""
     for number, run in enumerate(found):
         minutes, values = run.points(name)
         if len(found) == 1:
             panel.plot(minutes, values, color=_colour(number), alpha=0.25, linewidth=0.6)
         panel.plot(minutes, smooth(values), color=_colour(number), linewidth=1.4)
     panel.set_xlim(left=0)
-    panel.set_title(FIGURES[name], fontsize=9)
+    panel.set_title(METRICS[name], fontsize=9)
     panel.tick_params(labelsize=8)
     panel.xaxis.label.set_size(8)
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
-    """Means over a sixtieth of the run to both sides of each value, or as far as it reaches."""
+    """Running means (T,) of `values` (T,) over a sixtieth of the run on each side, cut at its ends."""
     reach = len(values) // 60
     totals = np.concatenate([[0.0], values.cumsum()])
     places = np.arange(len(values))

@@ -1,8 +1,9 @@
-"""How the agent of a run under way fares against references that never change: a figure to follow the run by, no measurement.
+"""Evaluates the agent of a running training at intervals, in quick matches against fixed references on the same few deals.
 
-A quick match against each reference, always on the same deals. It draws from nothing that learning draws from and changes nothing
-of it, so that a run is the same whether it is watched or not; and it is played seldom enough to cost little of the run's time.
-The table at the end of a run, on many more deals, is `matches/statistics.py`'s.
+The win shares show the run's progress and are no precise measurement: the table at the end of a run is from many more deals
+(`matches/statistics.py`). Matches share no random generator with the learner and do not change it, so a run is the same with or
+without them. They are rare enough to take a small part of the run's time. This module does not know how agents learn:
+`learners/runs.py` is next to read.
 """
 
 import time
@@ -13,65 +14,65 @@ import numpy as np
 
 from bombay_agents import Agent
 from bombay_env import Game
+from bombay_env.agent import AgentFault
 from bombay_training.evaluation import arena
 from bombay_training.matches.results import Match
 
 REFERENCES: Final = ("greedy", "planner-v1")
 BLOCKS: Final = 32
-DEALS: Final = 2**63 + 5  # seed of the deals, far from those that people give to the arena
-PART: Final = 0.04  # of a run's time that watching it may take
-FIRST: Final = 15.0  # seconds before the first judgement
-
-
-class CannotPlayError(ValueError):
-    """A player or a reference lost by a fault what was to be judged."""
+DEALS: Final = 2**63 + 5  # seed of the deals, unlikely to be used in the arena
+TIME_SHARE: Final = 0.04  # of a run's time that evaluation may take
+FIRST: Final = 15.0  # seconds before the first evaluation
 
 
 class PeriodicEvaluator:
-    """A few fixed deals on which agents meet references, one against the rest.
+    """Plays an agent against copies of each reference on a few fixed deals.
 
     Args:
         games: one for each number of players.
-        references: specs of the others.
-        blocks: deals for a reference, shared out evenly among the games, at least one each.
-        part: of the time that passes, how much judging may take (`due`).
+        references: specs of the references.
+        blocks: deals for each reference, divided evenly among the games, at least one each.
+        time_share: the part of the passing time that evaluation may take (`due`).
     """
 
     def __init__(
-        self, games: Sequence[Game], references: Sequence[str] = REFERENCES, blocks: int = BLOCKS, part: float = PART
+        self,
+        games: Sequence[Game],
+        references: Sequence[str] = REFERENCES,
+        blocks: int = BLOCKS,
+        time_share: float = TIME_SHARE,
     ) -> None:
         self.games, self.references = games, references
         self.blocks = max(1, round(blocks / len(games)))
-        self.part = part
-        self._next = time.monotonic() + FIRST  # when another judgement is due
+        self.time_share = time_share
+        self._next = time.monotonic() + FIRST  # when the next evaluation is due
 
-    def judge(self, player: Agent | str) -> dict[str, float]:
-        """The player's win share against copies of each reference, by spec: the mean over the games, so par is that of 1/n."""
+    def evaluate(self, player: Agent | str) -> dict[str, float]:
+        """The player's win share against copies of each reference, by spec: the mean over the games. Par is the mean of 1/n."""
         start = time.monotonic()
         shares = {
             spec: float(np.mean([self._share(game, player, spec) for game in self.games])) for spec in self.references
         }
         end = time.monotonic()
-        self._next = end + (end - start) * (1 / self.part - 1)
+        self._next = end + (end - start) * (1 / self.time_share - 1)
         return shares
 
     def due(self) -> bool:
-        """Whether to judge again."""
+        """Whether it is time for the next evaluation."""
         return time.monotonic() >= self._next
 
     def warm_up(self, player: Agent | str) -> None:
-        """Have all that judging such a player calls compiled, and begin to wait.
+        """Play one block of each match, which compiles the code it needs, and restart the wait.
 
         Raises:
-            CannotPlayError: the player or a reference cannot play one of the games; its lost games would look like a figure.
+            AgentFault: the player or a reference failed. Its lost games would look like a result.
         """
         for game in self.games:
             for spec in self.references:
                 faults = self._match(game, player, spec, 1).faults
                 if faults:
-                    raise CannotPlayError(
-                        f"{faults[0].name} cannot play with {game.num_players} players: {faults[0].reason}"
-                    )
+                    who = f"agent {faults[0].name!r} with {game.num_players} players"
+                    raise AgentFault(who, faults[0].reason, action=faults[0].action)
         self._next = time.monotonic() + FIRST
 
     def _share(self, game: Game, player: Agent | str, spec: str) -> float:

@@ -344,7 +344,7 @@ class Run(abc.ABC):
             The path of `agent.safetensors`.
         Raises:
             KeyboardInterrupt: after saving, on Ctrl-C.
-            CannotPlayError: the agent or a reference of the periodic evaluation cannot play.
+            AgentFault: the agent or a reference of the periodic evaluation failed.
         """
         folder, progress = Path(out), progress or Progress()
         evaluator = PeriodicEvaluator(self.games, self.references())
@@ -395,7 +395,7 @@ class Run(abc.ABC):
     def _evaluate(self, evaluator: PeriodicEvaluator) -> dict[str, float]:
         """Win shares of the agent so far, as metrics. Learning time does not pass meanwhile."""
         with self.clock.paused():
-            shares = evaluator.judge(self.player())
+            shares = evaluator.evaluate(self.player())
         return {AGAINST + spec: share for spec, share in shares.items()}
 
     def _resumed_metrics(self) -> dict[str, float]:

@@ -1,24 +1,24 @@
-"""Playing a chunk of games: all of them together, as one array of states.
+"""Plays a chunk of games together, as one array of states.
 
-At each step the agents decide for the games in which they are to move, on copies with other seeds, so that nobody can look into
-the bag. An agent that raises, answers with something that is no legal action, or (see `matches/pool.py`) does not answer, loses
-that game: if it fails for several games at once, it is asked again for each alone. What comes of a chunk depends on its games
-and its key and on nothing else, so that chunks can be played in any order and process.
+At each step every agent decides in one call for all games in which it is to move. An agent that fails, or that does not answer
+(`matches/pool.py`), loses the game. If a call for several games raises, the agent is called again for each game alone, so that it
+loses only those in which it fails. The result of a chunk depends on its games and its key alone, so chunks can be played in any
+order and in any process. This module does not know how results become estimates: see `matches/statistics.py`.
 """
 
+import contextlib
 import dataclasses
-import signal
 import time
-import traceback
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from bombay_env import Game
-from bombay_env.agent import Agent
+from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask, describe_illegal
 from bombay_env.checks import MAX_SEED
 from bombay_env.record import History, Record
+from bombay_training.matches.results import LostGame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +27,11 @@ class Plan:
 
     Args:
         game: the variant and board.
-        names: of the agents.
-        seed: of the match.
+        names: the agents' names.
+        seed: the match's seed.
         deal: (G,) uint64 seeds of the games.
+        block: (G,) int64 numbers of the deals.
+        seating: (G,) int64 numbers of the seatings.
         seats: (G, n) int64 indices into `names`.
         keep_records: whether records are wanted.
     """
@@ -38,52 +40,68 @@ class Plan:
     names: tuple[str, ...]
     seed: int
     deal: np.ndarray
+    block: np.ndarray
+    seating: np.ndarray
     seats: np.ndarray
     keep_records: bool = False
 
     @property
     def turns(self) -> int:
-        """Turns that a game lasts."""
+        """Turns in a game."""
         rules = self.game.rules
         return rules.sets * rules.turns_per_set * rules.num_players
+
+    def lost_game(self, number: int, seat: int, action: str, reason: str) -> LostGame:
+        """The entry for a game that the agent in `seat` loses by a fault."""
+        agent = int(self.seats[number, seat])
+        return LostGame(
+            agent=agent,
+            name=self.names[agent],
+            seat=seat,
+            game=number,
+            block=int(self.block[number]),
+            seating=int(self.seating[number]),
+            action=action,
+            reason=reason,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """Games that are played together: their numbers in the match, and the key of the agents' randomness.
+    """Games that are played together.
 
-    `watched`: each call of an agent is announced, so that what never returns or ends the process can be laid to somebody.
+    Args:
+        games: their numbers in the match.
+        key: of the agents' randomness.
+        report_calls: whether to report the beginning of each call of an agent, to find the one that never returns or ends the
+            process.
     """
 
     games: tuple[int, ...]
     key: tuple[int, ...]
-    watched: bool = False
+    report_calls: bool = False
 
-    def alone(self) -> list["Chunk"]:
-        """A watched chunk for each of the games."""
+    def split(self) -> list["Chunk"]:
+        """A chunk for each of the games, with reported calls."""
         return [Chunk((game,), (*self.key, number), True) for number, game in enumerate(self.games)]
 
 
-@dataclasses.dataclass(frozen=True)
-class Loss:
-    """A fault in one game: who and why."""
+class DecisionTimes:
+    """Sums of an agent's decision times, without its first call in a process, which may compile code.
 
-    game: int
-    agent: int
-    seat: int
-    action: str
-    reason: str
-
-
-class Clock:
-    """Adds up an agent's calls, but for the first in a process."""
+    Attributes:
+        decisions: actions chosen.
+        turns: turns begun.
+        seconds: time of all calls.
+        turn_seconds: time of each complete turn, with the time of a call divided evenly among its games.
+    """
 
     def __init__(self) -> None:
         self.decisions, self.turns, self.seconds = 0, 0, 0.0
         self.turn_seconds: list[float] = []
 
-    def add(self, other: "Clock") -> None:
-        """Take another clock's figures in."""
+    def add(self, other: "DecisionTimes") -> None:
+        """Add the times of other decisions of the same agent."""
         self.decisions += other.decisions
         self.turns += other.turns
         self.seconds += other.seconds
@@ -92,34 +110,47 @@ class Clock:
 
 @dataclasses.dataclass
 class Played:
-    """What came of a chunk, by game in the chunk's order; `records` only where they are kept."""
+    """The results of a chunk of G games with n seats.
+
+    Args:
+        games: their numbers in the match, in the order of the arrays.
+        final: (G, n) int32 rupees with awards, zeros after a fault.
+        win_share: (G, n) float64.
+        lost: the games that ended by a fault.
+        times: by agent.
+        records: of all the games if they are kept, else empty.
+    """
 
     games: tuple[int, ...]
     final: np.ndarray
     win_share: np.ndarray
-    losses: list[Loss]
-    clocks: list[Clock]
+    lost: list[LostGame]
+    times: list[DecisionTimes]
     records: list[Record]
 
 
-class Watch(Protocol):
-    """Whom a chunk tells how far it is."""
+class PlayListener(Protocol):
+    """Receives the progress of a chunk."""
 
-    def asks(self, agent: int, lanes: int, first: bool) -> None:
-        """An agent is about to decide in so many games; `first`: in this process for the first time."""
+    def before_call(self, agent: int, num_games: int, first: bool) -> None:
+        """An agent is about to decide in some games; `first`: for the first time in this process."""
 
-    def answered(self) -> None:
-        """It has, or has failed to."""
+    def after_call(self) -> None:
+        """It has answered or failed."""
 
-    def stepped(self, actions: np.ndarray, turns: int) -> None:
-        """The games still running have taken these actions, which ended so many turns, those of games lost among them."""
+    def after_step(self, actions: np.ndarray, turns: int) -> None:
+        """The games still running took these actions. `turns`: turns that ended, or will not be played because of a fault."""
 
 
 def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
-    """Win shares (n,) after a fault in `seat` of a game with these agents, `seats` (n,): nothing for the offender, the rest in
-    equal parts.
+    """Win shares (n,) after a fault in `seat`: 0 for the offender, equal parts of 1 for the others.
 
-    The offender loses in all its seats, or faults would win for it in the others; who has all seats loses in `seat` alone.
+    The offender gets 0 in all its seats; otherwise its faults would win for its other seats. If it has all seats, it gets 0 in
+    `seat` alone.
+
+    Args:
+        seats: (n,) the agents of the game by seat.
+        seat: where the fault occurred.
     """
     others = seats != seats[seat]
     if not others.any():
@@ -127,196 +158,186 @@ def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
     return np.asarray(others / others.sum())
 
 
-def lost_game(plan: Plan, chunk: Chunk, actions: Sequence[int], agent: int, reason: str) -> Played:
-    """The only game of a chunk, ended by a fault after these actions: what the process that played it can no longer tell."""
+def unanswered(plan: Plan, chunk: Chunk, actions: Sequence[int], reason: str) -> Played:
+    """The result of a chunk of one game, lost by the agent to move, whose process cannot report it.
+
+    Args:
+        plan: the match.
+        chunk: the chunk.
+        actions: the game's actions so far.
+        reason: why the agent to move did not answer.
+    """
     (number,) = chunk.games
     states = plan.game.new_states(plan.deal[[number]])
     history = History(plan.game, states, int(plan.deal[number]))
     for action in actions:
         history.add(action)
         plan.game.step(states, [action])
-    loss = Loss(number, agent, int(states["current_player"][0]), "none", reason)
-    final, share = np.zeros((1, plan.game.num_players), np.int32), lost_share(plan.seats[number], loss.seat)[None]
-    records = [_record(plan, number, history, states, loss)] if plan.keep_records else []
-    return Played(chunk.games, final, share, [loss], [Clock() for _ in plan.names], records)
+    lost = plan.lost_game(number, int(states["current_player"][0]), NO_ACTION, reason)
+    final, share = np.zeros((1, plan.game.num_players), np.int32), lost_share(plan.seats[number], lost.seat)[None]
+    records = [_record(plan, number, history, states, lost)] if plan.keep_records else []
+    return Played(chunk.games, final, share, [lost], [DecisionTimes() for _ in plan.names], records)
 
 
-def play(plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], watch: Watch) -> Played:
-    """Play the games of a chunk to their ends. `warm` are the agents that have been called before; more enter it."""
-    return _Table(plan, chunk, agents, warm, watch).play()
+def play(plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener) -> Played:
+    """Play the games of a chunk to their ends.
+
+    Args:
+        plan: the match.
+        chunk: which of its games.
+        agents: those of the plan, in its order.
+        warm: indices of the agents that have been called in this process; changed in place.
+        listener: receives calls and steps.
+    """
+    return _GameBatch(plan, chunk, agents, warm, listener).play()
 
 
-class _Table:
-    """The games of a chunk while they are played; `lanes` are those still running, as places in the chunk."""
+class _GameBatch:
+    """The games of a chunk while they are played.
 
-    def __init__(self, plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], watch: Watch) -> None:
-        self.plan, self.game, self.agents, self.warm, self.watch = plan, plan.game, agents, warm, watch
+    `running` (R,) are the indices in the chunk of the games still running, and `states` (R,) their states. A lane is an index
+    into these two.
+    """
+
+    def __init__(
+        self, plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener
+    ) -> None:
+        self.plan, self.game, self.agents, self.warm, self.listener = plan, plan.game, agents, warm, listener
         self.numbers = np.array(chunk.games)
         keys = np.random.SeedSequence((plan.seed, *chunk.key)).spawn(1 + len(agents))
         self.scrub_rng, *self.rngs = map(np.random.default_rng, keys)
         self.states = self.game.new_states(plan.deal[self.numbers])
-        self.lanes = np.arange(len(self.numbers))
+        self.running = np.arange(len(self.numbers))
         self.turns_left = np.full(len(self.numbers), plan.turns)
-        # Seconds of the turn so far; not a number if part of it was not clocked.
+        # Seconds of the turn so far. NaN if part of it was an agent's first call.
         self.spent = np.zeros(len(self.numbers))
-        self.lost: dict[int, Loss] = {}  # by lane, in this step
-        shape = (len(self.numbers), self.game.num_players)
-        self.played = Played(chunk.games, np.zeros(shape, np.int32), np.zeros(shape), [], [Clock() for _ in agents], [])
+        self.lost: dict[int, LostGame] = {}  # by lane, in this step
+        shape, times = (len(self.numbers), self.game.num_players), [DecisionTimes() for _ in agents]
+        self.played = Played(chunk.games, np.zeros(shape, np.int32), np.zeros(shape), [], times, [])
         self.records: dict[int, Record] = {}
         self.histories = [
-            History(self.game, self.states[lane : lane + 1], int(plan.deal[number]))
-            for lane, number in enumerate(chunk.games if plan.keep_records else ())
+            History(self.game, self.states[index : index + 1], int(plan.deal[number]))
+            for index, number in enumerate(chunk.games if plan.keep_records else ())
         ]
 
     def play(self) -> Played:
-        while self.lanes.size:
+        while self.running.size:
             self._step()
-        self.played.losses.sort(key=lambda loss: loss.game)
-        self.played.records = [self.records[lane] for lane in sorted(self.records)]
+        self.played.lost.sort(key=lambda lost: lost.game)
+        self.played.records = [self.records[index] for index in sorted(self.records)]
         return self.played
 
     def _step(self) -> None:
-        to_act = self.plan.seats[self.numbers[self.lanes], self.states["current_player"]]
-        actions = np.zeros(self.lanes.size, np.int64)
-        for index in range(len(self.agents)):
-            asked = np.flatnonzero(to_act == index)
-            if asked.size:
-                self._ask(index, asked, actions)
-        turns = self._drop_lost(actions)
-        actions, to_act = actions[self.kept], to_act[self.kept]
+        to_act = self.plan.seats[self.numbers[self.running], self.states["current_player"]]
+        actions = np.zeros(self.running.size, np.int64)
+        for agent in range(len(self.agents)):
+            lanes = np.flatnonzero(to_act == agent)
+            if lanes.size:
+                seeds = self.scrub_rng.integers(MAX_SEED, size=lanes.size, dtype=np.uint64, endpoint=True)
+                self._decide(agent, lanes, seeds, actions)
+        kept, turns = self._drop_lost()
+        actions, to_act = actions[kept], to_act[kept]
         before = self.states[["set", "turn", "current_player"]].copy()
         self.game.step(self.states, actions)
         if self.histories:
-            for place, action in zip(self.lanes.tolist(), actions.tolist(), strict=True):
-                self.histories[place].add(action)
+            for index, action in zip(self.running.tolist(), actions.tolist(), strict=True):
+                self.histories[index].add(action)
         ended = before != self.states[["set", "turn", "current_player"]]
         self._end_turns(np.flatnonzero(ended), to_act)
         self._finish(self.game.is_terminal(self.states))
-        self.watch.stepped(actions, turns + int(ended.sum()))
+        self.listener.after_step(actions, turns + int(ended.sum()))
 
-    # --- asking ---
+    # --- decisions ---
 
-    def _ask(self, index: int, asked: np.ndarray, actions: np.ndarray) -> None:
-        """Enter an agent's decisions for the lanes `asked` in `actions`; those it has none for enter `lost`."""
-        seeds = self.scrub_rng.integers(MAX_SEED, size=asked.size, dtype=np.uint64, endpoint=True)
-        answer, action, reason = self._call(index, asked, seeds)
-        if not reason:
-            actions[asked] = answer
-            self._find_illegal(index, asked, actions)
-        elif asked.size == 1:
-            self._lose(index, int(asked[0]), action, reason)
-        else:
-            for place, lane in enumerate(asked):
-                alone = slice(place, place + 1)
-                answer, action, reason = self._call(index, asked[alone], seeds[alone])
-                if reason:
-                    self._lose(index, int(lane), action, reason)
-                else:
-                    actions[lane] = answer[0]
-                    self._find_illegal(index, asked[alone], actions)
+    def _decide(self, agent: int, lanes: np.ndarray, seeds: np.ndarray, actions: np.ndarray) -> None:
+        """Write an agent's actions for some lanes into `actions`, and the games that it loses into `lost`."""
+        states, call = self.states[lanes], self._call(agent, lanes)
+        try:
+            actions[lanes] = ask(self.agents[agent], self.game, states, self.rngs[agent], seeds, during=call)
+        except AgentFault as fault:
+            if fault.answer is not None:  # legal actions in the other lanes
+                actions[lanes] = fault.answer
+                for place in fault.lanes:
+                    state, action = states[place : place + 1], int(fault.answer[place])
+                    self._lose(int(lanes[place]), *describe_illegal(self.game, state, action))
+            elif lanes.size == 1:
+                self._lose(int(lanes[0]), fault.action, fault.reason)
+            else:
+                for place in range(lanes.size):
+                    self._decide(agent, lanes[place : place + 1], seeds[place : place + 1], actions)
 
-    def _call(self, index: int, asked: np.ndarray, seeds: np.ndarray) -> tuple[Any, str, str]:
-        """An agent's answer; where it is none, how a record tells it, and what is wrong with it."""
-        seen = self.game.scrub(self.states[asked], seeds)
-        turns = int((seen["actions_left"] == self.game.rules.actions_per_turn).sum())
-        first = index not in self.warm
-        self.warm.add(index)
-        self.watch.asks(index, asked.size, first)
+    @contextlib.contextmanager
+    def _call(self, agent: int, lanes: np.ndarray) -> Iterator[None]:
+        """Report a call of an agent and take its time."""
+        first = agent not in self.warm
+        self.warm.add(agent)
+        self.listener.before_call(agent, lanes.size, first)
         start = time.perf_counter()
         try:
-            answer = self.agents[index].act(self.game, seen, self.rngs[index])
-        except BaseException as error:  # whatever an agent raises is its own fault, SystemExit too
-            if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-                raise  # the user's Ctrl-C; a process deaf to it (`matches/pool.py`) has this from the agent, too
-            return None, "none", _told(error)
+            yield
         finally:
             seconds = time.perf_counter() - start
-            self.watch.answered()
-            self._clock(index, asked, turns, np.nan if first else seconds)
-        reason = _not_actions(answer, asked.size)
-        return answer, type(answer).__name__ if reason else "", reason
+            self.listener.after_call()
+            self._add_time(agent, lanes, np.nan if first else seconds)
 
-    def _clock(self, index: int, asked: np.ndarray, turns: int, seconds: float) -> None:
-        self.spent[self.lanes[asked]] += seconds / asked.size
+    def _add_time(self, agent: int, lanes: np.ndarray, seconds: float) -> None:
+        self.spent[self.running[lanes]] += seconds / lanes.size
         if not np.isnan(seconds):
-            clock = self.played.clocks[index]
-            clock.decisions += asked.size
-            clock.turns += turns
-            clock.seconds += seconds
+            times = self.played.times[agent]
+            times.decisions += lanes.size
+            times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
+            times.seconds += seconds
 
-    def _find_illegal(self, index: int, asked: np.ndarray, actions: np.ndarray) -> None:
-        masks, chosen = self.game.legal_actions(self.states[asked]), actions[asked]
-        known = (chosen >= 0) & (chosen < self.game.num_actions)
-        legal = known & masks[np.arange(asked.size), np.where(known, chosen, 0)]
-        for place in np.flatnonzero(~legal):
-            number = int(chosen[place])
-            name = self.game.action_names[number] if known[place] else str(number)
-            allowed = ", ".join(self.game.action_names[action] for action in np.flatnonzero(masks[place]))
-            told = f"{number} ({name})" if known[place] else name
-            reason = f"it chose action {told}, which is illegal; legal are {allowed}"
-            self._lose(index, int(asked[place]), name, reason)
+    def _lose(self, lane: int, action: str, reason: str) -> None:
+        seat, number = int(self.states["current_player"][lane]), int(self.numbers[self.running[lane]])
+        self.lost[lane] = self.plan.lost_game(number, seat, action, reason)
 
-    def _lose(self, index: int, lane: int, action: str, reason: str) -> None:
-        seat, number = int(self.states["current_player"][lane]), int(self.numbers[self.lanes[lane]])
-        self.lost[lane] = Loss(number, index, seat, action, reason)
+    # --- results ---
 
-    # --- what became of them ---
+    def _drop_lost(self) -> tuple[np.ndarray, int]:
+        """Enter the results of the lost games and drop them.
 
-    def _drop_lost(self, actions: np.ndarray) -> int:
-        """Enter the games that are lost, and go on with the others; returns the turns that will not be played."""
-        self.kept = np.ones(self.lanes.size, np.bool_)
-        for lane, loss in self.lost.items():
-            place = self.lanes[lane]
-            self.kept[lane] = False
-            self.played.losses.append(loss)
-            self.played.win_share[place] = lost_share(self.plan.seats[loss.game], loss.seat)
+        Returns:
+            Which of the lanes are kept, (R,) bool, and the number of turns that will not be played.
+        """
+        kept = np.ones(self.running.size, np.bool_)
+        for lane, lost in self.lost.items():
+            kept[lane] = False
+            self.played.lost.append(lost)
+            self.played.win_share[self.running[lane]] = lost_share(self.plan.seats[lost.game], lost.seat)
             if self.histories:
-                self._keep_record(lane, loss)
-        turns = int(self.turns_left[self.lanes[~self.kept]].sum())
+                self._keep_record(lane, lost)
+        turns = int(self.turns_left[self.running[~kept]].sum())
         if self.lost:
-            self.states, self.lanes, self.lost = self.states[self.kept], self.lanes[self.kept], {}
-        return turns
+            self.states, self.running, self.lost = self.states[kept], self.running[kept], {}
+        return kept, turns
 
     def _end_turns(self, ended: np.ndarray, movers: np.ndarray) -> None:
-        places = self.lanes[ended]
-        self.turns_left[places] -= 1
-        for index, seconds in zip(movers[ended].tolist(), self.spent[places].tolist(), strict=True):
-            if seconds == seconds:  # a number
-                self.played.clocks[index].turn_seconds.append(seconds)
-        self.spent[places] = 0
+        """Count the turns that ended in some lanes; `movers` (R,) are the agents that acted."""
+        indices = self.running[ended]
+        self.turns_left[indices] -= 1
+        for agent, seconds in zip(movers[ended].tolist(), self.spent[indices].tolist(), strict=True):
+            if not np.isnan(seconds):
+                self.played.times[agent].turn_seconds.append(seconds)
+        self.spent[indices] = 0
 
     def _finish(self, over: np.ndarray) -> None:
+        """Enter the results of the games that are over, (R,) bool, and drop them."""
         if not over.any():
             return
-        results, places = self.game.results(self.states[over]), self.lanes[over]
-        self.played.final[places] = results["final"]
-        self.played.win_share[places] = results["win_share"]
+        results, indices = self.game.results(self.states[over]), self.running[over]
+        self.played.final[indices] = results["final"]
+        self.played.win_share[indices] = results["win_share"]
         if self.histories:
             for lane in np.flatnonzero(over):
                 self._keep_record(lane, None)
-        self.states, self.lanes = self.states[~over], self.lanes[~over]
+        self.states, self.running = self.states[~over], self.running[~over]
 
-    def _keep_record(self, lane: int, loss: Loss | None) -> None:
-        place, state = int(self.lanes[lane]), self.states[lane : lane + 1]
-        self.records[place] = _record(self.plan, int(self.numbers[place]), self.histories[place], state, loss)
+    def _keep_record(self, lane: int, lost: LostGame | None) -> None:
+        index, state = int(self.running[lane]), self.states[lane : lane + 1]
+        self.records[index] = _record(self.plan, int(self.numbers[index]), self.histories[index], state, lost)
 
 
-def _record(plan: Plan, number: int, history: History, states: np.ndarray, loss: Loss | None) -> Record:
-    fault = None if loss is None else {"seat": loss.seat, "action": loss.action, "reason": loss.reason}
+def _record(plan: Plan, number: int, history: History, states: np.ndarray, lost: LostGame | None) -> Record:
+    fault = None if lost is None else {"seat": lost.seat, "action": lost.action, "reason": lost.reason}
     return history.record(states, [plan.names[agent] for agent in plan.seats[number]], fault)
-
-
-def _not_actions(answer: Any, count: int) -> str:
-    """What is wrong with an agent's answer as an array of `count` whole numbers, '' if nothing is."""
-    if not isinstance(answer, np.ndarray):
-        return f"it answered with a {type(answer).__name__}, not an array of {count} actions"
-    if answer.shape != (count,) or answer.dtype.kind not in "iu":
-        return f"it answered with {answer.dtype} of shape {answer.shape}, not with integers of shape ({count},)"
-    return ""
-
-
-def _told(error: BaseException) -> str:
-    """An exception in one line, with the place it comes from."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    words = " ".join(str(error).split())
-    return f"it raised {type(error).__name__}{': ' if words else ''}{words} ({place.filename}, line {place.lineno})"

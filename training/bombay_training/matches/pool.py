@@ -1,9 +1,10 @@
-"""Processes that play chunks of games, one core each, and are ended when an agent does not answer.
+"""A pool of processes that play chunks of games and stop agents that do not answer.
 
-Processes are spawned, never forked, and make their agents from specs. What a chunk comes to depends on the chunk alone, so
-neither the number of processes nor their order shows in any result. Code that never returns can only be stopped from outside:
-where there is a limit, a worker announces each call of an agent, and one that overruns it is ended and replaced. A chunk whose
-process ended is played again game by game, which finds the games to blame and spares the others.
+Processes are spawned, never forked, and make their agents from specs. The result of a chunk depends on the chunk alone, so the
+number of processes and their order change no result. Code that never returns can only be stopped from outside: with a time limit,
+a worker reports each call of an agent, and a worker whose call takes too long is killed and replaced. The chunk of a worker that
+ended is played again game by game, which finds the games to blame and spares the others. How a chunk is played is in
+`matches/play.py`.
 """
 
 import contextlib
@@ -21,25 +22,28 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import make
-from bombay_training.matches.play import Chunk, Plan, Played, lost_game, play
+from bombay_env.agent import describe_error
+from bombay_training.matches.play import Chunk, Plan, Played, play, unanswered
 
 SPAWN: Final = multiprocessing.get_context("spawn")
 ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-FIRST_CALL_SECONDS: Final = 60.0  # more for a first call in a process, which may compile; halved after each overrun
-TELL_SECONDS: Final = 0.2  # between two reports of progress
+FIRST_CALL_SECONDS: Final = (
+    60.0  # extra time for a first call in a process, which may compile code; halved after each timeout
+)
+REPORT_SECONDS: Final = 0.2  # between two reports of progress
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
-LONGEST_WAIT: Final = 86_400.0  # seconds at a time; a call in many games may take more, but no system waits for a month
+MAX_WAIT: Final = 86_400.0  # seconds; a call in many games may take longer, but no operating system waits for a month
 
 
-class Workers:
-    """Processes to play in, kept from one match to the next. Use it in a `with`, which ends them whatever happens.
+class WorkerPool:
+    """Processes that play chunks, reused from one match to the next. Use it in a `with`, which ends them in every case.
 
-    A program that uses them must guard its main part by `if __name__ == "__main__":`, as with `multiprocessing`.
+    A program that uses a pool must guard its main part by `if __name__ == "__main__":`, as with `multiprocessing`.
 
     Args:
-        processes: how many; as many as this process may use cores unless given.
-        turn_limit: seconds that a call of an agent may take for each game it decides in, up to `MAX_TURN_LIMIT`; no limit if
-            None. The first call in a process is given a minute more.
+        processes: how many; one per core that this process may use unless given.
+        turn_limit: seconds that a call of an agent may take for each of its games, up to `MAX_TURN_LIMIT`; None for no limit. The
+            first call in a process may take a minute more.
     """
 
     def __init__(self, processes: int | None = None, turn_limit: float | None = None) -> None:
@@ -53,7 +57,7 @@ class Workers:
         self.count, self.turn_limit = count, turn_limit
         self.running: list[_Worker] = []
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "WorkerPool":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,154 +68,163 @@ class Workers:
     def play(
         self, plan: Plan, specs: Sequence[str], chunks: Sequence[Chunk], progress: Callable[[int], None]
     ) -> list[Played]:
-        """Play chunks of a match, in any order.
+        """Play chunks of a match.
 
         Args:
             plan: the match.
-            specs: of its agents.
-            chunks: what to play.
-            progress: called with the turns played since the last call.
+            specs: its agents.
+            chunks: the chunks.
+            progress: called with the number of turns played since the last call.
+
+        Returns:
+            The results of all games, in any order.
 
         Raises:
-            RuntimeError: a process could not start, or ended while no agent was being asked.
+            RuntimeError: a process could not start, or it ended while no agent was being called.
         """
-        watched = self.turn_limit is not None
-        due = deque(Chunk(chunk.games, chunk.key, watched) for chunk in chunks)
-        match = _Match(plan, tuple(specs), [FIRST_CALL_SECONDS] * len(specs))
+        report_calls = self.turn_limit is not None
+        waiting = deque(Chunk(chunk.games, chunk.key, report_calls) for chunk in chunks)
+        match = _PoolMatch(plan, tuple(specs), [FIRST_CALL_SECONDS] * len(specs))
         played: list[Played] = []
-        while due or any(worker.chunk for worker in self.running):
-            while len(self.running) < min(self.count, len(due) + sum(bool(worker.chunk) for worker in self.running)):
-                self.running.append(_Worker())
-            for worker in self.running:
-                if due and not worker.chunk:
-                    worker.start(match, due.popleft())
+        while waiting or any(worker.chunk for worker in self.running):
+            self._start_workers(match, waiting)
             busy = [worker for worker in self.running if worker.chunk]
             ready = wait([worker.pipe for worker in busy], _seconds_left(busy))
             for worker in busy:
                 if worker.pipe in ready:
-                    done = worker.listen(progress, self.turn_limit)
+                    done = worker.receive(progress, self.turn_limit)
                     if done is not None:
                         played.append(done)
                 if worker.gone or worker.overdue():
                     self.running.remove(worker)
-                    self._blame(worker, played, due, progress)
+                    self._replace(worker, played, waiting, progress)
         return played
 
-    def _blame(
-        self, worker: "_Worker", played: list[Played], due: deque[Chunk], progress: Callable[[int], None]
+    def _start_workers(self, match: "_PoolMatch", waiting: deque[Chunk]) -> None:
+        """Give waiting chunks to idle workers; new ones are started while there are fewer than allowed and needed."""
+        needed = len(waiting) + sum(bool(worker.chunk) for worker in self.running)
+        while len(self.running) < min(self.count, needed):
+            self.running.append(_Worker())
+        for worker in self.running:
+            if waiting and not worker.chunk:
+                worker.start(match, waiting.popleft())
+
+    def _replace(
+        self, worker: "_Worker", played: list[Played], waiting: deque[Chunk], progress: Callable[[int], None]
     ) -> None:
-        """A process is gone, or must be ended: find who is to blame, or see to it that it is found."""
+        """End a worker that is gone or overdue. Its only game is lost; several games are put back, to be played one by one."""
         code = worker.end()
         match, chunk = worker.match, worker.chunk
-        if chunk is None or match is None or not worker.begun:
+        if chunk is None or match is None or not worker.ready:
             raise RuntimeError(
-                f"a process to play in could not start (exit code {code}); a program that uses processes needs its main part "
+                f"a worker process could not start (exit code {code}); a program that uses processes needs its main part "
                 f'under: if __name__ == "__main__":'
             )
         progress(-worker.turns)
-        if len(chunk.games) > 1 or not chunk.watched:
-            due.extendleft(reversed(chunk.alone()))
+        if len(chunk.games) > 1 or not chunk.report_calls:
+            waiting.extendleft(reversed(chunk.split()))
             if worker.agent is not None and worker.first:
                 match.grace[worker.agent] /= 2
             return
         if worker.agent is None:
-            raise RuntimeError(f"a process to play in ended (exit code {code}) while no agent was deciding")
+            raise RuntimeError(f"a worker process ended (exit code {code}) while no agent was being called")
         if worker.gone:
             reason = f"its process ended (exit code {code})"
         else:
             reason = f"it took longer than {self.turn_limit:g} s"
             if worker.first:
                 match.grace[worker.agent] /= 2
-        played.append(lost_game(match.plan, chunk, worker.actions, worker.agent, reason))
+        played.append(unanswered(match.plan, chunk, worker.actions, reason))
         progress(match.plan.turns)
 
 
 def num_cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-class _Match:
-    """What workers play now. `grace`: by agent, seconds more for a first call."""
+class _PoolMatch:
+    """The match that workers play. `grace`: extra seconds for the first call of each agent."""
 
     def __init__(self, plan: Plan, specs: tuple[str, ...], grace: list[float]) -> None:
         self.plan, self.specs, self.grace = plan, specs, grace
 
 
 def _seconds_left(busy: "list[_Worker]") -> float | None:
+    """Seconds until the first deadline, None if there is none."""
     deadlines = [worker.deadline for worker in busy if worker.deadline is not None]
-    return min(LONGEST_WAIT, max(0.0, min(deadlines) - time.monotonic())) if deadlines else None
+    return min(MAX_WAIT, max(0.0, min(deadlines) - time.monotonic())) if deadlines else None
 
 
 class _Worker:
-    """One process, seen from outside."""
+    """One process, as its parent sees it."""
 
     def __init__(self) -> None:
         self.pipe, theirs = SPAWN.Pipe()
         self.process = SPAWN.Process(target=_work, args=(theirs,), daemon=True)
-        with _surroundings():
+        with _child_environment():
             self.process.start()
         theirs.close()
-        self.match: _Match | None = None
+        self.match: _PoolMatch | None = None
         self.chunk: Chunk | None = None
-        self.begun = self.gone = False
-        self._forget()
+        self.ready = self.gone = False
+        self._reset()
 
-    def _forget(self) -> None:
-        self.agent: int | None = None  # being asked
-        self.first = False  # for the first time
+    def _reset(self) -> None:
+        self.agent: int | None = None  # that is being called
+        self.first = False  # for the first time in the process
         self.deadline: float | None = None
-        self.actions: list[int] = []  # of the only game of a watched chunk
+        self.actions: list[int] = []  # so far, of a chunk of one game
         self.turns = 0
 
-    def start(self, match: _Match, chunk: Chunk) -> None:
-        """Give it a chunk."""
+    def start(self, match: _PoolMatch, chunk: Chunk) -> None:
+        """Send it a chunk."""
         self.chunk = chunk
-        self._forget()
-        with contextlib.suppress(OSError):  # it is gone, which shows when it is listened to
+        self._reset()
+        with contextlib.suppress(OSError):  # the process is gone, which `receive` finds out
             if self.match is not match:
                 self.pipe.send((match.plan, match.specs))
             self.pipe.send(chunk)
         self.match = match
 
-    def listen(self, progress: Callable[[int], None], turn_limit: float | None) -> Played | None:
-        """Take one message; the chunk's outcome if it is that."""
+    def receive(self, progress: Callable[[int], None], turn_limit: float | None) -> Played | None:
+        """Receive one message; returns the chunk's result when that arrives."""
         try:
-            kind, *told = self.pipe.recv()
+            kind, *content = self.pipe.recv()
         except (EOFError, OSError):
             self.gone = True
             return None
-        if kind == "begun":
-            self.begun = True
-        elif kind == "asks":
-            self.agent, lanes, self.first = told
+        if kind == "ready":
+            self.ready = True
+        elif kind == "call":
+            self.agent, num_games, self.first = content
             assert self.match is not None
             if turn_limit is not None:
-                more = self.match.grace[self.agent] if self.first else 0.0
-                self.deadline = time.monotonic() + turn_limit * lanes + more
-        elif kind == "answered":
+                grace = self.match.grace[self.agent] if self.first else 0.0
+                self.deadline = time.monotonic() + turn_limit * num_games + grace
+        elif kind == "answer":
             self.agent = self.deadline = None
-        elif kind == "stepped":
-            actions, turns = told
+        elif kind == "steps":
+            actions, turns = content
             self.actions += actions
             self.turns += turns
             progress(turns)
-        elif kind == "failed":
-            raise RuntimeError(told[0])
+        elif kind == "error":
+            raise RuntimeError(content[0])
         else:
             self.chunk = None
-            return told[0]  # type: ignore[no-any-return]
+            return content[0]  # type: ignore[no-any-return]
         return None
 
     def overdue(self) -> bool:
-        """Whether the agent has taken too long and no answer is waiting to be read."""
+        """Whether the agent's time is up and no message is waiting."""
         return self.deadline is not None and time.monotonic() > self.deadline and not self.pipe.poll()
 
     def end(self) -> int | None:
-        """End the process; its exit code."""
-        if self.gone:  # of itself: it has an exit code to tell
+        """End the process; returns its exit code."""
+        if self.gone:  # it ended by itself, and its exit code is worth waiting for
             self.process.join(5)
         self.process.kill()
         self.process.join()
@@ -220,8 +233,8 @@ class _Worker:
 
 
 @contextlib.contextmanager
-def _surroundings() -> Iterator[None]:
-    """What a new process is to inherit: one thread for each library, and deafness to Ctrl-C, which is for this process."""
+def _child_environment() -> Iterator[None]:
+    """What a new process inherits: one thread per library, and Ctrl-C ignored, which only this process handles."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
@@ -238,15 +251,15 @@ def _surroundings() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-# --- inside ---
+# --- in the worker process ---
 
 
 def _work(pipe: Connection) -> None:
-    """The process's own part: play chunks until the pipe closes."""
+    """Play chunks until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout = sys.stderr  # what agents print is not part of the command's results
+    sys.stdout = sys.stderr  # what agents print is not part of a command's results
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    pipe.send(("begun",))
+    pipe.send(("ready",))
     plan, agents, warm = None, [], set[int]()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
@@ -254,52 +267,52 @@ def _work(pipe: Connection) -> None:
             try:
                 if isinstance(message, Chunk):
                     assert plan is not None
-                    reporter = _Reporter(pipe, message.watched, len(message.games) == 1)
-                    played = play(plan, message, agents, warm, reporter)
-                    reporter.flush()
+                    listener = _PipeListener(pipe, message.report_calls, len(message.games) == 1)
+                    played = play(plan, message, agents, warm, listener)
+                    listener.flush()
                     pipe.send(("played", played))
                 else:
                     plan, specs = message
                     agents, warm = [make(spec) for spec in specs], set()
             except (EOFError, BrokenPipeError):
                 raise
-            except Exception as error:  # told where it can be read, in one line
-                pipe.send(("failed", f"{type(error).__name__}: {' '.join(str(error).split())}"))
+            except Exception as error:  # the parent raises it
+                pipe.send(("error", describe_error(error)))
 
 
 def _end_with_parent() -> None:
-    """Nobody waits for what this process does once its parent is gone."""
+    """End this process when its parent ends."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
     os._exit(1)
 
 
-class _Reporter:
-    """Tells the parent of calls, where they are watched, and now and then how far the games are."""
+class _PipeListener:
+    """Sends the parent every call, if `report_calls`, and at intervals the progress, with the actions of a `single` game."""
 
-    def __init__(self, pipe: Connection, watched: bool, single: bool) -> None:
-        self.pipe, self.watched, self.single = pipe, watched, single
+    def __init__(self, pipe: Connection, report_calls: bool, single: bool) -> None:
+        self.pipe, self.report_calls, self.single = pipe, report_calls, single
         self.actions: list[int] = []
-        self.turns, self.told = 0, time.monotonic()
+        self.turns, self.flushed = 0, time.monotonic()
 
-    def asks(self, agent: int, lanes: int, first: bool) -> None:
-        if self.watched:
+    def before_call(self, agent: int, num_games: int, first: bool) -> None:
+        if self.report_calls:
             if self.actions:
                 self.flush()
-            self.pipe.send(("asks", agent, lanes, first))
+            self.pipe.send(("call", agent, num_games, first))
 
-    def answered(self) -> None:
-        if self.watched:
-            self.pipe.send(("answered",))
+    def after_call(self) -> None:
+        if self.report_calls:
+            self.pipe.send(("answer",))
 
-    def stepped(self, actions: np.ndarray, turns: int) -> None:
-        if self.watched and self.single:
+    def after_step(self, actions: np.ndarray, turns: int) -> None:
+        if self.report_calls and self.single:
             self.actions += actions.tolist()
         self.turns += turns
-        if self.turns and time.monotonic() - self.told > TELL_SECONDS:
+        if self.turns and time.monotonic() - self.flushed > REPORT_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        self.pipe.send(("stepped", self.actions, self.turns))
-        self.actions, self.turns, self.told = [], 0, time.monotonic()
+        self.pipe.send(("steps", self.actions, self.turns))
+        self.actions, self.turns, self.flushed = [], 0, time.monotonic()

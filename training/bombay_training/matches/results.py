@@ -1,6 +1,6 @@
-"""What was played: every game of a line-up with its seats, results, faults and times.
+"""The results of a match: every game of a line-up with its seats, finals, faults and times.
 
-Knows neither how games are played (`arena.py`) nor what they tell (`matches/statistics.py`).
+It does not know how games are played (`matches/play.py`) nor what their results show (`matches/statistics.py`).
 """
 
 import dataclasses
@@ -11,16 +11,16 @@ from bombay_env import Game
 
 
 @dataclasses.dataclass(frozen=True)
-class Fault:
-    """How an agent lost a game without playing it to the end.
+class LostGame:
+    """A game that ended by an agent's fault.
 
     Args:
         agent: index of the agent in the match.
         name: its name.
         seat: its seat.
         game: number of the game in the match.
-        block, seating: the same by deal.
-        action: what it answered, as a record tells it (RULES 8): an action's name or number, or `none`.
+        block, seating: number of the game's deal and of its seating.
+        action: what it answered, as a record tells it (RULES 8): an action's name or number, a type's name, or `none`.
         reason: what was wrong, in one line.
     """
 
@@ -40,42 +40,48 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """An agent's decisions, the turns they belong to, and the time they took; where it decided for several games, shared out.
+    """How long an agent's decisions took. The time of a call for several games is divided evenly among them.
 
-    The agent's first call in a process, in which its code may still be compiled, is not among them.
+    The agent's first call in a process, which may compile code, does not count.
+
+    Args:
+        decisions: actions chosen.
+        turns: turns they belong to.
+        seconds: time of all of them.
+        p99_ms: the 99th percentile of the milliseconds of a turn; None if no turn was timed.
     """
 
     decisions: int = 0
     turns: int = 0
     seconds: float = 0.0
-    p99_ms: float | None = None  # milliseconds that 99 of 100 turns stay within
+    p99_ms: float | None = None
 
     @property
     def ms_per_turn(self) -> float | None:
-        """Milliseconds a turn; None where nothing was clocked."""
+        """Milliseconds per turn; None if no turn was timed."""
         return 1000 * self.seconds / self.turns if self.turns else None
 
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """Every game of one line-up, in the order of blocks and seatings. G games, n seats.
+    """All games of one line-up, in the order of blocks and seatings. G games, n seats.
 
     Args:
         game: the variant and board.
-        lineup: names of the agents by seat of the base seating.
-        agents: names of the different agents, in the order of their first seats.
-        seed: what deals and chances of the match were drawn from.
+        lineup: the agents' names by seat of the base seating.
+        agents: names of the distinct agents, in the order of their first seats.
+        seed: the seed of the deals and of the agents' randomness.
         deal: (G,) uint64 seeds of the games.
         block: (G,) int64 numbers of the deals, from 0.
-        seating: (G,) int64 which of the seatings.
+        seating: (G,) int64 numbers of the seatings.
         seats: (G, n) int64 indices into `agents`.
-        final: (G, n) int32 rupees with awards (RULES 5); zeros in a game that a fault ended.
-        win_share: (G, n) float64, 1 over the number of winners for each winner; after a fault 0 in all seats of the offending
-            agent, and equal parts of 1 in the others. An agent that has all seats loses in the offending one alone.
+        final: (G, n) int32 rupees with awards (RULES 5); zeros in a game that ended by a fault.
+        win_share: (G, n) float64, 1 over the number of winners for each winner. After a fault it is 0 in all seats of the
+            offender and equal parts of 1 in the others; an offender with all seats gets 0 in the offending seat alone.
         timings: by agent.
-        faults: the games that faults ended, in the games' order.
+        faults: the games that ended by a fault, in the order of the games.
         format: `1vrest`, `2v2`, `mixed`, or `seats` for any other.
-        teams: whether an agent's seats win together, so that its win share is that of all of them.
+        teams: whether an agent's win share is the sum over its seats instead of their mean.
     """
 
     game: Game
@@ -89,43 +95,43 @@ class Match:
     final: np.ndarray
     win_share: np.ndarray
     timings: tuple[Timing, ...]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[LostGame, ...] = ()
     format: str = "seats"
     teams: bool = False
 
     @property
     def num_games(self) -> int:
-        """Games played."""
+        """Number of games."""
         return len(self.block)
 
     @property
     def num_blocks(self) -> int:
-        """Deals played, each in all seatings."""
+        """Number of deals, each played in all seatings."""
         return len(np.unique(self.block))
 
     @property
     def played_out(self) -> np.ndarray:
-        """Which games no fault ended, (G,) bool: those whose rupees tell something."""
+        """Which games did not end by a fault, (G,) bool: those with rupees."""
         played = np.ones(self.num_games, np.bool_)
         played[[fault.game for fault in self.faults]] = False
         return played
 
     @property
     def margin(self) -> np.ndarray:
-        """Final rupees less the table's mean, (G, n) float64; zeros after a fault, where no rupees were counted."""
+        """Final rupees minus the game's mean, (G, n) float64; zeros after a fault, because there are no final rupees."""
         return np.asarray(self.final - self.final.mean(axis=1, keepdims=True))
 
     def seats_of(self, agent: int | str) -> int:
-        """How many seats of a game an agent has."""
+        """The number of an agent's seats in each game."""
         return int((self.seats[0] == self._index(agent)).sum())
 
     def of_agent(self, values: np.ndarray, agent: int | str = 0, games: np.ndarray | None = None) -> np.ndarray:
-        """Block means (blocks,) of one agent's entries of `values` (G, n); its seats, where it has several, are pooled.
+        """Block means (blocks,) of one agent's entries of `values` (G, n), over all its seats.
 
         Args:
-            values: what to take the means of.
+            values: (G, n).
             agent: its index or name.
-            games: (G,) bool, the games to take, all unless given; blocks that have none are left out.
+            games: (G,) bool, the games to include, all unless given. Blocks without any are left out.
 
         Raises:
             ValueError: no agent of the match has this index or name.

@@ -1,8 +1,8 @@
-"""What can honestly be said of a match: estimates with intervals over blocks, tables and JSON.
+"""Statistics of a match: estimates with confidence intervals over blocks, as tables and as JSON.
 
-Games of one block are not independent, so every interval is over blocks. A game that a fault ended counts in the win share as
-the match says. It has no rupees, so margins and finals are means of the other games: where an agent has faults, its win share
-alone judges it. Knows a match's arrays (`matches/results.py`), not how games are played.
+The games of one block are not independent, so every interval is over blocks. A game that ended by a fault counts in the win share
+as `Match` defines. It has no rupees, so margins and finals are means of the other games: where an agent has faults, compare win
+shares only. This module reads a match's arrays (`matches/results.py`) and does not know how games are played.
 """
 
 import dataclasses
@@ -16,14 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bombay_training.matches.results import Match
-from bombay_training.rich_tables import milliseconds
+from bombay_training.rich_tables import format_ms
 
 CONFIDENCE: Final = 0.95
-SAME: Final = 1e-9  # block means whose standard error is below this agree
-FAULTS_TOLD: Final = 20  # of a match, one line each
-NAME_WIDTH: Final = 10  # letters that a column of names has at least; longer ones are folded where room is short
+TOLERANCE: Final = 1e-9  # block means with a standard error below this are equal
+MAX_FAULTS: Final = 20  # in a summary
+NAME_WIDTH: Final = 10  # smallest width of a column of names; longer names are folded where there is no room
 # Columns that a narrow table leaves out, in this order.
-SPARED: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
+OPTIONAL_COLUMNS: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,31 +38,31 @@ class Estimate:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def to_dict(self) -> dict[str, float | None]:
-        """As plain JSON types; None for a number there is not."""
+        """As plain JSON types; None for an infinite or missing number."""
         return {name: value if math.isfinite(value) else None for name, value in dataclasses.asdict(self).items()}
 
 
-# --- judging ---
+# --- estimates ---
 
 
 def share_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean win share of one agent, its seats pooled (added up in a match of teams), with an interval over blocks.
+    """The mean win share of one agent over its seats (their sum in a match of teams), with an interval over blocks.
 
-    A mean give or take standard errors would be an interval of no width where all blocks agree, as when an agent wins every
-    game. So it is Wilson's interval for a proportion, taken at the effective sample size p(1−p)/SE²: the number of
-    independent games that would have told as much as these blocks did. Where the blocks agree it is their number.
+    A normal interval has no width where all blocks agree, for example when an agent wins every game. So this is Wilson's interval
+    for a proportion, at the effective sample size p(1−p)/SE²: the number of independent games with the same standard error. Where
+    all blocks agree, the sample size is their number.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927); with
     effective sample sizes N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in
     clustered surveys", Journal of Survey Statistics and Methodology 3 (2015).
     """
-    means = match.of_agent(match.win_share, agent) * weight(match, agent)
+    means = match.of_agent(match.win_share, agent) * share_weight(match, agent)
     return wilson(float(means.mean()), _standard_error(means), len(means), confidence)
 
 
 def wilson(share: float, error: float, blocks: int, confidence: float = CONFIDENCE) -> Estimate:
-    """Wilson's interval for a share with this standard error over blocks."""
-    size = float(blocks) if blocks == 1 or error < SAME else share * (1 - share) / error**2
+    """Wilson's interval for a share with this standard error over this number of blocks."""
+    size = float(blocks) if blocks == 1 or error < TOLERANCE else share * (1 - share) / error**2
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z / (1 + z**2 / size) * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
@@ -70,25 +70,25 @@ def wilson(share: float, error: float, blocks: int, confidence: float = CONFIDEN
 
 
 def margin_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean rupee margin of one agent, its seats pooled: z standard errors over blocks to either side.
+    """The mean margin of one agent in rupees over its seats, with a normal interval over blocks.
 
-    Games that faults ended are left out; not a number if none is left.
+    Games that ended by a fault are left out. NaN if no game is left.
     """
     return _with_errors(match.of_agent(match.margin, agent, match.played_out), confidence)
 
 
 def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean final rupees of one agent, likewise."""
+    """The mean final rupees of one agent, estimated like the margin."""
     return _with_errors(match.of_agent(match.final, agent, match.played_out), confidence)
 
 
 def par(match: Match, agent: int | str = 0) -> float:
-    """The win share of an agent no better than the others."""
-    return weight(match, agent) / match.game.num_players
+    """The expected win share of an agent as strong as the others."""
+    return share_weight(match, agent) / match.game.num_players
 
 
-def weight(match: Match, agent: int | str = 0) -> int:
-    """How many seats a win share is the sum of."""
+def share_weight(match: Match, agent: int | str = 0) -> int:
+    """The number of seats whose win shares are added: all of an agent's in a match of teams, else 1."""
     return match.seats_of(agent) if match.teams else 1
 
 
@@ -99,15 +99,15 @@ def _with_errors(means: np.ndarray, confidence: float) -> Estimate:
 
 
 def _standard_error(means: np.ndarray) -> float:
-    """Of the mean of block means; infinite for one block, which does not tell."""
+    """The standard error of the mean of block means; infinite for a single block."""
     return float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else math.inf
 
 
-# --- telling ---
+# --- tables and JSON ---
 
 
 def describe_lineup(lineup: Sequence[str]) -> str:
-    """A line-up in words: `greedy, 3 × random`."""
+    """A line-up with repeated names counted: `greedy, 3 × random`."""
     counts: dict[str, int] = {}
     for name in lineup:
         counts[name] = counts.get(name, 0) + 1
@@ -115,7 +115,7 @@ def describe_lineup(lineup: Sequence[str]) -> str:
 
 
 def summary(match: Match) -> dict[str, Any]:
-    """A match as plain JSON types: what was played and, for each agent, its estimates and times."""
+    """A match as plain JSON types: the games played and, for each agent, its estimates and times."""
     rows = []
     for index, (name, timing) in enumerate(zip(match.agents, match.timings, strict=True)):
         rows.append(
@@ -142,12 +142,12 @@ def summary(match: Match) -> dict[str, Any]:
         "games": match.num_games,
         "confidence": CONFIDENCE,
         "agents": rows,
-        "faults": [str(fault) for fault in match.faults[:FAULTS_TOLD]],
+        "faults": [str(fault) for fault in match.faults[:MAX_FAULTS]],
     }
 
 
 def seat_rows(match: Match) -> list[dict[str, Any]]:
-    """How each seat of a line-up with fixed seats fared, as plain JSON types; rupees are those of games played to the end."""
+    """The results of each seat in a match with fixed seats, as plain JSON types; rupees are means of games without faults."""
     final = match.final[match.played_out]
     return [
         {
@@ -163,18 +163,19 @@ def seat_rows(match: Match) -> list[dict[str, Any]]:
 
 
 def results_table(matches: Sequence[Match], title: str | None = None, width: int | None = None) -> Table:
-    """Matches as a table, a row for every agent of each line-up; of one against the rest for the first alone.
+    """Matches as a table with a row for each agent of each line-up, or only for the first agent of one against the rest.
 
-    Where all are of one against the rest, only the rest is named beside the agent; faults are its own / those of the rest.
+    If all matches are one against the rest, the second column names the rest only. In these rows, faults are the agent's own /
+    those of the rest.
 
     Args:
-        matches: a row or more for each.
-        title: of the table.
-        width: of the terminal. Where it is too narrow for all columns, some are left out, as the caption says; names are
-            folded. All are there if None.
+        matches: the matches.
+        title: the table's title.
+        width: the terminal's width. If it is too narrow, names are folded and some columns are left out, which the caption says.
+            None for all columns.
     """
     columns, left_out = _columns(matches), []
-    for heading in SPARED:
+    for heading in OPTIONAL_COLUMNS:
         if width is None or _least_width(columns) <= width:
             break
         del columns[heading]
@@ -182,7 +183,7 @@ def results_table(matches: Sequence[Match], title: str | None = None, width: int
     table = Table(title=title, caption=f"no room for: {', '.join(left_out)}" if left_out else None)
     for number, heading in enumerate(columns):
         if number < 2:
-            table.add_column(heading, overflow="fold")  # a spec is told whole
+            table.add_column(heading, overflow="fold")  # specs are never cut
         else:
             table.add_column(heading, justify="right", no_wrap=True)
     for row in zip(*columns.values(), strict=True):
@@ -191,7 +192,7 @@ def results_table(matches: Sequence[Match], title: str | None = None, width: int
 
 
 def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
-    """What a table of matches tells, by heading; the two columns of names come first."""
+    """The columns of a table of matches by heading; the two columns of names come first."""
     one = all(match.format == "1vrest" for match in matches)
     rows = [
         (match, index) for match in matches for index in range(1 if match.format == "1vrest" else len(match.agents))
@@ -213,19 +214,19 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
             for margin in margins
         ],
         "final": ["–" if math.isnan(final.mean) else f"{final.mean:.1f}" for final in finals],
-        "ms/turn": [milliseconds(timing.ms_per_turn) for timing in timings],
-        "p99": [milliseconds(timing.p99_ms) for timing in timings],
+        "ms/turn": [format_ms(timing.ms_per_turn) for timing in timings],
+        "p99": [format_ms(timing.p99_ms) for timing in timings],
         "faults": [_faults(*row) for row in rows],
     }
 
 
 def _faults(match: Match, index: int) -> str:
-    """How many games an agent lost by faults; of one against the rest, which has no row, also how many the rest did."""
+    """The number of games that an agent lost by faults; the rest has no row of its own, so its number follows."""
     own = sum(fault.agent == index for fault in match.faults)
     return f"{own} / {len(match.faults) - own}" if match.format == "1vrest" else str(own)
 
 
 def _least_width(columns: dict[str, list[str]]) -> int:
-    """Of a table with these columns, the first two of which are names; frame and space take three letters a column."""
+    """The smallest width of a table whose first two columns are names; borders take three characters per column."""
     widths = [max(map(len, (heading, *column))) for heading, column in columns.items()]
     return 1 + sum(3 + (width if number > 1 else min(width, NAME_WIDTH)) for number, width in enumerate(widths))

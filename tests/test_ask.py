@@ -1,0 +1,173 @@
+"""Asking an agent: it sees scrubbed copies, its answer is checked, and whatever goes wrong is an AgentFault in one line."""
+
+import pickle
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_env.agent import MAX_LINE, Agent, AgentFault, ask, describe_error, describe_illegal, one_line
+from bombay_env.checks import MAX_SEED
+from bombay_env.registry import make
+from helpers.failing_agents import First
+
+GAME = Game(Rules(3, sets=1, turns_per_set=2))
+SEEDS = np.arange(10, 14, dtype=np.uint64)
+
+
+class Answers(First):
+    """Answers `answer(first)`, where `first` are the lowest legal actions, and keeps the states."""
+
+    def __init__(self, answer=lambda first: first):
+        super().__init__("answers")
+        self.answer = answer
+
+    def act(self, game, states, rng):
+        self.states = states.copy()
+        return self.answer(super().act(game, states, rng))
+
+
+def asked(agent, seeds=SEEDS, **options):
+    return ask(agent, GAME, GAME.new_states(range(4)), np.random.default_rng(1), seeds, **options)
+
+
+def test_an_agent_sees_copies_with_the_given_seeds():
+    class Spoils(Answers):
+        def act(self, game, states, rng):
+            actions = super().act(game, states, rng)
+            states["rupees"] = 99
+            return actions
+
+    agent, states = Spoils(), GAME.new_states(range(4))
+    before = states.copy()
+    actions = ask(agent, GAME, states, np.random.default_rng(1), SEEDS)
+    assert (actions == GAME.legal_actions(states).argmax(axis=1)).all()
+    assert actions.dtype == np.int64
+    assert (states == before).all()
+    assert (agent.states["seed"] == SEEDS).all()
+    agent.states["seed"] = before["seed"]
+    assert (agent.states == before).all()
+
+
+def test_seeds_can_be_drawn_from_a_generator_also_from_the_agents():
+    drawn = np.random.default_rng(5).integers(MAX_SEED, size=4, dtype=np.uint64, endpoint=True)
+    agent = Answers()
+    asked(agent, np.random.default_rng(5))
+    assert (agent.states["seed"] == drawn).all()
+    rng = np.random.default_rng(5)
+    ask(agent, GAME, GAME.new_states(range(4)), rng, rng)
+    assert (agent.states["seed"] == drawn).all()
+
+
+def illegal(first):
+    return np.where(np.arange(len(first)) % 2, 33, first)
+
+
+@pytest.mark.parametrize(
+    ("answer", "lanes", "action", "reason"),
+    [
+        (illegal, (1, 3), "take:yellow", r"it chose action 33 \(take:yellow\), which is illegal; legal are move:"),
+        (lambda first: first * 0 + 999, (0, 1, 2, 3), "999", "it chose action 999, which is illegal"),
+        (lambda first: first - 10**6, (0, 1, 2, 3), "-99", "it chose action -99"),
+        (lambda first: np.full(4, 2**64 - 1, np.uint64), (0, 1, 2, 3), "-1", "it chose action -1, which is illegal"),
+        (lambda first: first[:3], (0, 1, 2, 3), "ndarray", r"int64 of shape \(3,\), not integers of shape \(4,\)"),
+        (lambda first: first * 1.0, (0, 1, 2, 3), "ndarray", "its actions are float64 of shape"),
+        (lambda first: first.tolist(), (0, 1, 2, 3), "list", "its actions are a list, not integers"),
+        (lambda first: None, (0, 1, 2, 3), "NoneType", "its actions are a NoneType"),
+    ],
+)
+def test_a_bad_answer_is_a_fault_of_its_lanes(answer, lanes, action, reason):
+    with pytest.raises(AgentFault, match=rf"^agent 'answers': .*{reason}") as caught:
+        asked(Answers(answer))
+    fault = caught.value
+    assert fault.lanes == lanes
+    assert fault.action.startswith(action)
+    assert str(fault) == f"agent 'answers': {fault.reason}"
+    if answer is illegal:
+        assert (fault.answer[::2] == asked(Answers())[::2]).all()
+        state = GAME.new_states([3])
+        assert describe_illegal(GAME, state, 33)[0] == "take:yellow"
+    else:
+        assert fault.answer is None or fault.action.lstrip("-").isdigit()
+
+
+def raises(error):
+    def answer(first):
+        raise error
+
+    return Answers(answer)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("two\n  lines"), "it raised ValueError: two lines ("),
+        (SystemExit(3), "it raised SystemExit: 3 ("),
+        (StopIteration(), "it raised StopIteration ("),
+        (KeyError("x" * 1000), "it raised KeyError: 'xxx"),
+    ],
+)
+def test_whatever_an_agent_raises_is_its_fault_in_one_line(error, words):
+    with pytest.raises(AgentFault) as caught:
+        asked(raises(error), who="opponent 'x'")
+    fault = caught.value
+    assert str(fault).startswith(f"opponent 'x': {words}")
+    assert "\n" not in str(fault)
+    assert len(fault.reason) <= MAX_LINE
+    assert len(str(fault)) <= MAX_LINE
+    assert (fault.lanes, fault.action, fault.answer, fault.__cause__) == ((0, 1, 2, 3), "none", None, error)
+    again = pickle.loads(pickle.dumps(fault))
+    assert (str(again), again.reason, again.lanes, again.action) == (str(fault), fault.reason, fault.lanes, "none")
+
+
+def test_ctrl_c_is_the_users_unless_the_process_ignores_it(monkeypatch):
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        asked(raises(KeyboardInterrupt()))
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
+    with pytest.raises(AgentFault, match="it raised KeyboardInterrupt"):
+        asked(raises(KeyboardInterrupt()))
+
+
+def test_only_the_agents_own_code_runs_inside_the_timer_and_errors_of_the_timer_are_not_its_fault():
+    events = []
+
+    @contextmanager
+    def timer():
+        events.append("start")
+        try:
+            yield
+        finally:
+            events.append("end")
+
+    def answer(first):
+        events.append("act")
+        return first
+
+    asked(Answers(answer), during=timer())
+    assert events == ["start", "act", "end"]
+
+    @contextmanager
+    def broken():
+        raise BrokenPipeError
+        yield
+
+    with pytest.raises(BrokenPipeError):
+        asked(Answers(), during=broken())
+
+
+def test_errors_are_described_in_one_line():
+    assert describe_error(ValueError("a\nb")) == "ValueError: a b"
+    assert describe_error(ValueError()) == "ValueError"
+    assert len(one_line("word " * 1000)) == MAX_LINE
+
+
+class Nameless:
+    def act(self, game, states, rng): ...
+
+
+def test_an_agent_without_a_name_is_named_by_its_spec():
+    assert not isinstance(Nameless(), Agent)
+    assert make("test_ask:Nameless").name == "test_ask:Nameless"

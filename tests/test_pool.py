@@ -1,0 +1,89 @@
+"""Worker processes: the same results for any number of them, and agents that hang or end their process."""
+
+import math
+from contextlib import nullcontext
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
+from bombay_training.matches import pool as pool_module
+from bombay_training.matches.pool import WorkerPool
+from helpers.failing_agents import First
+
+TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
+
+
+def same(one, other):
+    fields = ("deal", "block", "seating", "seats", "final", "win_share")
+    return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in fields)
+
+
+def same_records(one, other):
+    return [record.to_dict() for record in one] == [record.to_dict() for record in other]
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    specs, kept = ["random", "greedy", "helpers.failing_agents:Raises"], {}
+    for count in (0, 1, 2):
+        with WorkerPool(count) if count else nullcontext() as pool:
+            records, moved = [], []
+            first = run_blocks(
+                TINY, ["random", "greedy", "random"], 4, 3, moved.append, chunk_games=5, records=records, pool=pool
+            )
+            second = run_blocks(TINY, specs, 2, seed=3, records=records, pool=pool)
+        kept[count] = (first, second, records)
+        assert sum(moved) == pytest.approx(12)
+    for count in (1, 2):
+        assert same(kept[0][0], kept[count][0])
+        assert same(kept[0][1], kept[count][1])
+        assert kept[0][1].faults == kept[count][1].faults
+        assert same_records(kept[0][2], kept[count][2])
+    assert len(kept[0][1].faults) == 6
+
+
+def test_an_agent_that_hangs_or_ends_its_process_loses_that_game(monkeypatch):
+    monkeypatch.setattr(pool_module, "FIRST_CALL_SECONDS", 20.0)
+    records = []
+    lineup = ["helpers.failing_agents:Hangs", "greedy", "greedy"]
+    with WorkerPool(1, turn_limit=0.5 if numba.config.DISABLE_JIT else 0.2) as pool:
+        match = run_fixed_seats(TINY, lineup, 4, seed=1, pool=pool, records=records, chunk_games=2)
+        dead = run_fixed_seats(TINY, ["greedy", "helpers.failing_agents:Dies", "greedy"], 1, pool=pool)
+    lost = TINY.new_states(match.deal)["demand"][:, 0, 0] == 1
+    assert 0 < lost.sum() < 4
+    assert [fault.game for fault in match.faults] == np.flatnonzero(lost).tolist()
+    for fault in match.faults:
+        assert "it took longer than" in fault.reason
+        assert records[fault.game].fault == {"seat": 0, "action": "none", "reason": fault.reason}
+        assert records[fault.game].verify()["turn"].tolist() == [1]
+    assert [fault.reason for fault in dead.faults] == ["its process ended (exit code 7)"]
+    assert pool.running == []
+
+
+def test_an_agent_that_raises_system_exit_or_keyboard_interrupt_does_not_end_its_process():
+    processes = []
+    with WorkerPool(1) as pool:
+        for spec, reason in (("Leaves", "it raised SystemExit: 3 ("), ("Interrupts", "it raised KeyboardInterrupt (")):
+            match = run_fixed_seats(TINY, ["random", f"helpers.failing_agents:{spec}", "random"], 2, pool=pool)
+            assert [fault.reason.startswith(reason) for fault in match.faults] == [True, True]
+            processes.append(pool.running[0].process.pid)
+    assert len(set(processes)) == 1
+
+
+def test_a_call_in_many_games_may_take_longer_than_the_longest_wait():
+    with WorkerPool(1, turn_limit=pool_module.MAX_TURN_LIMIT) as pool:
+        match = run_fixed_seats(TINY, ["random"] * 3, 30, pool=pool)
+    assert (match.num_games, match.faults) == (30, ())
+
+
+def test_a_pool_needs_specs_and_valid_arguments():
+    with WorkerPool(1) as pool, pytest.raises(ValueError, match="'first' is an object"):
+        run_blocks(TINY, [First()] * 3, 1, pool=pool)
+    limits = [
+        ({"turn_limit": limit}, f"turn_limit is {limit}.*at most 86400") for limit in (0.0, 1e12, math.inf, math.nan)
+    ]
+    for options, message in [({"processes": 0}, "processes is 0"), *limits]:
+        with pytest.raises(ValueError, match=message):
+            WorkerPool(**options)

@@ -1,0 +1,192 @@
+"""Statistics of matches: intervals, and what tables and JSON show."""
+
+import dataclasses
+import io
+import json
+import math
+
+import numba
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bombay_agents.random import RandomAgent
+from bombay_env import Game, Rules
+from bombay_training.evaluation.arena import one_vs_rest
+from bombay_training.matches.results import LostGame, Match, Timing
+from bombay_training.matches.statistics import (
+    describe_lineup,
+    final_with_interval,
+    margin_with_interval,
+    results_table,
+    seat_rows,
+    share_with_interval,
+    summary,
+)
+from helpers.failing_agents import First, Raises
+from helpers.position import official
+
+BLOCKS = 2 if numba.config.DISABLE_JIT else 12
+TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
+Z = 1.959963984540054  # of 95 %
+
+
+def made_match(shares, finals=None):
+    """A match of `a` against `b` with these win shares (blocks, games, 2) by seat; `a` has seat 0 in a block's even games."""
+    shares = np.array(shares, float)
+    block, seating = (part.ravel() for part in np.indices(shares.shape[:2]))
+    return Match(
+        game=official(2),
+        lineup=("a", "b"),
+        agents=("a", "b"),
+        seed=0,
+        deal=block.astype(np.uint64),
+        block=block,
+        seating=seating,
+        seats=np.stack([seating % 2, 1 - seating % 2], axis=1),
+        final=np.zeros((len(block), 2), np.int32) if finals is None else np.array(finals, np.int32),
+        win_share=shares.reshape(-1, 2),
+        timings=(Timing(), Timing()),
+    )
+
+
+# --- estimates ---
+
+
+def test_the_interval_is_wilsons_at_the_effective_sample_size():
+    # Block means of a: 1, ½, ½, 0. Mean ½, variance ⅙, squared standard error 1/24. Effective sample size ¼ / (1/24) = 6.
+    win, loss = [1, 0], [0, 1]
+    match = made_match([[win, loss], [win, win], [loss, loss], [loss, win]])
+    share = share_with_interval(match)
+    size, p = 6, 0.5
+    centre = (p + Z**2 / (2 * size)) / (1 + Z**2 / size)
+    half = Z * math.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)) / (1 + Z**2 / size)
+    assert share.mean == p
+    assert share.low == pytest.approx(centre - half)
+    assert share.high == pytest.approx(centre + half)
+    assert share.low == pytest.approx(0.187616, abs=1e-6)
+    wider = share_with_interval(match, confidence=0.99)
+    assert wider.low < share.low
+    assert wider.high > share.high
+
+
+def test_the_interval_has_a_width_where_all_blocks_agree():
+    always = share_with_interval(made_match([[[1, 0], [0, 1]]] * 100))
+    assert always.mean == always.high == 1
+    assert always.low == pytest.approx(1 / (1 + Z**2 / 100))
+    never = share_with_interval(made_match([[[0, 1], [1, 0]]] * 100))
+    assert never.mean == never.low == 0
+    assert never.high == pytest.approx(1 - always.low)
+    even = share_with_interval(made_match([[[1, 0], [1, 0]]] * 100))
+    assert even.low < even.mean == 0.5 < even.high
+    assert 0.05 < share_with_interval(made_match([[[1, 0], [0, 1]]])).low < 0.3
+
+
+def test_intervals_have_their_nominal_coverage():
+    rng = np.random.default_rng(8)
+    covered = 0
+    for _ in range(400):
+        strength = rng.uniform(0.5, 1, (100, 1))  # of `a` on each deal: games of a block are alike
+        wins = rng.random((100, 2)) < strength
+        first = np.stack([wins[:, 0], ~wins[:, 1]], axis=1)  # seat 0's win, in each of both seatings
+        share = share_with_interval(made_match(np.stack([first, ~first], axis=2)))
+        covered += share.low <= 0.75 <= share.high
+    assert 0.92 < covered / 400 < 0.98
+
+
+def test_margin_and_final_have_intervals_over_blocks():
+    # Block 0: 10 against 6, then, in seat 1, 6 against 10; block 1: 9 against 3, 9 against 5. Margins 2, −2 and 3, 2.
+    match = made_match([[[1, 0], [1, 0]], [[1, 0], [0, 1]]], finals=[[10, 6], [10, 6], [9, 3], [5, 9]])
+    margin, final = margin_with_interval(match), final_with_interval(match)
+    error = math.sqrt(((0 - 1.25) ** 2 + (2.5 - 1.25) ** 2) / 1 / 2)
+    assert margin.mean == 1.25
+    assert margin.low == pytest.approx(1.25 - Z * error)
+    assert margin.high == pytest.approx(1.25 + Z * error)
+    assert final.mean == 8.5
+    assert margin_with_interval(match, "b").mean == -1.25
+
+
+def test_one_block_gives_no_interval_of_rupees():
+    match = made_match([[[1, 0], [0, 1]]])
+    assert margin_with_interval(match).to_dict() == {"mean": 0, "low": None, "high": None}
+
+
+def test_games_that_ended_by_faults_are_not_in_means_of_rupees():
+    # Block 0: 10 against 6, and a fault; block 1: two faults.
+    match = made_match([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], finals=[[10, 6], [0, 0], [0, 0], [0, 0]])
+    faults = tuple(LostGame(0, "a", 0, game, game // 2, game % 2, "none", "it is lost") for game in range(4))
+    some, all_lost = dataclasses.replace(match, faults=faults[1:]), dataclasses.replace(match, faults=faults)
+    assert [share_with_interval(one).mean for one in (match, some, all_lost)] == [0.5] * 3
+    assert (margin_with_interval(some).mean, final_with_interval(some).mean) == (2, 10)
+    assert margin_with_interval(some, "b").mean == -2
+    assert [(row["final"], row["faults"]) for row in seat_rows(some)] == [(10, 3), (6, 0)]
+    assert [row["final"] for row in seat_rows(all_lost)] == [None, None]
+    for row in summary(all_lost)["agents"]:
+        assert row["margin"] == row["final"] == {"mean": None, "low": None, "high": None}
+    assert shown(results_table([all_lost]), 200).count("– │     – │") == 2
+
+
+def test_an_agent_not_in_the_match_is_refused():
+    match = made_match([[[1, 0], [0, 1]]])
+    for agent in ("c", 2, -1):
+        with pytest.raises(ValueError, match="there are a, b"):
+            share_with_interval(match, agent)
+
+
+# --- tables and JSON ---
+
+
+def shown(table, width):
+    console = Console(file=io.StringIO(), width=width)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def test_a_match_as_json_and_as_a_table():
+    match = one_vs_rest(TINY, First(), RandomAgent(), BLOCKS, seed=1)
+    text = json.loads(json.dumps(summary(match), allow_nan=False))
+    assert (text["players"], text["blocks"], text["games"]) == (3, BLOCKS, 3 * BLOCKS)
+    assert text["lineup"] == ["first", "random", "random"]
+    assert text["rules"] == TINY.rules.to_dict()
+    assert [row["agent"] for row in text["agents"]] == ["first", "random"]
+    assert [row["seats"] for row in text["agents"]] == [1, 2]
+    share = share_with_interval(match)
+    assert text["agents"][0]["win_share"] == dataclasses.asdict(share)
+    for everyone, rows in ((False, 2), (True, 3)):
+        other = dataclasses.replace(match, format="mixed") if everyone else match
+        table = results_table([match, other], "title")
+        assert table.row_count == rows
+        text = shown(table, 200)
+        assert f"{share.mean:.3f} [{share.low:.3f}, {share.high:.3f}]" in text
+        assert ("line-up" in text, "first, 2 × random" in text) == (everyone, everyone)
+        assert ("against" in text, "│ 2 × random" in text) == (not everyone, not everyone)
+
+
+@pytest.mark.parametrize("faults", [0, 1200])
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [(80, "p99, final, ms/turn, margin ± 95 %"), (100, "p99, final, ms/turn"), (200, "")],
+)
+def test_a_narrow_table_never_cuts_names_and_shares(width, left_out, faults):
+    names = ("champion:nodes=4500,a=1", "net:path=runs/td-20280101-120000/agent.safetensors")
+    match = dataclasses.replace(made_match([[[1, 0], [0, 1]]] * 4), agents=names, lineup=names, format="1vrest")
+    match = dataclasses.replace(match, faults=(LostGame(1, names[1], 0, 0, 0, 0, "none", "it is lost"),) * faults)
+    text = shown(results_table([match], width=width), width)
+    rows = [line.strip("│").split("│") for line in text.splitlines() if line.startswith("│")]
+    folded = ["".join(cell.strip() for cell in column) for column in zip(*rows, strict=True)]
+    assert folded[:2] == list(names)
+    assert all(len(row[0]) >= 12 and len(row[1]) >= 12 for row in rows)  # ten letters and space on both sides
+    assert str(share_with_interval(match)) in folded
+    assert "0.50" in folded
+    assert f"0 / {faults}" in folded
+    assert left_out in text
+    assert ("no room for" in text) == bool(left_out)
+
+
+def test_faults_of_the_rest_are_shown_beside_the_agents_own():
+    assert "0 / 3 │" in shown(results_table([one_vs_rest(TINY, First(), Raises("lost"), 1)]), 200)
+    assert "3 / 0 │" in shown(results_table([one_vs_rest(TINY, Raises("lost"), First(), 1)]), 200)
+
+
+def test_line_ups_are_described_with_counts():
+    assert describe_lineup(["a", "b", "a", "c"]) == "2 × a, b, c"
