@@ -21,6 +21,7 @@ PACKAGES = {
 ORDER = (
     "bombay_env.jit",
     "bombay_env.jit.sources",
+    "bombay_env.jit.notice",
     "bombay_env.jit.parts",
     "bombay_env.jit.cache",
     "bombay_env.jit.kernels",
