@@ -141,6 +141,7 @@ ORDER = (
     "bombay_training.bench.learning",
     "bombay_training.bench.report",
     "bombay_training.cli",
+    "bombay_training.warm_up",
     "bombay_training.cli.main",
     "bombay_training.cli.__main__",
 )

@@ -23,7 +23,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import compiler, serialize
+from numba.core import compiler, registry, serialize
 
 from bombay_env.jit.notice import NOTICE
 from bombay_env.jit.parts import PartLibrary
@@ -230,6 +230,23 @@ class Store:
     def writable(self) -> bool:
         """Whether code can be kept."""
         return self.folder is not None and os.access(self.folder, os.W_OK)
+
+    def is_noted(self, module: str, what: object) -> bool:
+        """Whether `note` was called with the same, for the present sources that `module` depends on, settings and processor."""
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            return read(self._note(module, what)) == b""
+        return False
+
+    def note(self, module: str, what: object) -> None:
+        """Note that something is done that need not be done again, if that can be kept; `what` is told by its `repr`."""
+        with contextlib.suppress(OSError, KeyError):
+            self.write(self._note(module, what).name, b"")
+
+    def _note(self, module: str, what: object) -> Path:
+        codegen: Any = registry.cpu_target.target_context.codegen()
+        key = repr((self.digest(module), what, codegen.magic_tuple(), settings()))
+        assert self.folder is not None
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.note"
 
 
 STORE = Store()

@@ -30,6 +30,7 @@ from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training import warm_up as warm_ups
 from bombay_training.balance import study as balances
 from bombay_training.bench import cases as benchmarks
 from bombay_training.bench import report as bench_report
@@ -144,6 +145,7 @@ def simulate(
             raise ValueError(f"{len(specs)} agents are given for {fewest} seats")
         makers = [bombay_agents.make(spec) for spec in specs]
         _check_new_file(save)
+    warm_ups.prepare(warm_ups.jobs_of_agents(specs, board), as_json)
     records: list[Record] | None = [] if save else None
     rows: list[dict[str, Any]] = []
     faults: list[Fault] = []
@@ -266,6 +268,7 @@ def arena(
         for spec in agents:
             bombay_agents.make(spec)
         _check_new_file(save, "--records")
+    warm_ups.prepare(warm_ups.jobs_of_agents(agents, board), as_json)
     pairings = [(game, pairing) for game in tables for pairing in _pairings(agents, game.num_players, form)]
     seatings = [6 if pairing[0] is Form.TWO_VS_TWO else game.num_players for game, pairing in pairings]
     records: list[Record] | None = [] if save else None
@@ -333,6 +336,7 @@ def gate(
             raise ValueError(f"the new agent and the old one are the same: {new}")
         for spec in (new, old):
             bombay_agents.make(spec)
+    warm_ups.prepare(warm_ups.jobs_of_agents((new, old), board), as_json)
     most = max_blocks * sum(game.num_players for game in tables)
     with Workers(processes) as pool, _progress("games at most", most, as_json) as advance:
         verdict = _play(gates.gate, tables, new, old, bounds, max_blocks, seed, pool, advance)
@@ -486,6 +490,7 @@ def train(
                 settings = run_class(learner).settings_class(**common, threads=threads or 1)  # type: ignore[call-arg]
                 start = functools.partial(train_learner, settings, folder)
             _check_new_folder(folder)
+    warm_ups.prepare(warm_ups.jobs_of_run(settings), as_json)
     progress = _TrainingProgress(as_json)
     try:
         with progress:
@@ -665,6 +670,23 @@ def bench(
 
 
 # --- what the commands share ---
+
+
+@app.command("warm-up")
+def warm_up(
+    processes: Processes = None,
+    as_json: Json = False,
+) -> None:
+    """Compile all kernels now, for environments, agents and learners, so that no command has to later."""
+    try:
+        names = warm_ups.compile_all(warm_ups.all_jobs(), processes, as_json)
+    except warm_ups.WarmUpError as error:
+        print(f"bombay: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if as_json:
+        print(json.dumps({"command": "warm-up", "compiled": names}))
+    else:
+        out.print(f"Compiled {len(names)} functions" if names else "Everything was compiled before", highlight=False)
 
 
 def _counts(players: str) -> tuple[int, ...]:
