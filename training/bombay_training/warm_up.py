@@ -7,8 +7,7 @@ process, so a signal acts without delay. Jobs that were done with the present so
     bombay warm-up          everything
     bombay train, arena …   what the command needs, unless it was done before
 
-Each process is `python -m bombay_training.warm_up JOB` with the job as JSON. It ends when its standard input closes, and so with
-the process that started it, however that ends.
+Each process ends when its standard input closes, and so with the process that started it, however that ends.
 """
 
 import contextlib
@@ -31,6 +30,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bombay_agents import make
+from bombay_agents.nets.policy_features import LOOKAHEAD
 from bombay_env import Board, Game, Rules, bombay_v0
 from bombay_env.envs.autoreset import AutoresetGames
 from bombay_env.jit.cache import CONFIG, STORE
@@ -44,8 +44,35 @@ from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.matches.pool import num_cores
 
 MODULE: Final = "bombay_training.warm_up"
-# What compiles its kernels: the more expensive come first, so that no process is left alone with one at the end.
-AGENTS: Final = ("search", "flat-mc:rollouts=1", "td", "ppo", "planner", "seller", "greedy", "random-turn", "random")
+# What a process runs: it watches its standard input before it imports anything large.
+PROGRAM: Final = """
+import os, sys, threading
+
+def end_with_parent():
+    sys.stdin.read()
+    os._exit(1)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+from bombay_training.warm_up import do_job
+do_job(sys.argv[1])
+"""
+# By the least work that compiles an agent's kernels; the more expensive come first, so that none is left at the end.
+AGENTS: Final = (
+    "search:nodes=16",
+    "champion:nodes=16",
+    "flat-mc:rollouts=1",
+    "td",
+    "ppo",
+    "planner",
+    "planner-v1",
+    "seller",
+    "builder",
+    "toll-keeper",
+    "hoarder",
+    "greedy",
+    "random-turn",
+    "random",
+)
 REFERENCES: Final = ("random", "greedy", "planner-v1")  # whom a new agent meets at the end of its training
 DECIDES_TYPES: Final = ("hidden", "victim", "start", "observation_mode")  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no type
@@ -191,8 +218,12 @@ def jobs_of_run(settings: Any) -> list[Job]:
     held = {name: getattr(settings, name) for name in DECIDES_TYPES if hasattr(settings, name)}
     if settings.learner == "expert":
         del held["hidden"]  # that of the net it starts with
-    held |= {"players": [settings.players[0]], "updates": 1, "board": settings.board}
-    return [Job(kind, (settings.learner, held), settings.board) for kind in ("learning", "evaluation")]
+    return _jobs_of_learner(settings.learner, held, settings.board)
+
+
+def _jobs_of_learner(learner: str, decisive: dict[str, Any], board: str | None = None) -> list[Job]:
+    settings = {**decisive, "players": [PLAYERS], "updates": 1, "board": board}
+    return [Job(kind, (learner, settings), board) for kind in ("learning", "evaluation")]
 
 
 def jobs_of_agents(specs: Iterable[str], board: Path | None = None) -> list[Job]:
@@ -204,14 +235,15 @@ def jobs_of_agents(specs: Iterable[str], board: Path | None = None) -> list[Job]
 
 def all_jobs() -> list[Job]:
     """What environments, agents, search and learners need on the packaged board; PPO's where PyTorch is installed."""
-    learners = [("td", {}), ("expert", {"start": "td"}), ("br", {"victim": "td"}), ("br", {"victim": "planner-v1"})]
-    if importlib.util.find_spec("torch") and importlib.util.find_spec("sb3_contrib"):
-        learners.append(("ppo", {}))
-    learning = [
-        Job(kind, (name, {"players": [PLAYERS], "updates": 1, **settings}))
-        for name, settings in learners
-        for kind in ("learning", "evaluation")
+    runs = [
+        td.TDSettings(),
+        expert_iteration.settings_for("td"),
+        best_response.settings_for("td"),
+        best_response.settings_for("planner-v1"),
     ]
+    learning = [job for settings in runs for job in jobs_of_run(settings)]
+    if importlib.util.find_spec("torch") and importlib.util.find_spec("sb3_contrib"):
+        learning += _jobs_of_learner("ppo", {"observation_mode": LOOKAHEAD})
     return [*learning, *jobs_of_agents(AGENTS), Job("environments"), Job("batches"), Job("balance")]
 
 
@@ -307,7 +339,7 @@ class _Processes:
                     return "ended"
                 process = subprocess.Popen(
                     # -P: a file in the folder where the command runs is no module of ours.
-                    [sys.executable, "-P", "-m", MODULE, json.dumps(dataclasses.astuple(job))],
+                    [sys.executable, "-P", "-c", PROGRAM, json.dumps(dataclasses.astuple(job))],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
@@ -351,21 +383,10 @@ def _shown(total: int, quiet: bool) -> Iterator[Callable[[int, Iterable[str]], N
         yield show
 
 
-def _end_with_parent() -> None:
-    """Wait until standard input closes, then end at once."""
-    sys.stdin.read()
-    os._exit(1)
-
-
-def main(argument: str) -> None:
-    """Do one job, and print the name of everything that is compiled, one a line."""
+def do_job(argument: str) -> None:
+    """Do one job, given as JSON, and print the name of everything that is compiled, one a line."""
     kind, arguments, board = json.loads(argument)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     names = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what agents print is no name
     NOTICE.listener = lambda name: print(name, file=names)
     Job(kind, tuple(arguments), board).run()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
