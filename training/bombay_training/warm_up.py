@@ -348,9 +348,10 @@ class _Processes:
                 )
                 self.running.add(process)
             try:
-                for line in process.stdout or ():
-                    told(job, line.strip())
-                code = process.wait()
+                with process:
+                    for line in process.stdout or ():
+                        told(job, line.strip())
+                    code = process.wait()  # before its standard input is closed
             finally:
                 with self.lock:
                     self.running.discard(process)
