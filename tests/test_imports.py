@@ -140,6 +140,7 @@ ORDER = (
     "bombay_training.bench.cases",
     "bombay_training.bench.learning",
     "bombay_training.bench.report",
+    "bombay_training.bench.cold_start",
     "bombay_training.cli",
     "bombay_training.warm_up",
     "bombay_training.cli.main",

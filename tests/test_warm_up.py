@@ -14,7 +14,8 @@ import pytest
 from bombay_agents import make
 from bombay_env.jit import cache
 from bombay_training import warm_up
-from bombay_training.learners import best_response, expert_iteration, td
+from bombay_training.learners import best_response, expert_iteration
+from bombay_training.learners.td import TDSettings
 from bombay_training.warm_up import (
     AGENTS,
     Job,
@@ -121,7 +122,7 @@ def _installed():
 
 
 def test_warm_up_covers_the_default_run_of_every_learner():
-    settings = [td.TDSettings(), expert_iteration.settings_for("td"), best_response.settings_for("planner-v1")]
+    settings = [TDSettings(), expert_iteration.settings_for("td"), best_response.settings_for("planner-v1")]
     try:
         from bombay_training.learners.ppo import PPOSettings
     except ImportError:  # without the extra
@@ -131,7 +132,7 @@ def test_warm_up_covers_the_default_run_of_every_learner():
     covered = {repr(job) for job in all_jobs()}
     for one in settings:
         assert {repr(job) for job in jobs_of_run(one)} <= covered, one.learner
-    wide = {repr(job) for job in jobs_of_run(td.TDSettings(hidden=32))}
+    wide = {repr(job) for job in jobs_of_run(TDSettings(hidden=32))}
     assert not wide & covered
 
 
@@ -146,7 +147,7 @@ def names_compiled(code, *arguments, cwd):
 
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    learning = jobs_of_run(td.TDSettings())
+    learning = jobs_of_run(TDSettings())
     compile_all([*learning, *jobs_of_agents(["planner", "greedy", "random"]), Job("environments")], quiet=True)
     for arguments in (
         ("simulate", "greedy", "planner", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),

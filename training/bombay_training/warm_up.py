@@ -39,8 +39,11 @@ from bombay_env.jit.notice import COMPILING, NOTICE, ONCE
 from bombay_env.record import read_records, write_records
 from bombay_training.balance import study
 from bombay_training.evaluation import arena
-from bombay_training.learners import best_response, expert_iteration, td
+from bombay_training.learners import best_response, expert_iteration
 from bombay_training.learners.periodic_eval import PeriodicEvaluator
+from bombay_training.learners.runs import Run
+from bombay_training.learners.td.run import TDSettings
+from bombay_training.learners.train import PPO, run_class
 from bombay_training.matches.pool import num_cores
 
 MODULE: Final = "bombay_training.warm_up"
@@ -175,29 +178,22 @@ def compile_balance(job: Job) -> None:
 
 def compile_learning(job: Job, learner: str, settings: dict[str, Any]) -> None:
     """An update of a learner."""
-    run, module = new_run(learner, settings)
-    module.warm_up(run)
+    new_run(learner, settings).warm_up()
 
 
 def compile_evaluation(job: Job, learner: str, settings: dict[str, Any]) -> None:
     """The matches of a learner's agent, on the way and at the end."""
-    run, _ = new_run(learner, settings)
+    run = new_run(learner, settings)
     player = run.player()
-    PeriodicEvaluator(run.games[:1], getattr(run, "references", lambda: run.settings.references)()).warm_up(player)
+    PeriodicEvaluator(run.games, run.references()).warm_up(player)
     for reference in REFERENCES:
         arena.one_vs_rest(run.games[0], player, make(reference), 1)
 
 
-def new_run(learner: str, settings: dict[str, Any]) -> tuple[Any, Any]:
-    """A run with these settings, and the module that warms it up."""
-    if learner == "ppo":  # imported only here: nothing else needs PyTorch
-        ppo = importlib.import_module("bombay_training.learners.ppo")
-        return ppo.Run(ppo.PPOSettings(**settings)), ppo
-    if learner == "br":
-        return best_response.ResponseRun(best_response.settings_for(**settings)), td
-    if learner == "expert":
-        return expert_iteration.ExpertRun(expert_iteration.settings_for(**settings)), td
-    return td.Run(td.TDSettings(**settings)), td
+def new_run(learner: str, settings: dict[str, Any]) -> Run:
+    """A run of a learner with these settings."""
+    kind = run_class(learner)
+    return kind(kind.settings_class(**settings))
 
 
 KINDS: Final[dict[str, Callable[..., None]]] = {
@@ -216,8 +212,6 @@ KINDS: Final[dict[str, Callable[..., None]]] = {
 def jobs_of_run(settings: Any) -> list[Job]:
     """What a learner with these settings, a dataclass, needs."""
     held = {name: getattr(settings, name) for name in DECIDES_TYPES if hasattr(settings, name)}
-    if settings.learner == "expert":
-        del held["hidden"]  # that of the net it starts with
     return _jobs_of_learner(settings.learner, held, settings.board)
 
 
@@ -235,15 +229,15 @@ def jobs_of_agents(specs: Iterable[str], board: Path | None = None) -> list[Job]
 
 def all_jobs() -> list[Job]:
     """What environments, agents, search and learners need on the packaged board; PPO's where PyTorch is installed."""
-    runs = [
-        td.TDSettings(),
+    runs = (
+        TDSettings(),
         expert_iteration.settings_for("td"),
         best_response.settings_for("td"),
         best_response.settings_for("planner-v1"),
-    ]
+    )
     learning = [job for settings in runs for job in jobs_of_run(settings)]
     if importlib.util.find_spec("torch") and importlib.util.find_spec("sb3_contrib"):
-        learning += _jobs_of_learner("ppo", {"observation_mode": LOOKAHEAD})
+        learning += _jobs_of_learner(PPO, {"observation_mode": LOOKAHEAD})
     return [*learning, *jobs_of_agents(AGENTS), Job("environments"), Job("batches"), Job("balance")]
 
 

@@ -1,7 +1,8 @@
 """How long the first use takes where no kernel is compiled yet, and which kernels take longest.
 
 Every figure is of a process of its own with an empty folder for compiled code. Seconds are wall time, so the machine should have
-nothing else to do. A kernel's seconds are its own, without those of the functions it calls.
+nothing else to do; a process's processor time, imports included, depends less on that. A kernel's seconds are its own, without
+those of the functions it calls.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from typing import Any, Final
 from rich.table import Table
 
 from bombay_training.bench import cases
-from bombay_training.learners import runs
+from bombay_training.learners import run_files
 from bombay_training.rich_tables import cell, new_table
 
 SLOWEST: Final = 20
@@ -36,7 +37,8 @@ env.reset(seed=0)
 reset = clock()
 env.step(int(env.last()[0]["action_mask"].argmax()))
 stepped = clock()
-print(json.dumps({"import": imported - begin, "reset": reset - imported, "step": stepped - reset}))
+seconds = {"import": imported - begin, "reset": reset - imported, "step": stepped - reset}
+print(json.dumps({**seconds, "processor": time.process_time()}))
 """
 GYMNASIUM: Final = """
 import json, time
@@ -49,7 +51,8 @@ _, info = env.reset(seed=0)
 reset = clock()
 env.step(int(info["action_mask"].argmax()))
 stepped = clock()
-print(json.dumps({"import": imported - begin, "reset": reset - imported, "step": stepped - reset}))
+seconds = {"import": imported - begin, "reset": reset - imported, "step": stepped - reset}
+print(json.dumps({**seconds, "processor": time.process_time()}))
 """
 VECTOR: Final = """
 import json, time
@@ -62,7 +65,8 @@ _, info = env.reset(seed=0)
 reset = clock()
 env.step(info["action_mask"].argmax(axis=1))
 stepped = clock()
-print(json.dumps({"import": imported - begin, "reset": reset - imported, "step": stepped - reset}))
+seconds = {"import": imported - begin, "reset": reset - imported, "step": stepped - reset}
+print(json.dumps({**seconds, "processor": time.process_time()}))
 """
 ENVIRONMENTS: Final = {
     "PettingZoo environment": PETTINGZOO,
@@ -73,7 +77,7 @@ ENVIRONMENTS: Final = {
 KERNELS: Final = """
 import json, time
 from numba.core import event
-from bombay_training.learners import td
+from bombay_training.learners.td import TDRun, TDSettings
 open_calls, rows = [], []
 class Listener(event.Listener):
     def on_start(self, happened):
@@ -86,7 +90,7 @@ class Listener(event.Listener):
         function = happened.data["dispatcher"].py_func
         rows.append((function.__module__ + "." + function.__name__, seconds - inner, seconds))
 event.register("numba:compile", Listener())
-td.warm_up(td.Run(td.TDSettings(updates=1)))
+TDRun(TDSettings(updates=1)).warm_up()
 print(json.dumps(rows))
 """
 
@@ -133,7 +137,7 @@ def _train() -> dict[str, float]:
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             try:
-                while not (out / runs.METRICS).exists() or not (out / runs.METRICS).stat().st_size:
+                while not (out / run_files.METRICS).exists() or not (out / run_files.METRICS).stat().st_size:
                     if process.poll() is not None or time.perf_counter() - begin > TIMEOUT:
                         raise RuntimeError("bombay train td did not get as far as its first update")
                     time.sleep(0.05)
@@ -159,12 +163,14 @@ def _run(program: str, environment: dict[str, str]) -> Any:
 
 def tables(data: dict[str, Any]) -> list[Table]:
     """The figures for people."""
-    columns = ["what", "import", "first reset", "first step", "reset and step", "the same, compiled"]
+    columns = ["what", "import", "first reset", "first step", "reset and step", "the same, compiled", "processor time"]
     first = new_table("first use with nothing compiled, seconds", columns)
     for name, seconds in data["environments"].items():
-        keys = ("import", "reset", "step", "first use", "first use, compiled")
+        keys = ("import", "reset", "step", "first use", "first use, compiled", "processor")
         first.add_row(cell(name), *(f"{seconds[key]:.1f}" for key in keys))
-    first.add_row("bombay train td, until its first update", "–", "–", "–", f"{data['train']['first update']:.1f}", "–")
+    first.add_row(
+        "bombay train td, until its first update", "–", "–", "–", f"{data['train']['first update']:.1f}", "–", "–"
+    )
     total = f"{data['compiled']} compiled in {data['compile_seconds']:.1f} s"
     slowest = new_table(
         f"slowest functions of td's learning; {total}", ["function", "seconds of its own", "with what it calls"]

@@ -33,6 +33,7 @@ from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import warm_up as warm_ups
 from bombay_training.balance import study as balances
 from bombay_training.bench import cases as benchmarks
+from bombay_training.bench import cold_start
 from bombay_training.bench import report as bench_report
 from bombay_training.evaluation import arena as arenas
 from bombay_training.evaluation import audit as audits
@@ -636,6 +637,9 @@ def bench(
         bool,
         typer.Option("--signature", help="Only print what seeded random games come to, a line a number of players."),
     ] = False,
+    cold: Annotated[
+        bool, typer.Option("--cold-start", help="Only measure the first use with no kernel compiled; a few minutes.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure how fast every interface is, beside what the machine can write and beside other environments."""
@@ -650,6 +654,11 @@ def bench(
             print(json.dumps({"command": "bench", "games": benchmarks.SIGNATURE_GAMES, "signatures": signatures}))
         else:
             print(*(f"{count} {value}" for count, value in signatures.items()), sep="\n")
+        return
+    if cold:
+        with err.status("measuring the first use") if not as_json else nullcontext():
+            data = cold_start.measure()
+        _show(data, cold_start.tables(data), as_json)
         return
     with err.status("measuring") if not as_json else nullcontext() as status:
         data = bench_report.report(
