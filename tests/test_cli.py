@@ -11,7 +11,7 @@ from typing import Any
 import numba
 import pytest
 
-from bombay_env.jit.cache import COMPILING
+from bombay_env.jit.notice import COMPILING
 from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)

@@ -15,10 +15,10 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env.jit import cache
+from bombay_env.jit import cache, notice
 from bombay_env.jit import kernels as compiling
-from bombay_env.jit.cache import COMPILING, EACH_TIME, ONCE
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES, kernel
+from bombay_env.jit.notice import COMPILING, EACH_TIME, ONCE, Notice
 
 ROOT = Path(cache.__file__).parents[2]
 LINE = COMPILING + ONCE
@@ -68,9 +68,15 @@ def fill_piece(piece, lanes, scale):
 
 
 def in_a_fresh_process(code, cache, path=ROOT, **env):
-    """Run a program in a process of its own on the package in `path`, with compiled code kept in `cache`."""
+    """Run a program in a process of its own on the package in `path`, with compiled code kept in `cache`.
+
+    It says on stderr whether anything is compiled, however little.
+    """
     settings = {"XDG_CACHE_HOME": str(cache), "NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"} | env
-    code = f"import sys; sys.path[:0] = [{str(path)!r}]\nimport numpy as np\n{code}"
+    before = (
+        f"import sys; sys.path[:0] = [{str(path)!r}]\nfrom bombay_env.jit.notice import NOTICE\nNOTICE.patience = 0.0\n"
+    )
+    code = f"{before}import numpy as np\n{code}"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -527,12 +533,43 @@ def test_without_a_folder_it_runs_and_says_so(stand_in, tmp_path):
 
 @needs_jit
 def test_other_peoples_kernels_are_not_announced(capfd, folder, monkeypatch):
-    monkeypatch.setattr(cache.STORE, "announced", False)
+    monkeypatch.setattr(cache, "NOTICE", Notice(patience=0.0))
     assert numba.njit(lambda number: number)(1) == 1
     assert capfd.readouterr().err == ""
     assert called(twice) == (42, False)
     assert called(thrice) == (63, False)
     assert capfd.readouterr().err == LINE
+
+
+def test_little_compiling_is_not_announced_and_much_is_once(capfd, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(notice.time, "monotonic", lambda: now)
+    told = Notice(patience=2.0)
+    for kernels in (0, 1, 1):  # the first call only loads; each takes 1.5 s
+        with told.first_call():
+            for _ in range(kernels):
+                told.compiling("one", kept=True)
+            now += 1.5
+    assert capfd.readouterr().err == ""  # 3 s by now
+    with told.first_call():
+        told.compiling("two", kept=True)
+        told.compiling("three", kept=True)
+    assert capfd.readouterr().err == LINE
+    told = Notice(patience=2.0)
+    with told.first_call():
+        told.compiling("one", kept=False)
+        now += 2.5
+        told.compiling("a part of it", kept=False)
+    assert capfd.readouterr().err == COMPILING + EACH_TIME
+
+
+def test_who_listens_is_told_every_name_and_no_line_is_written(capfd):
+    told, names = Notice(patience=0.0), []
+    told.listener = names.append
+    told.compiling("one", kept=True)
+    told.compiling("two", kept=True)
+    assert names == ["one", "two"]
+    assert capfd.readouterr().err == ""
 
 
 @needs_jit

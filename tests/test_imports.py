@@ -21,6 +21,7 @@ PACKAGES = {
 ORDER = (
     "bombay_env.jit",
     "bombay_env.jit.sources",
+    "bombay_env.jit.notice",
     "bombay_env.jit.parts",
     "bombay_env.jit.cache",
     "bombay_env.jit.kernels",
@@ -142,7 +143,9 @@ ORDER = (
     "bombay_training.bench.cases",
     "bombay_training.bench.learning",
     "bombay_training.bench.report",
+    "bombay_training.bench.cold_start",
     "bombay_training.cli",
+    "bombay_training.warm_up",
     "bombay_training.cli.main",
     "bombay_training.cli.__main__",
 )

@@ -23,8 +23,9 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import compiler, serialize
+from numba.core import compiler, registry, serialize
 
+from bombay_env.jit.notice import NOTICE
 from bombay_env.jit.parts import PartLibrary
 from bombay_env.jit.sources import Sources
 
@@ -46,10 +47,6 @@ LATELY = DAY  # what was used since may belong to a process or a checkout still 
 FOLDERS_KEPT = 5  # of other versions, the ones last used
 UNUSED_FOR = 30 * DAY  # files not used for so long are removed
 BYTES_KEPT = 1 << 30  # in a folder; beyond that, the files used longest ago are removed
-
-COMPILING = "bombay_env: compiling its kernels for this machine; this takes up to a minute, "
-ONCE = "and only the first time\n"
-EACH_TIME = "and again in each process, since no cache folder of your own can be written to\n"
 
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 
@@ -188,7 +185,6 @@ class Store:
     def __init__(self) -> None:
         self.folder: Path | None = None
         self.sources: Sources | None = None
-        self.announced = False
         self.pruned = False
         with contextlib.suppress(OSError, ValueError):  # no sources to be read, or a package made up at run time
             self.sources = Sources(self.recall, self.keep)
@@ -231,13 +227,26 @@ class Store:
             self.pruned = True
             prune_files(self.folder)
 
-    def announce(self) -> None:
-        """Say on stderr, once in a process, why it takes a while."""
-        if not self.announced:
-            self.announced = True
-            kept = self.folder is not None and os.access(self.folder, os.W_OK)
-            with contextlib.suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
-                sys.stderr.write(COMPILING + (ONCE if kept else EACH_TIME))
+    def writable(self) -> bool:
+        """Whether code can be kept."""
+        return self.folder is not None and os.access(self.folder, os.W_OK)
+
+    def is_noted(self, module: str, what: object) -> bool:
+        """Whether `note` was called with the same, for the present sources that `module` depends on, settings and processor."""
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            return read(self._note(module, what)) == b""
+        return False
+
+    def note(self, module: str, what: object) -> None:
+        """Note that something is done that need not be done again, if that can be kept; `what` is told by its `repr`."""
+        with contextlib.suppress(OSError, KeyError):
+            self.write(self._note(module, what).name, b"")
+
+    def _note(self, module: str, what: object) -> Path:
+        codegen: Any = registry.cpu_target.target_context.codegen()
+        key = repr((self.digest(module), what, codegen.magic_tuple(), settings()))
+        assert self.folder is not None
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.note"
 
 
 STORE = Store()
@@ -291,7 +300,7 @@ class KernelCache:
             held, code = pickle.loads(read(self.path(signature, target.codegen())))
             if held == signature:  # types may share a name
                 return self.unpack(target, code)
-        STORE.announce()
+        NOTICE.compiling(self.name, STORE.writable())
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:

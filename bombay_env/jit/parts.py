@@ -12,6 +12,8 @@ from typing import Any
 from llvmlite import binding
 from numba.core import codegen, compiler, registry
 
+from bombay_env.jit.notice import NOTICE
+
 LIBRARY: Any = codegen.JITCodeLibrary  # untyped, as are the next
 COMPILER: Any = compiler.Compiler
 DISPATCHER: Any = registry.CPUDispatcher
@@ -79,6 +81,11 @@ class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
     ) -> None:
         super().__init__(py_func, locals, targetoptions, pipeline_class)
         self.part = PartDispatcher(py_func, locals, targetoptions)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile or load the code for one signature."""
+        with NOTICE.first_call():
+            return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What Numba asks for when a kernel calls this one."""

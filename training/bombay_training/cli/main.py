@@ -31,8 +31,10 @@ from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record, RecordError, read_records, write_records
 from bombay_env.render import text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training import warm_up as warm_ups
 from bombay_training.balance import study as balances
 from bombay_training.bench import cases as benchmarks
+from bombay_training.bench import cold_start
 from bombay_training.bench import report as bench_report
 from bombay_training.evaluation import arena as arenas
 from bombay_training.evaluation import audit as audits
@@ -145,6 +147,7 @@ def simulate(
             raise ValueError(f"{len(specs)} agents are given for {fewest} seats")
         makers = [bombay_agents.make(spec) for spec in specs]
         _check_new_file(save)
+    warm_ups.prepare(warm_ups.jobs_of_agents(specs, board), as_json)
     records: list[Record] | None = [] if save else None
     rows: list[dict[str, Any]] = []
     faults: list[LostGame] = []
@@ -267,6 +270,7 @@ def arena(
         for spec in agents:
             bombay_agents.make(spec)
         _check_new_file(save, "--records")
+    warm_ups.prepare(warm_ups.jobs_of_agents(agents, board), as_json)
     pairings = [(game, pairing) for game in tables for pairing in _pairings(agents, game.num_players, form)]
     seatings = [6 if pairing[0] is Form.TWO_VS_TWO else game.num_players for game, pairing in pairings]
     records: list[Record] | None = [] if save else None
@@ -334,6 +338,7 @@ def gate(
             raise ValueError(f"the new agent and the old one are the same: {new}")
         for spec in (new, old):
             bombay_agents.make(spec)
+    warm_ups.prepare(warm_ups.jobs_of_agents((new, old), board), as_json)
     most = max_blocks * sum(game.num_players for game in tables)
     with WorkerPool(processes) as pool, _progress("games at most", most, as_json) as advance:
         verdict = _play(gates.gate, tables, new, old, bounds, max_blocks, seed, pool, advance)
@@ -487,6 +492,7 @@ def train(
                 settings = run_class(learner).settings_class(**common, threads=threads or 1)  # type: ignore[call-arg]
                 start = functools.partial(train_learner, settings, folder)
             _check_new_folder(folder)
+    warm_ups.prepare(warm_ups.jobs_of_run(settings), as_json)
     progress = _TrainingProgress(as_json)
     try:
         with progress:
@@ -632,6 +638,9 @@ def bench(
         bool,
         typer.Option("--signature", help="Only print what seeded random games come to, a line a number of players."),
     ] = False,
+    cold: Annotated[
+        bool, typer.Option("--cold-start", help="Only measure the first use with no kernel compiled; a few minutes.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure how fast every interface is, beside what the machine can write and beside other environments."""
@@ -646,6 +655,11 @@ def bench(
             print(json.dumps({"command": "bench", "games": benchmarks.SIGNATURE_GAMES, "signatures": signatures}))
         else:
             print(*(f"{count} {value}" for count, value in signatures.items()), sep="\n")
+        return
+    if cold:
+        with err.status("measuring the first use") if not as_json else nullcontext():
+            data = cold_start.measure()
+        _show(data, cold_start.tables(data), as_json)
         return
     with err.status("measuring") if not as_json else nullcontext() as status:
         data = bench_report.report(
@@ -666,6 +680,23 @@ def bench(
 
 
 # --- what the commands share ---
+
+
+@app.command("warm-up")
+def warm_up(
+    processes: Processes = None,
+    as_json: Json = False,
+) -> None:
+    """Compile all kernels now, for environments, agents and learners, so that no command has to later."""
+    try:
+        names = warm_ups.compile_all(warm_ups.all_jobs(), processes, as_json)
+    except warm_ups.WarmUpError as error:
+        print(f"bombay: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if as_json:
+        print(json.dumps({"command": "warm-up", "compiled": names}))
+    else:
+        out.print(f"Compiled {len(names)} functions" if names else "Everything was compiled before", highlight=False)
 
 
 def _counts(players: str) -> tuple[int, ...]:
