@@ -129,12 +129,12 @@ class Blame:
 
     def __enter__(self) -> None: ...
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, frames: TracebackType | None) -> None:
         if error is None:
             return
         if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             return
-        place = traceback.extract_tb(trace)[-1]
+        place = traceback.extract_tb(frames)[-1]
         reason = f"it raised {describe_error(error)} ({place.filename}, line {place.lineno})"
         raise AgentFault(self.who, reason, self.lanes) from error
 

@@ -185,7 +185,7 @@ WRONG_GAMES = {
     ),
     "two events after the end": (BASE | {"events": [*BASE["events"], "0 x", "0 y"]}, ("event 7", "over")),
     "result while running": (BASE | {"events": BASE["events"][:-1]}, ("event 5", "not over", "null")),
-    "result null once over": (changed("result", to=None), ("over", "result")),
+    "result null after the end": (changed("result", to=None), ("over", "result")),
     "fault of a whole game": (BASE | {"fault": FAULT}, ("fault", "end")),
     "fault and result": (BASE | {"fault": FAULT, "events": BASE["events"][:3]}, ("event 2", "result must be null")),
     "setup with a column twice": (

@@ -165,7 +165,7 @@ def parse(game: Game, states: np.ndarray, **options: int) -> ElementTree.Element
     return ElementTree.fromstring(svg.draw(game, states, **options))
 
 
-def walk(root: ElementTree.Element) -> Iterator[Drawn]:
+def drawn_in(root: ElementTree.Element) -> Iterator[Drawn]:
     """All elements in the order in which they are drawn."""
     todo = [Drawn(root, (), 0.0, 0.0, 1.0)]
     while todo:
@@ -184,7 +184,7 @@ def find(root: ElementTree.Element, tag: str, **attributes: str) -> list[Drawn]:
     wanted = {name.replace("_", "-"): value for name, value in attributes.items()}
     return [
         drawn
-        for drawn in walk(root)
+        for drawn in drawn_in(root)
         if drawn.element.tag == SVG + tag and all(drawn.given(name) == value for name, value in wanted.items())
     ]
 
@@ -426,7 +426,7 @@ def test_icons_stay_in_the_frame_and_apart(kind: str) -> None:
 
 @pytest.mark.parametrize("seed", [None, *range(10)])
 def test_trails_show_up_to_their_ends(seed: int | None) -> None:
-    """A trail runs from centre to centre, in one piece, and where it leaves an icon nothing that never moves covers it."""
+    """A trail runs from centre to centre without a gap, and nothing that is fixed covers it where it leaves an icon."""
     board = Board.load() if seed is None else Board.random(seed)
     game, drawn = Game(Rules.official(2), board), svg.arranged(board)
     root = parse(game, game.new_states([1]))

@@ -26,7 +26,7 @@ def engine_facts(game: Game, states: np.ndarray) -> dict:
 
 
 def twin_facts(twin: NaiveGame) -> dict:
-    """The twin's state; once over it calls all posts open, the engine none: RULES 3 lets either be said of empty markets."""
+    """The twin's state; after the end it calls all posts open, the engine none: RULES 3 lets either be said of empty markets."""
     facts = twin.state()
     return facts | {"open_posts": []} if facts["over"] else facts
 
