@@ -6,6 +6,7 @@ arrays, the tables too, as an array of one: Numba recognises those at a tenth of
 """
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 from numba import prange
@@ -317,28 +318,51 @@ def endless_uniform(states, tables, count, keys, index, seeds, episodes):
                     start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
 
 
-@batch_kernel
-def collect_uniform(
-    states, readings, tables, keys, index, seeds, episodes, lookups, screened, raw, features, masks, actions, ended
-):
-    """`endless_uniform`, writing down each decision: what the mover saw and might do, what was chosen, where a game ended.
+class Streams(NamedTuple):
+    """What keys the decisions and the games of each lane."""
 
-    `readings` are the states once more, of `reading_dtype`. `features` and `masks` are (count · batch,) records, decision by
-    decision; `actions` and `ended` are (count, batch).
-    """
+    keys: np.ndarray  # (batch,) uint64, of decisions
+    first: int  # position in these streams to begin at
+    seeds: np.ndarray  # (batch,) uint64, of games
+    episodes: np.ndarray  # (batch,) uint64, games dealt before the current one; counted on
+
+
+class Observer(NamedTuple):
+    """What observing takes besides the states."""
+
+    readings: np.ndarray  # the states again, as records of `reading_dtype`
+    lookups: np.ndarray  # (1,) of `make_lookups`
+    screened: bool
+    raw: np.ndarray  # of `make_scratch`
+
+
+class Decisions(NamedTuple):
+    """Recorded decisions, all overwritten."""
+
+    features: np.ndarray  # (count · batch,) records, decision by decision: what the movers saw
+    masks: np.ndarray  # (count · batch,) records: their legal actions
+    actions: np.ndarray  # (count, batch) int64
+    ended: np.ndarray  # (count, batch) bool: whether the action ended a game
+
+
+@batch_kernel
+def collect_uniform(states, tables, streams, observer, decisions):
+    """`endless_uniform`, recording each decision in `decisions`."""
     batch = len(states)
+    lookups, raw = observer.lookups, observer.raw
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for taken in range(len(actions)):
+        for taken in range(len(decisions.actions)):
             for lane in chunk_lanes(states, chunk):
                 row, state = taken * batch + lane, states[lane]
-                encode.encode(readings[lane], tables[0], lookups[0], encode.mover_of(state), screened, raw[chunk])
+                viewer = encode.mover_of(state)
+                encode.encode(observer.readings[lane], tables[0], lookups[0], viewer, observer.screened, raw[chunk])
                 moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
-                engine.write_flags(moves, others, tables[0], masks[row])
-                random = chance.random_word(keys[lane], chance.POLICY, np.uint64(index + taken))
-                actions[taken, lane] = uniform(state, tables[0], moves, others, random)
-                encode.scale(raw[chunk], lookups[0], features[row])
-                play(state, tables[0], actions[taken, lane], drawn)
-                ended[taken, lane] = state.current_player == NOBODY
-                if ended[taken, lane]:
-                    start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
+                engine.write_flags(moves, others, tables[0], decisions.masks[row])
+                random = chance.random_word(streams.keys[lane], chance.POLICY, np.uint64(streams.first + taken))
+                decisions.actions[taken, lane] = uniform(state, tables[0], moves, others, random)
+                encode.scale(raw[chunk], lookups[0], decisions.features[row])
+                play(state, tables[0], decisions.actions[taken, lane], drawn)
+                decisions.ended[taken, lane] = state.current_player == NOBODY
+                if decisions.ended[taken, lane]:
+                    start_next(state, tables[0], streams.seeds[lane], streams.episodes, lane, drawn)

@@ -176,7 +176,7 @@ def test_what_is_no_compiled_policy_is_refused(policy):
     game = game_for(2)
     states = game.new_states([1])
     before = states.tobytes()
-    with pytest.raises(ValueError, match="policy must be a function compiled by Numba"):
+    with pytest.raises(ValueError, match="policy must be a function compiled with numba.njit"):
         game.rollout(states, [1], policy=policy)
     assert states.tobytes() == before
 
@@ -371,13 +371,13 @@ def test_one_illegal_action_among_many_changes_nothing():
     [
         (lambda lanes: AutoresetGames(lanes.game, 0), "num_lanes is 0"),
         (lambda lanes: AutoresetGames(lanes.game, 2.5), "num_lanes is 2.5"),
-        (lambda lanes: lanes.reset([1]), "1 seeds are given for 2 lanes"),
+        (lambda lanes: lanes.reset([1]), "there are 1 seeds for 2 lanes"),
         (lambda lanes: lanes.reset(-1), "seed is -1"),
         (lambda lanes: lanes.reset([1.5, 2]), "seed is 1.5"),
         (lambda lanes: lanes.step([1]), r"shape \(2,\)"),
         (lambda lanes: lanes.step([0.5, 1.0]), "integers"),
         (lambda lanes: lanes.rollout(-1, 0), "decisions is -1"),
-        (lambda lanes: lanes.rollout(1, [1]), "1 seeds are given"),
+        (lambda lanes: lanes.rollout(1, [1]), "there are 1 seeds for 2 lanes"),
         (lambda lanes: lanes.rollout(1, 0, index=2**63), "index is"),
         (lambda lanes: collect(lanes, dtype=np.float64), "observations must be a writable C-contiguous float32"),
         (lambda lanes: collect(lanes, masks=np.zeros((1, 2, 3), bool)), "action_masks must be a writable"),

@@ -114,22 +114,10 @@ class AutoresetGames:
         checks.output(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
         actions, ended = np.empty((count, len(self)), np.int64), np.empty((count, len(self)), np.bool_)
         states = np.asarray(self.states)
-        batch.collect_uniform(
-            states,
-            game.as_readings(states),
-            game.tables,
-            lane_seeds(keys, len(self)),
-            checks.count(index, "index"),
-            self.seeds,
-            self.episodes,
-            game.lookups,
-            bool(screened),
-            game.scratch(bool(screened)),
-            game.as_feature_records(observations),
-            game.as_mask_records(action_masks),
-            actions,
-            ended,
-        )
+        streams = batch.Streams(lane_seeds(keys, len(self)), checks.count(index, "index"), self.seeds, self.episodes)
+        observer = batch.Observer(game.as_readings(states), game.lookups, bool(screened), game.scratch(bool(screened)))
+        features, masks = game.as_feature_records(observations), game.as_mask_records(action_masks)
+        batch.collect_uniform(states, game.tables, streams, observer, batch.Decisions(features, masks, actions, ended))
         return actions, ended
 
 
