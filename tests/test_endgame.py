@@ -245,11 +245,11 @@ def test_only_one_state_of_the_game_is_taken(function):
     game = official(2)
     states = last_turn(game)
     for wrong, complaint in (
-        (np.concatenate([states, states]), "^one state is wanted, not 2$"),
-        (states[:0], "^one state is wanted, not 0$"),
+        (np.concatenate([states, states]), "^state must be one state, not 2$"),
+        (states[:0], "^state must be one state, not 0$"),
         (states.tolist(), "^states must be an array of this game's state_dtype, not list$"),
         (np.zeros(1), "^states must be an array of this game's state_dtype, not float64$"),
-        (last_turn(official(3)), r"^states are of games for \[3\] players; this game is for 2$"),
+        (last_turn(official(3)), r"^states have num_players \[3\]; this game has 2 players$"),
     ):
         with pytest.raises(ValueError, match=complaint):
             function(game, wrong)
