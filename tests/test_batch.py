@@ -418,14 +418,14 @@ DIGEST = """
 import hashlib, sys
 import numba, numpy as np
 from bombay_env import Game, Rules
-from bombay_env.envs.autoreset import Lanes
+from bombay_env.envs.autoreset import AutoresetGames
 digests = set()
 for threads in (1, 2, 4):
     numba.set_num_threads(threads)
     digest = hashlib.sha256()
     for n in (2, 5):
         game = Game(Rules.official(n))
-        lanes = Lanes(game, 1500, seed=n)
+        lanes = AutoresetGames(game, 1500, seed=n)
         keys = np.arange(1500, dtype=np.uint64)
         observations = np.empty((6, 1500, game.num_features), np.float32)
         masks = np.empty((6, 1500, game.num_actions), np.bool_)
@@ -514,7 +514,7 @@ try:
 except IndexError:
     pass
 from bombay_env import Board, Game, Rules
-from bombay_env.envs.autoreset import Lanes
+from bombay_env.envs.autoreset import AutoresetGames
 import bombay_agents
 for n in (2, 3, 4, 5):
     for board in (Board.load(), Board.random(seed=n)):
@@ -529,7 +529,7 @@ for n in (2, 3, 4, 5):
             game.step(states, game.sample_actions(states, keys, index))
             index += 1
         game.results(states)
-        lanes = Lanes(game, 600 if n == 4 else 20)
+        lanes = AutoresetGames(game, 600 if n == 4 else 20)
         size = len(lanes)
         lanes.rollout(200, 0)
         observations = np.empty((9, size, game.num_features), np.float32)
