@@ -1,14 +1,17 @@
-"""The README: its example runs, its pictures and files exist."""
+"""The README and the other pages: their examples run, their commands are understood, their links lead somewhere."""
 
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
+import typer
 
 from bombay_agents import make
 from bombay_env import Game, Rules
@@ -18,6 +21,7 @@ from bombay_training.evaluation.audit import audit
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "agents").rglob("weights/*.md"))]
 
 
 @pytest.mark.skipif(
@@ -71,9 +75,44 @@ def test_linked_files_exist() -> None:
         assert (ROOT / link).exists(), link
 
 
-def test_commands_named_exist() -> None:
+def test_make_targets_exist() -> None:
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    for target in set(re.findall(r"\bmake (\w+)", README)):
-        assert target in targets
-    known = {command.callback.__name__ for command in app.registered_commands}
-    assert set(re.findall(r"^bombay (\w+)", README, flags=re.MULTILINE)) <= known
+    assert set(re.findall(r"\bmake (\w+)", README)) <= set(targets)
+
+
+def code_blocks(text: str) -> list[str]:
+    """The contents of fenced code blocks."""
+    return re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def command_of(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that a line calls, and the words after its name."""
+    command: Any = typer.main.get_command(app)
+    while words and hasattr(command, "commands") and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no command {words[0]!r}"
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_code_blocks_are_understood(page: Path) -> None:
+    """Their options exist and take these values."""
+    for block in code_blocks(page.read_text(encoding="utf-8")):
+        for line in re.findall(r"^(?:\$ )?bombay (.*)$", block, flags=re.MULTILINE):
+            if "[OPTIONS]" in line:  # a usage line of docs/cli.md
+                continue
+            command, words = command_of(shlex.split(line, comments=True))
+            if "--help" not in words and not hasattr(command, "commands"):
+                command.make_context(command.name, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_text_have_the_options_that_are_named(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for line in re.findall(r"`bombay ([^`]+)`", text):
+        command, words = command_of(line.split())
+        known = {
+            "--help",
+            *(option for parameter in command.params for option in parameter.opts + parameter.secondary_opts),
+        }
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line
