@@ -1,11 +1,9 @@
 """The README and the other pages: their examples run, their commands are understood, their links lead somewhere."""
 
-import inspect
 import re
 import shlex
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import typer
 
 from bombay_agents import make
 from bombay_env import Game, Rules
-from bombay_env.registry import GROUP
 from bombay_training.cli.main import app
 from bombay_training.evaluation.audit import audit
 
@@ -46,33 +43,15 @@ def test_the_agent_of_ones_own_passes_an_audit(tmp_path: Path, monkeypatch: pyte
     assert audit(lambda: make("my_agent:MyAgent"), games, states=4).verdict == "passed"
 
 
-def code_in_rows(text: str) -> list[list[list[str]]]:
-    """Of every row of a table that begins with code, the names in code, cell by cell."""
-    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| `")]
-    return [[re.findall(r"`([\w-]+)(?:=\w+)?`", cell) for cell in row] for row in rows]
-
-
-def test_options_are_those_that_agents_take() -> None:
-    """The table of players and that of options against what the agents are made by."""
-    players, options = README.split("## The players")[1].split("## Arena and audit")[0].split("| option | of |")
-    factories = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
-    taken = {name: set(inspect.signature(factory).parameters) for name, factory in factories.items()}
-    assert {agent: set(row[2]) for row in code_in_rows(players) for agent in row[0]} == taken
-    told = {(agent, option) for row in code_in_rows(options) for agent in row[1] for option in row[0]}
-    one_line = {("flat-mc", "nodes"), ("search", "rollouts"), ("champion", "rollouts")}  # for both budgets of work
-    assert told - one_line == {(agent, option) for agent, names in taken.items() for option in names}
-
-
 def test_pettingzoo_example_fits_in_twenty_lines() -> None:
     (example,) = (text for text in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "agent_iter" in text)
     assert len(example.strip().splitlines()) <= 20
 
 
-def test_linked_files_exist() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", README)
-    assert links
-    for link in links:
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_linked_files_exist(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
 
 
 def test_make_targets_exist() -> None:

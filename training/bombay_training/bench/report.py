@@ -16,6 +16,17 @@ from bombay_training.bench.cases import Row, facts, machine, measure_all, measur
 from bombay_training.rich_tables import cell, new_table
 
 FORMAT: Final = "bombay-bench/1"
+COLUMNS: Final = (
+    "what",
+    "a decision includes",
+    "games",
+    "threads",
+    "decisions/s",
+    "range",
+    "bytes",
+    "limit/s",
+    "of limit",
+)
 
 
 def report(
@@ -105,31 +116,9 @@ def tables(data: dict[str, Any]) -> list[Table]:
     known = new_table("sizes and start", ["what", "figure"])
     for what, figure in data["facts"].items():
         known.add_row(cell(what.replace("_", " ")), f"{figure:.2f}" if isinstance(figure, float) else f"{figure:,}")
-    columns = [
-        "what",
-        "a decision includes",
-        "games",
-        "threads",
-        "decisions/s",
-        "range",
-        "bytes",
-        "limit/s",
-        "of limit",
-    ]
-    rates = new_table(f"{data['players']} players, {data['repeats']} runs of {data['seconds']:g} s", columns)
+    rates = new_table(f"{data['players']} players, {data['repeats']} runs of {data['seconds']:g} s", list(COLUMNS))
     for row in data["rows"] + data["peers"]:
-        rate, limit = row["rate"], row["limit"]
-        rates.add_row(
-            cell(row["name"]),
-            cell(row["includes"]),
-            cell(row["games"]),
-            f"{row['cores']:.1f} used" if row["threads"] is None else str(row["threads"]),
-            f"{rate['median']:,.0f}",
-            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
-            cell(row["written"]),
-            "–" if limit is None else f"{limit['median']:,.0f}",
-            "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
-        )
+        rates.add_row(*map(cell, cells(row)))
     shown = [known, rates]
     if data["learning"]:
         shown.append(_learning_table(data["learning"]))
@@ -148,6 +137,22 @@ def tables(data: dict[str, Any]) -> list[Table]:
             )
         shown.append(beside)
     return shown
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row of the report as text, by `COLUMNS`."""
+    rate, limit = row["rate"], row["limit"]
+    return [
+        row["name"],
+        row["includes"],
+        "–" if row["games"] is None else str(row["games"]),
+        f"{row['cores']:.1f} used" if row["threads"] is None else str(row["threads"]),
+        f"{rate['median']:,.0f}",
+        f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+        "–" if row["written"] is None else str(row["written"]),
+        "–" if limit is None else f"{limit['median']:,.0f}",
+        "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
+    ]
 
 
 def _learning_table(rows: list[dict[str, Any]]) -> Table:

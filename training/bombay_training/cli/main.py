@@ -30,6 +30,7 @@ from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.td import td
 from bombay_training.cli.learn.tune import tune
 from bombay_training.cli.project.bench import bench
+from bombay_training.cli.project.docs import docs
 from bombay_training.cli.project.warm_up import warm_up
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -39,7 +40,7 @@ COMMANDS = {
     "Games": (simulate, replay),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
     "Training": (curve, tune),
-    "Project": (bench, warm_up),
+    "Project": (bench, docs, warm_up),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
