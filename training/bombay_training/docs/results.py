@@ -68,7 +68,11 @@ class Results:
 
     def ladder(self) -> str:
         """Every row of the ladder."""
-        rows = [ladder.cells(row) for row in self.ladder_rows]
+        rows = []
+        for result in self.ladder_rows:
+            players, agent, against, *figures = ladder.cells(result)
+            count, _, rest = against.partition(" × ")
+            rows.append([players, f"`{agent}`", f"{count} × `{rest}`", *figures])
         return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
 
     def training_td(self) -> str:

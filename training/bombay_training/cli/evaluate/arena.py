@@ -2,6 +2,7 @@
 
 import enum
 import itertools
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -99,10 +100,14 @@ def arena(
     if out and records is not None:
         with user_input():
             write_records(out, records)
+    _print(matches, out, as_json)
+
+
+def _print(matches: list[Match], records: Path | None, as_json: bool) -> None:
     data = {
         "command": "arena",
         "matches": [statistics.summary(match) for match in matches],
-        "records": str(out) if out else None,
+        "records": str(records) if records else None,
     }
     by_kind = {kind: [match for match in matches if match.format == kind.value] for kind in Format}
     tables = [
@@ -110,8 +115,8 @@ def arena(
     ]
     output.show(data, tables, as_json)
     output.report_faults([fault for match in matches for fault in match.faults])
-    if out and not as_json:
-        output.say(f"{sum(match.num_games for match in matches)} records are in {out}")
+    if records and not as_json:
+        output.say(f"{sum(match.num_games for match in matches)} records are in {records}")
 
 
 def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str) -> None:
