@@ -19,7 +19,7 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 
 .PHONY: train test slow lint compiled interpreted package coverage bench ladder clean
 
-# LEARNER=ppo for PPO, which brings PyTorch; LEARNER=expert for expert iteration from `td`.
+# LEARNER=ppo trains by PPO and installs PyTorch; LEARNER=expert by expert iteration, starting from `td`.
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
@@ -58,9 +58,9 @@ slow: coverage
 bench: .venv/.bench
 	$(BIN)/bombay bench
 
-# The table of players against players, each against the one below: hours on two cores. Stopped, it goes on where it was.
+# Matches of each agent against weaker ones: hours on two cores. A run that was stopped continues where it was.
 ladder: .venv/.td
-	$(BIN)/python -m bombay_training.evaluation.ladder --out $(LADDER)
+	$(BIN)/bombay ladder --out $(LADDER)
 
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

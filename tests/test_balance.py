@@ -21,8 +21,9 @@ from bombay_env.actions import action_ranges
 from bombay_env.agent import AgentFault
 from bombay_training.balance import study
 from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Job, Setting, Tier
-from bombay_training.cli import main
+from bombay_training.cli.main import app
 from bombay_training.evaluation.arena import run_fixed_seats
+from bombay_training.matches import pool
 from helpers.position import official, position, variant
 from helpers.variants import random_game
 
@@ -343,7 +344,7 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(tmp_path
     (tmp_path / "rules.json").write_text(json.dumps(SHORT))
     vary, games, workers = "starting_rupees.2=2,4", 4 if QUICK else 40, 1 if QUICK else 2
     options = ["--players", 3, "--tier", f"random@{games}", "--rules", "rules.json", "--vary", vary, "--seed", 9]
-    done = bombay(*options, "--out", "study", "--workers", workers, "--json", cwd=tmp_path)
+    done = bombay(*options, "--out", "study", "--processes", workers, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     made = {path.name for path in (tmp_path / "study").iterdir()}
@@ -400,14 +401,14 @@ def with_own_agents(folder):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_agents_print_is_not_part_of_the_report(tmp_path: Path, workers):
-    done = bombay("--tier", "mine:Prints", "--workers", workers, "--json", *with_own_agents(tmp_path), cwd=tmp_path)
+    done = bombay("--tier", "mine:Prints", "--processes", workers, "--json", *with_own_agents(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["games"] == 2
     assert "a word" in done.stderr
 
 
 def test_the_error_names_an_agent_that_ends_its_process_in_one_line(tmp_path: Path):
-    options = ("--tier", "mine:Ends", "--tier", "random", "--workers", 2, "--json", *with_own_agents(tmp_path))
+    options = ("--tier", "mine:Ends", "--tier", "random", "--processes", 2, "--json", *with_own_agents(tmp_path))
     done = bombay(*options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith("bombay: ")
@@ -417,10 +418,10 @@ def test_the_error_names_an_agent_that_ends_its_process_in_one_line(tmp_path: Pa
 
 def test_there_is_a_process_per_available_core(monkeypatch):
     asked = []
-    monkeypatch.setattr(main, "num_cores", lambda: 7)
+    monkeypatch.setattr(pool, "num_cores", lambda: 7)
     monkeypatch.setattr(study, "run", lambda settings, seed, processes, progress: asked.append(processes) or [])
     monkeypatch.setattr(reports, "make_report", lambda *_: {})
-    CliRunner().invoke(main.app, ["balance", "--tier", "random", "--json"])
+    CliRunner().invoke(app, ["balance", "--tier", "random", "--json"])
     assert asked == [7]
 
 

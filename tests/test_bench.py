@@ -1,4 +1,4 @@
-"""The benchmark's machinery: what it counts, what it compares, and the signature of the rules. No test here looks at speed."""
+"""The benchmark: what it counts and compares, and the signature of the rules. No test here depends on speed."""
 
 import dataclasses
 import json
@@ -19,8 +19,8 @@ from helpers.nets import HIDDEN
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
 
-# What 10,000 games with seeds 0 to 9,999 come to. These change with the rules, with chance, or with what an action means: then
-# the version history says why, and `bombay bench --signature` prints the new ones.
+# Digests of 10,000 games with seeds 0 to 9,999. They change with the rules, with chance, or with the meaning of an action. Then
+# docs/changelog.md says why, and `bombay bench --signature` prints the new ones.
 SIGNATURES = {
     2: "759e8d5c80dcb5f93ffed1d0efad170725fb7debf4ba1809d749c0831c1782f0",
     3: "0eba67d47a80c5738f246c42e7ea36aa20d1a6310df7d7c81bf41972181c30fe",
@@ -56,14 +56,14 @@ def fast_cases():
 
 
 @pytest.mark.parametrize("case", fast_cases(), ids=lambda case: case.name)
-def test_every_case_counts_at_least_the_decisions_it_was_asked_for(case):
+def test_every_case_makes_at_least_as_many_decisions_as_required(case):
     play = case.make(game())
     for decisions in (1, 300):
         assert play(decisions)() >= decisions
 
 
-def test_step_counts_the_decisions_that_the_games_really_had(monkeypatch):
-    """Two batches to the end: lanes that are over are not counted."""
+def test_step_counts_only_decisions_of_running_games(monkeypatch):
+    """Two batches to the end: games that are over are not counted."""
     monkeypatch.setattr(cases, "BATCH", 6)
     small = Game(Rules(2, sets=1, turns_per_set=1))
     steps = []
@@ -77,7 +77,7 @@ def test_step_counts_the_decisions_that_the_games_really_had(monkeypatch):
     assert play(50)() == sum(steps) >= 50
 
 
-def test_a_row_stands_beside_its_limit():
+def test_a_row_is_measured_with_its_limit():
     case = next(case for case in cases.cases(game()) if case.name == "Game.legal_actions")
     small = case.__class__(
         case.name, case.includes, 4, case.written, lambda _: cases._batches(lambda number: None, 4), True
@@ -127,17 +127,17 @@ def test_a_report_with_other_figures_than_numbers_is_refused(tmp_path: Path, cha
         if rows == [row]:
             assert report.read_report(file)["rows"] == [row]
         else:
-            with pytest.raises(ValueError, match="is no report of bombay bench --json: "):
+            with pytest.raises(ValueError, match="is not a report of bombay bench --json: "):
                 report.read_report(file)
 
 
-def test_what_runs_on_one_thread_says_so(monkeypatch):
+def test_cases_that_cannot_use_several_threads_run_on_one(monkeypatch):
     monkeypatch.setattr(cases, "measure", lambda case, game, threads, *rest: (case.threaded, threads))
     rows = cases.measure_all(game(), [2], 1, 0.01, lambda _: None)
     assert set(rows) == {(True, 2), (False, 1)}
 
 
-def test_peers_that_are_missing_are_told_of(monkeypatch):
+def test_missing_peers_are_reported(monkeypatch):
     monkeypatch.setattr(peers, "missing", lambda peer: "not installed: it (extra `peers`)")
     rows, absent = cases.measure_peers(1, 0.01, lambda _: None)
     assert rows == []
@@ -151,27 +151,29 @@ def check_learning(row):
     assert list(row.shares) == ["engine", "net", "learning", "other"]
     assert sum(row.shares.values()) == pytest.approx(1)
     assert all(share >= 0 for share in row.shares.values())
-    for part in ("engine", "learning"):  # the net's is a difference of times, and may be lost in noise
+    for part in ("engine", "learning"):  # the net's part is a difference of times, which noise can hide
         assert row.shares[part] > 0
     data = json.loads(json.dumps({**dataclasses.asdict(row), "ratio": None}))
     assert report._learning_table([data]).row_count == 1
 
 
 @needs_jit
-def test_learning_by_td_is_divided_up():
-    settings = TDSettings(players=(2,), games=4, hidden=HIDDEN)  # as in the tests of TD, whose kernels are at hand
+def test_the_time_of_td_is_divided_into_parts():
+    settings = TDSettings(
+        players=(2,), games=4, hidden=HIDDEN
+    )  # as in the tests of TD, whose kernels are compiled already
     check_learning(learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
 
 
 @pytest.mark.slow
 @needs_jit
-def test_learning_by_ppo_is_divided_up():
+def test_the_time_of_ppo_is_divided_into_parts():
     pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
     few = {"num_envs": 16, "num_steps": 64, "batch_size": 64}
     check_learning(learning.measure_ppo(Game(Rules.official(2)), 2, 0.0, **few))
 
 
-def test_a_stopwatch_counts_what_it_watches_and_nothing_else():
+def test_a_stopwatch_counts_only_the_methods_it_watches():
     class Sleeper:
         def sleep(self, seconds: float) -> str:
             time.sleep(seconds)
@@ -205,7 +207,7 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
     file.write_text(done.stdout, encoding="utf-8")
     assert report.read_report(file) == report
     shown = "\n".join(str(table.title) for table in report.tables({**report, "comparison": []}))
-    assert "beside the older report" in shown
+    assert "compared with the older report" in shown
 
 
 @pytest.mark.parametrize(
@@ -215,8 +217,8 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
         (("--threads", "two"), "from 1 to"),
         (("--players", "6"), "less than or equal to 5"),
         (("--repeats", "0"), "greater than or equal to 1"),
-        (("--compare", "no-such-file.json"), "no-such-file.json is no report"),
-        (("--compare", __file__), "is no report of bombay bench --json"),
+        (("--compare", "no-such-file.json"), "no-such-file.json is not a report"),
+        (("--compare", __file__), "is not a report of bombay bench --json"),
     ],
 )
 def test_wrong_arguments_end_in_one_line(arguments, words):

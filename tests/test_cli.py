@@ -5,13 +5,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from bombay_env.jit.notice import COMPILING
+from bombay_training.cli import errors
+from bombay_training.cli.main import app
 from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -111,7 +116,7 @@ def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> No
     (tmp_path / "mine.py").write_text(OWN)
     (tmp_path / "rules.json").write_text('{"sets": 2, "turns_per_set": 1}')
     small = ("--rules", "rules.json", "--blocks", 1, "--processes", 1)
-    data = output("arena", "mine:Careless", "random", *small, "--records", "g.jsonl", cwd=tmp_path)
+    data = output("arena", "mine:Careless", "random", *small, "--out", "g.jsonl", cwd=tmp_path)
     assert [match["format"] for match in data["matches"]] == ["1vrest"] * 2
     assert data["matches"][0]["agents"][0]["faults"] == 4
     assert data["matches"][0]["agents"][0]["win_share"]["mean"] == 0
@@ -197,43 +202,66 @@ def finals(data: dict[str, Any]) -> list[Any]:
     return [[row["final"] for row in match["agents"]] for match in data["matches"]]
 
 
+LEARNERS = {
+    "td": ["td", "--hidden", HIDDEN],
+    "best-response": ["best-response", "--victim", "greedy", "--hidden", HIDDEN],
+    "ppo": ["ppo"],
+    "expert": ["expert", "--start", "net:path=before/agent.safetensors", "--rollouts", 8],
+}
+OPPONENTS = {  # of the periodic matches
+    "best-response": ["greedy"],
+    "expert": ["net:path=before/agent.safetensors"],
+}
+FILES = {
+    "agent.safetensors",
+    "checkpoint.safetensors",
+    "settings.json",
+    "metrics.jsonl",
+    "evaluation.json",
+    "learning_curve.png",
+}
+
+
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
 @pytest.mark.parametrize(
-    "learner", ["td", "br", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "expert"))]
+    "learner", ["td", "best-response", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "expert"))]
 )
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
-    options = ("--updates", 1, "--players", "2", "--blocks", 2, "--out", "run")
-    kept = {"agent.safetensors", "checkpoint.safetensors", "settings.json", "metrics.jsonl", "evaluation.json"}
-    kept.add("learning_curve.png")
+    small = ("--updates", 1, "--players", "2", "--blocks", 2)
     if learner == "ppo":
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
-        data = output("train", "ppo", *options, cwd=tmp_path)
-    elif learner == "expert":
-        output("train", "--hidden", HIDDEN, *options[:-1], "before", cwd=tmp_path)
-        start = "net:path=before/agent.safetensors"
-        data = output("train", "expert", "--start", start, "--rollouts", 8, *options, cwd=tmp_path)
+    if learner == "expert":
+        output("train", *LEARNERS["td"], *small, "--out", "before", cwd=tmp_path)
+    data = output("train", *LEARNERS[learner], *small, "--out", "run", cwd=tmp_path)
+    rivals = ["greedy"] if learner == "best-response" else ["random", "greedy", "planner-v1"]
+    assert [match["lineup"][1] for match in data["matches"]] == rivals
+    assert ("victim_games" in data) == (learner == "best-response")
+    if learner == "expert":
         assert data["gate"]["blocks"] == 2
         assert data["gate"]["verdict"].startswith("not replaced after 2 blocks")
-    else:
-        probe = ("br", "--victim", "greedy") if learner == "br" else ()
-        data = output("train", *probe, "--hidden", HIDDEN, *options, cwd=tmp_path)
-    rivals = ["greedy"] if learner == "br" else ["random", "greedy", "planner-v1"]
-    assert [match["lineup"][1] for match in data["matches"]] == rivals
-    assert ("victim_games" in data) == (learner == "br")
     found = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {name for name in found if not name.startswith("events.out.tfevents")} == kept
+    assert {name for name in found if not name.startswith("events.out.tfevents")} == FILES
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == data
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
-    again = output("train", "--resume", "run", "--blocks", 2, cwd=tmp_path)  # it is over: nothing is left to learn
+    again = output("train", "resume", "run", "--blocks", 2, cwd=tmp_path)  # the run is over: only the table is played
     assert finals(again) == finals(data)
     (row,) = output("curve", "run", cwd=tmp_path)["runs"]
-    met = {"br": ["greedy"], "expert": ["net:path=before/agent.safetensors"]}.get(learner, ["greedy", "planner-v1"])
+    met = OPPONENTS.get(learner, ["greedy", "planner-v1"])
     assert (row["run"], row["updates"], list(row["win_shares"])) == ("run", 1, met)
 
 
 def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
-    assert_one_line(bombay("train", "--resume", ".", cwd=tmp_path), "sarsa", "td, best-response, expert, ppo")
+    assert_one_line(bombay("train", "resume", ".", cwd=tmp_path), "sarsa", "td, best-response, expert, ppo")
+
+
+def test_bare_commands_show_their_help() -> None:
+    for arguments, word in (((), "simulate"), (("train",), "best-response")):
+        done = bombay(*arguments)
+        assert done.returncode == 2
+        assert word in done.stdout
+        assert done.stderr == ""
 
 
 def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None:
@@ -270,29 +298,34 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["arena", "greedy", "random", "--turn-limit", "inf"], ["--turn-limit", "86400"]),
         (["arena", "greedy", "random", "--turn-limit", "1e12"], ["--turn-limit", "86400"]),
         (["arena", "greedy", "random", "--turn-limit", "nan"], ["--turn-limit", "86400"]),
-        (["arena", "greedy", "random", "--records", "nowhere/games.jsonl"], ["nowhere"]),
+        (["arena", "greedy", "random", "--out", "nowhere/games.jsonl"], ["nowhere"]),
         (["arena", "greedy", "nowhere:Agent"], ["nowhere:Agent", "cannot be imported"]),
         (["gate", "greedy", "greedy"], ["the same", "greedy"]),
         (["gate", "greedy", "random", "--delta", "0.8"], ["delta is 0.8", "below 0.75"]),
         (["gate", "greedy", "nobody"], ["nobody"]),
         (["audit", "nobody"], ["nobody", "greedy", "module:object"]),
         (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
-        (["train", "--minutes", "0"], ["--minutes"]),
-        (["train", "--players", "1"], ["--players"]),
-        (["train", "--out", "."], ["exists"]),
-        (["train", "sarsa"], ["sarsa", "td", "ppo"]),
-        (["train", "--out", "a,b"], ["a,b", "comma", "spec"]),
-        (["train", "ppo", "--hidden", "8"], ["--hidden", "td"]),
-        (["train", "br"], ["br needs", "--victim"]),
-        (["train", "br", "--victim", "nobody"], ["nobody", "greedy"]),
-        (["train", "br", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
-        (["train", "td", "--victim", "greedy"], ["--victim", "for br"]),
-        (["train", "td", "--rollouts", "8"], ["--rollouts", "for expert"]),
-        (["train", "expert", "--start", "greedy"], ["start is 'greedy'", "value net"]),
-        (["train", "expert", "--hidden", "8"], ["--hidden", "td and br"]),
-        (["train", "--resume", "nowhere"], ["nowhere", "settings.json"]),
-        (["train", "--resume", "nowhere", "--out", "new"], ["--resume", "its folder"]),
-        (["train", "--resume", "nowhere", "--minutes", "9"], ["--resume", "its settings"]),
+        (["train", "td", "--minutes", "0"], ["--minutes"]),
+        (["train", "td", "--players", "1"], ["--players"]),
+        (["train", "td", "--out", "."], ["exists"]),
+        (["train", "sarsa"], ["sarsa"]),
+        (["train", "td", "--out", "a,b"], ["a,b", "comma", "spec"]),
+        (["train", "ppo", "--hidden", "8"], ["--hidden"]),
+        (["train", "best-response"], ["--victim"]),
+        (["train", "best-response", "--victim", "nobody"], ["nobody", "greedy"]),
+        (["train", "best-response", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
+        (["train", "td", "--victim", "greedy"], ["--victim"]),
+        (["train", "td", "--rollouts", "8"], ["--rollouts"]),
+        (["train", "expert", "--start", "greedy"], ["start is 'greedy'", "value-net agent"]),
+        (["train", "expert", "--hidden", "8"], ["--hidden"]),
+        (["train", "resume", "nowhere"], ["nowhere", "settings.json"]),
+        (["train", "resume", "nowhere", "--out", "new"], ["--out"]),
+        (["train", "resume", "nowhere", "--minutes", "9"], ["--minutes"]),
+        (["ladder", "--only", "nobody"], ["--only: no row's agent begins with 'nobody'", "random-turn"]),
+        (["ladder", "--out", "."], ["--out", "."]),
+        (["regret", "nobody"], ["nobody", "greedy"]),
+        (["tune", "."], [".", "cannot be read"]),
+        (["tune", "nowhere/weights.json"], ["nowhere"]),
         (["curve", "nowhere"], ["nowhere", "metrics.jsonl"]),
         (["curve", "one", "two"], ["--out", ".png"]),
         (["curve", "one", "--out", "curve.pdf"], ["curve.pdf", ".png"]),
@@ -326,9 +359,42 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "g.jsonl").read_text() == "mine"
 
 
-def test_version_and_help() -> None:
+def commands(group: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command under a group, with the words that call it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+SPELLINGS = {"json", "seed", "players", "board", "rules", "processes", "out", "blocks", "threads"}
+
+
+def test_version() -> None:
     assert re.fullmatch(r"bombay \d+\.\d+\.\d+\n", bombay("--version").stdout)
-    for command in ("simulate", "replay", "arena", "gate", "audit", "train", "curve"):
-        done = bombay(command, "--help")
-        assert done.returncode == 0
-        assert "--json" in done.stdout
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_every_command_has_help_and_json(names: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*names, "--help"])
+    assert done.exit_code == 0
+    assert "--json" in done.stdout
+    assert all(parameter.help for parameter in COMMANDS[names].params)
+
+
+def test_options_that_commands_share_are_spelled_the_same() -> None:
+    """No second name for what `--processes`, `--out` and the like are called elsewhere."""
+    options = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
+    assert {name.removeprefix("--") for name in options} >= SPELLINGS
+    assert not options & {"--workers", "--records", "--resume", "--save", "--output", "--jobs"}
+
+
+def test_messages_are_one_line_of_at_most_500_characters() -> None:
+    assert errors.one_line("two\n lines") == "two lines"
+    assert errors.one_line("x" * 500) == "x" * 500
+    assert errors.one_line("x" * 501) == "x" * 499 + "…"
+    done = bombay("simulate", "a" * 2000)
+    assert_one_line(done, "aaa")
+    assert len(done.stderr.strip()) <= len("bombay: ") + 500

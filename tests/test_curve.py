@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
-from bombay_training.cli import main
+from bombay_training.cli.learn import training
 from bombay_training.learners import curve, run_files
 
 
@@ -84,17 +84,17 @@ def test_a_folder_without_metrics_is_an_error(content, tmp_path):
 
 def test_a_run_ends_normally_if_its_curve_cannot_be_drawn(tmp_path, monkeypatch):
     folder = made(tmp_path / "run")
-    assert main._draw_curve(folder).endswith("run/learning_curve.png")
+    assert training.draw_curve(folder).endswith("run/learning_curve.png")
     assert (folder / curve.FILE).exists()
-    assert main._draw_curve(tmp_path).startswith("No learning curve: ")
+    assert training.draw_curve(tmp_path).startswith("No learning curve: ")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    line = main._draw_curve(folder)
+    line = training.draw_curve(folder)
     assert line.startswith("No learning curve: this needs the extra `analysis`")
     assert "\n" not in line
 
 
 def test_the_bar_keeps_the_last_win_shares_and_fits_a_narrow_terminal():
-    bar = main._TrainingProgress(quiet=True)
+    bar = training.TrainingProgress(quiet=True)
     bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{run_files.AGAINST}planner-v1": 0.41})
     bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{run_files.AGAINST}greedy": 0.933})
     text = bar.bar.tasks[0].description

@@ -1,41 +1,96 @@
-"""The generated document docs/spaces.md is up to date."""
+"""Generated documents say what the program and the saved results say."""
 
+import inspect
+import json
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from bombay_env import Game
-from bombay_env.actions import action_ranges
+import pytest
+import typer
+from typer.testing import CliRunner
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "spaces.md"
+from bombay_env.registry import GROUP
+from bombay_training.cli.main import app
+from bombay_training.docs import agents, markdown, pages
+from bombay_training.docs.results import Results
+from bombay_training.evaluation import ladder
 
-
-def spaces_document(game: Game) -> str:
-    """The observation and action spaces of a game as Markdown."""
-    layout = game.feature_layout
-    lines = [
-        "# Observations and actions",
-        "",
-        f"For boards with {game.board.num_sites} sites, such as the packaged one. Generated from `game.feature_layout` and",
-        "`game.action_names`; a test checks that it is up to date.",
-        "",
-        f"## Observation: {layout.num_features} features, float32",
-        "",
-        "Seats are listed clockwise from the viewer; unused seats are zero. In `screened` mode, the features that opponents keep",
-        "behind their screens are zero, and so are the features that compare the viewer with opponents.",
-        "",
-        layout.table(),
-        "",
-        f"## Actions: {game.num_actions}",
-        "",
-        "| number | action |",
-        "| --- | --- |",
-    ]
-    for kind, numbers in action_ranges(game.board.num_sites).items():
-        first, last = game.action_names[numbers[0]], game.action_names[numbers[-1]]
-        where = f"{numbers[0]} … {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
-        lines.append(f"| {where} | " + (f"`{first}` … `{last}` |" if len(numbers) > 1 else f"`{kind}` |"))
-    return "\n".join(lines) + "\n"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_spaces_document_is_up_to_date() -> None:
-    """To update it, write the text of `spaces_document(Game())` to docs/spaces.md."""
-    assert DOCUMENT.read_text(encoding="utf-8") == spaces_document(Game())
+def test_generated_documents_are_up_to_date():
+    """To bring them up to date: `bombay docs`, in the checkout."""
+    assert sorted(pages.outdated(DOCS, typer.main.get_command(app))) == []
+
+
+def test_the_readme_and_five_pages_are_generated_at_least_in_part():
+    names = {page.name for page in pages.generated(DOCS, typer.main.get_command(app))}
+    assert {"README.md", "spaces.md", "cli.md", "agents.md", "results.md", "fairness.md"} <= names
+
+
+def test_the_command_writes_what_is_out_of_date(tmp_path):
+    for file in (DOCS / "ladder.jsonl", *DOCS.glob("data/*.json")):
+        copy = tmp_path / "docs" / file.relative_to(DOCS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    page = tmp_path / "docs" / "page.md"
+    page.write_text("before\n<!-- generated: regret -->\nold\n<!-- end -->\nafter\n")
+
+    def run(*options):
+        done = CliRunner().invoke(app, ["docs", "--out", str(tmp_path / "docs"), "--json", *options])
+        return done.exit_code, [
+            Path(name).name for name in json.loads(done.stdout)["outdated" if options else "written"]
+        ]
+
+    assert run("--check") == (1, ["spaces.md", "cli.md", "page.md"])
+    assert "old" in page.read_text()
+    assert run() == (0, ["spaces.md", "cli.md", "page.md"])
+    assert page.read_text().startswith("before\n<!-- generated: regret -->\n| agent | win share lost |")
+    assert page.read_text().endswith("|\n<!-- end -->\nafter\n")
+    assert run("--check") == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<!-- generated: b -->\n<!-- end -->\n", "page has a generated block 'b'; there are a"),
+        ("<!-- generated: a -->\n", "page has a generated block that does not end"),
+    ],
+)
+def test_a_block_that_cannot_be_made_is_refused(text, words):
+    with pytest.raises(ValueError, match=words):
+        markdown.fill(text, {"a": lambda: "x"}, "page")
+
+
+def test_a_table_keeps_bars_in_cells():
+    assert markdown.table(["a", "b"], [["x|y", "1"]], left=("a",)) == "| a | b |\n| :-- | --: |\n| x\\|y | 1 |"
+
+
+def test_every_agent_of_the_project_and_each_of_its_options_is_explained():
+    own = {entry.name for entry in entry_points(group=GROUP) if entry.value.startswith("bombay_agents.")}
+    assert own == set(agents.KNOWLEDGE)
+    for name, factory in agents.factories().items():
+        assert set(agents.option_meanings(factory)) == set(inspect.signature(factory).parameters), name
+        assert inspect.getdoc(factory), name
+
+
+def test_every_command_is_on_the_page():
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    for name in ("simulate", "ladder", "train best-response", "docs"):
+        assert f"`bombay {name}`\n" in page
+    assert "--from-scratch" in page
+
+
+def test_rows_of_the_ladder_come_from_its_file_where_they_are_whole():
+    results = Results(DOCS)
+    rows = {(row["agent"], row["rest"], row["players"]): row for row in results.ladder_rows}
+    assert len(results.ladder_rows) == len(list(ladder.rows((2, 3, 4, 5))))
+    lines = ladder.read_parts(DOCS / "ladder.jsonl")
+    (part,) = (
+        line
+        for line in lines
+        if (line["row"]["agent"], line["row"]["rest"], line["row"]["players"]) == ("td", "ppo", 4)
+    )
+    share = rows["td", "ppo", 4]["win_share"]["mean"]
+    assert share == pytest.approx(part["kept"]["share"][0] / part["kept"]["share"][2])
+    assert rows["td", "ppo", 4]["games"] == 4000

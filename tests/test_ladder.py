@@ -1,4 +1,4 @@
-"""The ladder: a run that was stopped and resumed gives the same table as one that was not; and `tune.py`."""
+"""The ladder: a run that was stopped and resumed gives the same table as one that was not. Also the tuning of the planner."""
 
 import contextlib
 import dataclasses
@@ -13,6 +13,8 @@ import typer
 from bombay_agents import make
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
+from bombay_training.cli.evaluate import ladder as command
+from bombay_training.cli.learn import tune as tune_command
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.evaluation.ladder import Row
@@ -52,13 +54,12 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Plays at most `most` parts of a small ladder in this process; returns the printed table and the parts played."""
-    monkeypatch.setattr(ladder, "WorkerPool", lambda processes: contextlib.nullcontext())
+    """Plays at most `most` parts of a small ladder in this process; returns the printed rows and the parts played."""
+    monkeypatch.setattr(command, "WorkerPool", lambda processes: contextlib.nullcontext())
     monkeypatch.setattr(ladder, "rows", lambda counts: [Row(2, WHIM, "random", 5, 2), Row(2, "random", WHIM, 2, 1)])
     monkeypatch.setattr(ladder, "ms_per_turn", lambda parts, agent: 1.0)
     monkeypatch.setattr(ladder, "POSITIONS", 3)
     monkeypatch.setattr(ladder, "DEPTH", 1)
-    monkeypatch.setenv("COLUMNS", "160")
     play_part = ladder.play_part
 
     def run(name, most=99, blocks=None, show=False, only=""):
@@ -72,8 +73,9 @@ def run(monkeypatch, tmp_path, capsys):
 
         monkeypatch.setattr(ladder, "play_part", play)
         with contextlib.suppress(Stopped):
-            ladder.main(out=tmp_path / name, players=[2], blocks=blocks, show=show, only=only)
-        return capsys.readouterr().out, played
+            command.ladder(out=tmp_path / name, players="2", blocks=blocks, show=show, only=only, as_json=True)
+        printed = capsys.readouterr().out
+        return json.loads(printed)["rows"] if printed else None, played
 
     return run
 
@@ -84,7 +86,7 @@ ALL = [(WHIM, 0, 2), (WHIM, 2, 2), (WHIM, 4, 1), ("random", 0, 1), ("random", 1,
 def test_a_stopped_run_ends_with_the_same_table(run, tmp_path):
     whole, played = run("whole")
     assert played == ALL
-    assert WHIM in whole
+    assert [(row["agent"], row["games"]) for row in whole] == [(WHIM, 10), ("random", 4)]
     assert run("cut", most=2)[1] == ALL[:2]
     file = tmp_path / "cut"
     file.write_bytes(file.read_bytes()[:-30])  # the second part's line is incomplete
@@ -102,8 +104,7 @@ def test_after_a_run_of_few_blocks_the_rest_is_played(run):
     assert run("looked", blocks=1)[1] == [(WHIM, 0, 1), ("random", 0, 1)]
     table, played = run("looked")
     assert played == [(WHIM, 1, 2), (WHIM, 3, 2), ("random", 1, 1)]
-    games = [line.split("|")[4].strip() for line in table.splitlines() if "1 × " in line]
-    assert games == ["10", "4"]
+    assert [row["games"] for row in table] == [10, 4]
 
 
 def test_a_gap_is_played_again(run, tmp_path):
@@ -166,6 +167,13 @@ def test_each_agent_decides_once_for_its_digests(run, monkeypatch):
     assert asked.count(WHIM) == asked.count("random") == ladder.POSITIONS  # though both are in two rows
 
 
+def test_another_seed_is_another_row(run, tmp_path):
+    rows = ladder.select([2], seed=7)
+    assert {row.seed for row in rows} == {7}
+    run("file")
+    assert not ladder.parts_of(rows[0], ladder.read_parts(tmp_path / "file"))
+
+
 @pytest.mark.usefixtures("run")
 def test_digests_are_those_of_existing_files():
     digests = ladder.Digests(official(2))
@@ -179,8 +187,7 @@ def test_show_prints_what_was_played(run, tmp_path):
     run("file", most=1)
     table, played = run("file", show=True)
     assert played == []
-    assert WHIM in table
-    assert f"1 × {WHIM}" not in table
+    assert [row["agent"] for row in table] == [WHIM]
 
 
 # --- rows and estimates ---
@@ -289,13 +296,15 @@ def test_two_generations_of_tuning_leave_weights_to_play_with(tmp_path, monkeypa
 
     monkeypatch.setattr(tune, "mean_margin", encouraging)
     out = tmp_path / "weights.json"
-    tune.tune(out, players=3, generations=2, population=4, games=2, challenge=2)
+    small = {"population": 4, "games": 2, "seed": 1}
+    (challenge,) = tune.tune(out, players=3, generations=2, challenge=2, **small)
+    assert (challenge.generation, challenge.accepted) == (2, True)
     assert len(judged) == 2 * 4 + 1
     assert all(error > 0 for _, error in judged)
     agent = make(f"planner:weights={out}")
     changed = [count for count in WEIGHTS_V1 if agent.weights[count] != WEIGHTS_V1[count]]
     assert changed == [3]
-    tune.tune(out, players=2, generations=1, population=4, games=2, challenge=1)  # beside what the file has
+    assert list(tune.tune(out, players=2, generations=1, challenge=1, **small))  # the file keeps its other weights
     again = make(f"planner:weights={out}").weights
     assert again[3] == agent.weights[3]
     assert again[2] != agent.weights[2]
@@ -309,7 +318,7 @@ def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path
         ("nowhere/new.json", "nowhere"),
     ):
         with pytest.raises(typer.BadParameter, match=complaint) as refused:
-            tune.tune(tmp_path / name, players=2)
+            tune_command.tune(tmp_path / name, players=2)
         assert "\n" not in str(refused.value)
     tune.try_writing(tmp_path / "new.json")
     assert [path.name for path in tmp_path.iterdir()] == ["wrong.json"]

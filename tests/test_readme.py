@@ -1,23 +1,24 @@
-"""The README: its example runs, its pictures and files exist."""
+"""The README and the other pages: their examples run, their commands are understood, their links lead somewhere."""
 
-import inspect
 import re
+import shlex
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
+import typer
 
 from bombay_agents import make
 from bombay_env import Game, Rules
-from bombay_env.registry import GROUP
 from bombay_training.cli.main import app
 from bombay_training.evaluation.audit import audit
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "agents").rglob("weights/*.md"))]
 
 
 @pytest.mark.skipif(
@@ -42,38 +43,55 @@ def test_the_agent_of_ones_own_passes_an_audit(tmp_path: Path, monkeypatch: pyte
     assert audit(lambda: make("my_agent:MyAgent"), games, states=4).verdict == "passed"
 
 
-def code_in_rows(text: str) -> list[list[list[str]]]:
-    """Of every row of a table that begins with code, the names in code, cell by cell."""
-    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| `")]
-    return [[re.findall(r"`([\w-]+)(?:=\w+)?`", cell) for cell in row] for row in rows]
-
-
-def test_options_are_those_that_agents_take() -> None:
-    """The table of players and that of options against what the agents are made by."""
-    players, options = README.split("## The players")[1].split("## Arena and audit")[0].split("| option | of |")
-    factories = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
-    taken = {name: set(inspect.signature(factory).parameters) for name, factory in factories.items()}
-    assert {agent: set(row[2]) for row in code_in_rows(players) for agent in row[0]} == taken
-    told = {(agent, option) for row in code_in_rows(options) for agent in row[1] for option in row[0]}
-    one_line = {("flat-mc", "nodes"), ("search", "rollouts"), ("champion", "rollouts")}  # for both budgets of work
-    assert told - one_line == {(agent, option) for agent, names in taken.items() for option in names}
-
-
 def test_pettingzoo_example_fits_in_twenty_lines() -> None:
     (example,) = (text for text in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "agent_iter" in text)
     assert len(example.strip().splitlines()) <= 20
 
 
-def test_linked_files_exist() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", README)
-    assert links
-    for link in links:
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_linked_files_exist(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
 
 
-def test_commands_named_exist() -> None:
+def test_make_targets_exist() -> None:
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    for target in set(re.findall(r"\bmake (\w+)", README)):
-        assert target in targets
-    known = {command.callback.__name__ for command in app.registered_commands}
-    assert set(re.findall(r"^bombay (\w+)", README, flags=re.MULTILINE)) <= known
+    assert set(re.findall(r"\bmake (\w+)", README)) <= set(targets)
+
+
+def code_blocks(text: str) -> list[str]:
+    """The contents of fenced code blocks."""
+    return re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def command_of(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that a line calls, and the words after its name."""
+    command: Any = typer.main.get_command(app)
+    while words and hasattr(command, "commands") and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no command {words[0]!r}"
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_code_blocks_are_understood(page: Path) -> None:
+    """Their options exist and take these values."""
+    for block in code_blocks(page.read_text(encoding="utf-8")):
+        for line in re.findall(r"^(?:\$ )?bombay (.*)$", block, flags=re.MULTILINE):
+            if "[OPTIONS]" in line:  # a usage line of docs/cli.md
+                continue
+            command, words = command_of(shlex.split(line, comments=True))
+            if "--help" not in words and not hasattr(command, "commands"):
+                command.make_context(command.name, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_text_have_the_options_that_are_named(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for line in re.findall(r"`bombay ([^`]+)`", text):
+        command, words = command_of(line.split())
+        known = {
+            "--help",
+            *(option for parameter in command.params for option in parameter.opts + parameter.secondary_opts),
+        }
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line

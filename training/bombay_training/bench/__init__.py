@@ -1,1 +1,1 @@
-"""How fast everything is, beside what the machine can do and beside other environments."""
+"""Speed: of every interface, next to the limit of the machine and next to other environments; `bombay bench`."""

@@ -1,9 +1,9 @@
-"""`bombay bench`: how fast each interface is, beside what the machine can do at all and beside other people's environments.
+"""What `bombay bench` measures: every interface, next to the limit of this machine.
 
-Every row is timed in several runs and told by their median and range. Beside a row stands its limit, measured in turn with it:
-a kernel that only writes as many bytes as the row's decisions do. Nothing here is a test; the figures are of this machine and
-this moment, and only ratios within one run mean much. `signature` is the exception: it names what the rules do and repeats
-everywhere. What others are measured by stands in `peers.py`, what is made of the figures in `bench/report.py`.
+Each row is measured in several runs; the median and the range are reported. Its limit is measured in turn with it: a kernel
+that only writes as many bytes as the row's decisions do. The figures hold for this machine at this moment, and only ratios
+within one run are comparable. `signature` is different: a digest of the rules that is the same everywhere. Other environments are
+in `peers.py`, the learners in `learning.py`, the report in `report.py`.
 """
 
 import dataclasses
@@ -46,16 +46,16 @@ Play = peers.Play
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One interface to be timed.
+    """One interface to measure.
 
     Args:
-        name: for people.
-        includes: what one decision's time covers.
-        games: played side by side.
-        written: bytes that a decision hands out: masks, observations, actions; where there are none, its whole state. The limit
-            writes as many.
-        make: sets everything up and returns what plays.
-        threaded: whether several threads may share it.
+        name: its name in the report.
+        includes: what the time of a decision covers.
+        games: number of games side by side.
+        written: bytes that a decision returns: masks, observations, actions; if it returns nothing, its state. The limit
+            writes as many. 0 for no limit.
+        make: sets everything up and returns a function that plays.
+        threaded: whether it can use several threads.
         needs: a package without which it cannot be measured.
     """
 
@@ -70,7 +70,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Rates:
-    """Decisions a second of several runs."""
+    """Decisions per second of several runs."""
 
     median: float
     low: float
@@ -86,7 +86,7 @@ class Rates:
 
 
 def cases(game: Game) -> list[Case]:
-    """What is timed of our own, for one game."""
+    """Everything that is measured of our own, for one game."""
     state, row, mask = game.state_dtype.itemsize, 4 * game.num_features, game.num_actions
     action = np.dtype(np.int64).itemsize
     return [
@@ -120,8 +120,8 @@ def cases(game: Game) -> list[Case]:
             _sb3,
             needs="sb3_contrib",
         ),
-        Case("td's net", "a position between turns read as it is, shares of the win for all seats", 1, 0, _ask),
-        Case("td's net in a tree", "the same of what is foreseen a round later, as champion asks", 1, 0, _evaluate),
+        Case("td's net", "a position between turns, win shares for all seats", 1, 0, _ask),
+        Case("td's net in a tree", "the same after looking ahead one round, as in champion's tree", 1, 0, _evaluate),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
     ]
 
@@ -131,7 +131,7 @@ def _keys(count: int) -> np.ndarray:
 
 
 def _batches(step: Callable[[int], Any], size: int) -> Play:
-    """Play by calling `step` with a running number, `size` decisions a call."""
+    """Play by calling `step` with a running number; each call makes `size` decisions."""
     numbers = itertools.count()
 
     def play(decisions: int) -> Callable[[], int]:
@@ -173,7 +173,7 @@ def _observe(game: Game) -> Play:
 
 
 def _step(game: Game) -> Play:
-    """Whole batches from deal to end: lanes that are over early cost next to nothing and are not counted."""
+    """Whole batches from deal to end. Games that are over cost almost nothing and are not counted."""
     keys = _keys(BATCH)
 
     def play(decisions: int) -> Callable[[], int]:
@@ -256,7 +256,7 @@ def _sb3(game: Game) -> Play:
 
 
 def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random legal action for each row; the cheapest way in NumPy."""
+    """A random legal action for each row, in the fastest way in NumPy."""
     return (rng.random(masks.shape, np.float32) * masks).argmax(axis=1)
 
 
@@ -275,7 +275,7 @@ def _evaluate(game: Game) -> Play:
 
 
 def _between_turns(game: Game) -> np.ndarray:
-    """Positions in the middle of games where a turn begins, and no set."""
+    """Positions in the middle of games at the beginning of a turn, but not of a set."""
     states = _midgame(game).states
     begins_set = (states["turn"] == 0) & (states["current_player"] == states["first_player"])
     return states[(states["actions_left"] == game.rules.actions_per_turn) & ~begins_set]
@@ -299,7 +299,7 @@ def evaluate_all(states, tables, evaluator, shares):
 
 
 def _train(game: Game) -> Play:
-    """Updates of a run with its default settings, from a rollout made beforehand."""
+    """Updates with the default settings, from a rollout collected beforehand."""
     model, env = ppo_model(game)
     rollout = env.num_envs * model.n_steps
     model.learn(rollout, log_interval=None)
@@ -316,7 +316,7 @@ def _train(game: Game) -> Play:
 
 
 def ppo_model(game: Game, **changes: Any) -> tuple[Any, Any]:
-    """The learner of a PPO run with its default settings, but for `changes`, and its environment."""
+    """The model of a PPO run with the default settings except `changes`, and its environment."""
     import torch
 
     from bombay_training.learners.ppo.policy import make_model
@@ -330,7 +330,7 @@ def ppo_model(game: Game, **changes: Any) -> tuple[Any, Any]:
 
 
 def random_records(game: Game, count: int) -> Iterator[Record]:
-    """Records of random games, dealt by the seeds from 0 on."""
+    """Records of random games with the seeds 0, 1, …"""
     for seed in range(count):
         states = game.new_states([seed])
         history = History(game, states, seed)
@@ -348,7 +348,7 @@ def random_records(game: Game, count: int) -> Iterator[Record]:
 
 @batch_kernel
 def write_rows(rows, value):
-    """Overwrite `rows` (batch, words) uint64 with `value`: all that a kernel as busy as ours in writing could do."""
+    """Overwrite `rows` (batch, words) uint64 with `value`: the most that a kernel could do that writes as much."""
     for chunk in numba.prange(num_chunks(rows)):
         for lane in chunk_lanes(rows, chunk):
             for word in range(rows.shape[1]):
@@ -356,7 +356,7 @@ def write_rows(rows, value):
 
 
 def limit_of(case: Case) -> Play:
-    """What plays as if it made decisions, and only writes their bytes; those that fill no whole word count as one."""
+    """A function that only writes the bytes of decisions, rounded up to whole words."""
     rows = np.empty((case.games, -(-case.written // 8)), np.uint64)
     return _batches(lambda number: write_rows(rows, np.uint64(number)), case.games)
 
@@ -366,25 +366,25 @@ def limit_of(case: Case) -> Play:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One line of the report."""
+    """One row of the report."""
 
     name: str
     includes: str
-    games: int | None  # side by side; of a peer, its name tells
-    threads: int | None  # None: as many as the library takes
+    games: int | None  # side by side; None for a peer
+    threads: int | None  # None for as many as the library uses
     rate: Rates
-    cores: float  # kept busy on average
+    cores: float  # mean number of busy cores
     written: int | None = None
     limit: Rates | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Part of the limit that is reached, of the medians."""
+        """The quotient of the medians of row and limit."""
         return None if self.limit is None else self.rate.median / self.limit.median
 
 
 def measure(case: Case, game: Game, threads: int, repeats: int, seconds: float) -> Row:
-    """Time a case and its limit in turn, on so many threads."""
+    """Measure a case and its limit in turn, on this many threads."""
     before = numba.get_num_threads()
     numba.set_num_threads(threads)
     try:
@@ -413,7 +413,7 @@ def measure(case: Case, game: Game, threads: int, repeats: int, seconds: float) 
 def measure_all(
     game: Game, threads: Sequence[int], repeats: int, seconds: float, progress: Callable[[str], None]
 ) -> list[Row]:
-    """Every case that can be measured here, on so many threads; those that cannot share them on one."""
+    """Measure every case that can be measured here with each number of threads; cases for one thread only with one."""
     rows = []
     for case in cases(game):
         if case.needs and importlib.util.find_spec(case.needs) is None:
@@ -425,9 +425,9 @@ def measure_all(
 
 
 def measure_peers(repeats: int, seconds: float, progress: Callable[[str], None]) -> tuple[list[Row], list[str]]:
-    """Every peer that is installed, and a line on each that could not be measured.
+    """Measure every installed peer. Returns the rows, and a line for each peer that could not be measured.
 
-    Those that take as many threads as they may are measured on one processor too: on a shared machine that can be faster.
+    Peers that use all threads are also measured on one processor, which can be faster on a shared machine.
     """
     rows, absent = [], []
     for peer in peers.PEERS:
@@ -476,7 +476,7 @@ print(json.dumps({"import": imported - begin, "first_step": time.perf_counter() 
 
 
 def start_up() -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds to import, and from there to a dealt, stepped and observed game: with an empty cache, then with a full one."""
+    """Seconds to import, and from there to the first deal, step and observation: with an empty kernel cache and a full one."""
     with tempfile.TemporaryDirectory() as folder:
         return _start_up(folder), _start_up(folder)
 
@@ -488,7 +488,7 @@ def _start_up(cache: str) -> dict[str, float]:
 
 
 def signature(num_players: int, games: int = SIGNATURE_GAMES) -> str:
-    """What seeded random games come to, 64 hex digits: every mask, every action, every result. Changes with the rules only."""
+    """A digest of every mask, action and result of seeded random games, 64 hex digits. It changes only with the rules."""
     game = Game(Rules.official(num_players))
     keys = _keys(games)
     states = game.new_states(keys)
@@ -508,7 +508,7 @@ def signature(num_players: int, games: int = SIGNATURE_GAMES) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Where and with what the figures came about."""
+    """The machine and the versions of the packages."""
     return {
         "system": platform.system(),
         "processor": platform.machine(),

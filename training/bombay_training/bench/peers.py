@@ -1,13 +1,13 @@
-"""Other people's environments under random legal play, for `bombay bench` to stand beside.
+"""Other environments under random legal play, with which `bombay bench` compares this one.
 
-What is counted is decisions of players: no chance nodes, no steps that a finished agent takes with None, no lanes that have
-nothing to decide. Every peer is given its best form known to us, and its row says what a decision includes there: the random
-policy, the legal actions (mask), the mover's observation, the deal of the next game (autoreset).
+Only decisions of players count: no chance nodes, no steps with None of finished agents, no games without a decision to make.
+Each peer runs in the fastest form we found. Its row says what a decision includes: the random policy, the legal actions (mask),
+the mover's observation, the deal of the next game (autoreset).
 
-It knows nothing of Bombay; `aec_loop` serves any PettingZoo environment, so that ours and theirs are played by the same lines.
-The extra `peers` installs what is measured here, and each library is imported where it is used. JAX starts threads that do
-not outlive a fork and decides on their number when it starts, so `measure` runs a peer in a process of its own: JAX must never
-be imported in a process that forks afterwards.
+This module knows nothing of Bombay; `aec_loop` plays any PettingZoo environment, so the same code plays ours and theirs. The
+extra `peers` installs the libraries, and each is imported only where it is used. JAX chooses its number of threads when it
+starts, and they do not survive a fork. So `measure` runs each peer in a process of its own, and JAX must never be imported in a
+process that forks later.
 """
 
 import dataclasses
@@ -24,14 +24,14 @@ from typing import Any, Final
 import numpy as np
 
 OPENSPIEL_GAME: Final = "crazy_eights(players=5)"
-OPENSPIEL_GAME_DECISIONS: Final = 80  # of its players in a game, about
+OPENSPIEL_GAME_DECISIONS: Final = 80  # of players in a game, approximately
 PGX_BATCH: Final = 4096
 PGX_SCAN: Final = 8  # steps in one call of a compiled scan
 PGX_TRIAL_STEPS: Final = {"connect_four": 160, "sparrow_mahjong": 8}  # a quarter to half a second
 CALIBRATION_SECONDS: Final = 0.2
 
-# Plays about so many decisions. What it returns is called after the clock has stopped and tells how many were really played,
-# since counting can cost as much as playing.
+# Plays about this many decisions. It returns a function that counts them, to be called after the clock has stopped, because
+# counting can take as long as playing.
 Play = Callable[[int], Callable[[], int]]
 
 
@@ -44,12 +44,12 @@ class Peer:
     """An environment to compare with, and how it is played.
 
     Args:
-        key: its short name, by which a process of its own finds it.
-        name: its name for people.
-        includes: what one decision's time covers.
+        key: its short name, by which the process that measures it finds it.
+        name: its name in the report.
+        includes: what the time of a decision covers.
         packages: the distributions it needs.
-        threads: how many it uses; None: the library takes as many as the process may use processors.
-        make: from a seed, sets everything up, compiles and warms up, and returns what plays.
+        threads: how many it uses; None if the library uses as many as the process has processors.
+        make: takes a seed, sets everything up, compiles and warms up, and returns a function that plays.
     """
 
     key: str
@@ -65,8 +65,8 @@ class Clocked:
     """One timed run.
 
     Attributes:
-        decisions: of players, counted.
-        seconds: on the wall.
+        decisions: of players.
+        seconds: wall time.
         cpu_seconds: of all threads of the process.
     """
 
@@ -76,28 +76,28 @@ class Clocked:
 
     @property
     def rate(self) -> float:
-        """Decisions a second."""
+        """Decisions per second."""
         return self.decisions / self.seconds
 
     @property
     def cores(self) -> float:
-        """Processors kept busy on average: the threads as measured."""
+        """Mean number of busy processors."""
         return self.cpu_seconds / self.seconds
 
 
 def available() -> list[tuple[Peer, str | None]]:
-    """Every peer, each with None or, in one line, why it cannot be measured here. Imports none of them."""
+    """Every peer, with the reason in one line why it cannot be measured here, or None. Imports none of them."""
     return [(peer, missing(peer)) for peer in PEERS]
 
 
 def missing(peer: Peer) -> str | None:
-    """Why a peer cannot be measured here, in one line; None if its packages are installed."""
+    """The reason in one line why a peer cannot be measured here; None if its packages are installed."""
     absent = [package for package in peer.packages if _version(package) is None]
     return f"not installed: {', '.join(absent)} (extra `peers`)" if absent else None
 
 
 def versions(peer: Peer) -> dict[str, str | None]:
-    """The versions installed of the packages a peer needs."""
+    """The installed versions of the packages that a peer needs."""
     return {package: _version(package) for package in peer.packages}
 
 
@@ -112,7 +112,7 @@ def _version(package: str) -> str | None:
 
 
 def clock(play: Play, decisions: int) -> Clocked:
-    """Play about so many decisions and time it; the counting is not in the time."""
+    """Play about this many decisions and measure the time, without the time to count them."""
     cpu, wall = time.process_time(), time.perf_counter()
     count = play(decisions)
     seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
@@ -120,13 +120,13 @@ def clock(play: Play, decisions: int) -> Clocked:
 
 
 def repeat(play: Play, repeats: int, seconds: float) -> list[Clocked]:
-    """Timed runs of about so many seconds each, all of the same number of decisions."""
+    """Measured runs of about this many seconds each, all with the same number of decisions."""
     decisions = decisions_in(play, seconds)
     return [clock(play, decisions) for _ in range(repeats)]
 
 
 def decisions_in(play: Play, seconds: float) -> int:
-    """How many decisions take about so long; what plays is warm afterwards."""
+    """The number of decisions that take about this long. Afterwards `play` is warm."""
     decisions = 1
     while (trial := clock(play, decisions)).seconds < min(seconds, CALIBRATION_SECONDS):
         decisions = 2 * max(decisions, trial.decisions)
@@ -141,18 +141,18 @@ def measure(
     seed: int = 0,
     timeout: float = 600.0,
 ) -> list[Clocked]:
-    """Timed runs of a peer in a process of its own.
+    """Measure a peer in a process of its own.
 
     Args:
         peer: one of `PEERS`.
         repeats: how many runs.
-        seconds: of each, about.
-        threads: how many processors it may use; None: all. Held by the operating system on Linux, elsewhere by XLA at most.
+        seconds: approximate length of a run.
+        threads: how many processors it may use; None for all. Linux enforces it; on other systems only XLA does.
         seed: of the random play.
-        timeout: seconds for everything, compiling included.
+        timeout: seconds for everything, including compilation.
 
     Raises:
-        PeerError: it is not installed, failed, or took longer.
+        PeerError: it is not installed, failed, or exceeded the timeout.
     """
     if reason := missing(peer):
         raise PeerError(f"{peer.name}: {reason}")
@@ -170,7 +170,7 @@ def measure(
 
 
 def main() -> None:
-    """What `measure` starts: key, repeats, seconds, seed and threads (0: any number) in, runs as JSON out."""
+    """The program that `measure` starts: takes key, repeats, seconds, seed and threads (0 for all), prints the runs as JSON."""
     key, repeats, seconds, seed, threads = sys.argv[1:]
     _limit_threads(int(threads))
     peer = {peer.key: peer for peer in PEERS}[key]
@@ -179,7 +179,7 @@ def main() -> None:
 
 
 def _limit_threads(threads: int) -> None:
-    """Hold this process to so many processors (0: all it has), before any library starts its threads."""
+    """Restrict this process to this many processors (0 for all). Called before any library starts its threads."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     if not threads:
         return
@@ -192,15 +192,15 @@ def _limit_threads(threads: int) -> None:
 
 
 def aec_loop(env: Any, rng: np.random.Generator, decisions: int) -> int:
-    """Play a PettingZoo AEC environment under random legal play, game after game, as its documentation has it.
+    """Play a PettingZoo AEC environment at random, game after game, with the loop of its documentation.
 
     Args:
         env: observations are {"observation", "action_mask"}. It is reset with a seed first, then without.
         rng: chooses, and gives the seed.
-        decisions: play stops at the last of them, in the middle of a game.
+        decisions: when this many have been made, play stops, even in the middle of a game.
 
     Returns:
-        the decisions made: actions other than the None of agents that have finished.
+        the number of decisions: actions other than the None of finished agents.
     """
     made = 0
     env.reset(seed=int(rng.integers(2**31)))
@@ -219,7 +219,7 @@ def aec_loop(env: Any, rng: np.random.Generator, decisions: int) -> int:
 
 
 def _pettingzoo_connect_four(seed: int) -> Play:
-    # The very function of `pettingzoo.classic.connect_four_v3`, which warns of its own age when imported.
+    # The function of `pettingzoo.classic.connect_four_v3`, whose import gives a deprecation warning.
     from pettingzoo.classic.connect_four.connect_four import env as make_env
 
     env, rng = make_env(), np.random.default_rng(seed)
@@ -236,7 +236,7 @@ def _pettingzoo_connect_four(seed: int) -> Play:
 
 
 def player_actions(state: Any) -> int:
-    """How many actions of players, chance aside, led to an OpenSpiel state."""
+    """The number of players' actions, without chance, in the history of an OpenSpiel state."""
     return sum(action.player >= 0 for action in state.full_history())
 
 
@@ -260,10 +260,8 @@ def _openspiel_bots(seed: int) -> Play:
 def _openspiel_python(seed: int) -> Play:
     import pyspiel
 
-    game, rng = (
-        pyspiel.load_game(OPENSPIEL_GAME),
-        random.Random(seed),
-    )  # the loop runs 2 to 3 times as fast as with NumPy's
+    game = pyspiel.load_game(OPENSPIEL_GAME)
+    rng = random.Random(seed)  # the loop is 2 to 3 times as fast as with NumPy's generator
 
     def play(decisions: int) -> Callable[[], int]:
         made = 0
@@ -276,10 +274,10 @@ def _openspiel_python(seed: int) -> Play:
 
 
 def openspiel_game(state: Any, rng: random.Random) -> int:
-    """Play an OpenSpiel state to its end from Python, the mover's observation tensor made before each decision.
+    """Play an OpenSpiel state to its end from Python, with the mover's observation tensor before each decision.
 
     Returns:
-        the decisions of players.
+        the number of players' decisions.
     """
     made = 0
     while not state.is_terminal():
@@ -300,9 +298,9 @@ def openspiel_game(state: Any, rng: random.Random) -> int:
 def _pgx(game: str, seed: int) -> Play:
     """A batch of Pgx games with policy, mask, observation and autoreset compiled into one function.
 
-    Calling a compiled step from Python and compiling a `lax.scan` of steps are tried, and the faster one plays: which it is
-    depends on the game and on the number of processors. Observation and mask are fields of the state that every step hands
-    on, so no reduction of them is needed to keep the compiler from leaving them out, and none slows the peer down.
+    Both a compiled step called from Python and a compiled `lax.scan` of steps are tried, and the faster one is used; which that
+    is depends on the game and the number of processors. Observation and mask are fields of the state that every step returns,
+    so the compiler cannot drop them, and nothing extra slows the peer down.
     """
     import jax
 
@@ -318,10 +316,10 @@ def _pgx(game: str, seed: int) -> Play:
         state, key = carry
         key, policy_key, step_key = jax.random.split(key, 3)
         mask = state.legal_action_mask
-        # The greatest of uniform numbers at the legal actions: a uniform choice, cheaper than Gumbel's logarithms.
+        # The largest uniform number at a legal action: a uniform choice, without the logarithms of the Gumbel trick.
         action = jnp.argmax(jnp.where(mask, jax.random.uniform(policy_key, mask.shape), -1), axis=1)
         state = step_batch(state, action, jax.random.split(step_key, PGX_BATCH))
-        return (state, key), mask.any(axis=1).sum()  # the lanes that had something to decide
+        return (state, key), mask.any(axis=1).sum()  # games with a decision to make
 
     def scan(carry: Any) -> tuple[Any, Any]:
         return jax.lax.scan(step, carry, length=PGX_SCAN)
@@ -347,7 +345,7 @@ def _pgx(game: str, seed: int) -> Play:
 
 
 def _faster(players: tuple[Play, ...], decisions: int) -> Play:
-    """The one whose best of three trials, taken in turns, is the best."""
+    """The player with the best of three trials each; the players take turns."""
     rates = [[clock(play, decisions).rate for play in players] for _ in range(3)]
     return players[int(np.argmax(np.max(rates, axis=0)))]
 

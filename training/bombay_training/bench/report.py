@@ -1,4 +1,4 @@
-"""What is made of the benchmark's figures: a report as plain data, its tables, and two reports side by side."""
+"""The report of `bombay bench`: as plain data, as tables, and compared with an older report."""
 
 import dataclasses
 import json
@@ -16,6 +16,17 @@ from bombay_training.bench.cases import Row, facts, machine, measure_all, measur
 from bombay_training.rich_tables import cell, new_table
 
 FORMAT: Final = "bombay-bench/1"
+COLUMNS: Final = (
+    "what",
+    "a decision includes",
+    "games",
+    "threads",
+    "decisions/s",
+    "range",
+    "bytes",
+    "limit/s",
+    "of limit",
+)
 
 
 def report(
@@ -27,10 +38,10 @@ def report(
     with_peers: bool,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """All of it as plain JSON types."""
+    """Measure everything. Returns the report as plain JSON types."""
     game = Game(Rules.official(num_players))
     progress("start-up")
-    told = facts(game)
+    start = facts(game)
     rows = measure_all(game, threads, repeats, seconds, progress)
     learners = learning.measure_all(game, repeats, seconds, progress) if with_learners else []
     others, absent = measure_peers(repeats, seconds, progress) if with_peers else ([], [])
@@ -41,7 +52,7 @@ def report(
         "machine": machine(),
         "repeats": repeats,
         "seconds": seconds,
-        "facts": told,
+        "facts": start,
         "rows": [row_to_dict(row) for row in rows],
         "learning": [{**dataclasses.asdict(row), "ratio": None} for row in learners],
         "peers": [row_to_dict(row) for row in others],
@@ -50,15 +61,15 @@ def report(
 
 
 def row_to_dict(row: Row) -> dict[str, Any]:
-    """One line of the report as plain JSON types."""
+    """A row of the report as plain JSON types."""
     return {**dataclasses.asdict(row), "ratio": row.ratio}
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """What `report` gave, from a file.
+    """Read what `report` returned from a file.
 
     Raises:
-        ValueError: the file cannot be read or is none; in one line.
+        ValueError: the file cannot be read or is no such report.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -67,20 +78,23 @@ def read_report(path: Path) -> dict[str, Any]:
         for row in _rows(data):
             figures = row["rate"]["median"], row["ratio"] if row["ratio"] is not None else 1
             if not all(isinstance(figure, int | float) and figure > 0 for figure in figures):
-                raise ValueError("a row's figures are no numbers above 0")
+                raise ValueError("a row has figures that are not numbers above 0")
             hash((row["name"], row["threads"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is no report of bombay bench --json: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{path} is not a report of bombay bench --json: {' '.join(str(error).split())}") from None
     return data
 
 
 def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """What reports can be compared by; older ones know nothing of learning."""
+    """The rows that reports are compared by; older reports have none of learning."""
     return data["rows"] + data.get("learning", [])  # type: ignore[no-any-return]
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows that both reports have: rates, their quotient, and that of the ratios to the limit, which other work moves less."""
+    """For each row that both reports have: the rates, their quotient, and the quotient of the ratios to the limit.
+
+    The latter depends less on other work on the machine.
+    """
     before = {(row["name"], row["threads"]): row for row in _rows(old)}
     lines = []
     for row in _rows(new):
@@ -101,44 +115,22 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def tables(data: dict[str, Any]) -> list[Table]:
-    """A report of `bombay bench` for people."""
+    """The tables of a report."""
     known = new_table("sizes and start", ["what", "figure"])
     for what, figure in data["facts"].items():
         known.add_row(cell(what.replace("_", " ")), f"{figure:.2f}" if isinstance(figure, float) else f"{figure:,}")
-    columns = [
-        "what",
-        "a decision includes",
-        "games",
-        "threads",
-        "decisions/s",
-        "range",
-        "bytes",
-        "limit/s",
-        "of limit",
-    ]
-    rates = new_table(f"{data['players']} players, {data['repeats']} runs of {data['seconds']:g} s", columns)
+    rates = new_table(f"{data['players']} players, {data['repeats']} runs of {data['seconds']:g} s", list(COLUMNS))
     for row in data["rows"] + data["peers"]:
-        rate, limit = row["rate"], row["limit"]
-        rates.add_row(
-            cell(row["name"]),
-            cell(row["includes"]),
-            cell(row["games"]),
-            f"{row['cores']:.1f} used" if row["threads"] is None else str(row["threads"]),
-            f"{rate['median']:,.0f}",
-            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
-            cell(row["written"]),
-            "–" if limit is None else f"{limit['median']:,.0f}",
-            "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
-        )
+        rates.add_row(*map(cell, cells(row)))
     shown = [known, rates]
     if data["learning"]:
         shown.append(_learning_table(data["learning"]))
     if "comparison" in data:
-        beside = new_table(
-            "beside the older report", ["what", "threads", "old", "new", "new / old", "the same of limit"]
+        comparison = new_table(
+            "compared with the older report", ["what", "threads", "old", "new", "new / old", "new / old of limit"]
         )
         for line in data["comparison"]:
-            beside.add_row(
+            comparison.add_row(
                 cell(line["name"]),
                 str(line["threads"]),
                 f"{line['old']:,.0f}",
@@ -146,17 +138,33 @@ def tables(data: dict[str, Any]) -> list[Table]:
                 f"{line['change']:.2f}",
                 "–" if line["change_of_ratio"] is None else f"{line['change_of_ratio']:.2f}",
             )
-        shown.append(beside)
+        shown.append(comparison)
     return shown
 
 
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row of the report as text, by `COLUMNS`."""
+    rate, limit = row["rate"], row["limit"]
+    return [
+        row["name"],
+        row["includes"],
+        "–" if row["games"] is None else str(row["games"]),
+        f"{row['cores']:.1f} used" if row["threads"] is None else str(row["threads"]),
+        f"{rate['median']:,.0f}",
+        f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+        "–" if row["written"] is None else str(row["written"]),
+        "–" if limit is None else f"{limit['median']:,.0f}",
+        "–" if row["ratio"] is None else f"{row['ratio']:.3g}",
+    ]
+
+
 def _learning_table(rows: list[dict[str, Any]]) -> Table:
-    columns = ["what", "a second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
-    made = new_table("learning, one thread, from a fresh net; parts of the time", columns)
-    made.caption = Text("\n").join(cell(f"{row['name']}: {row['includes']}") for row in rows)
+    columns = ["what", "per second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
+    table = new_table("learning, one thread, from a new net; parts of the time", columns)
+    table.caption = Text("\n").join(cell(f"{row['name']}: {row['includes']}") for row in rows)
     for row in rows:
         rate = row["rate"]
-        made.add_row(
+        table.add_row(
             cell(f"{row['name']}, {row['unit']}"),
             f"{rate['median']:,.0f}",
             f"{rate['low']:,.0f}–{rate['high']:,.0f}",
@@ -164,4 +172,4 @@ def _learning_table(rows: list[dict[str, Any]]) -> Table:
             f"{row['learned']['median']:,.0f}",
             *(f"{share:.2f}" for share in row["shares"].values()),
         )
-    return made
+    return table

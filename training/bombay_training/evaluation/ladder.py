@@ -3,10 +3,7 @@
 A row is a match of the arena, played in parts. The result of each part is a line of a JSON Lines file, so a stopped run can
 be resumed. Budgets are in rollouts and nodes, so results repeat on any machine; the milliseconds are those of the machine
 that played. Each line holds a digest of both agents' decisions in a few positions, and counts only while the agents still
-decide in that way. `cli` plays the ladder, and the tables of docs/results.md are made from docs/ladder.jsonl by
-`markdown_table(recorded(…))`.
-
-    python -m bombay_training.evaluation.ladder --help
+decide in that way. `bombay ladder` plays it, and `bombay docs` makes the tables of docs/results.md from docs/ladder.jsonl.
 """
 
 import contextlib
@@ -18,13 +15,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
-import typer
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from bombay_agents import make
@@ -42,7 +35,6 @@ CHEAP_BLOCKS: Final = 1000
 MIN_GAMES: Final = 400  # of agents that search
 POSITIONS: Final = 24  # in a digest
 DEPTH: Final = 6  # decisions between the positions of a digest
-WIDTH: Final = 200  # of the printed table
 MINIMUM: Final = {"blocks": 1, "games": 1, "faults": 0}  # smallest valid counts of a part
 COUNTS: Final = (2, 3, 4, 5)  # of players
 COLUMNS: Final = (
@@ -77,6 +69,7 @@ class Row:
         blocks: number of deals.
         part: number of deals played between two lines of the file.
         format: `1vrest` for `agent` against copies of `rest`, `2v2` for two of each.
+        seed: of the deals.
     """
 
     players: int
@@ -85,6 +78,7 @@ class Row:
     blocks: int
     part: int
     format: str = "1vrest"
+    seed: int = SEED
 
     @property
     def games_per_block(self) -> int:
@@ -104,13 +98,14 @@ class Row:
 Results = Sequence[tuple[Row, Sequence[dict[str, Any]]]]  # rows with their parts
 
 
-def select(counts: Sequence[int], prefix: str = "", max_blocks: int | None = None) -> list[Row]:
-    """The rows at these numbers of players whose agent's spec begins with `prefix`.
+def select(counts: Sequence[int], prefix: str = "", max_blocks: int | None = None, seed: int = SEED) -> list[Row]:
+    """The rows at these numbers of players whose agent's spec begins with `prefix`, on deals of this seed.
 
     Raises:
         ValueError: there is none.
     """
-    found = [row.limited(max_blocks) for row in rows(counts) if row.agent.startswith(prefix)]
+    chosen = (row.limited(max_blocks) for row in rows(counts) if row.agent.startswith(prefix))
+    found = [dataclasses.replace(row, seed=seed) for row in chosen]
     if not found:
         agents = ", ".join(dict.fromkeys(row.agent for row in rows(counts)))
         raise ValueError(f"no row's agent begins with {prefix!r}; the agents are {agents}")
@@ -216,7 +211,7 @@ def play_missing(
     """
     first = sum(part["kept"]["blocks"] for part in parts)
     report = progress or (lambda blocks: None)
-    identity = {**dataclasses.asdict(row), "seed": SEED, "digest": digests.of([row.agent, row.rest])}
+    identity = {**dataclasses.asdict(row), "digest": digests.of([row.agent, row.rest])}
     while first < row.blocks:
         blocks = min(row.part, row.blocks - first)
         match = play_part(
@@ -231,7 +226,7 @@ def play_missing(
 def play_part(row: Row, game: Game, first: int, blocks: int, **options: Any) -> Match:
     """Play a row's blocks from number `first` on; `options` are those of `arena.run_blocks`."""
     function = arena.two_vs_two if row.format == "2v2" else arena.one_vs_rest
-    return function(game, row.agent, row.rest, blocks, SEED, first=first, **options)
+    return function(game, row.agent, row.rest, blocks, row.seed, first=first, **options)
 
 
 def sums(match: Match) -> dict[str, Any]:
@@ -286,7 +281,7 @@ def parts_of(row: Row, parts: Sequence[dict[str, Any]], digest: str | None = Non
         parts: from a file.
         digest: of the row's agents; the digest of the row's last part unless given.
     """
-    wanted = {**dataclasses.asdict(row), "seed": SEED}
+    wanted = dataclasses.asdict(row)
     for name in ("blocks", "part"):
         del wanted[name]
     mine = [part for part in parts if all(part["row"].get(key) == value for key, value in wanted.items())]
@@ -342,69 +337,54 @@ def ms_per_turn(parts: Sequence[dict[str, Any]], agent: int) -> float:
     return float(1000 * seconds / turns) if turns else math.nan
 
 
+def summary(row: Row, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The results of a row as plain JSON types."""
+    times = (ms_per_turn(parts, agent) for agent in (0, 1))
+    ms, rest_ms = (time if math.isfinite(time) else None for time in times)
+    return {
+        "players": row.players,
+        "agent": row.agent,
+        "rest": row.rest,
+        "format": row.format,
+        "games": sum(part["kept"]["games"] for part in parts),
+        "win_share": estimate(parts, "share").to_dict(),
+        "par": row.par,
+        "margin": estimate(parts, "margin").to_dict(),
+        "final": estimate(parts, "final").to_dict(),
+        "ms_per_turn": ms,
+        "rest_ms_per_turn": rest_ms,
+        "faults": sum(part["kept"]["faults"] for part in parts),
+    }
+
+
+def cells(result: dict[str, Any]) -> list[str]:
+    """A `summary` as text, by `COLUMNS`."""
+    rest, margin, final = result["rest"], result["margin"]["mean"], result["final"]["mean"]
+    return [
+        str(result["players"]),
+        result["agent"],
+        f"2 × {rest}" if result["format"] == "2v2" else f"{result['players'] - 1} × {rest}",
+        f"{result['games']:,}",
+        rich_tables.interval(result["win_share"], "{:.3f}"),
+        f"{result['par']:.2f}",
+        "–" if margin is None else f"{margin:+.1f}",
+        "–" if final is None else f"{final:.1f}",
+        rich_tables.format_ms(result["ms_per_turn"]),
+        rich_tables.format_ms(result["rest_ms_per_turn"]),
+        str(result["faults"]),
+    ]
+
+
 def results_table(results: Results) -> Table:
     """Rows with their parts as a table for a terminal."""
-    table = rich_tables.new_table(f"deals of seed {SEED}, 95 % intervals over blocks", list(COLUMNS))
+    seeds = sorted({row.seed for row, _ in results}) or [SEED]
+    title = f"deals of seed {', '.join(map(str, seeds))}, 95 % intervals over blocks"
+    table = rich_tables.new_table(title, list(COLUMNS))
     for row, parts in results:
-        share, margin, final = (estimate(parts, name) for name in ("share", "margin", "final"))
-        table.add_row(
-            str(row.players),
-            row.agent,
-            f"2 × {row.rest}" if row.format == "2v2" else f"{row.players - 1} × {row.rest}",
-            f"{sum(part['kept']['games'] for part in parts):,}",
-            str(share),
-            f"{row.par:.2f}",
-            f"{margin.mean:+.1f}",
-            f"{final.mean:.1f}",
-            *(rich_tables.format_ms(ms_per_turn(parts, agent)) for agent in (0, 1)),
-            str(sum(part["kept"]["faults"] for part in parts)),
-        )
+        table.add_row(*map(rich_tables.cell, cells(summary(row, parts))))
     return table
 
 
 def markdown_table(results: Results) -> str:
     """Rows with their parts as a Markdown table without a title, one line per row."""
     return rich_tables.markdown(results_table(results))
-
-
-def main(
-    out: Annotated[Path, typer.Option(help="The file of parts; it is resumed if it exists.")] = Path(
-        "runs/ladder.jsonl"
-    ),
-    players: Annotated[
-        list[int] | None, typer.Option(help="Numbers of players; 2 to 5 unless given.", min=2, max=5)
-    ] = None,
-    only: Annotated[str, typer.Option(help="Only rows whose agent begins with this text.")] = "",
-    processes: Annotated[int | None, typer.Option(help="Processes; one per core unless given.", min=1)] = None,
-    blocks: Annotated[int | None, typer.Option(help="Most blocks per row.", min=1)] = None,
-    show: Annotated[bool, typer.Option("--show", help="Play nothing; print the table of the file.")] = False,
-) -> None:
-    """Play what is missing of the ladder, and print its table."""
-    counts = sorted(set(players or COUNTS))
-    try:
-        wanted = select(counts, only, blocks)
-        lines = read_parts(out)
-        if not show:
-            check_writable(out)
-    except (ValueError, OSError) as error:
-        option = "--out" if isinstance(error, OSError) else "--only"
-        raise typer.BadParameter(f"{option}: {error}") from None
-    digests = official_digests(counts)
-    done: list[tuple[Row, list[dict[str, Any]]]] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with WorkerPool(processes) as pool, Progress(*columns, console=Console(stderr=True), disable=show) as bar:
-        for row in wanted:
-            parts = parts_of(row, lines, digests[row.players].of([row.agent, row.rest]))
-            task = bar.add_task(f"{row.players} players, {row.agent} against {row.rest}", total=row.blocks)
-            bar.update(task, completed=sum(part["kept"]["blocks"] for part in parts))
-            if not show:
-                play_missing(row, digests[row.players], parts, out, pool, functools.partial(bar.advance, task))
-            if parts:
-                done.append((row, parts))
-    table = results_table(done)
-    table.box = box.MARKDOWN
-    Console(width=WIDTH).print(table)
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,31 +1,24 @@
-"""What agents give away in last rounds, measured against the exact solution.
+"""Regret in the last round: what agents lose against the exact solution; `bombay regret`.
 
-    python -m bombay_training.evaluation.regret --help
-
-Positions come from games among planners that are played up to a turn of the last round. An agent takes its turn; what follows is
-played by `endgame.py`'s best play, after the best turn as well as after its own. The difference is its regret: in its share of
-the win, and in rupees of margin. The first is never negative. Where the shares are the same the second is not either; a turn
-that gives away a share may gain rupees by it.
+Positions come from games among planners, at a turn of the last round. The agent takes its turn, and best play (`endgame.py`)
+finishes the game, both after its turn and after the best one. The difference is the agent's regret, in win share and in rupees
+of margin. Regret in win share is never negative. Where the win shares are equal, regret in rupees is not negative either; a turn
+that loses win share may gain rupees.
 """
 
 import dataclasses
-import json
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bombay_agents import Agent, make
+from bombay_agents import Agent
 from bombay_agents.scripted.planner import make_planner_v1
 from bombay_agents.search import endgame
-from bombay_env import Board, Game, Rules, chance
+from bombay_env import Game, chance
 from bombay_env.agent import AgentFault, ask
 from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
-from bombay_training.rich_tables import cell, interval, new_table
 
 DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
 SCRUBS: Final = np.uint64(1104)
@@ -162,64 +155,3 @@ def summary(spec: str, given: np.ndarray) -> dict[str, Any]:
         "rupees": rupees.to_dict(),
         "best": float(1 - lost.mean()),
     }
-
-
-def table_of(game: Game, specs: Sequence[str], given: np.ndarray) -> Any:
-    """What is printed."""
-    title = f"{game.num_players} players: mean regret in {given.shape[1]:,} last rounds, 95 % intervals over positions"
-    table = new_table(title, ["agent", "win share", "rupees", "best turns"])
-    for spec, values in zip(specs, given, strict=True):
-        share, rupees = estimates(values)
-        bounds = (interval(found.to_dict(), "{:.3f}") for found in (share, rupees))
-        table.add_row(cell(spec), *bounds, f"{summary(spec, values)['best']:.0%}")
-    return table
-
-
-def main(
-    agents: Annotated[list[str] | None, typer.Argument(help="Specs of agents; a ladder of them unless given.")] = None,
-    players: Annotated[int, typer.Option(help="Number of players.", min=2, max=5)] = 4,
-    positions: Annotated[int, typer.Option(help="Positions, each from another game.", min=1)] = 200,
-    turns: Annotated[
-        int | None, typer.Option(help="Most turns to come; up to 4 unless given.", min=1, max=endgame.MAX_TURNS)
-    ] = None,
-    limit: Annotated[int, typer.Option(help="Most turns to lay out for a position.", min=1)] = DEFAULT_LIMIT,
-    seed: Annotated[int, typer.Option(help="Of the deals and the agents' chances.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Print what agents give away in last rounds."""
-    specs = list(agents or AGENTS)
-    game = Game(Rules.official(players), Board.load())
-    turns = min(players, DEFAULT_TURNS if turns is None else turns)
-    try:
-        made = [make(spec) for spec in specs]
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        sampling = bar.add_task("solving endings", total=positions)
-        try:
-            sample = list(bar.track(endings(game, positions, turns, limit, seed), positions, task_id=sampling))
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-        playing = bar.add_task("agents' turns", total=positions * len(specs))
-        try:
-            given = regrets(game, made, sample, seed, lambda number: bar.advance(playing, number))
-        except AgentFault as error:
-            raise typer.BadParameter(str(error)) from None
-    if as_json:
-        rows = [summary(spec, values) for spec, values in zip(specs, given, strict=True)]
-        told = {
-            "players": players,
-            "positions": positions,
-            "turns": turns,
-            "limit": limit,
-            "seed": seed,
-            "agents": rows,
-        }
-        typer.echo(json.dumps(told, indent=1))
-    else:
-        Console().print(table_of(game, specs, given))
-
-
-if __name__ == "__main__":
-    typer.run(main)

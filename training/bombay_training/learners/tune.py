@@ -1,18 +1,18 @@
-"""How the weights of `planner` were found: CMA-ES by self-play, `python -m bombay_training.learners.tune --help`.
+"""How the weights of `planner` are tuned: CMA-ES by self-play; `bombay tune`.
 
-Each number of players has weights of its own: what time is worth, above all, is another thing with four trading posts than with
-eight. A candidate sits once in each seat against copies of the incumbent and is judged by its mean margin in rupees: less noisy
-than wins, and nearly the same in the end. All candidates of a generation play the same deals, and the next generation others.
-Now and then the mean of the search plays the incumbent on deals held out for that; it takes its place when it is better by more
-than twice the standard error. `planner-v1` has the weights of such runs and keeps them.
+Each number of players has its own weights: above all the value of time differs between maps with four and with eight trading
+posts. A candidate sits once in each seat against copies of the incumbent. It is ranked by its mean margin in rupees, which is
+less noisy than wins and nearly the same in the end. All candidates of a generation play the same deals, and each generation
+plays new ones. Now and then the mean of the search plays the incumbent on held-out deals, and replaces it if it is better by
+more than two standard errors. The weights of `planner-v1` come from such runs and are frozen.
 """
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final, NamedTuple
 
 import numpy as np
-import typer
 
 from bombay_agents import turns
 from bombay_agents.scripted import planner
@@ -20,7 +20,6 @@ from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights, r
 from bombay_env import Board, Game, Rules, batch, chance, engine
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY, result_dtype
-from bombay_training.extras import missing_extra
 
 TUNING: Final = np.uint64(1101)  # streams of keyed chance: deals that rank candidates,
 GATE: Final = np.uint64(1102)  # and held-out deals for challenges
@@ -81,54 +80,89 @@ def deals(seed: int, stream: np.uint64, first: int, count: int) -> np.ndarray:
 
 
 def mean_margin(
-    games: TuningGames, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray
+    tuning_games: TuningGames, candidate: PlannerWeights, incumbent: PlannerWeights, seeds: np.ndarray
 ) -> tuple[float, float]:
     """The mean margin and its standard error over deals."""
-    margins = games.margins(candidate, incumbent, seeds)
+    margins = tuning_games.margins(candidate, incumbent, seeds)
     return float(margins.mean()), float(margins.std(ddof=1) / np.sqrt(len(margins)))
 
 
+class Challenge(NamedTuple):
+    """One match of the search's mean against the incumbent."""
+
+    generation: int
+    margin: float  # mean rupees of the challenger
+    error: float  # its standard error
+    accepted: bool
+
+
 def tune(
-    out: Annotated[Path, typer.Argument(help="Where the weights are kept (.json); gone on from if it exists.")],
-    players: Annotated[int, typer.Option(help="Number of players.", min=2, max=5)] = 4,
-    generations: Annotated[int, typer.Option(help="Generations of CMA-ES.", min=1)] = 48,
-    population: Annotated[int, typer.Option(help="Candidates a generation.", min=4)] = 12,
-    games: Annotated[int, typer.Option(help="Deals a candidate.", min=2)] = 120,
-    challenge: Annotated[int, typer.Option(help="Generations between challenges of the incumbent.", min=1)] = 8,
-    seed: Annotated[int, typer.Option(help="Of the deals and the search.", min=1)] = 1,
-) -> None:
-    """Tune the planner's weights for one number of players by self-play; write them down whenever the incumbent is beaten."""
-    try:
-        incumbent = (read_weights(out) if out.exists() else WEIGHTS_V1)[players]
-        try_writing(out)
-    except (ValueError, OSError) as error:
-        raise typer.BadParameter(" ".join(str(error).split())) from None
-    try:
-        import cma
-    except ImportError as error:
-        raise SystemExit(missing_extra("tuning", "tune", error)) from None
-    matches = TuningGames(players)
+    path: Path,
+    players: int,
+    generations: int,
+    population: int,
+    games: int,
+    challenge: int,
+    seed: int,
+    progress: Callable[[int], None] = lambda generations: None,
+) -> Iterator[Challenge]:
+    """Tune the planner's weights for one number of players, and write them to a file whenever the incumbent is beaten.
+
+    Args:
+        path: the file of weights (.json). If it exists, the weights in it are the first incumbent.
+        players: their number.
+        generations: of CMA-ES.
+        population: candidates per generation.
+        games: deals per candidate.
+        challenge: generations between two challenges of the incumbent.
+        seed: of the deals and the search.
+        progress: called with 1 after each generation.
+
+    Yields:
+        every challenge.
+    Raises:
+        ImportError: the package `cma` is not installed.
+        ValueError: the file holds no weights.
+        OSError: it cannot be read or written.
+    """
+    import cma
+
+    incumbent = first_weights(path)[players]
+    tuning_games = TuningGames(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
     for generation in range(generations):
         points = search.ask()
         seeds = deals(seed, TUNING, generation * games, games)
         candidates = [PlannerWeights(*(origin + scales * point).tolist()) for point in points]
-        search.tell(points, [-mean_margin(matches, candidate, incumbent, seeds)[0] for candidate in candidates])
+        search.tell(points, [-mean_margin(tuning_games, candidate, incumbent, seeds)[0] for candidate in candidates])
+        progress(1)
         if (generation + 1) % challenge == 0:
             challenger = PlannerWeights(*(origin + scales * search.result.xfavorite).tolist())
             margin, error = mean_margin(
-                matches, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games)
+                tuning_games, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games)
             )
             better = margin > 2 * error
-            print(f"generation {generation + 1}: {margin:+.3f} ± {error:.3f} rupees{', taken' * better}", flush=True)
             if better:
                 incumbent = challenger
-                write_weights(out, players, incumbent)
+                write_weights(path, players, incumbent)
+            yield Challenge(generation + 1, margin, error, better)
+
+
+def first_weights(path: Path) -> dict[int, PlannerWeights]:
+    """The weights to start from, by number of players: those in the file, or those of `planner-v1` if there is none.
+
+    Raises:
+        ValueError: the file holds no weights.
+        OSError: it cannot be read or written. Checked before there are weights to keep.
+    """
+    weights = read_weights(path) if path.exists() else WEIGHTS_V1
+    try_writing(path)
+    return dict(weights)
 
 
 def try_writing(path: Path) -> None:
-    """Raise OSError if the file cannot be written: found out now rather than when there are weights to keep."""
+    """Raise OSError if the file cannot be written."""
     new = not path.exists()
     with path.open("ab"):
         pass
@@ -137,11 +171,7 @@ def try_writing(path: Path) -> None:
 
 
 def write_weights(path: Path, players: int, weights: PlannerWeights) -> None:
-    """Put the weights for one number of players into a file, beside those it has for others."""
+    """Write the weights for one number of players to a file, and keep those for other numbers."""
     every = {**WEIGHTS_V1, **(read_weights(path) if path.exists() else {}), players: weights}
     data = {str(count): every[count]._asdict() for count in sorted(every)}
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    typer.run(tune)

@@ -1,0 +1,30 @@
+"""Errors that the user can correct: each ends the command with one line on standard error and exit code 2."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import typer
+
+MAX_LENGTH: Final = 500  # characters of a message
+MATCH_ERRORS: Final = (
+    OSError,
+    RuntimeError,
+    ValueError,
+)  # what a match raises when an agent or its process cannot play
+
+
+def one_line(error: object) -> str:
+    """The message of an error on one line, cut to `MAX_LENGTH` characters."""
+    message = " ".join(str(error).split())
+    return message if len(message) <= MAX_LENGTH else message[: MAX_LENGTH - 1] + "…"
+
+
+@contextmanager
+def user_input(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn an error of `kinds`, by default ValueError and OSError, into a `typer.BadParameter` of one line."""
+    caught = kinds or (ValueError, OSError)
+    try:
+        yield
+    except caught as error:
+        raise typer.BadParameter(one_line(error)) from None

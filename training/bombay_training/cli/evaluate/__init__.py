@@ -1,0 +1,1 @@
+"""Commands that compare, check and study agents."""

@@ -1,0 +1,68 @@
+"""`bombay balance`: is the game fair to every seat."""
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bombay_env.agent import AgentFault
+from bombay_training.balance import study
+from bombay_training.cli import output
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.inputs import analysis_module, check_distinct, check_new_folder, games_of
+from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed
+from bombay_training.matches import pool
+
+
+def balance(
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An agent that plays every seat, and the number of its games if not --games. Repeat the option for more "
+            f"agents. Default: {', '.join(study.TIERS)}.",
+            metavar="SPEC[@GAMES]",
+        ),
+    ] = None,
+    players: Players = "2-5",
+    games: Annotated[int, typer.Option(help="Deals, each played once.", min=1, max=MAX_COUNT)] = 20_000,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also play the same deals with a field of Rules changed, as in starting_rupees.4=2,3 or toll=0,2. "
+            "Repeat the option for more changes; each is tried alone.",
+            metavar="FIELD[.INDEX]=V1,V2",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    processes: Processes = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for report.md, report.json and plots.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for."""
+    with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
+        variants = games_of(players, rules, board)
+        tiers = [study.Tier.parse(text, games, MAX_COUNT) for text in tier or study.TIERS]
+        check_distinct([one.spec for one in tiers])
+        planned, notes = study.plan(variants, tiers, [study.Change.parse(text) for text in vary or []])
+        reports = analysis_module("balance.report")
+        check_new_folder(out)
+    total = sum(table.tier.games for table in planned)
+    with (
+        output.progress_bar("games", total, as_json) as advance,
+        redirect_stdout(sys.stderr),
+        user_input(AgentFault),
+    ):
+        books = study.run(planned, seed, processes or pool.num_cores(), advance)
+    data = reports.make_report(planned, books, seed, notes)
+    if out:
+        with user_input():
+            reports.write_report(out, data)
+    output.show(data, reports.tables(data), as_json)
+    if not as_json:
+        output.say(*data["notes"])
+        if out:
+            output.say(f"The report and its plots are in {out}")

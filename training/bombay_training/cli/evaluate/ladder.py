@@ -1,0 +1,72 @@
+"""`bombay ladder`: the table of strength of the project's agents."""
+
+import functools
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bombay_training.cli import output
+from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.inputs import player_counts
+from bombay_training.cli.options import MAX_COUNT, Json, Players, Processes, Seed
+from bombay_training.evaluation import ladder as ladders
+from bombay_training.matches.pool import WorkerPool
+
+
+def ladder(
+    out: Annotated[Path, typer.Option(help="The file of parts played; an existing file is continued.")] = Path(
+        "runs/ladder.jsonl"
+    ),
+    players: Players = "2-5",
+    only: Annotated[str, typer.Option(help="Only the rows whose agent begins with this.", metavar="SPEC")] = "",
+    blocks: Annotated[
+        int | None,
+        typer.Option(help="Most deals per row. Default: 1000, or enough for 400 games.", min=1, max=MAX_COUNT),
+    ] = None,
+    seed: Seed = ladders.SEED,
+    processes: Processes = None,
+    show: Annotated[bool, typer.Option("--show", help="Play nothing; print what the file holds.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Play the missing rows of the ladder, in which each agent meets weaker ones, and print the table.
+
+    It takes hours for the searching agents. A run that was stopped continues where it was.
+    """
+    counts = _check(out, players, only, show)
+    wanted = ladders.select(counts, only, blocks, seed)
+    parts = ladders.read_parts(out)
+    digests = ladders.official_digests(counts)
+    done: list[tuple[ladders.Row, list[dict[str, Any]]]] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with (
+        WorkerPool(processes) as pool,
+        Progress(*columns, console=output.err, disable=show or as_json) as bar,
+        user_input(*MATCH_ERRORS),
+    ):
+        for row in wanted:
+            played = ladders.parts_of(row, parts, digests[row.players].of([row.agent, row.rest]))
+            task = bar.add_task(f"{row.players} players, {row.agent} against {row.rest}", total=row.blocks)
+            bar.update(task, completed=sum(part["kept"]["blocks"] for part in played))
+            if not show:
+                ladders.play_missing(row, digests[row.players], played, out, pool, functools.partial(bar.advance, task))
+            if played:
+                done.append((row, played))
+    results = [ladders.summary(row, parts) for row, parts in done]
+    data = {"command": "ladder", "file": str(out), "seed": seed, "rows": results}
+    output.show(data, [ladders.results_table(done)], as_json)
+
+
+def _check(path: Path, players: str, only: str, show: bool) -> tuple[int, ...]:
+    """The numbers of players. Ends the command if the options are not valid, or the file cannot be read or written."""
+    with user_input():
+        counts = player_counts(players)
+        try:
+            ladders.select(counts, only)
+            ladders.read_parts(path)
+            if not show:
+                ladders.check_writable(path)
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{'--out' if isinstance(error, OSError) else '--only'}: {error}") from None
+        return counts

@@ -1,0 +1,1 @@
+"""Commands that play and replay games."""

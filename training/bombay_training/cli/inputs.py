@@ -1,0 +1,86 @@
+"""What the values of options stand for: numbers of players, games, and files and folders that may be written.
+
+Every function raises ValueError or OSError with one line that says what is wrong and what is allowed.
+"""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+from bombay_env import Board, Game, Rules
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training.extras import missing_extra
+
+
+def player_counts(players: str) -> tuple[int, ...]:
+    """The numbers of players in "4", "2-5" or "2,4", ascending, each once."""
+    counts: set[int] = set()
+    known = [str(count) for count in range(MIN_PLAYERS, MAX_PLAYERS + 1)]
+    for part in players.split(","):
+        low, dash, high = part.strip().partition("-")
+        if low not in known or (dash and (high not in known or high < low)):
+            allowed = f"numbers from {MIN_PLAYERS} to {MAX_PLAYERS}, such as 4, 2-5 or 2,4"
+            raise ValueError(f"--players is {players[:40]!r}; it must be {allowed}")
+        counts |= set(range(int(low), int(high or low) + 1))
+    return tuple(sorted(counts))
+
+
+def games_of(players: str, rules: Path | None, board: Path | None) -> list[Game]:
+    """A game for each number of players. The rules file holds the fields that differ from the official rules."""
+    changes: Any = {}
+    if rules is not None:
+        try:
+            changes = json.loads(rules.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ValueError(f"{rules} cannot be read as JSON: {error}") from None
+        if not isinstance(changes, dict) or "num_players" in changes:
+            raise ValueError(f"{rules} must be an object with fields of Rules, without num_players (use --players)")
+    loaded = Board.load(board)
+    return [Game(Rules.from_dict({"num_players": count, **changes}), loaded) for count in player_counts(players)]
+
+
+def check_distinct(specs: list[str]) -> None:
+    """Raise ValueError if an agent is named twice."""
+    if len(set(specs)) < len(specs):
+        raise ValueError(f"an agent is named twice among {', '.join(specs)}")
+
+
+def check_new_file(path: Path | None) -> None:
+    """Raise an error if the file exists or cannot be created. Checked before any game is played."""
+    if path is None:
+        return
+    if path.exists():
+        raise ValueError(f"{path} exists already; name a new file with --out")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+    path.touch()
+    path.unlink()
+
+
+def check_new_folder(folder: Path | None) -> None:
+    """Raise an error if the folder exists or cannot be created. Checked before any game is played."""
+    if folder is None:
+        return
+    if folder.exists():
+        raise ValueError(f"{folder} exists already; name a new folder with --out")
+    folder.mkdir(parents=True)
+    folder.rmdir()
+
+
+def check_spec_path(folder: Path) -> None:
+    """Raise ValueError if a file in the folder could not be named in an agent's spec."""
+    if set(str(folder)) & set(",[]"):
+        raise ValueError(
+            f"{folder} has a comma or a bracket in its name, which an agent's spec cannot contain; rename it"
+        )
+
+
+def analysis_module(name: str) -> Any:
+    """A module that draws. It is imported only here, because no other command needs SciPy or Matplotlib."""
+    try:
+        import matplotlib  # noqa: F401 - the modules import it only when they draw
+
+        return importlib.import_module(f"bombay_training.{name}")
+    except ImportError as error:
+        raise ValueError(missing_extra("this", "analysis", error)) from None

@@ -1,0 +1,1 @@
+"""Commands that train agents and show how training went."""

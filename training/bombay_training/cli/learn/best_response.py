@@ -1,0 +1,75 @@
+"""`bombay train best-response`: what can a learner exploit in a frozen agent."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bombay_agents.nets.value_net_agent import MAX_HIDDEN
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.learn.training import (
+    Blocks,
+    RunFolder,
+    Start,
+    Threads,
+    Updates,
+    closing_matches,
+    common_settings,
+    finish,
+    learn,
+    new_folder,
+)
+from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed
+from bombay_training.learners import best_response as learner
+
+
+def best_response(
+    victim: Annotated[str, typer.Option(help=f"The frozen agent to respond to. {AGENT_HELP}.", metavar="AGENT")],
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Minutes of learning. Default: as many games as the victim learned from, if it is a value net; else 3 minutes.",
+            min=0.01,
+        ),
+    ] = None,
+    updates: Updates = None,
+    players: Players = "2-5",
+    seed: Seed = 0,
+    board: BoardFile = None,
+    threads: Threads = None,
+    hidden: Annotated[
+        int | None,
+        typer.Option(help="Width of the net. Default: that of a value net victim, else 64.", min=1, max=MAX_HIDDEN),
+    ] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Start from random weights even if the victim is a value net.")
+    ] = False,
+    out: RunFolder = None,
+    blocks: Blocks = 250,
+    as_json: Json = False,
+) -> None:
+    """Train a best response by TD(λ) to copies of a frozen agent, to find out how exploitable it is."""
+    with user_input():
+        common = common_settings(minutes, updates, players, seed, board)
+        settings = learner.settings_for(victim, hidden, from_scratch=from_scratch, threads=threads or 0, **common)
+        run = learner.BestResponseRun(settings)
+        folder = new_folder(out, settings.learner)
+    respond_and_evaluate(run.start, settings, folder, blocks, as_json)
+
+
+def respond_and_evaluate(start: Start, settings: Any, folder: Path, blocks: int, as_json: bool) -> None:
+    """Run the training and end with the table against the victim."""
+    path, summary = learn(start, settings, folder, as_json)
+    matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json)
+    data |= {"victim": settings.victim, **learner.budgets(path, settings.victim)}
+    title = f"best response to copies of {settings.victim} after {summary}"
+    finish(path, settings, matches, data, title, [_budget(data)], as_json)
+
+
+def _budget(data: dict[str, Any]) -> str:
+    """A sentence that compares what the response and its victim learned from."""
+    games, victim_games = data["games"], data["victim_games"]
+    if victim_games is None:
+        return f"It learned from {games:,} games. No file says how many its victim learned from."
+    enough = "at least as many as" if games >= victim_games else "FEWER than"
+    return f"It learned from {games:,} games, {enough} its victim ({victim_games:,})."

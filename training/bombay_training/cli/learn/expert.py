@@ -1,0 +1,87 @@
+"""`bombay train expert`: expert iteration, which ends with a gate match."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bombay_env import Board, Game, Rules
+from bombay_training.cli import output
+from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.learn.training import (
+    EVALUATION,
+    REFERENCES,
+    Minutes,
+    RunFolder,
+    Start,
+    Threads,
+    Updates,
+    closing_matches,
+    common_settings,
+    finish,
+    learn,
+    new_folder,
+)
+from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Seed
+from bombay_training.evaluation import gate
+from bombay_training.learners import expert_iteration as learner
+from bombay_training.learners import run_files
+from bombay_training.matches.pool import WorkerPool
+
+
+def expert(
+    start: Annotated[
+        str, typer.Option(help="The value-net agent to start from: td or net:path=FILE.", metavar="AGENT")
+    ] = learner.ExpertIterationSettings.start,
+    rollouts: Annotated[
+        int, typer.Option(help="Rollouts per turn of the teacher.", min=1, max=MAX_COUNT)
+    ] = learner.ExpertIterationSettings.rollouts,
+    minutes: Minutes = 3.0,
+    updates: Updates = None,
+    players: Players = "2-5",
+    seed: Seed = 0,
+    board: BoardFile = None,
+    threads: Threads = None,
+    out: RunFolder = None,
+    blocks: Annotated[
+        int,
+        typer.Option(help="Deals for each row of the closing table, and most deals of the gate.", min=1, max=MAX_COUNT),
+    ] = 250,
+    as_json: Json = False,
+) -> None:
+    """Improve a value net by expert iteration: it learns from games whose turns are chosen by rollouts.
+
+    The run ends with a gate match against the agent that it started from.
+    """
+    with user_input():
+        common = common_settings(minutes, updates, players, seed, board)
+        settings = learner.settings_for(start, rollouts=rollouts, threads=threads, **common)
+        run = learner.ExpertIterationRun(settings)
+        folder = new_folder(out, settings.learner)
+    iterate_and_gate(run.start, settings, folder, blocks, as_json)
+
+
+def iterate_and_gate(start: Start, settings: Any, folder: Path, blocks: int, as_json: bool) -> None:
+    """Run the training and end with the table against the reference agents and the gate."""
+    path, summary = learn(start, settings, folder, as_json)
+    matches, data = closing_matches(path, REFERENCES, settings, blocks, as_json)
+    run_files.write_json(folder / EVALUATION, data)  # kept if the gate is interrupted
+    data["gate"] = _gate(path, settings, blocks, as_json)
+    line = f"Against copies of {settings.start}: {data['gate']['verdict']}"
+    finish(path, settings, matches, data, f"the new agent after {summary}", [line], as_json)
+
+
+def _gate(path: Path, settings: Any, blocks: int, quiet: bool) -> dict[str, Any]:
+    """The match that decides whether the new agent may replace the one it started from."""
+    loaded = Board.load(settings.board)
+    games = [Game(Rules.official(count), loaded) for count in settings.players]
+    bounds = gate.Bounds(gate.par_of(games))
+    most = blocks * sum(settings.players)
+    with (
+        WorkerPool() as pool,
+        output.progress_bar("gate, games at most", most, quiet) as advance,
+        user_input(*MATCH_ERRORS),
+    ):
+        new = f"net:path={path},rounds={learner.net_of(settings.start).rounds}"
+        verdict = gate.gate(games, new, settings.start, bounds, blocks, settings.seed, pool, advance)
+    return {**verdict.to_dict(), "verdict": str(verdict)}

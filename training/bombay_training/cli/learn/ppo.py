@@ -1,0 +1,39 @@
+"""`bombay train ppo`: self-play PPO. The learner is imported when the command runs, because nothing else needs PyTorch."""
+
+from typing import Annotated, Any
+
+import typer
+
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.learn.training import (
+    Blocks,
+    Minutes,
+    RunFolder,
+    Updates,
+    common_settings,
+    new_folder,
+    train_and_evaluate,
+)
+from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Seed
+from bombay_training.learners.train import run_class
+
+
+def ppo(
+    minutes: Minutes = 3.0,
+    updates: Updates = None,
+    players: Players = "2-5",
+    seed: Seed = 0,
+    board: BoardFile = None,
+    threads: Annotated[int, typer.Option(help="Threads of PyTorch.", min=1, max=MAX_COUNT)] = 1,
+    out: RunFolder = None,
+    blocks: Blocks = 250,
+    as_json: Json = False,
+) -> None:
+    """Train a policy net by self-play PPO with Stable-Baselines3. Needs the extra `ppo`."""
+    with user_input():
+        common = common_settings(minutes, updates, players, seed, board)
+        learner = run_class("ppo")
+        settings: Any = learner.settings_class(**common, threads=threads)  # type: ignore[call-arg]
+        run = learner(settings)
+        folder = new_folder(out, settings.learner)
+    train_and_evaluate(run.start, settings, folder, blocks, as_json)

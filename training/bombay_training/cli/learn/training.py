@@ -1,0 +1,188 @@
+"""What all `bombay train` commands share: their options, the progress bar, and the closing matches and table."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+import bombay_agents
+from bombay_env import Board, Game, Rules
+from bombay_env.agent import AgentFault
+from bombay_training import warm_up
+from bombay_training.cli import output
+from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.inputs import analysis_module, check_new_folder, check_spec_path, player_counts
+from bombay_training.cli.options import MAX_COUNT
+from bombay_training.evaluation import arena
+from bombay_training.learners import run_files
+from bombay_training.learners.runs import Progress as RunProgress
+from bombay_training.matches import statistics
+from bombay_training.matches.results import Match
+
+REFERENCES: Final = warm_up.REFERENCES  # opponents of the closing table
+EVALUATION: Final = "evaluation.json"  # in the folder of a run: its closing table
+
+Minutes = Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)]
+Updates = Annotated[
+    int | None,
+    typer.Option(help="Learn for this many updates instead of --minutes; such a run repeats bit for bit.", min=1),
+]
+Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]
+RunFolder = Annotated[Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/<date>.")]
+Blocks = Annotated[int, typer.Option(help="Deals for each row of the closing table.", min=1, max=MAX_COUNT)]
+
+Start = Callable[[Path, "TrainingProgress"], Path]
+
+
+class TrainingProgress(RunProgress):
+    """The progress bar of a run: time left, how much was learned from, and the win shares of the last periodic matches."""
+
+    def __init__(self, quiet: bool) -> None:
+        columns = (BarColumn(16), TimeRemainingColumn(), TextColumn("{task.description}"))  # fits a narrow terminal
+        self.bar = Progress(*columns, console=output.err, disable=quiet)
+        self.task = self.bar.add_task("compiling", total=1.0)
+        self.summary = "no update"
+        self.shares: dict[str, float] = {}  # the last win share against each reference
+
+    def __enter__(self) -> "TrainingProgress":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def phase(self, name: str) -> None:
+        """Show what the run is doing: compiling, then learning."""
+        self.bar.update(self.task, description=name)
+
+    def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
+        """Show the fraction of the run that is over and the metrics of the last update."""
+        description = "first games"
+        if metrics:
+            unit = "decisions" if "decisions" in metrics else "positions"
+            count, minutes = metrics[unit], metrics["seconds"] / 60
+            self.summary = f"{minutes:.1f} min, {int(count):,} {unit}"
+            self.shares |= run_files.win_shares(metrics)
+            wins = ", ".join(f"{share:.2f} {spec}" for spec, share in self.shares.items())
+            description = f"{int(count):,} {unit}" + (f", wins: {wins}" if wins else "")
+        self.bar.update(self.task, completed=fraction, description=description)
+
+
+def common_settings(minutes: float | None, updates: int | None, players: str, seed: int, board: Path | None) -> Any:
+    """The fields that the settings of all learners have."""
+    Board.load(board)
+    return {
+        "minutes": minutes,
+        "updates": updates,
+        "players": player_counts(players),
+        "seed": seed,
+        "board": str(board) if board else None,
+    }
+
+
+def new_folder(out: Path | None, learner: str) -> Path:
+    """The folder of a new run, which does not exist yet.
+
+    Raises:
+        ValueError: it exists, or a net in it could not be named in an agent's spec.
+        OSError: it cannot be created.
+    """
+    folder = out or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
+    check_spec_path(folder)
+    check_new_folder(folder)
+    return folder
+
+
+def learn(start: Start, settings: Any, folder: Path, quiet: bool) -> tuple[Path, str]:
+    """Run the training with a progress bar.
+
+    Args:
+        start: starts or resumes a run in a folder and returns the path of the agent.
+        settings: of the run.
+        folder: of the run.
+        quiet: show no bar.
+    Returns:
+        The path of the agent, and the amount of learning in words.
+    """
+    warm_up.prepare(warm_up.jobs_of_run(settings), quiet)
+    progress = TrainingProgress(quiet)
+    try:
+        with progress, user_input(AgentFault):
+            path = start(folder, progress)
+    except KeyboardInterrupt:
+        if (folder / run_files.CHECKPOINT).exists():
+            line = f"To continue the run: bombay train resume {folder}"
+            output.err.print(line, markup=False, highlight=False, soft_wrap=True)
+        raise
+    return path, progress.summary
+
+
+def closing_matches(
+    path: Path, opponents: Sequence[str], settings: Any, blocks: int, quiet: bool
+) -> tuple[list[Match], dict[str, Any]]:
+    """The new agent against copies of each opponent, for every number of players it learned with.
+
+    The deals come from another stream of chance than those of the training.
+
+    Returns:
+        The matches, and the data of the closing table.
+    """
+    new = bombay_agents.make(f"net:path={path}")
+    new.name = "new agent"
+    rivals = [bombay_agents.make(spec) for spec in opponents]
+    loaded = Board.load(settings.board)
+    games = [Game(Rules.official(count), loaded) for count in settings.players]
+    total = sum(settings.players) * blocks * len(rivals)
+    with output.progress_bar("evaluation", total, quiet) as advance, user_input(*MATCH_ERRORS):
+        matches = [
+            arena.one_vs_rest(game, new, rival, blocks, settings.seed, progress=advance)
+            for game in games
+            for rival in rivals
+        ]
+    data = {"command": "train", "agent": str(path), "matches": [statistics.summary(match) for match in matches]}
+    output.report_faults([fault for match in matches for fault in match.faults])
+    return matches, data
+
+
+def finish(
+    path: Path,
+    settings: Any,
+    matches: Sequence[Match],
+    data: dict[str, Any],
+    title: str,
+    lines: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Save the closing table, draw the learning curve, and print the table and where everything is."""
+    folder = path.parent
+    run_files.write_json(folder / EVALUATION, data)
+    curve = draw_curve(folder)
+    output.show(data, [statistics.results_table(matches, title, output.out.width)], as_json)
+    if not as_json:
+        counts = ",".join(map(str, settings.players))
+        output.say(
+            *lines,
+            f"The agent, its settings, seed, versions and metrics are in {folder}",
+            curve,
+            f"More games: bombay arena 'net:path={path}' greedy --players {counts}",
+        )
+
+
+def train_and_evaluate(start: Start, settings: Any, folder: Path, blocks: int, as_json: bool) -> None:
+    """Run the training and end with the table against the reference agents."""
+    path, summary = learn(start, settings, folder, as_json)
+    matches, data = closing_matches(path, REFERENCES, settings, blocks, as_json)
+    finish(path, settings, matches, data, f"the new agent after {summary}", [], as_json)
+
+
+def draw_curve(folder: Path) -> str:
+    """Draw the learning curve of a finished run. Returns a line that says where it is, or why there is none."""
+    try:
+        curves = analysis_module("learners.curve")
+        curves.draw([curves.read_run(folder)], folder / curves.FILE)
+    except (ValueError, OSError) as error:
+        return f"No learning curve: {' '.join(str(error).split())}"
+    return f"The learning curve is in {folder / curves.FILE}"

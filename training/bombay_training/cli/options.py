@@ -1,0 +1,32 @@
+"""Options that several commands share, so that each is spelled and explained the same way everywhere.
+
+The parameters of a command are its options. That is why some commands have more than ten.
+"""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from bombay_env.checks import MAX_SEED
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+
+MAX_COUNT: Final = 1_000_000  # games or deals that one command plays
+AGENT_HELP: Final = "An agent spec, such as greedy or td:rounds=1, or module:object for your own agent"
+
+Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
+PlayerCount = Annotated[
+    int, typer.Option("--players", help="The number of players.", min=MIN_PLAYERS, max=MAX_PLAYERS, metavar="N")
+]
+Seed = Annotated[int, typer.Option(help="The seed of all deals and random choices.", min=0, max=MAX_SEED)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+BoardFile = Annotated[Path | None, typer.Option("--board", help="A board file (TOML). Default: the packaged board.")]
+RulesFile = Annotated[
+    Path | None,
+    typer.Option("--rules", help="A JSON file with the fields of Rules to change. Default: the official rules."),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(help="Processes that play. Default: one per core. The results do not depend on it.", min=1),
+]
+RecordsFile = Annotated[Path | None, typer.Option("--out", help="A new .jsonl file for the records of all games.")]

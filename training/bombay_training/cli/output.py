@@ -1,0 +1,51 @@
+"""What commands print: results on standard output, as tables or as one JSON object; progress and faults on standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from bombay_training.matches.results import LostGame
+from bombay_training.rich_tables import cell
+
+PIPE_WIDTH: Final = 1000  # more than any table needs: in files and pipes no cell is folded
+
+# Without emoji: the name of an agent such as mine:Leaves is no picture.
+out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, emoji=False)
+err = Console(stderr=True, emoji=False)
+
+
+def show(data: dict[str, Any], tables: Sequence[Table], as_json: bool) -> None:
+    """Print the data as JSON, or the tables."""
+    if as_json:
+        print(json.dumps(data))
+        return
+    for table in tables:
+        out.print(table)
+
+
+def say(*lines: str) -> None:
+    """Print plain lines on standard output, as they are."""
+    out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
+
+
+@contextmanager
+def progress_bar(unit: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error that vanishes at the end, and is not shown if `quiet`. Yields the function that advances it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+        task = bar.add_task(unit, total=total)
+        yield lambda count: bar.advance(task, count)
+
+
+def report_faults(faults: Sequence[LostGame]) -> None:
+    """Print the first fault of each agent on standard error."""
+    for name in dict.fromkeys(fault.name for fault in faults):
+        own = [fault for fault in faults if fault.name == name]
+        line = f"{name} lost {len(own)} games by faults; the first: {own[0]}"
+        err.print(cell(line), soft_wrap=True, highlight=False)

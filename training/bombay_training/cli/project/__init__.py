@@ -1,0 +1,1 @@
+"""Commands for the project itself: speed and documentation."""

@@ -1,0 +1,26 @@
+"""The page on the command line, from the commands' own help."""
+
+from typing import Any
+
+import typer
+from typer.cli import get_docs_for_click
+
+INTRODUCTION = """# The command line
+
+Written by `bombay docs` from the commands' own help. Every command has `--json`; those that play have `--players` and
+`--seed`. Results go to standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no"
+of `gate` and `audit`, 2 for an error in the arguments, 130 after Ctrl-C.
+
+"""
+
+
+def page(root: Any) -> str:
+    """Every command of the group `root` as Markdown, with its arguments, options and defaults."""
+    context = typer.Context(root, info_name="bombay")
+    sections = [
+        get_docs_for_click(obj=command, ctx=context, indent=1, call_prefix="bombay")
+        for name in root.list_commands(context)
+        if not (command := root.get_command(context, name)).hidden
+    ]
+    text = INTRODUCTION + "".join(sections).strip() + "\n"
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"

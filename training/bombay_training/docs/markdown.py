@@ -1,0 +1,50 @@
+"""Markdown tables, and blocks of a page that are generated.
+
+A generated block stands between two comments and is replaced as a whole:
+
+    <!-- generated: ladder -->
+    …
+    <!-- end -->
+"""
+
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Final
+
+BLOCK: Final = re.compile(
+    r"^<!-- generated: (?P<name>[\w-]+) -->\n(?P<text>.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
+)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Container[str] = ()) -> str:
+    """A table without a final line break; the columns named in `left` are aligned to the left, all others to the right."""
+    marks = [":--" if column in left else "--:" for column in columns]
+    lines = [columns, marks, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def block_names(text: str) -> list[str]:
+    """The names of the generated blocks in a page, in order."""
+    return [found["name"] for found in BLOCK.finditer(text)]
+
+
+def fill(text: str, blocks: Mapping[str, Callable[[], str]], where: object) -> str:
+    """The page with all its generated blocks replaced.
+
+    Args:
+        text: the page.
+        blocks: what makes a block, by name.
+        where: the page's name, for errors.
+    Raises:
+        ValueError: a block has an unknown name, or no end.
+    """
+
+    def made(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name not in blocks:
+            raise ValueError(f"{where} has a generated block {name!r}; there are {', '.join(sorted(blocks))}")
+        return f"<!-- generated: {name} -->\n{blocks[name]()}\n<!-- end -->"
+
+    if text.count("<!-- generated: ") != len(block_names(text)):
+        raise ValueError(f"{where} has a generated block that does not end with a line <!-- end -->")
+    return BLOCK.sub(made, text)

@@ -1,0 +1,203 @@
+"""Tables of strength, made from the files of results in `docs/`.
+
+The files hold what a command printed with `--json`, or the part of it that a table shows, with the command and its date.
+"""
+
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bombay_training.docs import agents, markdown
+from bombay_training.evaluation import ladder
+from bombay_training.rich_tables import format_ms, interval
+
+SHARE = "{:.3f}"
+PAR_4 = 0.25
+
+
+class Results:
+    """The saved results in a folder.
+
+    Args:
+        folder: the project's `docs`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, name: str) -> Any:
+        """The content of a JSON file in `data`."""
+        return json.loads((self.folder / "data" / f"{name}.json").read_text(encoding="utf-8"))
+
+    @functools.cached_property
+    def ladder_rows(self) -> list[dict[str, Any]]:
+        """The whole ladder, as `ladder.summary` gives it.
+
+        A row comes from `ladder.jsonl` if all its blocks are there, else from `data/ladder.json`, which holds printed rows of
+        earlier runs.
+        """
+        saved = ladder.read_parts(self.folder / "ladder.jsonl")
+        printed = {_key(row): row for row in self.read("ladder")["rows"]}
+        found = []
+        for row in ladder.rows(ladder.COUNTS):
+            parts = ladder.parts_of(row, saved)
+            result = ladder.summary(row, parts) if parts else None
+            whole = sum(part["kept"]["blocks"] for part in parts) >= row.blocks
+            found.append(result if result and whole else printed[(row.players, row.agent, row.rest, row.format)])
+        return found
+
+    # Tables, by block
+
+    def strength(self) -> str:
+        """The ladder at 4 players, without the weakest agents; for the README."""
+        rows = [
+            [
+                f"`{row['agent']}`",
+                agents.knowledge(row["agent"]),
+                f"3 × `{row['rest']}`",
+                interval(row["win_share"], SHARE),
+                format_ms(row["ms_per_turn"]),
+            ]
+            for row in self.ladder_rows
+            if row["players"] == 4 and row["format"] == "1vrest" and _is_in_readme(row)
+        ]
+        columns = ["agent", "scripted knowledge", "against", "win share [95 %]", "ms/turn"]
+        return markdown.table(columns, rows, left=columns[:3])
+
+    def ladder(self) -> str:
+        """Every row of the ladder."""
+        rows = []
+        for result in self.ladder_rows:
+            players, agent, against, *figures = ladder.cells(result)
+            count, _, rest = against.partition(" × ")
+            rows.append([players, f"`{agent}`", f"{count} × `{rest}`", *figures])
+        return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
+
+    def training_td(self) -> str:
+        """The closing table of three minutes of TD."""
+        return _closing_table(self.read("train_td"))
+
+    def training_ppo(self) -> str:
+        """The closing table of three minutes of PPO."""
+        return _closing_table(self.read("train_ppo"))
+
+    def training_time(self) -> str:
+        """What TD gains by learning longer."""
+        data = self.read("learning_time")
+        seeds = sorted({row["seed"] for row in data["rows"]})
+        shares = {(row["minutes"], row["seed"]): interval(row["win_share"], SHARE) for row in data["rows"]}
+        rows = [
+            [minutes, *(shares[int(minutes), seed] for seed in seeds), f"{target:.2f}"]
+            for minutes, target in data["targets"].items()
+        ]
+        return markdown.table(["minutes", *(f"seed {seed}" for seed in seeds), "target"], rows)
+
+    def ppo(self) -> str:
+        """What PPO reaches at 4 players."""
+        rows = [
+            [row["agent"], f"3 × {row['rest']}", f"{row['games']:,}", interval(row["win_share"], SHARE)]
+            for row in self.read("ppo")["rows"]
+        ]
+        columns = ["agent", "against", "games", "win share [95 %]"]
+        return markdown.table(columns, rows, left=columns[:2])
+
+    def best_responses(self) -> str:
+        """What best responses take from their victims."""
+        data = self.read("best_responses")
+        rows = [
+            [
+                f"`{row['victim']}`",
+                row["learned_from"],
+                str(row["seed"]),
+                f"{row['games']:,}",
+                interval(row["win_share"], SHARE),
+                f"{data['par']:.2f}",
+            ]
+            for row in data["rows"]
+        ]
+        columns = ["victim", "learned from", "seed", "games", "win share [95 %]", "par"]
+        return markdown.table(columns, rows, left=columns[:2])
+
+    def lookahead(self) -> str:
+        """How far `td` should look ahead: its win share against several opponents."""
+        data = self.read("lookahead")
+        found = {(row["agent"], row["rest"]): row["win_share"] for row in data["rows"]}
+        rivals = list(dict.fromkeys(rest for _, rest in found))
+        rows = []
+        for agent in dict.fromkeys(agent for agent, _ in found):
+            shares = (found.get((agent, rest)) for rest in rivals)
+            cells = ("" if share is None else f"{share['mean']:.3f} ± {share['half_width']:.3f}" for share in shares)
+            rows.append([f"`{agent}`" if agent.startswith("td:") else agent, *cells])
+        return markdown.table(["agent", *(f"3 × `{rest}`" for rest in rivals)], rows, left=("agent",))
+
+    def regret(self) -> str:
+        """What agents lose in the last round."""
+        rows = [
+            [
+                f"`{row['agent']}`",
+                interval(row["win_share"], SHARE),
+                interval(row["rupees"], "{:.2f}"),
+                f"{row['best']:.0%}",
+            ]
+            for row in self.read("regret")["agents"]
+        ]
+        return markdown.table(["agent", "win share lost", "rupees lost", "best turns"], rows, left=("agent",))
+
+    def fairness(self) -> str:
+        """Win share by seat."""
+        tables = self.read("balance")["tables"]
+        seats = range(max(table["players"] for table in tables))
+        rows = []
+        for table in tables:
+            shares = [interval(seat["win_share"], SHARE) for seat in table["seats"]]
+            shares += [""] * (len(seats) - len(shares))
+            rows.append([str(table["players"]), f"`{table['agent']}`", f"{table['games']:,}", *shares])
+        columns = ["players", "every seat played by", "games", *(f"seat {seat}" for seat in seats)]
+        return markdown.table(columns, rows, left=columns[1:2])
+
+    def third_rupee(self) -> str:
+        """What the third rupee of the fifth seat is worth."""
+        tables = [table for table in self.read("balance")["tables"] if table["what_ifs"]]
+        three = [interval(table["seats"][-1]["win_share"], SHARE) for table in tables]
+        changed = [table["what_ifs"][0]["seats"][-1] for table in tables]
+        rows = [
+            ["3 rupees", *three],
+            ["2 rupees, same deals", *(f"{seat['win_share']['mean']:.3f}" for seat in changed)],
+            ["difference within deals", *(interval(seat["win_share_change"], "{:+.3f}") for seat in changed)],
+        ]
+        return markdown.table(["seat 4 starts with", *(f"`{table['agent']}`" for table in tables)], rows)
+
+    def strength_targets(self) -> str:
+        """Targets of strength at 4 players."""
+        return targets_table(self.read("targets")["strength"])
+
+
+def targets_table(targets: Sequence[dict[str, Any]]) -> str:
+    """A row for each target: what was measured, and whether that is enough."""
+    rows = [[row["what"], row["target"], row["measured"], "pass" if row["passed"] else "**miss**"] for row in targets]
+    columns = ["what", "target", "measured", "result"]
+    return markdown.table(columns, rows, left=columns)
+
+
+def _closing_table(data: dict[str, Any]) -> str:
+    """The table that ends a training run, a row for each number of players."""
+    matches = data["matches"]
+    rivals = list(dict.fromkeys(match["lineup"][1] for match in matches))
+    shares = {(match["players"], match["lineup"][1]): match["agents"][0]["win_share"] for match in matches}
+    rows = []
+    for players in dict.fromkeys(match["players"] for match in matches):
+        games = next(match["games"] for match in matches if match["players"] == players)
+        cells = (interval(shares[players, rival], SHARE) for rival in rivals)
+        rows.append([str(players), f"{games:,}", *cells, f"{1 / players:.2f}"])
+    return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
+
+
+def _key(row: dict[str, Any]) -> tuple[int, str, str, str]:
+    return row["players"], row["agent"], row["rest"], row["format"]
+
+
+def _is_in_readme(row: dict[str, Any]) -> bool:
+    """Whether a row belongs to the short table: the weakest agents and the panel of styles are left out."""
+    return row["agent"] not in ("random-turn", *ladder.STYLES) and row["rest"] not in ladder.STYLES

@@ -1,0 +1,57 @@
+"""Tables of speed, made from saved reports of `bombay bench --json`."""
+
+from typing import Any
+
+from bombay_training.bench import report
+from bombay_training.docs import markdown
+from bombay_training.docs.results import Results, targets_table
+
+# The README's lines: what is compared, and the rows of ours and of the peer, by name and number of threads.
+COMPARISONS = (
+    ("random play", "random play", "OpenSpiel crazy_eights, 5 players, C++ random bots"),
+    ("observation, mask, autoreset", "collect", "Pgx connect_four, batch 4096, CPU"),
+    ("one game at a time, from Python", "AEC loop", "PettingZoo connect_four, AEC loop"),
+)
+
+
+class Speed:
+    """The saved reports in a folder."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def speed(self) -> str:
+        """Three interfaces next to the peer that is most like each, on one thread; for the README."""
+        data = self.results.read("bench")
+        rates = {row["name"]: row["rate"]["median"] for row in data["rows"] + data["peers"] if row["threads"] == 1}
+        rows = []
+        for what, ours, peer in COMPARISONS:
+            factor = rates[ours] / rates[peer]
+            rows.append([what, f"{rates[ours]:,}", f"{rates[peer]:,}", f"{factor:.1f} ×", peer])
+        columns = ["what", "decisions/s", "peer's decisions/s", "factor", "peer"]
+        return markdown.table(columns, rows, left=("what", "peer"))
+
+    def speed_all(self) -> str:
+        """Every row of the report."""
+        data = self.results.read("bench")
+        rows = [report.cells(row) for row in data["rows"] + data["peers"]]
+        return markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
+
+    def speed_learning(self) -> str:
+        """How fast nets are evaluated and learners learn, and the parts of the learners' time."""
+        data = self.results.read("bench_learning")
+        parts = list(data["learning"][0]["shares"])
+        rows = [[f"{row['name']}: {row['includes']}", *_rate(row), *[""] * len(parts)] for row in data["rows"]]
+        for row in data["learning"]:
+            shares = (f"{share:.2f}" for share in row["shares"].values())
+            rows.append([f"{row['name']}: {row['unit']} played and learned from", *_rate(row), *shares])
+        return markdown.table(["what", "per second", "range", *parts], rows, left=("what",))
+
+    def speed_targets(self) -> str:
+        """Targets of speed."""
+        return targets_table(self.results.read("targets")["speed"])
+
+
+def _rate(row: dict[str, Any]) -> tuple[str, str]:
+    rate = row["rate"]
+    return f"{rate['median']:,}", f"{rate['low']:,}–{rate['high']:,}"
