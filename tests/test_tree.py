@@ -208,9 +208,9 @@ def test_a_reply_maximises_for_the_seat_that_replies():
     assert endgame.solve(game, states).win_share.tolist() == [1, 0]
     search = searched(game, states, 2000)
     run(game, search, 1, 150)
-    replies = [node for node in expanded(search.tree) if node > 0 and search.tree.visits[node] > 50]
+    answers = [node for node in expanded(search.tree) if node > 0 and search.tree.visits[node] > 50]
     worst = []
-    for node in replies:
+    for node in answers:
         edges = edges_of(search.tree, node)
         own = [game.results(search.tree.edge_states[edge : edge + 1])["win_share"][0, 0] for edge in edges]
         assert own[np.argmax(search.tree.edge_visits[edges])] == 1

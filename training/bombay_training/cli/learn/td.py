@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from bombay_agents.nets.value_net_agent import MAX_HIDDEN
+from bombay_agents.nets.value_net import MAX_HIDDEN
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.training import (
     Blocks,
