@@ -26,10 +26,10 @@ def test_the_tables_show_every_figure():
         "train": {"first update": 30.0},
         "kernels": [["a.kernel", 1.25, 2.5]],
         "compiled": 80,
-        "compile_seconds": 4.75,
+        "compile_seconds": 4.8,
     }
     first, slowest = cold_start.tables(data)
     assert first.row_count == len(cold_start.ENVIRONMENTS) + 1
     assert list(first.columns[4].cells) == ["3.5"] * len(cold_start.ENVIRONMENTS) + ["30.0"]
-    assert [list(column.cells)[0] for column in slowest.columns][1:] == ["1.25", "2.50"]
-    assert "80 compiled in 4.8 s" in str(slowest.title) or "80 compiled in 4.7 s" in str(slowest.title)
+    assert [next(iter(column.cells)) for column in slowest.columns[1:]] == ["1.25", "2.50"]
+    assert "80 compiled in 4.8 s" in str(slowest.title)
