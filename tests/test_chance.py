@@ -87,7 +87,7 @@ def test_permutations_are_uniform(name):
 
 
 @pytest.mark.parametrize("top_bits", [False, True])
-def test_every_bit_of_a_word_is_fair(top_bits):
+def test_every_bit_of_a_word_is_uniform(top_bits):
     """Over indices 0, 1, 2 … of one seed, with seeds that fill the low or the high half of the key."""
     seed = 2**63 + 2**40 if top_bits else 1
     drawn = np.array([word(seed, chance.RESTOCK, index) for index in range(DRAWS)], np.uint64)
@@ -113,7 +113,7 @@ def test_streams_are_independent(one, other):
 
 
 @pytest.mark.parametrize("step", [1, 2**32, 2**63])
-def test_neighbouring_seeds_are_independent(step):
+def test_adjacent_seeds_are_independent(step):
     """Seeds one apart in the lowest, a middle or the highest bit: their orders agree no more often than chance has it."""
     orders = list(permutations(range(3)))
     pairs = [
@@ -124,12 +124,12 @@ def test_neighbouring_seeds_are_independent(step):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
-def test_every_seed_has_its_own_luck(seed):
+def test_every_seed_gives_other_random_numbers(seed):
     others = [seed ^ 1, seed ^ 1 << 31, seed ^ 1 << 32, seed ^ 1 << 63]
     assert len({word(value, chance.DEMAND, 0) for value in (seed, *others)}) == 5
 
 
-def test_an_index_above_32_bits_is_another_index():
+def test_indices_above_32_bits_are_distinct():
     assert len({word(7, chance.RESTOCK, index) for index in (5, 5 + 2**32, 5 + 2**33)}) == 3
 
 
@@ -184,5 +184,5 @@ def test_compiled_and_plain_code_give_equal_numbers():
     assert here == digest_elsewhere(NUMBA_DISABLE_JIT="0" if SLOW else "1", PYTHONHASHSEED="0")
 
 
-def test_the_hash_seed_changes_nothing():
+def test_the_hash_seed_does_not_matter():
     assert digest_of_games() == digest_elsewhere(PYTHONHASHSEED="4242")

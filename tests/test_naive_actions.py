@@ -129,7 +129,7 @@ def test_selling_needs_demand_and_a_bale() -> None:
     assert_refused(game, "sell:blue")
 
 
-def test_one_city_token_a_player_and_city() -> None:
+def test_a_player_gets_one_token_of_each_city() -> None:
     game = new_game(3)
     put(game, 0, "Bombay", "blue", "blue")
     game.step("sell:blue")
@@ -233,7 +233,7 @@ def test_rupees_token() -> None:
     assert game.ledger[0]["tokens"] == 2
 
 
-def test_bale_token_gives_a_take_of_its_own() -> None:
+def test_a_bale_token_gives_a_take() -> None:
     game = new_game()
     put(game, 0, "G4", "orange", "orange")
     game.step("build:orange")

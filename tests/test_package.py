@@ -45,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_archives_hold_the_three_packages_and_no_strangers(built: Path) -> None:
+def test_archives_contain_exactly_the_three_packages(built: Path) -> None:
     (wheel,), (archive,) = built.glob("*.whl"), built.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()

@@ -90,7 +90,7 @@ def test_margin(table, expected):
 
 
 @each_kind
-def test_a_batch_is_paid_game_by_game(kind):
+def test_a_batch_is_rewarded_game_by_game(kind):
     tables = [[(9, 0), (8, 0), (8, 1)], [(1, 0), (1, 0), (1, 0)], [(0, 5), (40, 0), (0, 5)]]
     rewards = seat_rewards(results(*tables), kind)
     assert (rewards.shape, rewards.dtype) == ((3, 3), np.float64)
@@ -103,7 +103,7 @@ seat = st.tuples(st.integers(0, 8) | st.integers(0, 2**31 - 1), st.integers(0, 3
 
 
 @given(st.lists(seat, min_size=2, max_size=5))
-def test_any_table_is_zero_sum_and_better_is_never_paid_less(table):
+def test_rewards_are_zero_sum_and_monotonic(table):
     for kind in REWARDS:
         rewards = paid(kind, *table)
         assert sum(rewards) == pytest.approx(0, abs=1e-6)
@@ -118,7 +118,7 @@ def test_any_table_is_zero_sum_and_better_is_never_paid_less(table):
             assert (max(rewards) == pytest.approx(1)) == (table.count(max(table)) == 1)
 
 
-def test_results_of_a_game_are_paid_as_they_stand():
+def test_rewards_of_the_results_of_a_game():
     """Seats 0 and 1 tie in rupees and Clients and share the win: 1/2 each."""
     game = official(3)
     played = outcome(game, rupees=[9, 9, 1])
@@ -132,7 +132,7 @@ def test_results_of_a_game_are_paid_as_they_stand():
 
 
 @pytest.mark.parametrize("kind", ["", "Win", "money", None, 1, ["win"], b"win"], ids=repr)
-def test_another_kind_is_refused(kind):
+def test_an_unknown_kind_is_rejected(kind):
     for call in (lambda: check_reward(kind), lambda: seat_rewards(results([(1, 0), (2, 0)]), kind)):
         with pytest.raises(ValueError, match=r"reward is .*win, rank, margin"):
             call()

@@ -85,19 +85,19 @@ def test_turns_go_clockwise_from_the_sets_first_player(n):
 
 
 @each_count
-def test_seat_zero_begins_the_first_set(n):
+def test_seat_zero_starts_the_first_set(n):
     assert course(official(n))[0] == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("n", "firsts"), [(2, [0, 1, 0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3, 4])])
-def test_each_new_set_begins_one_seat_further_left(n, firsts):
+def test_the_next_seat_starts_the_next_set(n, firsts):
     """With two players each is first twice."""
     seen = course(official(n))
     assert [next(seat for s, _, seat in seen if s == set_) for set_ in range(len(firsts))] == firsts
 
 
 @each_count
-def test_first_player_stays_where_it_does_not_rotate(n):
+def test_the_first_player_can_stay_the_same(n):
     seen = course(variant(n, rotate_first_player=False))
     assert {seat for _, turn, seat in seen[::n]} == {0}
     assert len(seen) == len(course(official(n)))
@@ -118,7 +118,7 @@ def test_the_game_is_over_after_the_last_set(n):
 
 
 @each_count
-def test_a_set_begins_with_a_restock(n):
+def test_a_set_starts_with_a_restock(n):
     game = official(n)
     states, restocks = game.new_states([11]), 0
     at_start = facts(game, states)["markets"]
@@ -139,7 +139,7 @@ def test_the_first_restock_comes_before_anyone_acts(n):
 
 
 @each_count
-def test_a_restock_comes_with_no_action_of_a_player(n):
+def test_a_restock_takes_no_action(n):
     game = official(n)
     before = last_turn(game, set=0, markets=[{}, {}, {}])
     after = play(game, before, "end_turn")
@@ -174,14 +174,14 @@ def test_a_bag_with_fewer_than_nine_bales_gives_all_of_them(loads, left):
     assert facts(game, after)["bag"] == EMPTY
 
 
-def test_with_five_players_the_bag_can_hold_as_few_as_seven():
+def test_with_five_players_the_bag_holds_at_least_seven_bales():
     before = heavy_elephants(["blue"] * 2, ["blue"] * 2, ["orange"] * 2, ["orange"] * 2, ["purple"] * 2)
     draws, chances = official(5).restock_outcomes(before)
     assert draws.tolist() == [[3, 2, 1, 1]]
     assert chances.tolist() == [1.0]
 
 
-def test_bales_from_the_markets_are_back_in_the_bag_before_the_draw():
+def test_bales_return_from_the_markets_to_the_bag_before_the_draw():
     """8 bales in the bag and 1 in a market are 9, and all of them are drawn."""
     loads = [["blue", "blue"], ["blue", "blue"], ["orange", "orange"], ["orange", "orange"]]
     before = last_turn(official(5), set=0, baskets=dict(enumerate(loads)), markets=[{"blue": 1}, {}, {}])
@@ -208,7 +208,7 @@ def test_probabilities_of_the_first_set_by_hand():
         [["orange"] * 2, ["orange"] * 2],
     ],
 )
-def test_counts_by_colour_follow_the_multivariate_hypergeometric_law(n, loads):
+def test_counts_by_colour_follow_the_multivariate_hypergeometric_distribution(n, loads):
     game = official(n)
     before = last_turn(game, set=0, baskets=dict(enumerate(loads)), markets=[{}, {"blue": 1}, {}])
     carried = [sum(load.count(colour) for load in loads) for colour in ("yellow", "purple", "blue", "orange")]
@@ -228,12 +228,12 @@ def test_no_restock_follows_the_last_set():
 
 
 @each_count
-def test_the_first_restock_is_drawn_by_that_law(n):
+def test_the_first_restock_follows_that_distribution(n):
     assert_fits(drawn(official(n).new_states(range(MANY))), law(BALES, 9))
 
 
 @pytest.mark.parametrize("set_", [0, 1, 2])
-def test_later_restocks_are_drawn_by_that_law(set_):
+def test_later_restocks_follow_that_distribution(set_):
     loads = {0: ["orange", "orange"], 1: ["yellow", "purple"]}
     before = np.tile(last_turn(GAME, set=set_, baskets=loads, markets=[{"blue": 4}, {}, {}]), MANY)
     after = play(GAME, GAME.scrub(before, range(MANY)), "end_turn")
@@ -263,7 +263,7 @@ def test_the_restock_is_independent_of_the_deal():
 @pytest.mark.parametrize(
     "draw", [(3, 3, 2, 0), (3, 3, 2, 2), (4, 2, 2, 1), (-1, 4, 3, 3), (0, 0, 0, 9)], ids=lambda draw: str(draw)
 )
-def test_a_given_restock_that_could_not_be_drawn_is_refused(draw):
+def test_an_impossible_restock_is_rejected(draw):
     with pytest.raises(ValueError, match="restock"):
         play(GAME, last_turn(GAME, set=0), "end_turn", restock=draw)
     with pytest.raises(ValueError, match="restock"):
@@ -336,7 +336,7 @@ def test_a_colour_not_drawn_is_in_no_market():
     assert [market[0] for market in after["markets"]] == [market[3] for market in after["markets"]] == [0, 0, 0]
 
 
-def test_a_colour_keeps_its_market_however_many_bales_go():
+def test_a_colour_stays_in_its_market_while_bales_are_sold():
     """With 1 blue left, fewer than the purple, blue still costs what the left market asks."""
     before = position(
         at="E3", rupees=[1], actions_left=1, markets=[{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}]
@@ -376,7 +376,7 @@ def test_in_random_games_no_colour_changes_its_market_within_a_set(n):
 # --- Closed posts ---
 
 
-def test_a_post_is_closed_by_a_restock_that_brings_none_of_its_colour():
+def test_a_post_is_closed_after_a_restock_without_its_colour():
     before = last_turn(GAME, set=0, elephants={0: "E1", 1: "E1"}, rupees=[9, 9])
     after = play(GAME, before, "end_turn", restock=(0, 4, 5, 0))
     assert facts(GAME, after)["open_posts"] == ["E2", "E3"]

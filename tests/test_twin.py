@@ -74,19 +74,19 @@ def play_both(seed: int) -> int:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_engine_and_twin_agree_after_every_step(chunk: int) -> None:
+def test_engine_and_reference_agree_after_every_step(chunk: int) -> None:
     for seed in range(chunk, GAMES, CHUNKS):
         assert play_both(seed) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(100))
-def test_engine_and_twin_agree_over_fifty_thousand_games(chunk: int) -> None:
+def test_engine_and_reference_agree_over_fifty_thousand_games(chunk: int) -> None:
     for seed in range(GAMES + chunk, GAMES + SLOW_GAMES, 100):
         assert play_both(seed) > 0
 
 
-def test_twin_names_every_action_as_the_engine_does() -> None:
+def test_action_names_are_the_same_in_both() -> None:
     game = random_game(random.Random(1), 3)
     states = game.new_states([1])
     facts = engine_facts(game, states)
