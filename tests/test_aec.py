@@ -137,14 +137,14 @@ def test_spaces_are_as_documented(n):
         assert space is env.observation_space(agent)
         assert env.action_space(agent) is env.action_space(agent)
         assert isinstance(space, spaces.Dict)
-        assert list(space.spaces) == ["action_mask", "observation"]  # gymnasium sorts them
+        assert list(space.spaces) == ["action_mask", "observation"]  # Gymnasium sorts the keys
         features, mask = space["observation"], space["action_mask"]
         assert (features.shape, features.dtype) == ((game.num_features,), np.float32)
         assert np.isfinite(features.low).all()
         assert np.isfinite(features.high).all()
         assert (mask.shape, mask.dtype) == ((game.num_actions,), np.int8)
         assert env.action_space(agent) == spaces.Discrete(game.num_actions)
-    assert len({id(env.action_space(agent)) for agent in env.possible_agents}) == n  # each seeded on its own
+    assert len({id(env.action_space(agent)) for agent in env.possible_agents}) == n  # so each can be seeded separately
     assert env.state_space.shape == (game.num_features,)
 
 
@@ -273,7 +273,7 @@ def test_a_terminated_agent_steps_only_with_none():
 @each_count
 @pytest.mark.parametrize("reward", ["win", "rank", "margin"])
 def test_rewards_are_zero_sum_and_do_not_depend_on_the_last_mover(n, reward):
-    """Seat 0, the last to move, starts with nothing and loses; who starts with most shares the win or has it."""
+    """Seat 0 moves last, starts with nothing and loses. The seats that start with most win or share the win."""
     unequal = Rules(n, **SHORT, starting_rupees=(0, 90, 40, 90, 40)[:n])
     for seed in range(2 if SLOW else 6):
         env = bombay_v0.raw_env(rules=unequal, reward=reward)
@@ -314,7 +314,7 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
 @pytest.mark.parametrize("mode", ["raise", "terminate"])
 @pytest.mark.parametrize("action", [None, 1.0, "buy", [1], np.array([1, 2]), np.float64(2)], ids=repr)
 def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(mode, action):
-    """That is a mistake of the program, not a move."""
+    """It is an error of the program, not an illegal move."""
     env = started(illegal_action=mode)
     before = snapshot(env)
     refusal(lambda: env.step(action), "whole number", error=IllegalActionError)

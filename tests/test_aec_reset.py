@@ -41,7 +41,7 @@ def test_resets_without_a_seed_continue_the_stream_of_the_last_seed():
     one, other = make(), make()
     first = [dealt(one, seed=5), dealt(one), dealt(one), dealt(one)]
     again = [dealt(other, seed=5)]
-    run(other)  # how the game goes has no say in it
+    run(other)  # the course of the game does not matter
     again += [dealt(other), dealt(other), dealt(other)]
     assert first == again
     assert len(set(first)) == 4
@@ -110,7 +110,7 @@ def test_wrong_options_are_rejected_and_the_game_continues(options):
     refusal(lambda: env.reset(options=options), "setup" if "setup" in options else "record")
     refusal(lambda: env.reset(seed=4, options=options), "setup" if "setup" in options else "record")
     assert snapshot(env) == before
-    assert dealt(env) == following  # a failed reset uses no seed up
+    assert dealt(env) == following  # a failed reset uses no seed
 
 
 @pytest.mark.parametrize("options", [None, {}, {"camels": 3}, {"setup": None, "record": None}])
@@ -176,7 +176,7 @@ def test_a_continued_game_uses_the_given_seed():
     assert other.game_state["seed"] == 77
     assert other.game_state.tobytes()[8:] == env.game_state.tobytes()[8:]
     run(other)
-    assert other.record()["seed"] is None  # no one seed deals this game
+    assert other.record()["seed"] is None  # no single seed deals this game
     Record.from_dict(other.record()).verify()
 
 
@@ -191,7 +191,7 @@ def test_a_record_without_a_seed_can_be_continued():
         other.reset(options={"record": env.record()})
         run(other)
         Record.from_dict(other.record()).verify()
-    assert snapshot(one) == snapshot(two)  # the seed comes from the stream, not from the air
+    assert snapshot(one) == snapshot(two)  # the seed comes from the stream, so it is the same in both
 
 
 def test_records_that_cannot_be_continued_are_rejected():
@@ -230,14 +230,14 @@ def test_a_copy_has_the_same_state_and_is_independent(way, moment):
     assert snapshot(twin) == before
     if moment in ("start", "middle"):
         run(twin, seed=1)
-        assert snapshot(env) == before  # the original has not moved
+        assert snapshot(env) == before  # the original has not changed
         run(env, seed=1)
         assert snapshot(env) == snapshot(twin)
     while env.agents:
         env.step(None)
         twin.step(None)
         assert snapshot(env) == snapshot(twin)
-    assert dealt(env) == dealt(twin)  # and the stream of episodes goes on alike
+    assert dealt(env) == dealt(twin)  # and the stream of episodes is the same
     assert dealt(env) == dealt(twin)
 
 
@@ -321,7 +321,7 @@ def test_without_a_render_mode_nothing_is_drawn():
 
 
 def digest_of_episodes():
-    """A digest of two episodes with everything that an agent sees in them."""
+    """A digest of two episodes with all observations."""
     digest = hashlib.sha256()
     for n, mode in ((2, "screened"), (5, "perfect_recall")):
         env = bombay_v0.env(rules=Rules(n, **SHORT), observation_mode=mode, reward="rank")

@@ -1,4 +1,4 @@
-"""Boards: what RULES 9 refuses, the packaged board, round trips, and random boards."""
+"""Boards: valid and invalid ones (RULES 9), the packaged board, round trips, and random boards."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ def small_board():
 
 
 def toml_of(data):
-    """Write a board in object form as TOML; JSON's texts, numbers and lists are TOML's."""
+    """A board in object form as TOML. Strings, numbers and lists are the same in JSON and TOML."""
     lines = [f"name = {json.dumps(data['name'])}", f"trails = {json.dumps(data['trails'])}"]
     for site in data["sites"]:
         lines += ["[[sites]]", *(f"{key} = {json.dumps(value)}" for key, value in site.items())]
@@ -48,7 +48,7 @@ def toml_of(data):
 
 
 def refusal(data, tmp_path):
-    """Return the error of `data` as an object and as a file, without the source that each starts with."""
+    """The error message of `data`, read as an object and from a file, without the source at its start."""
     with pytest.raises(BoardError) as from_object:
         Board.from_dict(data)
     file = tmp_path / "mine.toml"
@@ -61,7 +61,7 @@ def refusal(data, tmp_path):
     return what
 
 
-# What a valid board is, sentence by sentence (RULES 9).
+# Valid boards: the sentences of RULES 9 in order.
 
 
 def test_the_ring_is_a_valid_board():
@@ -280,7 +280,7 @@ def test_the_constructors_check_too():
         Site("A", 1, 0, 0)
 
 
-# Files that are no board.
+# Files that are not boards.
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_the_packaged_board_has_the_sites_of_the_rules():
 
 
 def ends_joined(board):
-    """Return the trails between two sites where no palace can stand: posts and cities."""
+    """The trails between two sites where no palace can stand, which are posts and cities."""
     ends = {board.sites[i].name for kind in ENDS for i in board.sites_of(kind)}
     return [trail for trail in board.trails if ends.issuperset(trail)]
 
@@ -444,7 +444,7 @@ def random_boards():
 
 
 def segments_meet(a, b, c, d):
-    """Tell whether the closed segments ab and cd have a point in common, from the sides that their ends lie on."""
+    """Whether the closed segments ab and cd intersect, computed from the sides on which their ends lie."""
 
     def side(p, q, r):
         area = (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
@@ -461,7 +461,7 @@ def segments_meet(a, b, c, d):
 
 
 def to_segment(a, b, p):
-    """Return the distance from p to the segment ab."""
+    """The distance from p to the segment ab."""
     length = math.dist(a, b)
     t = max(0, min(1, ((p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1])) / length**2))
     return math.dist(p, (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])))

@@ -166,7 +166,7 @@ def test_copied_and_pickled_games_are_equal_and_play_alike(n):
         assert hash(twin) == hash(game)
         assert repr(twin) == repr(game)
         assert played(twin, steps=15).tobytes() == states.tobytes()
-        assert (twin.observe(states) == game.observe(states)).all()  # states of one are states of the other
+        assert (twin.observe(states) == game.observe(states)).all()  # the states of one game are valid in the other
 
 
 def test_the_tables_are_read_only():

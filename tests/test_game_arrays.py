@@ -105,7 +105,7 @@ def test_queries_do_not_change_states():
 
 
 def layouts(states):
-    """The same states in every kind of array that may hold them."""
+    """The same states in every kind of array that is allowed."""
     wide = np.zeros((len(states), 3), states.dtype)
     wide[:, 1] = states
     nested = np.zeros(len(states), [("before", np.int8), ("state", states.dtype), ("after", np.int16)])

@@ -20,7 +20,7 @@ from helpers.variants import random_game
 
 
 def parts(game, states):
-    """The set-up of the first state, as RULES 8 writes it."""
+    """The set-up of the first state, in the form of RULES 8."""
     facts = state_to_dict(states[0], game.rules, game.board)
     return {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
 
@@ -39,7 +39,7 @@ def test_any_deal_can_be_given_as_a_setup(n):
         assert forced["seed"] == 99
         forced["seed"] = dealt["seed"]
         assert forced.tobytes() == dealt.tobytes()
-        for key in setup:  # parts left out are drawn from the seed
+        for key in setup:  # omitted parts are drawn from the seed
             partly = parts(game, game.new_states([99], setup={key: setup[key]}))
             assert partly == parts(game, other) | {key: setup[key]}
         assert game.new_states([99], setup={}).tobytes() == other.tobytes()
@@ -167,7 +167,7 @@ def test_all_bales_are_drawn_if_the_bag_has_too_few():
 
 @each_count
 def test_a_game_with_its_own_restocks_given_is_the_same(n):
-    """A whole game played twice; the second is told at each step what the first has drawn, with rubbish where none is due."""
+    """A game played twice. The second gets the restocks of the first, and arbitrary numbers where no restock is due."""
     rng = random.Random(100 + n)
     game = random_game(rng, n)
     dice = np.random.default_rng(n)
@@ -210,7 +210,7 @@ def test_a_given_restock_is_sorted_into_the_markets(draw, markets):
 
 
 def brute_force_draws(held, count):
-    """Every set of bales told apart, counted by colour."""
+    """The number of ways to draw each count by colour, by enumerating all sets of distinct bales."""
     bales = [colour for colour, number in enumerate(held) for _ in range(number)]
     outcomes = Counter(
         tuple(chosen.count(colour) for colour in range(4)) for chosen in itertools.combinations(bales, count)
@@ -232,7 +232,7 @@ def brute_force_draws(held, count):
 def test_restock_outcomes_are_every_draw_with_its_exact_probability(bales, draw, basket):
     game = variant(2, bales=bales, restock_draw=draw)
     states = game.new_states([3])
-    states["market"] = 0  # in the bag once the set ends, wherever they lie now
+    states["market"] = 0  # these bales return to the bag when the set ends
     states["basket"][0, 0] = [basket.count(colour) for colour in COLOURS]
     draws, chances = game.restock_outcomes(states[0])
     held = [count - basket.count(colour) for count, colour in zip(bales, COLOURS, strict=True)]

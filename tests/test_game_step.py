@@ -46,7 +46,7 @@ def test_an_illegal_action_error_names_its_lanes_and_changes_nothing(number):
     states = part_over()
     array = np.zeros(3, type(number) if isinstance(number, np.uint64) else np.int64)
     array[:] = GAME.legal_actions(states).argmax(axis=1)
-    array[1] = number  # over: not looked at
+    array[1] = number  # this game is over, so its action is ignored
     array[2] = number
     before = states.tobytes()
     with pytest.raises(IllegalActionError) as caught:
@@ -58,7 +58,7 @@ def test_an_illegal_action_error_names_its_lanes_and_changes_nothing(number):
     assert "\n" not in message
     assert "lane 2" in message
     assert f"seat {GAME.current_player(states)[2]}" in message
-    assert "end_turn" in message  # what would have been legal
+    assert "end_turn" in message  # the message lists the legal actions
 
 
 def test_all_illegal_lanes_are_named():

@@ -44,7 +44,7 @@ from helpers.refusal import refusal
 @each_count
 @each_mode
 def test_gymnasiums_checker_finds_no_problems(n, mode):
-    """Warnings are errors here, so there are none either."""
+    """Warnings are errors in this test suite, so there are no warnings either."""
     env = gymnasium.make(ID, num_players=n, observation_mode=mode, seat="random")
     check_env(env.unwrapped)
 
@@ -81,7 +81,9 @@ def test_sb3_contrib_finds_the_masks():
 @pytest.mark.skipif(SLOW, reason="as fast as PyTorch, no faster for less")
 def test_maskable_ppo_learns_on_it():
     contrib = pytest.importorskip("sb3_contrib")
-    env = gymnasium.make(ID, rules=Rules(2, **SHORT), illegal_action="raise")  # so that an ignored mask would show
+    env = gymnasium.make(
+        ID, rules=Rules(2, **SHORT), illegal_action="raise"
+    )  # so that the test fails if the mask is ignored
     model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
     model.learn(64)
     assert model.num_timesteps == 64
@@ -346,7 +348,7 @@ def test_render_modes():
 
 @pytest.mark.parametrize("mode", [None, "ansi", "svg"])
 def test_render_before_the_first_reset_raises(mode):
-    """A board without a game looks like a game that is over."""
+    """The initial state of the lane looks like a game that is over."""
     end_turn = official(2).action_index("end_turn")
     envs = (
         single(render_mode=mode),
@@ -362,7 +364,7 @@ def test_render_before_the_first_reset_raises(mode):
     failed.reset(seed=1)
     with pytest.raises(IllegalActionError):
         failed.step(end_turn)
-    assert (failed.render() is None) == (mode is None)  # where the opponent failed can be looked at
+    assert (failed.render() is None) == (mode is None)  # the position where the opponent failed can be rendered
 
 
 def test_the_package_documents_what_it_registers():

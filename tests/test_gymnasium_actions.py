@@ -40,7 +40,7 @@ def test_an_illegal_action_becomes_end_turn_and_is_counted(action):
 
 
 def test_an_illegal_action_becomes_the_lowest_legal_action_while_a_take_is_pending():
-    """A bale to take: end_turn is illegal, and is an illegal action like another."""
+    """While a bale must be taken, `end_turn` is itself an illegal action."""
     for action in ("end_turn", "buy", "take:orange"):
         env = single(2, seat=0, short=False)
         env.reset(seed=1)
@@ -119,13 +119,13 @@ def test_opponents_may_be_specs_agents_or_a_list():
     assert single(opponents=agent)._games.opponents == [agent] * 3
     mixed = single(opponents=["greedy", agent, "greedy"])._games
     assert mixed.opponents[1] is agent
-    assert mixed.opponents[0] is mixed.opponents[2]  # one agent, so that its lanes are one batch
+    assert mixed.opponents[0] is mixed.opponents[2]  # one agent, so its lanes are one batch
     assert len(mixed.agents) == 2
     assert single(opponents=("greedy", agent, "random"))._games.opponents[1] is agent
 
 
 def test_the_environment_does_not_need_the_agents_package(monkeypatch):
-    """Names are found through the entry points; where there are none, agents can still be given."""
+    """Specs are found through entry points; without these, agents can still be given as objects."""
     monkeypatch.setattr("bombay_env.registry.entry_points", lambda group: [])
     refusal(lambda: BombaySingleEnv(), "random", "bombay_env.agents")
     BombaySingleEnv(opponents=Keyed()).reset(seed=1)
@@ -151,13 +151,13 @@ def test_one_call_of_an_agent_covers_all_of_its_lanes():
     env = vector(2, lanes=8, seat=1, opponents=agent, short=False)
     env.reset(seed=1)
     assert len(agent.calls[0]) == 8
-    assert len(agent.calls) <= 2 * 3 + 1  # the longest first turn, not the sum of all
+    assert len(agent.calls) <= 2 * 3 + 1  # the longest first turns, not the sum over all lanes
     assert [len(call) for call in agent.calls] == sorted((len(call) for call in agent.calls), reverse=True)
 
 
 @pytest.mark.parametrize("many", [False, True])
 def test_opponents_get_copies_with_other_seeds(many):
-    """Never the game's own seed nor the same one twice, and what they do to their copy is their own affair."""
+    """A copy never has the game's seed or the seed of an earlier copy, and changes of a copy do not change the game."""
 
     class Spoiler(Keyed):
         def act(self, game, states, rng):

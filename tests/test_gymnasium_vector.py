@@ -18,7 +18,7 @@ from helpers.refusal import refusal
 @each_autoreset
 @pytest.mark.parametrize("mode", MODES[:1] if SLOW else MODES)
 def test_each_lane_behaves_like_the_single_environment(n, autoreset, mode):
-    """Observations, rewards, ends, masks and all other infos are those of Gymnasium's own vector of single environments."""
+    """All returned values are equal to those of Gymnasium's `SyncVectorEnv` of single environments."""
     more = {"observation_mode": mode, "reward": "rank"}
     many = vector(n, autoreset_mode=autoreset, **more)
     singles = SyncVectorEnv([lambda: single(n, **more) for _ in range(LANES)], autoreset_mode=autoreset)
@@ -27,7 +27,7 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset, mode):
     for _ in range(STEPS):
         masks = many.action_masks()
         actions = pick(masks, rng)
-        actions[0] = rng.integers(many.game.num_actions)  # legal or not
+        actions[0] = rng.integers(many.game.num_actions)  # possibly illegal
         returned, expected = many.step(actions), singles.step(actions)
         assert same(returned, expected)
         assert many.observation_space.contains(returned[0])
@@ -47,7 +47,7 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset, mode):
 
 @each_count
 def test_a_lane_does_not_depend_on_other_lanes(n):
-    """Lane 2 of five is lane 0 of one, whatever the others do, and a batch of one is one with random opponents too."""
+    """Lane 2 of five equals lane 0 of one; with random opponents, a batch of one equals a single environment."""
     many, alone = vector(n, lanes=5), vector(n, lanes=1)
     many.reset(seed=[7, 8, 9, 10, 11])
     alone.reset(seed=[9])
@@ -98,7 +98,7 @@ def test_lane_i_is_dealt_from_seed_plus_i_and_then_from_its_own_stream():
     assert env.game_states["seed"][:2].tolist() == [42, 40]
     third = env.game_states["seed"][2]
     one.reset()
-    assert one.game_state["seed"][0] == third  # the third lane's stream went on
+    assert one.game_state["seed"][0] == third  # the third lane's stream continues
     env.reset(seed=2**64 - 1)
     assert env.game_states["seed"].tolist() == [2**64 - 1, 0, 1]
 
@@ -150,7 +150,7 @@ def test_the_random_seat_depends_on_the_seed(n):
 
 
 def until_some_end(env, seed=2, rng=None):
-    """Play until the step in which a game ends, not all of them; that step's return."""
+    """Play until the step in which some games end, but not all. Returns what this step returned."""
     rng = rng or np.random.default_rng(seed)
     env.reset(seed=seed)
     while True:
@@ -213,7 +213,7 @@ def test_disabled_requires_a_reset_of_the_lanes_that_are_over():
     assert list(options) == ["reset_mask"]
     assert (env.game_states["seed"] == np.where(ended, 70 + np.arange(LANES), before["seed"])).all()
     assert env.game_states[~ended].tobytes() == before[~ended].tobytes()
-    assert infos["_action_mask"].all()  # of the other lanes too: what holds there now
+    assert infos["_action_mask"].all()  # the other lanes have infos too
     assert (infos["action_mask"] == env.action_masks()).all()
     assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
     env.step(env.action_masks().argmax(axis=1))
@@ -252,7 +252,7 @@ def test_the_first_reset_must_include_all_lanes():
 
 
 def arrays(returned):
-    """All arrays in what a step or a reset returned."""
+    """All arrays in the values that a step or a reset returned."""
     parts = returned.values() if isinstance(returned, dict) else returned
     for part in parts:
         if isinstance(part, np.ndarray):

@@ -94,7 +94,7 @@ def test_colour_not_drawn_closes_its_posts() -> None:
 
 
 def test_last_bale_bought_closes_the_post_and_nothing_moves_left() -> None:
-    game = new_game(2, [1, 4, 2, 2])  # purple left, blue and orange centre, yellow right
+    game = new_game(2, [1, 4, 2, 2])  # purple is left, blue and orange centre, yellow right
     put(game, 0, "E1")
     game.step("buy")
     assert game.state()["rupees"] == [0, 2]
@@ -201,7 +201,7 @@ def test_winners() -> None:
 def test_result() -> None:
     game = new_game(3, sets=1, turns_per_set=1)
     put(game, 0, "G1", "orange")
-    game.step("build:orange")  # a palace and a client token
+    game.step("build:orange")  # gains a palace and a client token
     game.step("end_turn")
     put(game, 1, "Hyderabad", "purple")
     game.step("sell:purple")  # 1 rupee and 2 Client tokens
@@ -236,7 +236,7 @@ def test_shared_win() -> None:
 
 
 def assert_nothing_lost(game: NaiveGame, rules: dict[str, Any]) -> None:
-    """Bales, tokens, palaces and rupees all add up."""
+    """The totals of bales, tokens, palaces and rupees are right."""
     state, seats = game.state(), range(rules["num_players"])
     heaps = [state["bag"], *state["markets"], *state["basket"]]
     assert [sum(heap[c] for heap in heaps) for c in range(4)] == rules["bales"]

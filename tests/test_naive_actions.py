@@ -186,10 +186,10 @@ def test_toll() -> None:
     put(game, 1, "H1")
     for action in ("build:orange", "move:E1", "move:H1"):
         game.step(action)
-    assert game.state()["rupees"] == [2, 2]  # one's own palace, and one entered before it stood, pay nothing
+    assert game.state()["rupees"] == [2, 2]  # no toll at the player's own palace, or where the palace was built later
     for action in ("move:Bombay", "move:H1", "move:Bombay"):
         game.step(action)
-    assert game.state()["rupees"] == [3, 2]  # the bank pays, once an entry
+    assert game.state()["rupees"] == [3, 2]  # the bank pays one toll for each entry
     assert game.ledger[0]["tolls"] == 1
 
 
@@ -203,7 +203,7 @@ def test_consolidate() -> None:
 
 def test_a_turn_lasts_while_an_action_is_left() -> None:
     game = new_game()
-    put(game, 0, "F1", "orange")  # with 2 players no post stands here
+    put(game, 0, "F1", "orange")  # with 2 players there is no post here
     game.step("build:orange")
     game.step("move:G1")
     assert game.state()["current_player"] == 0

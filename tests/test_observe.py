@@ -29,7 +29,7 @@ from helpers.views import (
 
 
 def dijkstra(board, rules, start):
-    """Fewest actions from a site to every site, by name: entering a hilltop has a price of its own."""
+    """The minimum number of actions from a site to every site, by name; entering a hilltop has its own cost."""
     near = {site.name: [] for site in board.sites}
     for one, other in board.trails:
         near[one].append(other)
@@ -56,7 +56,7 @@ def empire(game, facts, seat):
 
 
 def expected_view(game, facts, viewer):
-    """Every piece that `screened` does not touch, worked out from the named facts in plain Python."""
+    """Every piece that `screened` does not change, computed from the facts in plain Python."""
     rules, board, n = game.rules, game.board, game.num_players
     sites = [site.name for site in board.sites]
     of_kind = {
@@ -131,7 +131,7 @@ def expected_view(game, facts, viewer):
 
 
 def expected_holdings(game, facts, result, viewer):
-    """What stands behind the screens, with nothing hidden; awards as `Game.provisional_results` has them."""
+    """The pieces behind the screens, with nothing hidden; the awards are those of `Game.provisional_results`."""
     rules, n = game.rules, game.num_players
     cities = [site.name for site in game.board.sites if site.kind.label == "city"]
     around = [(viewer + step) % n for step in range(n)]
@@ -182,7 +182,7 @@ def test_a_screened_observation_differs_only_in_hidden_pieces(n):
             for name, piece in full.items():
                 wanted = np.array(piece)
                 if name in HIDDEN:
-                    wanted[1:] = 0  # one's own stays in sight
+                    wanted[1:] = 0  # the viewer's own stays visible
                 if name in COMPARED:
                     wanted[:] = 0
                 assert (np.array(screened[name]) == wanted).all(), name
@@ -190,7 +190,7 @@ def test_a_screened_observation_differs_only_in_hidden_pieces(n):
 
 @each_count
 def test_seats_are_rotated_so_that_the_viewer_comes_first(n):
-    """The same position with every seat's things handed one seat on looks to the next seat as it did to this one."""
+    """If everything of each seat moves to the next seat, the next seat observes what this seat observed before."""
     game = official(n)
     for _, states in zip(range(4), _official_states(n), strict=False):
         turned = states.copy()
@@ -278,7 +278,7 @@ def test_post_market_matches_what_a_purchase_costs(post):
 def test_a_closed_post_shows_its_colour_but_no_price():
     game = official(2)
     view = seen(game, position(game, markets=[{"blue": 1}, {}, {}]))
-    assert [row[3] for row in view["post_market"]] == [1, 1, 0, 1, 0, 0, 0, 0]  # no post on the outer sites
+    assert [row[3] for row in view["post_market"]] == [1, 1, 0, 1, 0, 0, 0, 0]  # there are no posts on the outer sites
     assert view["price"] == pytest.approx([0, 0, 0.2, 0])
     assert view["post_colour"][0] == one_hot(0, 4)
     assert view["post_market"][0] == one_hot(3, 4)
@@ -287,7 +287,7 @@ def test_a_closed_post_shows_its_colour_but_no_price():
 
 @pytest.mark.parametrize("site", ["A", "B", "E1", "F3", "G5", "H2", "Bombay", "Nagpur"])
 def test_distances_match_a_search_over_moves(site):
-    """Breadth first through the moves that the mask allows, an action point at a time."""
+    """Breadth-first search over the legal moves, one action at a time."""
     game = Game(Rules(2, actions_per_turn=9))
     states = position(game, at=site)
     view, sites = seen(game, states), [s.name for s in game.board.sites]
@@ -302,7 +302,7 @@ def test_distances_match_a_search_over_moves(site):
         for action in np.flatnonzero(game.legal_actions(here)[0, :24]):
             after = here.copy()
             game.step(after, [action])
-            if after["current_player"][0] == 0:  # the turn goes on
+            if after["current_player"][0] == 0:  # the turn continues
                 frontier.append((9 - int(after["actions_left"][0]), after))
     assert len(best) >= 12
     for name, spent in best.items():
@@ -321,7 +321,7 @@ def test_tied_seats_share_a_rank():
 
 
 def change_holdings(game, states, seat):
-    """Copies of the states in each of which one thing that `seat` keeps behind its screen is another."""
+    """Copies of the states, each with one changed holding that `seat` keeps behind its screen."""
     for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens"):
         for value in (0, 1, 5, 8):
             other = states.copy()
@@ -370,7 +370,7 @@ def test_perfect_recall_shows_every_holding_of_every_seat(n):
 
 
 def test_screened_shows_public_facts():
-    """Palaces, baskets, piles, the Client tokens left and the markets are everybody's to see."""
+    """Palaces, baskets, piles, the remaining Client tokens and the markets are public."""
     game = official(3)
     states = position(game)
     changes = [

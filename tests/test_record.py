@@ -43,7 +43,7 @@ def test_golden_games_replay_to_their_results(n):
 
 @each_count
 def test_golden_games_are_dealt_by_their_seeds(n):
-    """Played again from the seed alone: set-up and every restock come out as they are written down."""
+    """Replayed from the seed alone, the set-up and all restocks are those of the record."""
     (record,) = read_records(golden_file(n))
     game, states = record.game, record.game.new_states([record.seed])
     history = History(game, states, record.seed)
@@ -89,7 +89,7 @@ def test_a_record_has_the_keys_of_rules_8_in_order():
     assert list(data["result"]) == list(BASE["result"])
     assert (data["format"], data["players"], data["board"], data["seed"]) == ("bombay-record/1", 3, "reconstruction", 7)
     assert data["rules"] == official(3).rules.to_dict()
-    assert set(data["setup"]["posts"]) == {"E1", "E2", "E3", "E4"}  # only the sites that hold one
+    assert set(data["setup"]["posts"]) == {"E1", "E2", "E3", "E4"}  # only the sites that have a post
     assert len(data["setup"]["palace_tokens"]) == 8
     assert all(len(column) == 3 for column in data["setup"]["demand"].values())
     assert data["events"][0].startswith("restock:")

@@ -210,7 +210,7 @@ WRONG_GAMES = {
 @pytest.mark.parametrize("kind", WRONG_GAMES)
 def test_a_record_that_breaks_the_rules_is_rejected(kind):
     data, words = WRONG_GAMES[kind]
-    record = Record.from_dict(data)  # its form is right
+    record = Record.from_dict(data)  # its form is valid
     refusal(record.verify, *words)
     refusal(Record.from_dict(json.loads(json.dumps(data))).verify, *words)
 
@@ -235,7 +235,7 @@ def test_a_result_with_a_missing_or_unknown_field_is_rejected(key):
 
 
 def test_win_shares_may_be_rounded_but_not_wrong():
-    """Three players share a win: 1/3 each, as any program may write it."""
+    """Three players share a win. Their share of 1/3 may be rounded in any way."""
     passed = ["restock:1,2,3,3", *(f"{seat} end_turn" for seat in (0, 1, 2))]
     game = Game(Rules(3, sets=1, turns_per_set=1))
     rules = game.rules.to_dict()
@@ -271,7 +271,7 @@ TEXTS = [
 
 
 def sample_records():
-    """Records to break: by hand, over, under way, faulty, and on a board of their own."""
+    """Records to damage: written by hand, over, running, with a fault, and on another board."""
     game = Game(Rules(3, **SHORT), random_board(1))
     rng = random.Random(2)
     own = play_record(game, 5, rng).to_dict()
@@ -284,7 +284,7 @@ SAMPLES = [json.loads(json.dumps(data)) for data in sample_records()]
 
 
 def check_broken(data):
-    """Whatever was done to a record: it is refused with one line, or it is one that can be written and read again."""
+    """A damaged record is rejected with a one-line message, or it can be written and read again."""
     record = refused = None
     try:
         record = Record.from_dict(data)
@@ -307,7 +307,7 @@ def test_a_damaged_record_is_rejected_or_still_valid(data):
 @settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data())
 def test_damaged_events_are_rejected_or_still_valid(data):
-    """Here only the events are at stake, which a change anywhere seldom reaches."""
+    """Damages only the events, because random damage to the whole record seldom does."""
     sample = data.draw(st.sampled_from(SAMPLES))
     check_broken(sample | {"events": mutated(data, sample["events"], TEXTS), "result": None})
 

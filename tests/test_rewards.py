@@ -1,4 +1,4 @@
-"""What a finished game pays, by hand: shared wins, tied places, and that every table comes to nought."""
+"""The rewards of a finished game, computed by hand: shared wins, tied places, and sums of zero."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ each_kind = pytest.mark.parametrize("kind", REWARDS)
 
 
 def results(*tables):
-    """Results of games with these final rupees and Clients, each table a list of (rupees, Clients) by seat."""
+    """Results of games with these final rupees and Clients; each game is a list of (rupees, Clients) by seat."""
     records = new_records(len(tables), result_dtype(len(tables[0])))
     for record, table in zip(records, tables, strict=True):
         best = max(table)
@@ -38,7 +38,7 @@ def test_the_three_rewards_and_their_default():
     [
         ([(9, 0), (8, 0)], [1, -1]),
         ([(8, 0), (8, 1)], [-1, 1]),  # Clients break the tie
-        ([(8, 3), (8, 3)], [0, 0]),  # a shared win of two is nobody's
+        ([(8, 3), (8, 3)], [0, 0]),  # a win shared by both players
         ([(9, 0), (8, 9), (7, 0)], [1, -1 / 2, -1 / 2]),
         ([(9, 2), (9, 2), (7, 0)], [1 / 4, 1 / 4, -1 / 2]),
         ([(1, 0), (30, 0), (2, 0), (3, 0)], [-1 / 3, 1, -1 / 3, -1 / 3]),
@@ -58,8 +58,8 @@ def test_win(table, expected):
         ([(9, 0), (8, 0)], [1, -1]),
         ([(8, 3), (8, 3)], [0, 0]),
         ([(8, 3), (8, 4)], [-1, 1]),
-        ([(9, 0), (8, 9), (7, 20)], [1, 0, -1]),  # rupees first, Clients only between equals
-        ([(9, 2), (9, 2), (7, 0)], [1 / 2, 1 / 2, -1]),  # places 1 and 2: +1 and 0
+        ([(9, 0), (8, 9), (7, 20)], [1, 0, -1]),  # rupees first; Clients only break ties
+        ([(9, 2), (9, 2), (7, 0)], [1 / 2, 1 / 2, -1]),  # the mean of places 1 (+1) and 2 (0)
         ([(9, 2), (7, 0), (7, 0)], [1, -1 / 2, -1 / 2]),
         ([(9, 0), (8, 0), (7, 0), (6, 0)], [1, 1 / 3, -1 / 3, -1]),
         ([(6, 0), (9, 0), (7, 0), (8, 0)], [-1, 1, -1 / 3, 1 / 3]),
@@ -79,7 +79,7 @@ def test_rank(table, expected):
     ("table", "expected"),
     [
         ([(9, 0), (8, 0)], [0.05, -0.05]),
-        ([(8, 3), (8, 4)], [0, 0]),  # Clients are no rupees
+        ([(8, 3), (8, 4)], [0, 0]),  # Clients do not count as rupees
         ([(30, 0), (0, 0), (0, 0)], [2, -1, -1]),
         ([(10, 0), (20, 0), (30, 0), (0, 0)], [-0.5, 0.5, 1.5, -1.5]),
         ([(1, 0), (2, 0), (3, 0), (4, 0), (5, 0)], [-0.2, -0.1, 0, 0.1, 0.2]),

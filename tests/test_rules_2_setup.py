@@ -1,4 +1,4 @@
-"""RULES 2, "Set-up": chance is uniform, then points 1 to 5 in their order, each with the field of `Rules` it names."""
+"""RULES 2, "Set-up": random draws are uniform; then points 1 to 5 in order, each with its field of `Rules`."""
 
 from collections import Counter
 from itertools import permutations
@@ -21,7 +21,7 @@ COLUMNS = {
 
 
 def deals(game, count=DEALS):
-    """Facts of freshly dealt games."""
+    """The facts of games that were just dealt."""
     states = game.new_states(range(count))
     return [facts(game, states[lane : lane + 1]) for lane in range(count)]
 
@@ -45,7 +45,7 @@ def uniform(outcomes):
 @each_count
 def test_demand_columns_are_dealt_uniformly(n):
     states = official(n).new_states(range(MANY))
-    tops = states.demand[:, :, 0]  # the four columns have four different tops
+    tops = states.demand[:, :, 0]  # the four columns have different colours at the top
     assert_fits(rows(tops), uniform(permutations(range(4))))
 
 
@@ -228,7 +228,7 @@ def test_a_given_setup_is_used_unchanged(n):
 @each_count
 @pytest.mark.parametrize("key", ["demand", "posts", "palace_tokens"])
 def test_an_impossible_setup_is_rejected(n, key):
-    """RULES 8 sends here: two cities with one column, or a token too many of a kind."""
+    """RULES 8: two cities with the same column, or too many tokens of a kind."""
     game = official(n)
     setup = setup_of(game)
     names = list(setup[key])

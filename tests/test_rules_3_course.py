@@ -1,4 +1,4 @@
-"""RULES 3, "Course": sets and turns, who begins, the restock and its law, markets and posts, the end of a set."""
+"""RULES 3, "Course": sets and turns, first players, restocks and their distribution, markets and posts, the end of a set."""
 
 import math
 from itertools import product
@@ -29,7 +29,7 @@ EMPTY = [0, 0, 0, 0]
 
 
 def course(game, action="end_turn"):
-    """(set, turn, seat) of every player turn of a game in which everybody takes one action that ends the turn."""
+    """(set, turn, seat) of every player turn of a game in which each turn has one action."""
     states, seen = game.new_states([3]), []
     while not game.is_terminal(states)[0]:
         seen.append((states.set[0], states.turn[0], states.current_player[0]))
@@ -38,7 +38,7 @@ def course(game, action="end_turn"):
 
 
 def law(held, number):
-    """Every draw of `number` bales from a bag that holds `held` by colour, with its probability."""
+    """Every draw of `number` bales from a bag with `held` bales by colour, and its probability."""
     draws = [draw for draw in product(*(range(count + 1) for count in held)) if sum(draw) == number]
     return {draw: math.prod(map(math.comb, held, draw)) / math.comb(sum(held), number) for draw in draws}
 
@@ -49,12 +49,12 @@ def stocked(draw, game=GAME):
 
 
 def drawn(states):
-    """The bales by colour that lie in the markets, one tuple a state."""
+    """The bales in the markets by colour, one tuple for each state."""
     return [tuple(row) for row in states.market.sum(axis=1).tolist()]
 
 
 def heavy_elephants(*loads):
-    """The last turn of the first set with five players, with these bales on the elephants."""
+    """The last turn of the first set for five players, with these bales on the elephants."""
     return last_turn(official(5), set=0, baskets=dict(enumerate(loads)), markets=[{}, {}, {}])
 
 
@@ -91,7 +91,7 @@ def test_seat_zero_starts_the_first_set(n):
 
 @pytest.mark.parametrize(("n", "firsts"), [(2, [0, 1, 0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3, 4])])
 def test_the_next_seat_starts_the_next_set(n, firsts):
-    """With two players each is first twice."""
+    """With two players, each is the first player twice."""
     seen = course(official(n))
     assert [next(seat for s, _, seat in seen if s == set_) for set_ in range(len(firsts))] == firsts
 
@@ -182,7 +182,7 @@ def test_with_five_players_the_bag_holds_at_least_seven_bales():
 
 
 def test_bales_return_from_the_markets_to_the_bag_before_the_draw():
-    """8 bales in the bag and 1 in a market are 9, and all of them are drawn."""
+    """With 8 bales in the bag and 1 in a market, all 9 are drawn."""
     loads = [["blue", "blue"], ["blue", "blue"], ["orange", "orange"], ["orange", "orange"]]
     before = last_turn(official(5), set=0, baskets=dict(enumerate(loads)), markets=[{"blue": 1}, {}, {}])
     assert drawn(play(official(5), before, "end_turn")) == [(3, 4, 1, 1)]
@@ -274,12 +274,12 @@ def test_an_impossible_restock_is_rejected(draw):
 
 
 def test_colours_tied_for_most_go_left_then_the_next_most_centre_then_the_rest_right():
-    """Counts of 3, 3, 2, 1 give left, left, centre, right."""
+    """Counts of 3, 3, 2, 1 go to the left, left, centre and right market."""
     assert stocked((3, 3, 2, 1)) == [[3, 3, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1]]
 
 
 def test_three_colours_tied_for_second_leave_the_right_market_empty():
-    """3, 2, 2, 2 give left and three times centre."""
+    """Counts of 3, 2, 2, 2 go to the left market and three times to the centre."""
     assert stocked((3, 2, 2, 2)) == [[3, 0, 0, 0], [0, 2, 2, 2], EMPTY]
 
 
@@ -314,7 +314,7 @@ def test_every_draw_is_sorted_into_markets_by_rank(draw):
             expected[min(ranks.index(count), 2)][colour] = count
     found = np.array(stocked(draw))
     assert found.tolist() == expected
-    assert ((found > 0).sum(axis=0) <= 1).all()  # a colour is in one market at a time
+    assert ((found > 0).sum(axis=0) <= 1).all()  # a colour is in at most one market
     assert tuple(found.sum(axis=0)) == draw  # all drawn bales are placed
 
 
@@ -337,7 +337,7 @@ def test_a_colour_not_drawn_is_in_no_market():
 
 
 def test_a_colour_stays_in_its_market_while_bales_are_sold():
-    """With 1 blue left, fewer than the purple, blue still costs what the left market asks."""
+    """With 1 blue bale left, fewer than purple bales, blue still has the price of the left market."""
     before = position(
         at="E3", rupees=[1], actions_left=1, markets=[{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}]
     )
@@ -358,7 +358,7 @@ def test_a_colour_keeps_its_market_until_the_end_of_the_set():
     markets = [{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}]
     before = last_turn(GAME, set=0, at="E3", rupees=[2, 2], markets=markets)
     bought = play(GAME, before, "buy")
-    assert facts(GAME, bought)["rupees"] == [2, 1]  # the left market's price to the last turn
+    assert facts(GAME, bought)["rupees"] == [2, 1]  # the price of the left market, even in the last turn
     restocked = play(GAME, bought, "end_turn", restock=(3, 4, 1, 1))
     assert facts(GAME, restocked)["markets"] == [bales(purple=4), bales(yellow=3), bales(blue=1, orange=1)]
 
@@ -423,7 +423,7 @@ def test_bales_in_the_bag_do_not_open_a_post():
 def test_a_closed_post_stays_closed_until_the_next_restock():
     before = position(at="E1", rupees=[9], basket=["yellow"], markets=[{"blue": 1}, {}, {}])
     sold = play(GAME, position(at="Hyderabad", basket=["yellow"], markets=[{"blue": 1}, {}, {}]), "sell:yellow")
-    assert facts(GAME, sold)["bag"][0] == 3  # back in the bag, in no market
+    assert facts(GAME, sold)["bag"][0] == 3  # in the bag, not in a market
     assert facts(GAME, sold)["open_posts"] == ["E3"]
     assert facts(GAME, play(GAME, before, *["end_turn"] * 7))["open_posts"] == ["E3"]
 
@@ -433,7 +433,7 @@ def test_a_closed_post_stays_closed_until_the_next_restock():
 
 @each_count
 def test_bales_left_in_the_markets_return_to_the_bag(n):
-    """Only 9 are drawn of the 17, so what lay in the markets cannot still lie there."""
+    """Only 9 of the 17 bales are drawn, so no bale stays in a market."""
     game = official(n)
     before = last_turn(game, set=0, markets=[{"orange": 5}, {"purple": 4}, {}])
     after = facts(game, play(game, before, "end_turn", restock=(3, 0, 5, 1)))
@@ -465,7 +465,7 @@ def test_elephants_keep_their_bales_at_the_end_of_a_set(n):
 
 
 def test_the_end_of_a_set_changes_nothing_else():
-    """Elephants, palaces, tokens, demand and rupees stay. Seat 1 ends the first set and begins the second."""
+    """Elephants, palaces, tokens, demand and rupees stay. Seat 1 ends the first set and starts the second."""
     before = last_turn(GAME, set=0, elephants={0: "H1", 1: "G3"}, palaces={"H1": 0, "G1": 1}, clients=[1, 2])
     after = play(GAME, before, "end_turn", restock=(3, 3, 2, 1))
     assert changed(GAME, before, after).keys() == {"first_player", "set", "turn", "markets", "bag"}

@@ -244,7 +244,7 @@ def test_entering_a_palace_on_a_hilltop_causes_a_toll_and_costs_two_actions():
 @pytest.mark.parametrize("purse", [0, 1, 2, 3])
 @pytest.mark.parametrize("left", [1, 2, 3])
 def test_the_market_of_the_colour_sets_the_price(site, rupees, actions, purse, left):
-    """Left 1 rupee and 1 action, centre 1 and 2, right 2 and 2; legal only with the whole cost in hand."""
+    """Left: 1 rupee and 1 action; centre: 1 and 2; right: 2 and 2. Legal only if the player can pay all of it."""
     states = position(at=site, rupees=[purse], actions_left=left)
     if purse < rupees or left < actions:
         assert refused(GAME, states, "buy")
@@ -331,7 +331,7 @@ def test_a_second_purchase_is_illegal_at_another_post_too():
 
 def test_the_next_turn_has_its_own_purchase():
     after = play(GAME, position(at="E3", rupees=[9, 9], elephants={1: "E3"}), "buy", "end_turn")
-    assert "buy" in legal(GAME, after)  # the other player
+    assert "buy" in legal(GAME, after)  # it is the other player's turn
     assert "buy" in legal(GAME, play(GAME, after, "buy", "end_turn"))
 
 
@@ -360,7 +360,7 @@ def test_a_sale_needs_a_city(site):
 
 @each_colour
 def test_a_sale_needs_a_bale_of_the_colour(colour):
-    """A bale of another colour, or of another player, will not do."""
+    """A bale of another colour or of another player does not count."""
     others = [other for other in COLOURS if other != colour]
     for city in CITIES:
         states = position(at=city, basket=others[:2], baskets={1: [colour]}, elephants={1: city})
@@ -398,7 +398,7 @@ def test_a_palace_needs_the_players_own_bale():
 @each_count
 @pytest.mark.parametrize("site", OPEN_SITES)
 def test_a_palace_can_be_built_on_a_site_without_a_building(n, site):
-    """Both hilltops, open sites and G sites with their tokens."""
+    """On hilltops, open sites, and G sites with their tokens."""
     game = official(n)
     after = play(game, position(game, at=site, basket=["blue"]), "build:blue")
     assert facts(game, after)["palaces"] == {site: 0}
@@ -526,11 +526,13 @@ def test_a_turn_ends_after_its_last_action():
 
 
 def test_a_turn_does_not_end_while_an_action_is_left():
-    """On a board where only the hilltop A is next to E3, one action left is of no use there."""
+    """On a board where only the hilltop A is adjacent to E3, nothing but `end_turn` is legal there with one action left."""
     data = BOARD.to_dict()
     trails = [trail for trail in data["trails"] if "E3" not in trail or "A" in trail]
     game = Game(Rules.official(2), Board.from_dict(data | {"name": "dead_end", "trails": trails}))
-    before = position(game, at="E3", posts={"E3": "purple", "E2": "blue"})  # the centre market asks 2 actions
+    before = position(
+        game, at="E3", posts={"E3": "purple", "E2": "blue"}
+    )  # in the centre market a bale costs 2 actions
     after = play(game, before, "buy")
     assert mover(after) == (0, 1)
     assert legal(game, after) == {"end_turn"}

@@ -22,7 +22,7 @@ from helpers.turns import EMPTY, SITES, each_count, kinds_of, mover, neighbours
 
 # --- Sale ---
 
-SALES = [  # city, colour, rupees, Client tokens, the column afterwards
+SALES = [  # city, colour, rupees, Client tokens, the column after the sale
     ("Bombay", "blue", 4, 0, ["purple", "orange", "blue"]),
     ("Bombay", "purple", 3, 1, ["blue", "orange", "purple"]),
     ("Bombay", "orange", 1, 1, ["blue", "purple", "orange"]),
@@ -205,7 +205,7 @@ def test_a_sale_at_any_place_of_the_column_gains_the_city_token(colour):
 
 
 def built(site, **changes):
-    """What building on `site` with the one bale, a purple, has changed besides the palace itself."""
+    """The facts, other than the palace itself, that change when a player builds on `site` with a purple bale."""
     before = position(at=site, basket=["purple"], **changes)
     found = changed(GAME, before, play(GAME, before, "build:purple"))
     always = {"palaces": {site: 0}, "palaces_left": [4, 5], "basket": [EMPTY, EMPTY], "actions_left": 2}
@@ -267,7 +267,7 @@ def test_moving_to_a_site_does_not_take_its_palace_token():
 
 
 def taking(markets, **changes):
-    """The state after building on G4, whose token is a bale, with one purple bale."""
+    """The state after a player built with a purple bale on G4, which has a `bale` token."""
     return play(GAME, position(at="G4", **({"basket": ["purple"]} | changes), markets=markets), "build:purple")
 
 
@@ -285,7 +285,7 @@ def taking(markets, **changes):
     ],
 )
 def test_a_take_is_from_the_leftmost_market_that_holds_a_bale(markets, colours):
-    """Also where only one colour is offered, and then no other action is legal."""
+    """Even if there is only one colour; no other action is legal then."""
     states = taking(markets)
     assert legal(GAME, states) == {f"take:{colour}" for colour in colours}
     for colour in colours:
@@ -314,7 +314,7 @@ def test_a_take_costs_nothing():
 
 
 def test_a_take_does_not_use_up_the_turns_purchase():
-    """G8 is next to E4, whose post is orange."""
+    """G8 is adjacent to E4, which has an orange post."""
     states = position(at="G8", basket=["purple"], rupees=[2], markets=[{"orange": 3}, {}, {}])
     after = play(GAME, states, "build:purple", "take:orange", "move:E4", "buy")
     assert facts(GAME, after)["basket"][0] == bales(orange=2)

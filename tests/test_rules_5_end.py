@@ -1,4 +1,4 @@
-"""RULES 5, "End of the game": when it is settled, empire, fame, the winner; then one test for every field of `Rules`."""
+"""RULES 5, "End of the game": results, empires, fame and winners; then one test for each field of `Rules`."""
 
 import dataclasses
 from itertools import product
@@ -28,12 +28,12 @@ EMPTY = [0, 0, 0, 0]
 
 
 def unlimited(n):
-    """The printed game with any number of Client tokens, so that any totals can be had from them alone."""
+    """The printed game without a limit of Client tokens, so that these alone can give any totals."""
     return variant(n, client_supply=None)
 
 
 def awards(totals, game=None):
-    """Rupees that these empire totals earn."""
+    """The rupees of the majority award for these empire totals."""
     game = game or unlimited(len(totals))
     result = outcome(game, clients=totals)
     assert result["empire"] == list(totals)
@@ -103,7 +103,7 @@ def test_ranks_earn_their_rupees(n):
 @pytest.mark.parametrize(
     ("totals", "rupees"),
     [
-        # the worked examples
+        # the examples of RULES 5
         ([6, 6, 4, 2], [6, 6, 2, 0]),
         ([5, 0, 0, 0], [8, 2, 2, 2]),
         ([3, 3, 3, 1], [4, 4, 4, 0]),
@@ -148,14 +148,14 @@ def test_tied_players_share_the_sum_of_their_ranks(totals, rupees):
     ids=["three of three", "three of four", "four of four"],
 )
 def test_shares_of_tied_ranks_are_rounded_down(totals, share):
-    """RULES 5: these are the only ties that leave a remainder, and it is paid to no one."""
+    """RULES 5: only these ties have a remainder, and nobody gets it."""
     tied = totals.count(7)
     assert awards(totals) == [share] * tied + [0] * (len(totals) - tied)
 
 
 @each_count
 def test_shares_are_rounded_down_for_every_pattern_of_ties(n):
-    """All orders of n totals with and without ties, 541 for five players, each a game of its own in one batch."""
+    """All orders of n totals with and without ties (541 for five players), as games of one batch."""
     game = unlimited(n)
     patterns = [totals for totals in product(range(n), repeat=n) if max(totals) + 1 == len(set(totals))]
     states = np.tile(last_turn(game), len(patterns)).view(np.recarray)
@@ -240,7 +240,7 @@ def test_client_tokens_break_a_tie():
 
 
 def test_client_palace_tokens_count_in_the_tie_break():
-    """2 Client tokens and 2 such palace tokens beat 3 Client tokens, both with an empire of 6."""
+    """2 Client tokens and 2 `client` palace tokens beat 3 Client tokens; both empires are 6."""
     result = outcome(rupees=[5, 5], clients=[2, 3], palaces={"G1": 0, "G5": 0, "A": 1, "H1": 1, "G3": 1})
     assert result["empire"] == [6, 6]
     assert result["final"] == [7, 7]
@@ -248,7 +248,7 @@ def test_client_palace_tokens_count_in_the_tie_break():
 
 
 def test_palaces_do_not_count_in_the_tie_break():
-    """An empire of 3 palaces and one of 3 Client tokens are level in rupees; the tokens win."""
+    """An empire of 3 palaces and an empire of 3 Client tokens tie in rupees; the Client tokens win."""
     result = outcome(rupees=[5, 5], clients=[0, 3], palaces={"A": 0, "H1": 0, "G3": 0})
     assert result["empire"] == [3, 3]
     assert result["winners"] == [False, True]
@@ -275,7 +275,7 @@ def test_players_still_tied_share_the_win(n):
 
 
 def test_some_of_the_tied_players_can_share_the_win():
-    """Seats 1 and 3 have the rupees and the Client tokens; seat 2 has the rupees only; seat 0 neither."""
+    """Seats 1 and 3 have most rupees and most Client tokens, seat 2 has most rupees only, seat 0 has neither."""
     palaces = {"A": 2, "H1": 2, "G3": 2}
     result = outcome(official(4), rupees=[0, 5, 5, 5], clients=[0, 3, 0, 3], palaces=palaces)
     assert result["final"] == [0, 9, 9, 9]
@@ -381,7 +381,7 @@ def test_field_hill_cost():
 
 @pytest.mark.parametrize(("site", "rupees"), [("E3", 4), ("E2", 0), ("E1", 7)])
 def test_field_market_rupees(site, rupees):
-    """Blue at E3 lies left, purple at E2 in the centre, yellow at E1 right."""
+    """Blue (E3) is in the left market, purple (E2) in the centre, yellow (E1) in the right one."""
     game = variant(2, market_rupees=(4, 0, 7))
     after = play(game, position(game, at=site, rupees=[rupees]), "buy")
     assert facts(game, after)["rupees"][0] == 0
@@ -535,7 +535,7 @@ def test_outer_posts_can_be_left_out_with_four_or_five_players(n):
 
 
 def test_field_demand_columns():
-    """Yellow is in no column, so nobody can sell it; one column may come twice."""
+    """No column has yellow, so nobody can sell it. Two columns are equal, which is allowed."""
     twice, other, third = ("orange", "blue", "purple"), ("purple", "blue", "orange"), ("blue", "orange", "purple")
     game = variant(2, demand_columns=(twice, twice, other, third))
     states = game.new_states(range(20))

@@ -1,4 +1,4 @@
-"""`Rules` itself: the printed numbers, JSON and digest, equality and hash, and what is refused with which message."""
+"""The class `Rules`: the printed numbers, equality and hash, JSON and digest, and the error messages."""
 
 import contextlib
 import copy
@@ -24,7 +24,7 @@ COLUMNS = (
     ("orange", "yellow", "blue"),
     ("yellow", "blue", "purple"),
 )
-PRINTED = {  # RULES 5's table and what RULES 2, 3 and 5 say by number of players
+PRINTED = {  # the table of RULES 5, and the numbers by player count of RULES 2, 3 and 5
     "sets": {2: 4, 3: 3, 4: 4, 5: 5},
     "turns_per_set": {2: 4, 3: 5, 4: 4, 5: 3},
     "rotate_first_player": True,
@@ -56,7 +56,7 @@ PRINTED = {  # RULES 5's table and what RULES 2, 3 and 5 say by number of player
     "outer_posts": {2: False, 3: False, 4: True, 5: True},
     "demand_columns": COLUMNS,
 }
-CHANGES = {  # one changed value of each field, for two players
+CHANGES = {  # a changed value for each field, for two players
     "num_players": 3,
     "sets": 5,
     "turns_per_set": 3,
@@ -96,7 +96,7 @@ LISTS = sorted(
 )
 FLAGS = ("rotate_first_player", "outer_posts")
 NUMBERS = [name for name in FIELDS if name not in (*LISTS, *FLAGS, "demand_columns")]
-# What the constructor takes None for: a field to be filled in by the number of players, or no limit.
+# Fields that may be None: the value for the number of players, or no limit.
 NONE_MEANS_SOMETHING = [*(name for name, value in PRINTED.items() if isinstance(value, dict)), "client_supply"]
 
 
@@ -107,7 +107,7 @@ def printed(n):
 
 
 def refusal(**changes):
-    """The message with which rules for two players with these changes are refused."""
+    """The error message for rules for two players with these changes."""
     with pytest.raises(ValueError, match=r".") as caught:
         Rules(**{"num_players": 2} | changes)
     assert type(caught.value) is ValueError
@@ -275,7 +275,7 @@ def test_null_is_allowed_only_for_client_supply(field):
 
 
 def test_digest_and_hash_are_the_same_in_every_process():
-    """Also where a field is None, whose own hash is an address in Python 3.11."""
+    """Even if a field is None: in Python 3.11 the hash of None is an address."""
     code = (
         "from bombay_env.rules import Rules\n"
         "for rules in (Rules.official(2), Rules.bga(5), Rules(3, client_supply=None)): print(rules.digest, hash(rules))"
@@ -316,7 +316,7 @@ def test_a_number_out_of_range_is_rejected(field, value):
 def test_the_message_names_the_allowed_range(field):
     low, high = map(int, re.search(r"from (\d+) to (\d+)", refusal(**{field: -1})).groups())
     if field == "restock_draw":
-        high = 17  # of the bales there are
+        high = 17  # the number of bales
     for number in (low, high):
         assert getattr(Rules(**{"num_players": 2} | {field: number}), field) == number
     for number in (low - 1, high + 1):
@@ -326,7 +326,7 @@ def test_the_message_names_the_allowed_range(field):
 @pytest.mark.parametrize("field", NUMBERS)
 @pytest.mark.parametrize("value", [1.0, 1.5, float("nan"), float("inf"), "1", True, False, [1], (2,), {}], ids=str)
 def test_values_that_are_not_whole_numbers_are_rejected(field, value):
-    """Booleans are no numbers, and 1.0 is no whole one."""
+    """Booleans and 1.0 are not whole numbers."""
     message = refusal(**{field: value})
     assert message.startswith(f"{field} is {value!r}; ")
     assert re.search(r"a whole number from \d+ to \d+", message)

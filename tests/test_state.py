@@ -30,7 +30,7 @@ def test_the_state_has_no_padding(num_sites):
 
 
 def test_equal_states_are_equal_bytes():
-    """The same position reached on two ways: E1 before G1, and the other way round."""
+    """The same position reached in two ways: E1 before G1, and the reverse."""
     rng = np.random.default_rng(5)
     seen = {}
     for seed in range(5 if SLOW else 40):
@@ -87,7 +87,7 @@ def bag_of(game, facts):
 
 
 def sample_facts():
-    """Facts of states of all kinds: dealt, under way, with a `take` pending, over; official rules and variants."""
+    """The facts of different states: dealt, running, with a `take` pending, over; official rules and variants."""
     games = [official(2), official(5), random_game(random.Random(8), 3), variant(3, client_supply=None, basket=1)]
     samples = []
     for game in games:
@@ -134,8 +134,8 @@ def test_a_malformed_state_is_rejected(data):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("city_palace_tokens", [100, 0, 0, 0]),  # would look beyond the fame awards
-        ("client_palace_tokens", [1, 0, 0, 0]),  # kept without a palace
+        ("city_palace_tokens", [100, 0, 0, 0]),  # an index beyond the end of the fame awards
+        ("client_palace_tokens", [1, 0, 0, 0]),  # a palace token without a palace
         ("rupees", [2**31 - 1, 2, 2, 2]),  # would overflow
         ("rupees", [2.5, 2, 2, 2]),
         ("rupees", [float("nan"), 2, 2, 2]),
@@ -149,7 +149,7 @@ def test_a_malformed_state_is_rejected(data):
         ("current_player", -2),
         ("actions_left", 0),
         ("actions_left", 4),
-        ("take_pending", True),  # with a full basket below
+        ("take_pending", True),  # the test below fills the basket
         ("over", True),
         ("bag", [9, 9, 9, 9]),
         ("open_posts", []),
