@@ -64,7 +64,7 @@ def test_pettingzoos_seed_test_passes(n, mode):
     seed_test(lambda: bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=20 if SLOW else 200)
 
 
-# --- making one ---
+# --- construction ---
 
 
 def test_the_module_has_the_names_that_pettingzoo_users_expect():

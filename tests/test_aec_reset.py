@@ -273,7 +273,7 @@ def test_game_state_is_a_copy_with_the_seed():
     assert snapshot(env) == before
 
 
-# --- the wrapper, drawing, processes ---
+# --- wrapper, rendering, processes ---
 
 
 def test_the_wrapper_rejects_calls_in_the_wrong_order():

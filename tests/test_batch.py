@@ -176,7 +176,7 @@ def test_what_is_no_compiled_policy_is_refused(policy):
     game = game_for(2)
     states = game.new_states([1])
     before = states.tobytes()
-    with pytest.raises(ValueError, match="policy must be a function compiled with numba.njit"):
+    with pytest.raises(ValueError, match=r"policy must be a function compiled with numba\.njit"):
         game.rollout(states, [1], policy=policy)
     assert states.tobytes() == before
 

@@ -10,7 +10,7 @@ from helpers.game_states import GAME, foreign, part_over, plain, played
 from helpers.position import position
 from helpers.refusal import refusal
 
-# --- masks and views ---
+# --- masks and observations ---
 
 
 def test_a_mask_is_empty_only_after_the_end():
@@ -101,7 +101,7 @@ def test_queries_do_not_change_states():
     assert states.tobytes() == before
 
 
-# --- which arrays of states ---
+# --- arrays of states ---
 
 
 def layouts(states):

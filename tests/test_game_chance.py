@@ -16,7 +16,7 @@ from helpers.position import COLOURS, official, play, position, setup_of, varian
 from helpers.refusal import refusal
 from helpers.variants import random_game
 
-# --- chance that is given ---
+# --- given set-ups and restocks ---
 
 
 def parts(game, states):
@@ -206,7 +206,7 @@ def test_a_given_restock_is_sorted_into_the_markets(draw, markets):
     assert play(GAME, position(GAME, player=3, turn=3), "end_turn", restock=draw)[0].market.tolist() == markets
 
 
-# --- every draw and its probability ---
+# --- probabilities of restocks ---
 
 
 def brute_force_draws(held, count):

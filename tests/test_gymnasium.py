@@ -89,7 +89,7 @@ def test_maskable_ppo_learns_on_it():
     assert model.num_timesteps == 64
 
 
-# --- making one ---
+# --- construction ---
 
 
 def test_it_is_registered_with_gymnasium():
@@ -243,7 +243,7 @@ def test_a_step_before_the_first_reset_raises():
     assert not single().action_masks().any()
 
 
-# --- options, records, copies, drawings ---
+# --- options, records, copies, rendering ---
 
 
 def test_setup_fixes_the_deal():

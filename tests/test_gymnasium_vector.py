@@ -11,7 +11,7 @@ from bombay_env import Rules, bombay_v0
 from helpers.gym_envs import LANES, MODES, SHORT, SLOW, STEPS, each_autoreset, each_count, pick, same, single, vector
 from helpers.refusal import refusal
 
-# --- the same in a vector ---
+# --- comparison with single environments ---
 
 
 @each_count
@@ -248,7 +248,7 @@ def test_the_first_reset_must_include_all_lanes():
     refusal(lambda: vector().reset(options={"reset_mask": mask}), "first", error=ResetNeeded)
 
 
-# --- whose arrays ---
+# --- the returned arrays ---
 
 
 def arrays(returned):

@@ -242,7 +242,7 @@ def test_after_the_end_there_is_no_mover_and_nothing_left():
         assert not np.array(view[name]).any(), name
 
 
-# --- values a small net cannot work out, against what stepping does ---
+# --- derived features against the effects of steps ---
 
 
 @pytest.mark.parametrize("city", CITIES)
@@ -317,7 +317,7 @@ def test_tied_seats_share_a_rank():
     assert seen(game, position(game), seat=0)["empire_rank"][:4] == pytest.approx([0.5] * 4)
 
 
-# --- what must not be seen ---
+# --- hidden facts ---
 
 
 def change_holdings(game, states, seat):

@@ -70,7 +70,7 @@ def test_golden_games_contain_every_kind_of_action():
     assert {name for name in names if name.startswith("sell:")} == {f"sell:{colour}" for colour in COLOURS}
 
 
-# --- what a record is ---
+# --- contents and replays ---
 
 
 def test_the_record_written_by_hand_is_valid():

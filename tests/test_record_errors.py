@@ -26,7 +26,7 @@ from helpers.records import (
 )
 from helpers.variants import random_board
 
-# --- refused by its form ---
+# --- malformed records ---
 
 FAULT = {"seat": 0, "action": "buy", "reason": "no"}
 WRONG_FORMS = {
@@ -135,7 +135,7 @@ def test_a_huge_value_is_not_repeated_in_the_message():
         refusal(lambda key=key: Record.from_dict(BASE | {key: ["x" * 10**5] * 100}))
 
 
-# --- refused by the rules ---
+# --- records that break the rules ---
 
 WRONG_GAMES = {
     "no events": (events(), ("event 0", "restock")),
@@ -252,7 +252,7 @@ def test_win_shares_may_be_rounded_but_not_wrong():
         )
 
 
-# --- broken at random ---
+# --- random damage ---
 
 TEXTS = [
     "",

@@ -212,7 +212,7 @@ def test_each_city_has_one_city_token_less_than_players(n, each):
     assert all(deal["city_piles"] == dict.fromkeys(CITIES, each) for deal in deals(official(n), 20))
 
 
-# --- Set-up that is given ---
+# --- Given set-ups ---
 
 
 @each_count

@@ -188,7 +188,7 @@ def test_bales_return_from_the_markets_to_the_bag_before_the_draw():
     assert drawn(play(official(5), before, "end_turn")) == [(3, 4, 1, 1)]
 
 
-# --- Its law ---
+# --- The distribution of restocks ---
 
 
 def test_probabilities_of_the_first_set_by_hand():

@@ -283,7 +283,7 @@ def test_some_of_the_tied_players_can_share_the_win():
     assert result["win_share"] == [0, 0.5, 0, 0.5]
 
 
-# --- Fields of `Rules`: each one changed changes play ---
+# --- Fields of `Rules`: each has an effect ---
 
 
 def test_field_num_players():

@@ -299,7 +299,7 @@ def test_digest_is_64_hex_digits(n):
     assert re.fullmatch("[0-9a-f]{64}", Rules.official(n).digest)
 
 
-# --- What is refused ---
+# --- Rejected values ---
 
 
 @pytest.mark.parametrize("field", NUMBERS)
