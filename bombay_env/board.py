@@ -1,9 +1,8 @@
 """A board: sites of seven kinds, their coordinates for drawing, and the trails between them.
 
-This module reads a board from a file or an object and rejects every board that RULES 9 does not allow. It does not know what
-is played on a board, and it does not depend on any particular graph: the packaged board is a data file
-(`data/reconstruction.toml`), and `random_board.py` draws random boards. Read `tables.py` next: it turns a board into arrays for
-the kernels.
+This module reads a board from a file or an object and rejects every board that RULES 9 does not allow. It does not know the game,
+and it does not depend on any particular graph: the packaged board is a data file (`data/reconstruction.toml`), and
+`random_board.py` draws random boards. Read `tables.py` next: it turns a board into arrays for the kernels.
 """
 
 import json

@@ -1,8 +1,9 @@
-"""The rules of Bombay again, in slow plain Python: written from RULES.md, sharing nothing with the engine it judges.
-`NaiveGame` plays one game with dicts, lists and strings, a short function a rule; speed is no concern. It draws nothing
-at random: the set-up and each restock are given to it and refused with `NaiveError` if RULES 2 and 3 could not deal
-them, as is any action that is not legal. It trusts that the board is valid (RULES 9) and that the rules hold every
-field of RULES 5. `test_naive.py` tries it by itself.
+"""A second implementation of the rules in slow, plain Python, written from RULES.md, to check the engine.
+
+It shares no code with the engine. `NaiveGame` plays one game with dicts, lists and strings, and has a short function for each
+rule. It draws nothing at random: the caller gives the set-up and every restock. A set-up or restock that RULES 2 and 3 could not
+produce raises `NaiveError`, and so does an illegal action. It assumes that the board is valid (RULES 9) and that the rules have
+every field of RULES 5. `test_naive.py` and `test_naive_actions.py` test it by itself.
 """
 
 import copy
@@ -17,26 +18,26 @@ LEDGER = ("starting", "sales", "bonuses", "tolls", "consolidation", "tokens", "p
 
 
 class NaiveError(ValueError):
-    """An action or a chance outcome that the rules do not allow; the message says why."""
+    """The rules do not allow an action or a random outcome; the message gives the reason."""
 
 
 def no_bales() -> dict[str, int]:
-    """An empty heap of bales, by colour."""
+    """No bales, counted by colour."""
     return dict.fromkeys(COLOURS, 0)
 
 
 def counts(heap: dict[str, int]) -> list[int]:
-    """A heap as four counts, always yellow, purple, blue, orange (RULES 1)."""
+    """Bales as four counts in the order yellow, purple, blue, orange (RULES 1)."""
     return [heap[colour] for colour in COLOURS]
 
 
 def same_pieces(dealt: Iterable[Any], expected: Iterable[Any]) -> bool:
-    """Whether two collections hold the same pieces, in whatever order."""
+    """Whether two collections have the same pieces, in any order."""
     return sorted(json.dumps(piece) for piece in dealt) == sorted(json.dumps(piece) for piece in expected)
 
 
 def check_setup(rules: dict[str, Any], sites_of: dict[str, list[str]], setup: dict[str, Any]) -> None:
-    """Refuse a set-up that could not be dealt (RULES 2, steps 2 to 4; form of RULES 8)."""
+    """Raise NaiveError if a set-up could not be dealt (RULES 2, steps 2 to 4; form of RULES 8)."""
     if set(setup) != {"demand", "posts", "palace_tokens"}:
         raise NaiveError(f"a set-up has demand, posts and palace_tokens, not {list(setup)}")
     post_sites, posts = sites_of["inner_post"], list(COLOURS)
@@ -56,7 +57,7 @@ def check_setup(rules: dict[str, Any], sites_of: dict[str, list[str]], setup: di
 
 
 def drawn_bales(rules: dict[str, Any], bag: dict[str, int], drawn: list[int] | None) -> dict[str, int]:
-    """The bales drawn for a restock, refused if they could not come from this bag (RULES 3, restock)."""
+    """The bales of a restock; NaiveError if they could not come from this bag (RULES 3, restock)."""
     if not isinstance(drawn, list | tuple) or len(drawn) != len(COLOURS) or any(type(n) is not int for n in drawn):
         raise NaiveError(f"a restock is {len(COLOURS)} whole numbers, one a colour, not {drawn!r}")
     for colour, number in zip(COLOURS, drawn, strict=True):
@@ -69,7 +70,7 @@ def drawn_bales(rules: dict[str, Any], bag: dict[str, int], drawn: list[int] | N
 
 
 def stock_markets(drawn: dict[str, int]) -> dict[str, dict[str, int]]:
-    """Place the drawn bales: the most go left, the most of the rest go centre, what remains goes right (RULES 3)."""
+    """Place the drawn bales: the most common colours left, the next most common centre, the rest right (RULES 3)."""
     markets = {market: no_bales() for market in MARKETS}
     waiting = {colour: number for colour, number in drawn.items() if number > 0}
     for market in MARKETS:
@@ -81,7 +82,7 @@ def stock_markets(drawn: dict[str, int]) -> dict[str, dict[str, int]]:
 
 
 def majority_awards(totals: list[int], rank_rupees: list[int]) -> list[int]:
-    """What each total earns; tied players share the sum of their ranks, rounded down (RULES 5, empire)."""
+    """The award of each total; tied players share the awards of their ranks, rounded down (RULES 5, empire)."""
     awards = []
     for total in totals:
         ahead = sum(other > total for other in totals)
@@ -91,12 +92,12 @@ def majority_awards(totals: list[int], rank_rupees: list[int]) -> list[int]:
 
 
 def fame_award(city_tokens: int, fame: list[int]) -> int:
-    """What a number of City tokens earns; the last entry stands for more (RULES 5, fame)."""
+    """The award for a number of City tokens; the last entry also for more (RULES 5, fame)."""
     return fame[min(city_tokens, len(fame) - 1)]
 
 
 def winning_seats(final: list[int], clients: list[int]) -> list[int]:
-    """Most rupees, then most Client tokens; who is still tied shares the win (RULES 5, step 3)."""
+    """Most rupees, then most Client tokens; players still tied share the win (RULES 5, step 3)."""
     best = max(zip(final, clients, strict=True))
     return [seat for seat, score in enumerate(zip(final, clients, strict=True)) if score == best]
 
@@ -105,13 +106,14 @@ class NaiveGame:
     """One game of Bombay, from a dealt set-up to its result (RULES 2 to 5)."""
 
     def __init__(self, rules: dict[str, Any], board: dict[str, Any], setup: dict[str, Any], restock: list[int]) -> None:
-        """Lay out the game and restock the first set.
+        """Set up the game and restock the first set.
 
         Args:
-            rules: every field of RULES 5's table and `num_players`, as JSON gives them.
+            rules: `num_players` and every field of RULES 5's table, in JSON types.
             board: `name`, `sites` and `trails` of a valid board (RULES 9).
-            setup: `demand`, `posts` and `palace_tokens`, as in a game record (RULES 8).
+            setup: `demand`, `posts` and `palace_tokens`, in the form of RULES 8.
             restock: bales drawn for the first set, by colour.
+
         Raises:
             NaiveError: the set-up or the restock could not be dealt (RULES 2 and 3).
         """
@@ -154,14 +156,14 @@ class NaiveGame:
         self._restock(restock)
         self._begin_turn()
 
-    # What a caller asks
+    # Queries and actions
 
     def action_names(self) -> list[str]:
         """Every action, legal or not, in the order of RULES 7."""
         return list(self.names)
 
     def legal_actions(self) -> list[str]:
-        """The current player's legal actions, in the order of RULES 7; none once the game is over (RULES 4)."""
+        """The current player's legal actions, in the order of RULES 7; none after the end (RULES 4)."""
         return [action for action in self.names if not self._why_not(action)]
 
     def step(self, action: str, restock: list[int] | None = None) -> None:
@@ -169,9 +171,10 @@ class NaiveGame:
 
         Args:
             action: a name of RULES 7.
-            restock: bales drawn by colour, used only where this action ends a set and another follows.
+            restock: bales drawn by colour; used only if this action ends a set and another follows.
+
         Raises:
-            NaiveError: the action is not legal, or a needed restock is missing or impossible; nothing has changed then.
+            NaiveError: the action is not legal, or a required restock is missing or impossible. Nothing has changed.
         """
         reason = self._why_not(action)
         if reason:
@@ -187,7 +190,7 @@ class NaiveGame:
             raise
 
     def state(self) -> dict[str, Any]:
-        """Everything on the table and behind the screens, as fresh plain JSON types."""
+        """All public and hidden facts, as new objects of plain JSON types."""
         return {
             "over": self.over,
             "current_player": -1 if self.over else self.current_player(),
@@ -217,7 +220,7 @@ class NaiveGame:
         }
 
     def result(self) -> dict[str, Any] | None:
-        """The result object of RULES 8, scored by RULES 5; None while the game runs."""
+        """The result object of RULES 8, computed by RULES 5; None while the game is running."""
         if not self.over:
             return None
         rupees = [self.rupees(seat) for seat in self.seats]
@@ -241,19 +244,19 @@ class NaiveGame:
         }
 
     def rupees(self, seat: int) -> int:
-        """Rupees in hand: all that came in, less all that was paid."""
+        """Rupees in hand: all income minus all payments."""
         return sum(self.ledger[seat].values())
 
     def first_player(self) -> int:
-        """Who begins each game turn of this set, or of the last set once the game is over (RULES 3)."""
+        """The seat that starts each game turn of this set, or of the last set after the end (RULES 3)."""
         number: int = min(self.set_number, self.rules["sets"] - 1)
         return number % self.num_players if self.rules["rotate_first_player"] else 0
 
     def current_player(self) -> int:
-        """Whose turn it is: clockwise from the set's first player (RULES 3)."""
+        """The seat to act: clockwise from the set's first player (RULES 3)."""
         return (self.first_player() + self.turns_taken) % self.num_players
 
-    # What is legal: each function names the first thing in the way, or nothing
+    # Legality: each function returns the first reason why an action is illegal, or an empty string
 
     def _all_names(self) -> list[str]:
         """The table of RULES 7."""
@@ -263,7 +266,7 @@ class NaiveGame:
         return [*names, "consolidate", "end_turn"]
 
     def _why_not(self, action: str) -> str:
-        """Why the current player may not play this action; empty if it is legal (RULES 4)."""
+        """The reason why the action is illegal for the current player; empty if it is legal (RULES 4)."""
         if self.over:
             return "the game is over"
         if action not in self.names:
@@ -271,7 +274,7 @@ class NaiveGame:
         verb, _, what = action.partition(":")
         if self.take_pending and verb != "take":
             return "a bale token's bale must be taken first"
-        reason = ""  # as for end_turn, which is legal whenever no take is pending
+        reason = ""  # `end_turn`, which is legal whenever no take is pending
         match verb:
             case "move":
                 reason = self._why_not_move(what)
@@ -288,7 +291,7 @@ class NaiveGame:
         return reason
 
     def _why_not_cost(self, actions: int, rupees: int = 0) -> str:
-        """An action is legal only if its whole cost is in hand (RULES 4)."""
+        """An action is legal only if the player can pay its whole cost (RULES 4)."""
         if actions > self.actions_left:
             return f"it costs {actions} actions and {self.actions_left} are left"
         if rupees > self.rupees(self.current_player()):
@@ -341,7 +344,7 @@ class NaiveGame:
         return self._why_not_cost(self.rules["build_cost"])
 
     def _why_not_take(self, colour: str) -> str:
-        """A take is a bale token's choice from the leftmost market that holds any bale (RULES 4, palace token)."""
+        """A bale token lets the player take a bale from the leftmost market that has one (RULES 4, palace token)."""
         if not self.take_pending:
             return "no bale token gives a choice"
         if self.markets[self._leftmost_market()][colour] == 0:
@@ -354,19 +357,19 @@ class NaiveGame:
             return "actions were spent this turn"
         return ""
 
-    # The table as the rules see it
+    # Facts about the position
 
     def _move_cost(self, site: str) -> int:
-        """Entering a hilltop, the start hilltop too, has its own cost (RULES 4, move)."""
+        """Entering a hilltop, including the start hilltop, has its own cost (RULES 4, move)."""
         cost: int = self.rules["hill_cost" if self.kind[site] in ("start_hill", "hill") else "move_cost"]
         return cost
 
     def _market_of(self, colour: str) -> str:
-        """The market that holds bales of this colour, empty if none does (RULES 3: a colour is in one at a time)."""
+        """The market that has bales of this colour, empty if none has (RULES 3: at most one has)."""
         return next((market for market in MARKETS if self.markets[market][colour] > 0), "")
 
     def _leftmost_market(self) -> str:
-        """The leftmost market that holds any bale, empty if all are empty (RULES 4, palace token)."""
+        """The leftmost market that has a bale, empty if all are empty (RULES 4, palace token)."""
         return next((market for market in MARKETS if any(counts(self.markets[market]))), "")
 
     def _price(self, market: str) -> tuple[int, int]:
@@ -375,17 +378,17 @@ class NaiveGame:
         return self.rules["market_actions"][place], self.rules["market_rupees"][place]
 
     def _is_open_post(self, site: str) -> bool:
-        """A post is closed while its colour is in no market; the end of a set, so of the game, reopens it (RULES 3)."""
+        """A post is closed while no market has its colour; the end of a set or of the game reopens it (RULES 3)."""
         return site in self.posts and (self.over or self._market_of(self.posts[site]) != "")
 
     def _is_last_turn_of_set(self) -> bool:
         """Whether the set ends with the current player's turn (RULES 3)."""
         return self.turn + 1 == self.rules["turns_per_set"] and self.turns_taken + 1 == self.num_players
 
-    # What an action does; legality has been checked
+    # Effects of actions; their legality has been checked
 
     def _play(self, action: str, restock: list[int] | None) -> None:
-        """Play a legal action, and end the turn where nothing keeps it going (RULES 4)."""
+        """Play a legal action, and end the turn if no action is left and no take is pending (RULES 4)."""
         verb, _, what = action.partition(":")
         match verb:
             case "move":
@@ -406,7 +409,7 @@ class NaiveGame:
             self._end_turn(restock)
 
     def _move(self, site: str) -> None:
-        """Enter the site; the owner of an opponent's palace there takes a toll from the bank (RULES 4, move)."""
+        """Move to the site; if an opponent has a palace there, the bank pays the owner a toll (RULES 4, move)."""
         player = self.current_player()
         self.actions_left -= self._move_cost(site)
         self.position[player] = site
@@ -444,7 +447,7 @@ class NaiveGame:
             self.city_tokens[player].add(city)
 
     def _give_clients(self, due: int) -> None:
-        """Client tokens from the bank, as many of those due as are left (RULES 4, bank)."""
+        """Give the player the due Client tokens, or all that the bank has left (RULES 4, bank)."""
         if self.client_supply is not None:
             due = min(due, self.client_supply)
             self.client_supply -= due
@@ -470,32 +473,32 @@ class NaiveGame:
                 self.take_pending = self._leftmost_market() != ""
 
     def _take(self, colour: str) -> None:
-        """Load the bale that a bale token gives: no cost, no purchase (RULES 4, palace token)."""
+        """Take the bale of a bale token, which costs nothing and is not a purchase (RULES 4, palace token)."""
         self.markets[self._leftmost_market()][colour] -= 1
         self.basket[self.current_player()][colour] += 1
         self.take_pending = False
 
     def _consolidate(self) -> None:
-        """Spend the whole turn for its rupee (RULES 4, consolidate)."""
+        """Spend the whole turn to gain rupees (RULES 4, consolidate)."""
         self.actions_left = 0
         self.ledger[self.current_player()]["consolidation"] += self.rules["consolidate_rupees"]
 
     # The course of the game
 
     def _restock(self, drawn: list[int] | None) -> None:
-        """Bring the drawn bales from the bag to the markets (RULES 3, restock)."""
+        """Move the drawn bales from the bag to the markets (RULES 3, restock)."""
         bales = drawn_bales(self.rules, self.bag, drawn)
         for colour in COLOURS:
             self.bag[colour] -= bales[colour]
         self.markets = stock_markets(bales)
 
     def _begin_turn(self) -> None:
-        """A turn begins with all its actions and nothing bought; once the game is over none begins (RULES 4)."""
+        """A turn starts with all its actions and no purchases; after the end no turn starts (RULES 4)."""
         self.actions_left = 0 if self.over else self.rules["actions_per_turn"]
         self.buys = 0
 
     def _end_turn(self, restock: list[int] | None) -> None:
-        """Pass on clockwise; after all players the next game turn, after all game turns the set ends (RULES 3)."""
+        """Pass the turn clockwise; after all players start the next game turn, after all game turns end the set (RULES 3)."""
         if self._is_last_turn_of_set():
             self._end_set(restock)
         else:
@@ -506,7 +509,7 @@ class NaiveGame:
         self._begin_turn()
 
     def _end_set(self, restock: list[int] | None) -> None:
-        """Return the markets' bales to the bag, then restock for the next set or end the game (RULES 3)."""
+        """Return the markets' bales to the bag, then restock the next set or end the game (RULES 3)."""
         for colour in COLOURS:
             self.bag[colour] += sum(self.markets[market][colour] for market in MARKETS)
         self.markets = stock_markets(no_bales())

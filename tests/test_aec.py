@@ -42,7 +42,7 @@ EXPECTED_WARNINGS = {
 
 @each_count
 @each_mode
-def test_pettingzoo_finds_nothing_but_the_listed_warnings(n, mode, capsys):
+def test_pettingzoos_tests_give_only_the_listed_warnings(n, mode, capsys):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         api_test(bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=20 if SLOW else 200)
@@ -50,7 +50,7 @@ def test_pettingzoo_finds_nothing_but_the_listed_warnings(n, mode, capsys):
     assert "Passed API test" in capsys.readouterr().out
 
 
-def test_every_listed_warning_is_still_given(capsys):
+def test_every_listed_warning_still_occurs(capsys):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         api_test(bombay_v0.env(rules=Rules(2, **SHORT)), num_cycles=500)
@@ -60,14 +60,14 @@ def test_every_listed_warning_is_still_given(capsys):
 
 @each_count
 @each_mode
-def test_pettingzoo_finds_the_same_game_under_the_same_seed(n, mode):
+def test_pettingzoos_seed_test_passes(n, mode):
     seed_test(lambda: bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=20 if SLOW else 200)
 
 
-# --- making one ---
+# --- construction ---
 
 
-def test_the_module_has_what_pettingzoo_users_expect():
+def test_the_module_has_the_names_that_pettingzoo_users_expect():
     env = bombay_v0.env()
     assert isinstance(env.unwrapped, bombay_v0.raw_env)
     assert env.possible_agents == ["player_0", "player_1", "player_2", "player_3"]
@@ -120,7 +120,7 @@ def test_arguments_reach_the_game(n):
     ],
     ids=repr,
 )
-def test_a_wrong_argument_is_named_with_what_is_allowed(arguments, words):
+def test_the_message_names_a_wrong_argument_and_what_is_allowed(arguments, words):
     refusal(lambda: bombay_v0.env(**arguments), *words)
     refusal(lambda: bombay_v0.raw_env(**arguments), *words)
 
@@ -129,7 +129,7 @@ def test_a_wrong_argument_is_named_with_what_is_allowed(arguments, words):
 
 
 @each_count
-def test_spaces_are_as_promised(n):
+def test_spaces_are_as_documented(n):
     env = make(n)
     game = env.game
     for agent in env.possible_agents:
@@ -137,20 +137,20 @@ def test_spaces_are_as_promised(n):
         assert space is env.observation_space(agent)
         assert env.action_space(agent) is env.action_space(agent)
         assert isinstance(space, spaces.Dict)
-        assert list(space.spaces) == ["action_mask", "observation"]  # gymnasium sorts them
+        assert list(space.spaces) == ["action_mask", "observation"]  # Gymnasium sorts the keys
         features, mask = space["observation"], space["action_mask"]
         assert (features.shape, features.dtype) == ((game.num_features,), np.float32)
         assert np.isfinite(features.low).all()
         assert np.isfinite(features.high).all()
         assert (mask.shape, mask.dtype) == ((game.num_actions,), np.int8)
         assert env.action_space(agent) == spaces.Discrete(game.num_actions)
-    assert len({id(env.action_space(agent)) for agent in env.possible_agents}) == n  # each seeded on its own
+    assert len({id(env.action_space(agent)) for agent in env.possible_agents}) == n  # so each can be seeded separately
     assert env.state_space.shape == (game.num_features,)
 
 
 @each_count
 @each_mode
-def test_spaces_contain_all_that_is_emitted_and_only_the_mover_has_a_mask(n, mode):
+def test_spaces_contain_all_observations_and_only_the_mover_has_a_mask(n, mode):
     env = make(n, observation_mode=mode)
     env.reset(seed=n)
     rng = np.random.default_rng(n)
@@ -175,7 +175,7 @@ def test_spaces_contain_all_that_is_emitted_and_only_the_mover_has_a_mask(n, mod
         act(env, rng)
 
 
-def test_observations_are_fresh_arrays():
+def test_observations_are_new_arrays():
     env = started()
     before = snapshot(env)
     for agent in env.possible_agents:
@@ -202,7 +202,7 @@ def test_any_agent_can_be_observed_at_any_time():
     assert env.state_space.contains(env.state())
 
 
-def test_screened_hides_opponents_and_shows_oneself():
+def test_screened_hides_opponents_only():
     env = make(3, observation_mode="screened")
     env.reset(seed=1)
     full = make(3)
@@ -215,7 +215,7 @@ def test_screened_hides_opponents_and_shows_oneself():
         assert everything[:3].all()
 
 
-def test_state_is_seat_0_with_perfect_memory_in_either_mode():
+def test_state_is_the_perfect_recall_observation_of_seat_0():
     for mode in MODES:
         env = started(observation_mode=mode)
         assert (env.state() == env.game.observe(env.game_state, seats=0)[0]).all()
@@ -226,7 +226,7 @@ def test_state_is_seat_0_with_perfect_memory_in_either_mode():
 
 
 @each_count
-def test_agents_take_their_turns_as_the_game_has_it(n):
+def test_agents_act_in_the_order_of_the_game(n):
     env = make(n)
     env.reset(seed=2)
     assert env.agents == env.possible_agents
@@ -245,7 +245,7 @@ def test_agents_take_their_turns_as_the_game_has_it(n):
 
 
 @each_count
-def test_agent_iter_pays_each_agent_once_at_the_end(n):
+def test_agent_iter_rewards_each_agent_once_at_the_end(n):
     env = bombay_v0.env(rules=Rules(n, **SHORT))
     env.reset(seed=5)
     rng, paid = np.random.default_rng(5), {agent: [] for agent in env.possible_agents}
@@ -263,7 +263,7 @@ def test_agent_iter_pays_each_agent_once_at_the_end(n):
         assert last == (pytest.approx((n * results["win_share"][0, seat] - 1) / (n - 1)), True)
 
 
-def test_a_dead_agent_steps_with_none_only():
+def test_a_terminated_agent_steps_only_with_none():
     env = ended()
     before = snapshot(env)
     refusal(lambda: env.step(0), "None")
@@ -272,8 +272,8 @@ def test_a_dead_agent_steps_with_none_only():
 
 @each_count
 @pytest.mark.parametrize("reward", ["win", "rank", "margin"])
-def test_rewards_are_zero_sum_and_each_seats_own_whoever_moved_last(n, reward):
-    """Seat 0, the last to move, starts with nothing and loses; who starts with most shares the win or has it."""
+def test_rewards_are_zero_sum_and_do_not_depend_on_the_last_mover(n, reward):
+    """Seat 0 moves last, starts with nothing and loses. The seats that start with most win or share the win."""
     unequal = Rules(n, **SHORT, starting_rupees=(0, 90, 40, 90, 40)[:n])
     for seed in range(2 if SLOW else 6):
         env = bombay_v0.raw_env(rules=unequal, reward=reward)
@@ -313,8 +313,8 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
 
 @pytest.mark.parametrize("mode", ["raise", "terminate"])
 @pytest.mark.parametrize("action", [None, 1.0, "buy", [1], np.array([1, 2]), np.float64(2)], ids=repr)
-def test_what_is_no_number_at_all_raises_in_either_mode(mode, action):
-    """That is a mistake of the program, not a move."""
+def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(mode, action):
+    """It is an error of the program, not an illegal move."""
     env = started(illegal_action=mode)
     before = snapshot(env)
     refusal(lambda: env.step(action), "whole number", error=IllegalActionError)
@@ -333,7 +333,7 @@ def test_an_action_may_be_any_whole_number(kind):
 @each_count
 @pytest.mark.parametrize("reward", ["win", "rank", "margin"])
 @pytest.mark.parametrize("action", [-1, 35, 2**70])
-def test_an_illegal_action_may_end_the_game_instead(n, reward, action):
+def test_an_illegal_action_can_end_the_game(n, reward, action):
     env = started(n, steps=5, illegal_action="terminate", reward=reward)
     offender, states = env.agent_selection, env.game_state
     env.step(action)
@@ -358,5 +358,5 @@ def test_an_illegal_action_may_end_the_game_instead(n, reward, action):
     assert "fault" not in env.record()
 
 
-def test_a_legal_game_ends_alike_under_both_ways_with_illegal_actions():
+def test_illegal_action_does_not_affect_legal_games():
     assert snapshot(ended(illegal_action="terminate")) == snapshot(ended())

@@ -28,7 +28,7 @@ def dealt(env, **arguments):
     return int(env.game_state["seed"][0])
 
 
-def test_a_seed_deals_that_game_and_stands_in_the_record():
+def test_a_seed_determines_the_deal_and_is_in_the_record():
     env = make(short=False)
     for seed in (0, 7, 2**63, 2**64 - 1, np.int64(3), np.uint64(2**64 - 1)):
         env.reset(seed=seed)
@@ -37,11 +37,11 @@ def test_a_seed_deals_that_game_and_stands_in_the_record():
         assert type(env.record()["seed"]) is int
 
 
-def test_resets_without_a_seed_go_on_in_the_stream_of_the_last_seed():
+def test_resets_without_a_seed_continue_the_stream_of_the_last_seed():
     one, other = make(), make()
     first = [dealt(one, seed=5), dealt(one), dealt(one), dealt(one)]
     again = [dealt(other, seed=5)]
-    run(other)  # how the game goes has no say in it
+    run(other)  # the course of the game does not matter
     again += [dealt(other), dealt(other), dealt(other)]
     assert first == again
     assert len(set(first)) == 4
@@ -51,11 +51,11 @@ def test_resets_without_a_seed_go_on_in_the_stream_of_the_last_seed():
     assert dealt(one) == first[1]
 
 
-def test_environments_never_seeded_differ():
+def test_unseeded_environments_differ():
     assert dealt(make()) != dealt(make())
 
 
-def test_a_dealt_seed_can_be_given_again():
+def test_the_seed_of_an_episode_can_be_used_again():
     env = make()
     env.reset(seed=5)
     env.reset()
@@ -68,7 +68,7 @@ def test_a_dealt_seed_can_be_given_again():
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", [7]], ids=repr)
-def test_other_seeds_are_refused_and_the_game_goes_on(seed):
+def test_wrong_seeds_are_rejected_and_the_game_continues(seed):
     env = started()
     before = snapshot(env)
     refusal(lambda: env.reset(seed=seed), "seed")
@@ -104,13 +104,13 @@ def test_a_setup_can_be_given():
     ],
     ids=repr,
 )
-def test_wrong_options_are_refused_and_the_game_goes_on(options):
+def test_wrong_options_are_rejected_and_the_game_continues(options):
     env = started()
     before, following = snapshot(env), dealt(copy.deepcopy(env))
     refusal(lambda: env.reset(options=options), "setup" if "setup" in options else "record")
     refusal(lambda: env.reset(seed=4, options=options), "setup" if "setup" in options else "record")
     assert snapshot(env) == before
-    assert dealt(env) == following  # a failed reset uses no seed up
+    assert dealt(env) == following  # a failed reset uses no seed
 
 
 @pytest.mark.parametrize("options", [None, {}, {"camels": 3}, {"setup": None, "record": None}])
@@ -125,7 +125,7 @@ def test_unknown_and_empty_options_are_ignored(options):
 
 
 @each_count
-def test_a_record_of_the_running_game_can_be_had_at_every_step(n):
+def test_a_running_game_has_a_record_at_every_step(n):
     env = make(n)
     env.reset(seed=n)
     rng = np.random.default_rng(n)
@@ -169,18 +169,18 @@ def test_a_record_can_be_continued(form):
     assert other.record()["result"] is not None
 
 
-def test_a_continued_game_goes_on_with_the_seed_given():
+def test_a_continued_game_uses_the_given_seed():
     env = started(3, steps=4)
     other = make(3)
     other.reset(seed=77, options={"record": env.record()})
     assert other.game_state["seed"] == 77
     assert other.game_state.tobytes()[8:] == env.game_state.tobytes()[8:]
     run(other)
-    assert other.record()["seed"] is None  # no one seed deals this game
+    assert other.record()["seed"] is None  # no single seed deals this game
     Record.from_dict(other.record()).verify()
 
 
-def test_a_record_whose_chance_was_given_can_be_continued():
+def test_a_record_without_a_seed_can_be_continued():
     env = make(3)
     env.reset(seed=5, options={"setup": setup_of(env.game)})
     run(env, 4)
@@ -191,10 +191,10 @@ def test_a_record_whose_chance_was_given_can_be_continued():
         other.reset(options={"record": env.record()})
         run(other)
         Record.from_dict(other.record()).verify()
-    assert snapshot(one) == snapshot(two)  # the seed comes from the stream, not from the air
+    assert snapshot(one) == snapshot(two)  # the seed comes from the stream, so it is the same in both
 
 
-def test_what_cannot_be_continued_is_refused():
+def test_records_that_cannot_be_continued_are_rejected():
     env = started(3)
     before = snapshot(env)
     over, fault = ended(3), started(3, illegal_action="terminate")
@@ -219,7 +219,7 @@ COPIES = {
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("moment", ["start", "middle", "over", "half dead", "dead"])
-def test_a_copy_stands_where_the_original_does_and_goes_its_own_way(way, moment):
+def test_a_copy_has_the_same_state_and_is_independent(way, moment):
     env = started(3, steps=0 if moment == "start" else 7) if moment in ("start", "middle") else ended(3)
     for _ in range({"half dead": 2, "dead": 3}.get(moment, 0)):
         env.step(None)
@@ -230,14 +230,14 @@ def test_a_copy_stands_where_the_original_does_and_goes_its_own_way(way, moment)
     assert snapshot(twin) == before
     if moment in ("start", "middle"):
         run(twin, seed=1)
-        assert snapshot(env) == before  # the original has not moved
+        assert snapshot(env) == before  # the original has not changed
         run(env, seed=1)
         assert snapshot(env) == snapshot(twin)
     while env.agents:
         env.step(None)
         twin.step(None)
         assert snapshot(env) == snapshot(twin)
-    assert dealt(env) == dealt(twin)  # and the stream of episodes goes on alike
+    assert dealt(env) == dealt(twin)  # and the stream of episodes is the same
     assert dealt(env) == dealt(twin)
 
 
@@ -262,7 +262,7 @@ def test_an_environment_not_yet_reset_can_be_copied():
         assert dealt(twin, seed=4) == 4
 
 
-def test_game_state_is_a_fresh_copy_seed_included():
+def test_game_state_is_a_copy_with_the_seed():
     env = started(seed=2**64 - 1)
     states = env.game_state
     assert isinstance(states, np.recarray)
@@ -273,10 +273,10 @@ def test_game_state_is_a_fresh_copy_seed_included():
     assert snapshot(env) == before
 
 
-# --- the wrapper, drawing, processes ---
+# --- wrapper, rendering, processes ---
 
 
-def test_calls_out_of_order_are_refused_by_the_wrapper():
+def test_the_wrapper_rejects_calls_in_the_wrong_order():
     env = bombay_v0.env()
     with pytest.raises(Exception, match="reset"):
         env.step(0)
@@ -285,7 +285,7 @@ def test_calls_out_of_order_are_refused_by_the_wrapper():
 
 
 @pytest.mark.parametrize("mode", [None, "ansi", "svg"])
-def test_there_is_nothing_to_see_before_the_first_reset(mode):
+def test_observing_before_the_first_reset_raises(mode):
     env = bombay_v0.env(render_mode=mode)
     with pytest.raises(AssertionError, match="reset"):
         env.render()
@@ -297,7 +297,7 @@ def test_there_is_nothing_to_see_before_the_first_reset(mode):
 
 
 @each_count
-def test_ansi_gives_the_position_as_text(n):
+def test_ansi_renders_the_position_as_text(n):
     env = started(n, render_mode="ansi")
     text = env.render()
     assert isinstance(text, str)
@@ -307,7 +307,7 @@ def test_ansi_gives_the_position_as_text(n):
     assert env.close() is None
 
 
-def test_ansi_tells_of_a_pending_take():
+def test_ansi_shows_a_pending_take():
     env = make(2, short=False, render_mode="ansi")
     env.reset(seed=1)
     states = position(env.game, at="G4", basket=["blue"])
@@ -321,7 +321,7 @@ def test_without_a_render_mode_nothing_is_drawn():
 
 
 def digest_of_episodes():
-    """A digest of two episodes with everything that an agent sees in them."""
+    """A digest of two episodes with all observations."""
     digest = hashlib.sha256()
     for n, mode in ((2, "screened"), (5, "perfect_recall")):
         env = bombay_v0.env(rules=Rules(n, **SHORT), observation_mode=mode, reward="rank")
@@ -337,7 +337,7 @@ def digest_of_episodes():
     return digest.hexdigest()
 
 
-def test_the_same_seed_is_the_same_game_in_processes_of_other_hash_seeds():
+def test_a_seed_gives_the_same_game_in_processes_with_other_hash_seeds():
     digests = set()
     for hash_seed in ("0", "31337"):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Boards: what RULES 9 refuses, the packaged board, round trips, and random boards."""
+"""Boards: valid and invalid ones (RULES 9), the packaged board, round trips, and random boards."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ def small_board():
 
 
 def toml_of(data):
-    """Write a board in object form as TOML; JSON's texts, numbers and lists are TOML's."""
+    """A board in object form as TOML. Strings, numbers and lists are the same in JSON and TOML."""
     lines = [f"name = {json.dumps(data['name'])}", f"trails = {json.dumps(data['trails'])}"]
     for site in data["sites"]:
         lines += ["[[sites]]", *(f"{key} = {json.dumps(value)}" for key, value in site.items())]
@@ -48,7 +48,7 @@ def toml_of(data):
 
 
 def refusal(data, tmp_path):
-    """Return the error of `data` as an object and as a file, without the source that each starts with."""
+    """The error message of `data`, read as an object and from a file, without the source at its start."""
     with pytest.raises(BoardError) as from_object:
         Board.from_dict(data)
     file = tmp_path / "mine.toml"
@@ -61,10 +61,10 @@ def refusal(data, tmp_path):
     return what
 
 
-# What a valid board is, sentence by sentence (RULES 9).
+# Valid boards: the sentences of RULES 9 in order.
 
 
-def test_the_ring_is_a_board():
+def test_the_ring_is_a_valid_board():
     board = Board.from_dict(small_board())
     assert board.num_sites == 21
     assert board.site_index("G8") == 20
@@ -146,14 +146,14 @@ def test_names_may_have_any_other_letters(name, tmp_path):
     assert Board.from_dict(data).site_index(name) == 20
 
 
-def test_two_start_hills_are_refused(tmp_path):
+def test_two_start_hills_are_rejected(tmp_path):
     data = small_board()
     data["sites"].append({"name": "Z", "kind": "start_hill", "x": 0, "y": 0})
     data["trails"].append(["A", "Z"])
     assert refusal(data, tmp_path) == 'sites: 2 of kind start_hill ("A", "Z"); must be 1'
 
 
-def test_no_start_hill_is_refused(tmp_path):
+def test_no_start_hill_is_rejected(tmp_path):
     data = small_board()
     data["sites"][0]["kind"] = "hill"
     assert refusal(data, tmp_path) == "sites: 0 of kind start_hill; must be 1"
@@ -220,7 +220,7 @@ def test_the_graph_is_connected(tmp_path):
     assert refusal(data, tmp_path) == 'site 2 ("D1"): cannot be reached from "A"'
 
 
-def test_unknown_keys_are_refused(tmp_path):
+def test_unknown_keys_are_rejected(tmp_path):
     data = small_board()
     data["sites"][3]["z"] = 1
     assert refusal(data, tmp_path) == 'site 4 ("D3"): unknown key "z"'
@@ -248,25 +248,25 @@ def test_unknown_keys_are_refused(tmp_path):
         ({"sites": []}, "sites: 0 of kind start_hill; must be 1"),
     ],
 )
-def test_anything_else_is_refused(change, wrong):
+def test_other_values_are_rejected(change, wrong):
     with pytest.raises(BoardError) as error:
         Board.from_dict(small_board() | change, "mine.toml")
     assert str(error.value) == f"mine.toml: {wrong}"
 
 
 @pytest.mark.parametrize("data", [None, 7, "board", [], [small_board()]])
-def test_what_is_no_object_is_refused(data):
+def test_values_that_are_not_objects_are_rejected(data):
     with pytest.raises(BoardError, match=r"^board: must be an object with name, sites, trails, not "):
         Board.from_dict(data)
 
 
-def test_long_texts_are_cut_in_messages(tmp_path):
+def test_long_strings_are_shortened_in_messages(tmp_path):
     data = small_board()
     data["trails"][6] = ["D1", "Z" * 100_000]
     assert refusal(data, tmp_path) == f'trail 7 ("D1", "{"Z" * 40}…"): unknown site "{"Z" * 40}…"'
 
 
-def test_boards_and_sites_made_directly_are_checked_too():
+def test_the_constructors_check_too():
     board = Board.from_dict(small_board())
     with pytest.raises(BoardError, match=r'^trail 1 \("A", "Z9"\): unknown site "Z9"$'):
         Board("mine", board.sites, (("A", "Z9"),))
@@ -280,7 +280,7 @@ def test_boards_and_sites_made_directly_are_checked_too():
         Site("A", 1, 0, 0)
 
 
-# Files that are no board.
+# Files that are not boards.
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_boards_and_sites_made_directly_are_checked_too():
         (b'{"name": "json"}', "not TOML: Invalid statement (at line 1, column 1)"),
     ],
 )
-def test_a_file_that_is_not_toml_of_a_board_is_refused(content, wrong, tmp_path):
+def test_a_file_that_is_not_toml_of_a_board_is_rejected(content, wrong, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_bytes(content)
     with pytest.raises(BoardError) as error:
@@ -302,7 +302,7 @@ def test_a_file_that_is_not_toml_of_a_board_is_refused(content, wrong, tmp_path)
     assert str(error.value) == f"{file}: {wrong}"
 
 
-def test_numbers_too_long_to_read_are_refused(tmp_path):
+def test_numbers_with_too_many_digits_are_rejected(tmp_path):
     file = tmp_path / "mine.toml"
     for number in ("9" * 10_000, "0x" + "f" * 10_000, "1e999", "nan"):
         file.write_text(toml_of(small_board()).replace("x = 3\n", f"x = {number}\n"))
@@ -310,7 +310,7 @@ def test_numbers_too_long_to_read_are_refused(tmp_path):
             Board.load(str(file))
 
 
-def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+def test_a_file_that_cannot_be_read_is_rejected(tmp_path):
     for path in (tmp_path / "none.toml", tmp_path, str(tmp_path / "nul\0.toml")):
         with pytest.raises(BoardError) as error:
             Board.load(path)
@@ -389,28 +389,28 @@ def test_the_packaged_board_has_the_sites_of_the_rules():
 
 
 def ends_joined(board):
-    """Return the trails between two sites where no palace can stand: posts and cities."""
+    """The trails between two sites where no palace can stand, which are posts and cities."""
     ends = {board.sites[i].name for kind in ENDS for i in board.sites_of(kind)}
     return [trail for trail in board.trails if ends.issuperset(trail)]
 
 
-def test_every_way_from_a_post_to_a_city_crosses_a_site_where_a_palace_can_stand():
+def test_every_path_from_a_post_to_a_city_passes_a_site_for_a_palace():
     assert ends_joined(Board.load()) == []
 
 
-def test_a_board_with_one_change_is_not_the_packaged_one():
+def test_a_changed_board_is_not_the_packaged_one():
     data = Board.load().to_dict()
     assert Board.from_dict(data).is_packaged
     data["trails"].pop()
     assert not Board.from_dict(data).is_packaged
 
 
-def test_an_unknown_site_is_named_with_its_board():
+def test_the_message_names_an_unknown_site_and_the_board():
     with pytest.raises(ValueError, match=r'^board "reconstruction" has no site "Z9"$'):
         Board.load().site_index("Z9")
 
 
-def test_site_kinds_count_from_0_and_know_their_label():
+def test_site_kinds_have_numbers_from_0_and_labels():
     assert [kind.label for kind in SiteKind] == [
         "start_hill", "hill", "city", "inner_post", "outer_post", "palace_site", "open_site",
     ]  # fmt: skip
@@ -444,7 +444,7 @@ def random_boards():
 
 
 def segments_meet(a, b, c, d):
-    """Tell whether the closed segments ab and cd have a point in common, from the sides that their ends lie on."""
+    """Whether the closed segments ab and cd intersect, computed from the sides on which their ends lie."""
 
     def side(p, q, r):
         area = (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
@@ -461,13 +461,13 @@ def segments_meet(a, b, c, d):
 
 
 def to_segment(a, b, p):
-    """Return the distance from p to the segment ab."""
+    """The distance from p to the segment ab."""
     length = math.dist(a, b)
     t = max(0, min(1, ((p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1])) / length**2))
     return math.dist(p, (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])))
 
 
-def test_the_planarity_check_sees_crossings():
+def test_the_planarity_check_finds_crossings():
     assert segments_meet((0, 0), (2, 2), (0, 2), (2, 0))
     assert segments_meet((0, 0), (2, 0), (1, 0), (3, 0))
     assert segments_meet((0, 0), (2, 0), (1, 0), (1, 5))
@@ -484,7 +484,7 @@ def test_random_boards_have_the_sites_of_the_packaged_one(random_boards):
         assert not board.is_packaged
 
 
-def test_random_boards_are_planar_with_room_round_every_site(random_boards):
+def test_random_boards_are_planar_with_space_around_every_site(random_boards):
     for board in random_boards:
         places = {site.name: (site.x, site.y) for site in board.sites}
         assert all(0 <= z <= 100 and round(z, 1) == z for place in places.values() for z in place)
@@ -496,11 +496,11 @@ def test_random_boards_are_planar_with_room_round_every_site(random_boards):
                 assert not segments_meet(*(places[name] for name in one + other)), (board.name, one, other)
 
 
-def test_random_boards_have_a_palace_able_site_on_every_way_from_a_post_to_a_city(random_boards):
+def test_random_boards_have_a_site_for_a_palace_on_every_path_from_a_post_to_a_city(random_boards):
     assert all(ends_joined(board) == [] for board in random_boards)
 
 
-def test_random_boards_have_two_trails_a_site_and_three_at_a_with_a_post_beside_it(random_boards):
+def test_random_boards_have_two_trails_at_each_site_and_three_at_a_next_to_a_post(random_boards):
     for board in random_boards:
         degrees = Counter(name for trail in board.trails for name in trail)
         assert min(degrees[site.name] for site in board.sites) >= 2
@@ -508,7 +508,7 @@ def test_random_boards_have_two_trails_a_site_and_three_at_a_with_a_post_beside_
         assert any("A" in trail and (trail[0] + trail[1]).replace("A", "")[0] == "E" for trail in board.trails)
 
 
-def test_random_boards_have_a_in_the_middle_and_outer_posts_further_out_than_inner_ones(random_boards):
+def test_random_boards_have_a_at_the_centre_and_outer_posts_further_out_than_inner_posts(random_boards):
     def mean_distance(board, kind):
         sites = board.sites_of(kind)
         return sum(math.dist((board.sites[i].x, board.sites[i].y), (50, 50)) for i in sites) / len(sites)
@@ -540,12 +540,12 @@ def test_the_board_of_a_seed_never_changes():
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1", None, True])
-def test_a_seed_is_an_integer_of_64_bits(seed):
+def test_a_seed_is_a_64_bit_integer(seed):
     with pytest.raises(ValueError, match="seed"):
         Board.random(seed)
 
 
-def test_the_board_of_seed_0_stands_in_where_all_attempts_fail(monkeypatch, random_boards):
+def test_the_board_of_seed_0_is_used_if_all_attempts_fail(monkeypatch, random_boards):
     attempts = []
     scatter = random_board_module._scatter
 

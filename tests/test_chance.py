@@ -1,4 +1,4 @@
-"""Chance: Philox against its published numbers, draws uniform and independent, the same with the compiler on and off."""
+"""Random numbers: Philox's published test vectors, uniform and independent draws, and equal results without the compiler."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ def words(text):
 
 
 def slow_philox(key, counter):
-    """Philox4x32-10 in Python's own whole numbers, from the paper."""
+    """Philox4x32-10 with Python's integers, written from the paper."""
     key, counter = list(key), list(counter)
     for _ in range(10):
         high_0, low_0 = divmod(0xD2511F53 * counter[0], 2**32)
@@ -77,7 +77,7 @@ def test_a_permutation_sorts_the_entries_by_their_words(seed, name, length):
     stream = STREAMS[name]
     by_word = sorted(range(length), key=lambda entry: word(seed, stream, entry))
     assert shuffled(seed, stream, length) == by_word
-    assert shuffled(seed, stream, length) == by_word  # asked again, answered again
+    assert shuffled(seed, stream, length) == by_word  # the same when called again
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -87,8 +87,8 @@ def test_permutations_are_uniform(name):
 
 
 @pytest.mark.parametrize("top_bits", [False, True])
-def test_every_bit_of_a_word_is_fair(top_bits):
-    """Over indices 0, 1, 2 … of one seed, with seeds that fill the low or the high half of the key."""
+def test_every_bit_of_a_word_is_uniform(top_bits):
+    """Over the indices 0, 1, 2 … of a seed, for seeds that use the low or the high half of the key."""
     seed = 2**63 + 2**40 if top_bits else 1
     drawn = np.array([word(seed, chance.RESTOCK, index) for index in range(DRAWS)], np.uint64)
     for bit in range(64):
@@ -104,7 +104,7 @@ def test_streams_have_different_numbers():
 
 @pytest.mark.parametrize(("one", "other"), list(combinations(STREAMS, 2)))
 def test_streams_are_independent(one, other):
-    """What two streams deal under the same seed is as if drawn apart: all 36 pairs of orders of three are as likely."""
+    """Two streams of the same seed are independent: all 36 pairs of permutations of three are equally likely."""
     orders = list(permutations(range(3)))
     pairs = [
         (tuple(shuffled(seed, STREAMS[one], 3)), tuple(shuffled(seed, STREAMS[other], 3))) for seed in range(DRAWS // 4)
@@ -113,8 +113,8 @@ def test_streams_are_independent(one, other):
 
 
 @pytest.mark.parametrize("step", [1, 2**32, 2**63])
-def test_neighbouring_seeds_are_independent(step):
-    """Seeds one apart in the lowest, a middle or the highest bit: their orders agree no more often than chance has it."""
+def test_adjacent_seeds_are_independent(step):
+    """For seeds that differ in the lowest, a middle or the highest bit, permutations agree only as often as at random."""
     orders = list(permutations(range(3)))
     pairs = [
         (tuple(shuffled(seed, chance.DEMAND, 3)), tuple(shuffled(seed ^ step, chance.DEMAND, 3)))
@@ -124,12 +124,12 @@ def test_neighbouring_seeds_are_independent(step):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
-def test_every_seed_has_its_own_luck(seed):
+def test_every_seed_gives_other_random_numbers(seed):
     others = [seed ^ 1, seed ^ 1 << 31, seed ^ 1 << 32, seed ^ 1 << 63]
     assert len({word(value, chance.DEMAND, 0) for value in (seed, *others)}) == 5
 
 
-def test_an_index_above_32_bits_is_another_index():
+def test_indices_above_32_bits_are_distinct():
     assert len({word(7, chance.RESTOCK, index) for index in (5, 5 + 2**32, 5 + 2**33)}) == 3
 
 
@@ -144,7 +144,7 @@ def test_a_seed_gives_the_same_deal_alone_and_in_any_batch():
 
 
 def digest_of_games():
-    """A digest of keyed numbers, deals and whole games of every player count, for comparison between processes."""
+    """A digest of random numbers, deals and whole games for every number of players, to compare processes."""
     digest = hashlib.sha256()
     for seed in (0, 1, 2**32 - 1, 2**63 + 12345, 2**64 - 1):
         for stream in STREAMS.values():
@@ -167,7 +167,7 @@ def digest_of_games():
 
 
 def digest_elsewhere(**environment):
-    """The same from another process, run from this folder."""
+    """The same digest from another process, run in this folder."""
     done = subprocess.run(
         [sys.executable, "-c", "from test_chance import digest_of_games; print(digest_of_games())"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
@@ -184,5 +184,5 @@ def test_compiled_and_plain_code_give_equal_numbers():
     assert here == digest_elsewhere(NUMBA_DISABLE_JIT="0" if SLOW else "1", PYTHONHASHSEED="0")
 
 
-def test_the_hash_seed_changes_nothing():
+def test_the_hash_seed_does_not_matter():
     assert digest_of_games() == digest_elsewhere(PYTHONHASHSEED="4242")

@@ -17,7 +17,7 @@ from helpers.variants import random_game
 # --- names and shapes ---
 
 
-def test_the_contract_in_one_go():
+def test_the_whole_interface_in_one_game():
     game = Game(Rules.official(num_players=4), Board.load())
     states = game.new_states([7, 8])
     mask = game.legal_actions(states)
@@ -35,7 +35,7 @@ def test_the_contract_in_one_go():
     assert game.feature_layout.num_features == game.num_features
 
 
-def test_parameters_go_by_the_names_of_the_contract():
+def test_parameters_have_the_names_of_the_contract():
     def names(function):
         return [name for name in inspect.signature(function).parameters if name != "self"]
 
@@ -55,11 +55,11 @@ def test_a_game_without_arguments_is_the_official_one_for_four():
 @pytest.mark.parametrize(
     ("arguments", "words"), [({"rules": 4}, ("rules", "Rules", "int")), ({"board": "x"}, ("board", "Board", "str"))]
 )
-def test_a_game_of_anything_else_is_refused(arguments, words):
+def test_other_arguments_of_game_are_rejected(arguments, words):
     refusal(lambda: Game(**arguments), *words)
 
 
-def test_actions_are_numbered_as_the_rules_page_lists_them():
+def test_actions_are_numbered_as_in_rules_7():
     sites = [site.name for site in GAME.board.sites]
     names = [f"move:{site}" for site in sites] + ["buy"]
     names += [f"{kind}:{colour}" for kind in ("sell", "build", "take") for colour in COLOURS]
@@ -71,12 +71,12 @@ def test_actions_are_numbered_as_the_rules_page_lists_them():
 
 
 @pytest.mark.parametrize("number", [-1, GAME.num_actions, 2**70, 1.0, "buy", None, np.zeros(2, int)])
-def test_what_is_no_action_number_has_no_name(number):
+def test_a_wrong_action_number_has_no_name(number):
     refusal(lambda: GAME.action_name(number), "action")
 
 
 @pytest.mark.parametrize("name", ["", "sell", "sell:green", "move:E9", "BUY", " buy", 3, None, ["buy"]])
-def test_what_is_no_action_name_has_no_number(name):
+def test_a_wrong_action_name_has_no_number(name):
     refusal(lambda: GAME.action_index(name), "action")
 
 
@@ -130,12 +130,12 @@ def test_seeds_of_any_integer_type_are_the_same_seeds(dtype):
     ],
     ids=repr,
 )
-def test_other_seeds_are_refused(seeds):
+def test_other_seeds_are_rejected(seeds):
     refusal(lambda: GAME.new_states(seeds), "seed")
     refusal(lambda: GAME.scrub(GAME.new_states([1]), seeds), "seed")
 
 
-def test_no_games_at_all_are_a_batch_too():
+def test_a_batch_may_be_empty():
     states = GAME.new_states([])
     assert states.shape == (0,)
     assert GAME.legal_actions(states).shape == (0, GAME.num_actions)
@@ -166,9 +166,9 @@ def test_copied_and_pickled_games_are_equal_and_play_alike(n):
         assert hash(twin) == hash(game)
         assert repr(twin) == repr(game)
         assert played(twin, steps=15).tobytes() == states.tobytes()
-        assert (twin.observe(states) == game.observe(states)).all()  # states of one are states of the other
+        assert (twin.observe(states) == game.observe(states)).all()  # the states of one game are valid in the other
 
 
-def test_the_tables_cannot_be_written():
+def test_the_tables_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         GAME.tables["toll"] = 9

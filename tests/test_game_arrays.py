@@ -10,10 +10,10 @@ from helpers.game_states import GAME, foreign, part_over, plain, played
 from helpers.position import position
 from helpers.refusal import refusal
 
-# --- masks and views ---
+# --- masks and observations ---
 
 
-def test_mask_is_false_once_over_and_never_empty_before():
+def test_a_mask_is_empty_only_after_the_end():
     mask = GAME.legal_actions(part_over())
     assert mask.any(axis=1).tolist() == [True, False, True]
 
@@ -28,7 +28,7 @@ def test_out_is_overwritten_and_returned():
     assert (obs == GAME.observe(states)).all()
 
 
-def test_without_out_every_array_is_a_fresh_one():
+def test_without_out_every_array_is_new():
     states = played()
     for make in (GAME.legal_actions, GAME.observe, GAME.current_player, GAME.is_terminal):
         first, before = make(states), states.tobytes()
@@ -42,7 +42,7 @@ def test_without_out_every_array_is_a_fresh_one():
 
 
 @pytest.mark.parametrize("method", ["legal_actions", "observe"])
-def test_an_out_that_does_not_fit_is_refused_and_left_alone(method):
+def test_a_wrong_out_is_rejected_and_unchanged(method):
     states = played()
     call = getattr(GAME, method)
     right = call(states)
@@ -66,7 +66,7 @@ def test_an_out_that_does_not_fit_is_refused_and_left_alone(method):
         assert np.array_equal(np.asarray(out), np.asarray(before))
 
 
-def test_observe_looks_through_the_movers_eyes_unless_told():
+def test_observe_uses_the_seat_to_act_by_default():
     states = part_over()
     movers = GAME.current_player(states)
     assert movers[1] == -1
@@ -83,12 +83,12 @@ def test_observe_looks_through_the_movers_eyes_unless_told():
 @pytest.mark.parametrize(
     "seats", [-1, 4, [0, 1], [0, 1, 4], [0, 1, -1], 1.0, "0", True, [[0, 1, 2]], [[0], [1, 2]], 2**64], ids=repr
 )
-def test_other_seats_are_refused(seats):
+def test_other_seats_are_rejected(seats):
     states = part_over()
     refusal(lambda: GAME.observe(states, seats=seats), "seats")
 
 
-def test_observing_and_asking_change_nothing():
+def test_queries_do_not_change_states():
     states = part_over()
     before = states.tobytes()
     GAME.legal_actions(states)
@@ -101,11 +101,11 @@ def test_observing_and_asking_change_nothing():
     assert states.tobytes() == before
 
 
-# --- which arrays of states ---
+# --- arrays of states ---
 
 
 def layouts(states):
-    """The same states in every kind of array that may hold them."""
+    """The same states in every kind of array that is allowed."""
     wide = np.zeros((len(states), 3), states.dtype)
     wide[:, 1] = states
     nested = np.zeros(len(states), [("before", np.int8), ("state", states.dtype), ("after", np.int16)])
@@ -123,7 +123,7 @@ def layouts(states):
 
 
 @pytest.mark.parametrize("kind", list(layouts(GAME.new_states([1]))))
-def test_any_array_of_states_will_do_and_is_stepped_in_place(kind):
+def test_any_array_of_states_is_stepped_in_place(kind):
     states = part_over()
     array = layouts(states)[kind]
     assert (GAME.legal_actions(array) == GAME.legal_actions(states)).all()
@@ -157,7 +157,7 @@ def test_a_forced_restock_reaches_a_slice_in_place():
 
 
 @pytest.mark.parametrize("kind", list(foreign()))
-def test_foreign_states_are_refused_by_every_method(kind):
+def test_foreign_states_are_rejected_by_every_method(kind):
     states = foreign()[kind]
     before = pickle.dumps(states)
     refusal(lambda: GAME.legal_actions(states), "states")

@@ -16,17 +16,17 @@ from helpers.position import COLOURS, official, play, position, setup_of, varian
 from helpers.refusal import refusal
 from helpers.variants import random_game
 
-# --- chance that is given ---
+# --- given set-ups and restocks ---
 
 
 def parts(game, states):
-    """The set-up of the first state, as RULES 8 writes it."""
+    """The set-up of the first state, in the form of RULES 8."""
     facts = state_to_dict(states[0], game.rules, game.board)
     return {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
 
 
 @each_count
-def test_any_deal_can_be_given_in_place_of_another(n):
+def test_any_deal_can_be_given_as_a_setup(n):
     rng = random.Random(n)
     for _ in range(5 if SLOW else 20):
         game = random_game(rng, n)
@@ -39,13 +39,13 @@ def test_any_deal_can_be_given_in_place_of_another(n):
         assert forced["seed"] == 99
         forced["seed"] = dealt["seed"]
         assert forced.tobytes() == dealt.tobytes()
-        for key in setup:  # parts left out are drawn from the seed
+        for key in setup:  # omitted parts are drawn from the seed
             partly = parts(game, game.new_states([99], setup={key: setup[key]}))
             assert partly == parts(game, other) | {key: setup[key]}
         assert game.new_states([99], setup={}).tobytes() == other.tobytes()
 
 
-def test_each_game_may_have_a_setup_of_its_own():
+def test_each_game_may_have_its_own_setup():
     dealt = GAME.new_states([1, 2])
     setups = [parts(GAME, dealt[lane : lane + 1]) for lane in (0, 1)]
     forced = GAME.new_states([8, 9], setup=setups)
@@ -104,12 +104,12 @@ WRONG_SETUPS = {
 
 
 @pytest.mark.parametrize("kind", WRONG_SETUPS)
-def test_a_setup_that_chance_could_not_deal_is_refused(kind):
+def test_a_setup_that_cannot_be_dealt_is_rejected(kind):
     key = kind.split(":")[0] if ":" in kind else ""
     refusal(lambda: GAME.new_states([1, 2], setup=WRONG_SETUPS[kind]), "setup", key)
 
 
-def test_outer_posts_are_refused_where_the_rules_have_none():
+def test_outer_posts_are_rejected_if_the_rules_have_none():
     refusal(lambda: official(3).new_states([1], setup={"posts": POSTS}), "setup", "posts", "E1")
     inner = {site: colour for site, colour in POSTS.items() if site[0] == "E"}
     assert official(3).new_states([1], setup={"posts": inner})["post"].astype(bool).sum() == 4
@@ -135,7 +135,7 @@ WRONG_DRAWS = {
 
 
 @pytest.mark.parametrize("kind", WRONG_DRAWS)
-def test_a_restock_that_chance_could_not_draw_is_refused(kind):
+def test_a_restock_that_cannot_be_drawn_is_rejected(kind):
     refusal(lambda: GAME.new_states([1], restocks=WRONG_DRAWS[kind]), "restocks")
     states = position(GAME, player=3, turn=3)
     before = states.tobytes()
@@ -151,7 +151,7 @@ def test_bales_on_elephants_cannot_be_drawn():
     assert states[0].market.tolist() == [[0, 0, 5, 0], [0, 4, 0, 0], [0, 0, 0, 0]]
 
 
-def test_a_bag_with_fewer_bales_is_drawn_empty():
+def test_all_bales_are_drawn_if_the_bag_has_too_few():
     carried = {seat: [colour, colour] for seat, colour in enumerate(["purple", "purple", "blue", "orange", "orange"])}
     game = official(5)
     states = position(game, player=4, turn=2, baskets=carried, markets=[{}, {}, {"blue": 1}])
@@ -166,8 +166,8 @@ def test_a_bag_with_fewer_bales_is_drawn_empty():
 
 
 @each_count
-def test_giving_what_chance_would_draw_changes_nothing(n):
-    """A whole game played twice; the second is told at each step what the first has drawn, with rubbish where none is due."""
+def test_a_game_with_its_own_restocks_given_is_the_same(n):
+    """A game played twice. The second gets the restocks of the first, and arbitrary numbers where no restock is due."""
     rng = random.Random(100 + n)
     game = random_game(rng, n)
     dice = np.random.default_rng(n)
@@ -182,7 +182,7 @@ def test_giving_what_chance_would_draw_changes_nothing(n):
         assert told.tobytes() == states.tobytes()
 
 
-def test_one_wrong_restock_among_many_changes_nothing_at_all():
+def test_one_wrong_restock_among_many_changes_nothing():
     states = np.concatenate([position(GAME, player=3, turn=3), position(GAME), position(GAME, player=3, turn=3)])
     before = states.tobytes()
     end = [GAME.action_index("end_turn")] * 3
@@ -206,11 +206,11 @@ def test_a_given_restock_is_sorted_into_the_markets(draw, markets):
     assert play(GAME, position(GAME, player=3, turn=3), "end_turn", restock=draw)[0].market.tolist() == markets
 
 
-# --- every draw and its probability ---
+# --- probabilities of restocks ---
 
 
 def brute_force_draws(held, count):
-    """Every set of bales told apart, counted by colour."""
+    """The number of ways to draw each count by colour, by enumerating all sets of distinct bales."""
     bales = [colour for colour, number in enumerate(held) for _ in range(number)]
     outcomes = Counter(
         tuple(chosen.count(colour) for colour in range(4)) for chosen in itertools.combinations(bales, count)
@@ -232,7 +232,7 @@ def brute_force_draws(held, count):
 def test_restock_outcomes_are_every_draw_with_its_exact_probability(bales, draw, basket):
     game = variant(2, bales=bales, restock_draw=draw)
     states = game.new_states([3])
-    states["market"] = 0  # in the bag once the set ends, wherever they lie now
+    states["market"] = 0  # these bales return to the bag when the set ends
     states["basket"][0, 0] = [basket.count(colour) for colour in COLOURS]
     draws, chances = game.restock_outcomes(states[0])
     held = [count - basket.count(colour) for count, colour in zip(bales, COLOURS, strict=True)]
@@ -274,11 +274,11 @@ def test_no_restock_follows_the_last_set():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in foreign() if kind not in ("record", "nought")])
-def test_restock_outcomes_of_anything_else_are_refused(kind):
+def test_restock_outcomes_of_anything_else_are_rejected(kind):
     refusal(lambda: GAME.restock_outcomes(foreign()[kind]), "state")
 
 
-def test_restock_outcomes_of_a_foreign_record_are_refused():
+def test_restock_outcomes_of_a_foreign_record_are_rejected():
     refusal(lambda: GAME.restock_outcomes(official(3).new_states([1])[0]), "states")
     refusal(lambda: GAME.restock_outcomes(GAME.results(GAME.new_states([1]))[0]), "states")
     refusal(lambda: GAME.restock_outcomes(new_records(1, state_dtype(25))[0]), "states")

@@ -15,7 +15,7 @@ from helpers.variants import random_game
 # --- playing ---
 
 
-def test_finished_lanes_are_left_as_they_are_whatever_their_action():
+def test_finished_games_do_not_change():
     states = part_over()
     actions = GAME.legal_actions(states).argmax(axis=1)
     for rubbish in (0, -1, GAME.num_actions, 2**62):
@@ -42,11 +42,11 @@ def test_actions_of_any_integer_type_are_the_same_actions(dtype):
 @pytest.mark.parametrize(
     "number", [-1, -(2**63), GAME.num_actions, 2**31, 2**63 - 1, np.uint64(2**63), np.uint64(2**64 - 1), 35]
 )
-def test_an_illegal_action_names_its_lanes_and_changes_nothing(number):
+def test_an_illegal_action_error_names_its_lanes_and_changes_nothing(number):
     states = part_over()
     array = np.zeros(3, type(number) if isinstance(number, np.uint64) else np.int64)
     array[:] = GAME.legal_actions(states).argmax(axis=1)
-    array[1] = number  # over: not looked at
+    array[1] = number  # this game is over, so its action is ignored
     array[2] = number
     before = states.tobytes()
     with pytest.raises(IllegalActionError) as caught:
@@ -58,7 +58,7 @@ def test_an_illegal_action_names_its_lanes_and_changes_nothing(number):
     assert "\n" not in message
     assert "lane 2" in message
     assert f"seat {GAME.current_player(states)[2]}" in message
-    assert "end_turn" in message  # what would have been legal
+    assert "end_turn" in message  # the message lists the legal actions
 
 
 def test_all_illegal_lanes_are_named():
@@ -98,14 +98,14 @@ def test_an_illegal_action_error_can_be_pickled():
     ],
     ids=repr,
 )
-def test_actions_of_another_shape_or_type_are_refused(actions):
+def test_actions_of_another_shape_or_type_are_rejected(actions):
     states = part_over()
     before = states.tobytes()
     refusal(lambda: GAME.step(states, actions), "actions", "(3,)")
     assert states.tobytes() == before
 
 
-def test_a_mask_says_exactly_what_step_takes():
+def test_step_accepts_exactly_the_actions_of_the_mask():
     for seed in range(4):
         states = played(lanes=1, steps=11 * seed, seed=seed)
         mask = GAME.legal_actions(states)[0]
@@ -120,7 +120,7 @@ def test_a_mask_says_exactly_what_step_takes():
 
 
 @each_count
-def test_a_batch_is_its_games_played_one_by_one_bit_for_bit(n):
+def test_a_batch_equals_its_games_played_one_by_one(n):
     rng = random.Random(n)
     for _ in range(1 if SLOW else 8):
         game = Game(Rules(n, sets=2, turns_per_set=1)) if SLOW else random_game(rng, n)
@@ -154,14 +154,14 @@ def test_results_are_zero_while_a_game_runs(n):
     assert isinstance(over, np.recarray)
 
 
-def test_results_of_a_mixed_batch_are_each_lanes_own():
+def test_results_of_a_mixed_batch_belong_to_their_lanes():
     states = part_over()
     results = GAME.results(states)
     assert not any(results[[0, 2]].tobytes())
     assert results[1].tobytes() == GAME.results(states[1:2]).tobytes()
 
 
-def test_provisional_results_are_those_of_ending_now():
+def test_provisional_results_are_results_as_if_the_game_ended_now():
     over = finished()
     assert GAME.provisional_results(over).tobytes() == GAME.results(over).tobytes()
     states = played()
@@ -173,7 +173,7 @@ def test_provisional_results_are_those_of_ending_now():
 # --- scrub ---
 
 
-def test_scrub_gives_copies_that_differ_in_the_seed_alone():
+def test_scrub_returns_copies_that_differ_only_in_the_seed():
     states = part_over()
     before = states.tobytes()
     scrubbed = GAME.scrub(states, [5, 2**64 - 1, 0])
@@ -186,7 +186,7 @@ def test_scrub_gives_copies_that_differ_in_the_seed_alone():
     refusal(lambda: GAME.scrub(states, [1, 2]), "seeds", "2", "3")
 
 
-def test_scrubbed_games_differ_only_from_the_next_restock_on():
+def test_scrubbed_games_are_equal_until_the_next_restock():
     states = position(GAME, player=3, turn=3)
     many = GAME.scrub(np.repeat(states, 30), range(30))
     assert (GAME.observe(many) == GAME.observe(states)).all()

@@ -43,21 +43,21 @@ from helpers.refusal import refusal
 
 @each_count
 @each_mode
-def test_gymnasium_finds_nothing(n, mode):
-    """Warnings are errors here, so there are none either."""
+def test_gymnasiums_checker_finds_no_problems(n, mode):
+    """Warnings are errors in this test suite, so there are no warnings either."""
     env = gymnasium.make(ID, num_players=n, observation_mode=mode, seat="random")
     check_env(env.unwrapped)
 
 
 @each_count
 @each_mode
-def test_stable_baselines_finds_nothing(n, mode):
+def test_stable_baselines_checker_finds_no_problems(n, mode):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     env = gymnasium.make(ID, num_players=n, observation_mode=mode, seat="random", render_mode="ansi")
     checker.check_env(env.unwrapped, skip_render_check=False)
 
 
-def test_masks_reach_through_wrappers_as_sb3_contrib_asks_for_them():
+def test_sb3_contrib_finds_the_masks():
     utils = pytest.importorskip("sb3_contrib.common.maskable.utils")
     from sb3_contrib.common.wrappers import ActionMasker
     from stable_baselines3.common.vec_env import DummyVecEnv
@@ -81,13 +81,15 @@ def test_masks_reach_through_wrappers_as_sb3_contrib_asks_for_them():
 @pytest.mark.skipif(SLOW, reason="as fast as PyTorch, no faster for less")
 def test_maskable_ppo_learns_on_it():
     contrib = pytest.importorskip("sb3_contrib")
-    env = gymnasium.make(ID, rules=Rules(2, **SHORT), illegal_action="raise")  # so that an ignored mask would show
+    env = gymnasium.make(
+        ID, rules=Rules(2, **SHORT), illegal_action="raise"
+    )  # so that the test fails if the mask is ignored
     model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
     model.learn(64)
     assert model.num_timesteps == 64
 
 
-# --- making one ---
+# --- construction ---
 
 
 def test_it_is_registered_with_gymnasium():
@@ -124,7 +126,7 @@ def test_arguments_reach_the_game(n):
     assert BombaySingleEnv(num_players=n).game == BombayVectorEnv(num_players=n).game == official(n)
 
 
-def test_spaces_are_as_promised():
+def test_spaces_are_as_documented():
     one, many = single(), vector()
     game = one.game
     assert one.observation_space.shape == (game.num_features,)
@@ -164,7 +166,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("wrong", "words"), BAD, ids=[repr(wrong) for wrong, _ in BAD])
-def test_a_wrong_argument_is_named_with_what_is_allowed(wrong, words):
+def test_the_message_names_a_wrong_argument_and_what_is_allowed(wrong, words):
     refusal(lambda: single(**wrong), *words)
     refusal(lambda: vector(**wrong), *words)
 
@@ -182,7 +184,7 @@ def test_a_wrong_argument_is_named_with_what_is_allowed(wrong, words):
     ],
     ids=repr,
 )
-def test_a_wrong_argument_of_the_vector_is_named(wrong, words):
+def test_the_message_names_a_wrong_argument_of_the_vector(wrong, words):
     refusal(lambda: vector(**wrong), *words)
 
 
@@ -191,7 +193,7 @@ def test_a_wrong_argument_of_the_vector_is_named(wrong, words):
 
 @each_count
 @each_mode
-def test_a_game_shows_the_learner_its_own_view_until_it_pays_its_reward(n, mode):
+def test_a_game_gives_the_learner_its_observations_and_its_reward(n, mode):
     for seat in ("random", 0, n - 1):
         env = single(n, seat=seat, observation_mode=mode, reward="margin")
         observation, info = env.reset(seed=n)
@@ -219,7 +221,7 @@ def test_a_game_shows_the_learner_its_own_view_until_it_pays_its_reward(n, mode)
 
 
 @pytest.mark.parametrize("reward", ["win", "rank", "margin"])
-def test_the_reward_is_the_learners_of_the_results(reward):
+def test_the_reward_is_computed_from_the_results(reward):
     env = vector(3, lanes=4 if SLOW else 24, reward=reward)
     _, infos = env.reset(seed=9)
     rng, paid = np.random.default_rng(9), set()
@@ -234,17 +236,17 @@ def test_the_reward_is_the_learners_of_the_results(reward):
     assert len(paid) > 1
 
 
-def test_it_must_be_reset_first():
+def test_a_step_before_the_first_reset_raises():
     for env, action in ((single(), 0), (vector(), np.zeros(LANES, int))):
         refusal(lambda env=env, action=action: env.step(action), "reset", error=ResetNeeded)
     refusal(lambda: single().record(), "reset", error=ResetNeeded)
     assert not single().action_masks().any()
 
 
-# --- options, records, copies, drawings ---
+# --- options, records, copies, rendering ---
 
 
-def test_setup_gives_the_deal():
+def test_setup_fixes_the_deal():
     setup = setup_of(official(4))
     one, many = single(seat=0), vector(seat=0, lanes=2)
     one.reset(seed=1, options={"setup": setup, "camels": 3})
@@ -256,7 +258,7 @@ def test_setup_gives_the_deal():
 
 
 @each_count
-def test_a_record_has_everybodys_moves(n):
+def test_a_record_contains_the_moves_of_all_players(n):
     env = single(n)
     for seed in (n, None):
         _, info = env.reset(seed=seed)
@@ -292,7 +294,7 @@ def test_a_record_can_be_continued():
 
 
 @pytest.mark.parametrize("options", [{"setup": 5}, {"record": 5}, {"record": {}}, 5], ids=repr)
-def test_wrong_options_are_refused_and_the_games_go_on(options):
+def test_wrong_options_are_rejected_and_the_games_continue(options):
     for env in (single(), vector()):
         env.reset(seed=1)
         before = pickle.dumps(env._games)
@@ -305,7 +307,7 @@ def test_wrong_options_are_refused_and_the_games_go_on(options):
     "way", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"]
 )
 @pytest.mark.parametrize("opponents", ["random", Keyed()], ids=["random", "keyed"])
-def test_a_copy_stands_where_the_original_does_and_goes_its_own_way(way, opponents):
+def test_a_copy_has_the_same_state_and_is_independent(way, opponents):
     for env in (single(opponents=opponents), vector(opponents=opponents)):
         env.reset(seed=3)
         env.step(env.action_masks().argmax(axis=-1))
@@ -328,7 +330,7 @@ def test_wrapped_environments_can_be_copied_too():
     assert same(env.step(action), twin.step(action))
 
 
-def test_drawings():
+def test_render_modes():
     for mode, start in (("ansi", "set"), ("svg", "<svg")):
         one, many = single(render_mode=mode), vector(lanes=2, render_mode=mode)
         one.reset(seed=1)
@@ -345,8 +347,8 @@ def test_drawings():
 
 
 @pytest.mark.parametrize("mode", [None, "ansi", "svg"])
-def test_nothing_can_be_drawn_before_the_first_reset(mode):
-    """A board without a game looks like a game that is over."""
+def test_render_before_the_first_reset_raises(mode):
+    """The initial state of the lane looks like a game that is over."""
     end_turn = official(2).action_index("end_turn")
     envs = (
         single(render_mode=mode),
@@ -362,9 +364,9 @@ def test_nothing_can_be_drawn_before_the_first_reset(mode):
     failed.reset(seed=1)
     with pytest.raises(IllegalActionError):
         failed.step(end_turn)
-    assert (failed.render() is None) == (mode is None)  # where the opponent failed can be looked at
+    assert (failed.render() is None) == (mode is None)  # the position where the opponent failed can be rendered
 
 
-def test_the_package_says_what_it_registers():
+def test_the_package_documents_what_it_registers():
     assert ID in gymnasium.registry
     assert ID in bombay_env.__doc__

@@ -39,8 +39,8 @@ def test_an_illegal_action_becomes_end_turn_and_is_counted(action):
     assert env.step(end_turn)[-1]["illegal_actions"] == 0
 
 
-def test_while_a_take_is_pending_it_becomes_the_lowest_legal_action():
-    """A bale to take: end_turn is illegal, and is an illegal action like another."""
+def test_an_illegal_action_becomes_the_lowest_legal_action_while_a_take_is_pending():
+    """While a bale must be taken, `end_turn` is itself an illegal action."""
     for action in ("end_turn", "buy", "take:orange"):
         env = single(2, seat=0, short=False)
         env.reset(seed=1)
@@ -67,7 +67,7 @@ def test_illegal_actions_are_counted_lane_by_lane():
         legal = env.action_masks().argmax(axis=1)
 
 
-def test_raise_names_the_lanes_and_changes_nothing():
+def test_illegal_action_raise_names_the_lanes_and_changes_nothing():
     env = vector(illegal_action="raise")
     env.reset(seed=1)
     before = pickle.dumps(env._games)
@@ -87,7 +87,7 @@ def test_raise_names_the_lanes_and_changes_nothing():
 
 @pytest.mark.parametrize("mode", ["raise", "end_turn"])
 @pytest.mark.parametrize("action", [None, 1.0, "buy", [1], np.array([1, 2]), np.float64(2)], ids=repr)
-def test_what_is_no_action_at_all_is_refused(mode, action):
+def test_an_action_that_is_not_a_whole_number_is_rejected(mode, action):
     env, many = single(illegal_action=mode), vector(illegal_action=mode)
     env.reset(seed=1)
     many.reset(seed=1)
@@ -113,26 +113,26 @@ def test_actions_may_be_integers_of_any_type(dtype):
 # --- opponents ---
 
 
-def test_opponents_go_by_name_by_object_or_in_a_list():
+def test_opponents_may_be_specs_agents_or_a_list():
     assert isinstance(single(opponents="greedy")._games.opponents[0], GreedyAgent)
     agent = RandomAgent()
     assert single(opponents=agent)._games.opponents == [agent] * 3
     mixed = single(opponents=["greedy", agent, "greedy"])._games
     assert mixed.opponents[1] is agent
-    assert mixed.opponents[0] is mixed.opponents[2]  # one agent, so that its lanes are one batch
+    assert mixed.opponents[0] is mixed.opponents[2]  # one agent, so its lanes are one batch
     assert len(mixed.agents) == 2
     assert single(opponents=("greedy", agent, "random"))._games.opponents[1] is agent
 
 
-def test_importing_and_making_it_needs_no_agents_package(monkeypatch):
-    """Names are found through the entry points; where there are none, agents can still be given."""
+def test_the_environment_does_not_need_the_agents_package(monkeypatch):
+    """Specs are found through entry points; without these, agents can still be given as objects."""
     monkeypatch.setattr("bombay_env.registry.entry_points", lambda group: [])
     refusal(lambda: BombaySingleEnv(), "random", "bombay_env.agents")
     BombaySingleEnv(opponents=Keyed()).reset(seed=1)
 
 
 @each_count
-def test_a_list_is_of_the_seats_after_the_learners(n):
+def test_a_list_of_opponents_follows_the_learners_seat(n):
     agents = [Keyed(f"next {k + 1}") for k in range(n - 1)]
     for seat in range(n):
         env = single(n, seat=seat, opponents=agents)
@@ -146,18 +146,18 @@ def test_a_list_is_of_the_seats_after_the_learners(n):
             agent.calls.clear()
 
 
-def test_lanes_that_wait_for_one_agent_are_one_call():
+def test_one_call_of_an_agent_covers_all_of_its_lanes():
     agent = Keyed()
     env = vector(2, lanes=8, seat=1, opponents=agent, short=False)
     env.reset(seed=1)
     assert len(agent.calls[0]) == 8
-    assert len(agent.calls) <= 2 * 3 + 1  # the longest first turn, not the sum of all
+    assert len(agent.calls) <= 2 * 3 + 1  # the longest first turns, not the sum over all lanes
     assert [len(call) for call in agent.calls] == sorted((len(call) for call in agent.calls), reverse=True)
 
 
 @pytest.mark.parametrize("many", [False, True])
 def test_opponents_get_copies_with_other_seeds(many):
-    """Never the game's own seed nor the same one twice, and what they do to their copy is their own affair."""
+    """A copy never has the game's seed or the seed of an earlier copy, and changes of a copy do not change the game."""
 
     class Spoiler(Keyed):
         def act(self, game, states, rng):
@@ -197,7 +197,7 @@ def test_opponents_get_copies_with_other_seeds(many):
     ],
     ids=["negative", "too large", "float", "too many", "nothing"],
 )
-def test_an_opponents_illegal_action_names_it(answer, words):
+def test_the_error_of_an_opponents_illegal_action_names_it(answer, words):
     for env in (single(2, seat=0, opponents=Stubborn(answer)), vector(2, seat=0, opponents=Stubborn(answer))):
         env.reset(seed=1)
         end_turn = env.game.action_index("end_turn")

@@ -11,14 +11,14 @@ from bombay_env import Rules, bombay_v0
 from helpers.gym_envs import LANES, MODES, SHORT, SLOW, STEPS, each_autoreset, each_count, pick, same, single, vector
 from helpers.refusal import refusal
 
-# --- the same in a vector ---
+# --- comparison with single environments ---
 
 
 @each_count
 @each_autoreset
 @pytest.mark.parametrize("mode", MODES[:1] if SLOW else MODES)
-def test_each_lane_is_the_single_environment(n, autoreset, mode):
-    """Observations, rewards, ends, masks and all other infos are those of Gymnasium's own vector of single environments."""
+def test_each_lane_behaves_like_the_single_environment(n, autoreset, mode):
+    """All returned values are equal to those of Gymnasium's `SyncVectorEnv` of single environments."""
     more = {"observation_mode": mode, "reward": "rank"}
     many = vector(n, autoreset_mode=autoreset, **more)
     singles = SyncVectorEnv([lambda: single(n, **more) for _ in range(LANES)], autoreset_mode=autoreset)
@@ -27,7 +27,7 @@ def test_each_lane_is_the_single_environment(n, autoreset, mode):
     for _ in range(STEPS):
         masks = many.action_masks()
         actions = pick(masks, rng)
-        actions[0] = rng.integers(many.game.num_actions)  # legal or not
+        actions[0] = rng.integers(many.game.num_actions)  # possibly illegal
         returned, expected = many.step(actions), singles.step(actions)
         assert same(returned, expected)
         assert many.observation_space.contains(returned[0])
@@ -46,8 +46,8 @@ def test_each_lane_is_the_single_environment(n, autoreset, mode):
 
 
 @each_count
-def test_a_lane_does_not_depend_on_its_neighbours(n):
-    """Lane 2 of five is lane 0 of one, whatever the others do, and a batch of one is one with random opponents too."""
+def test_a_lane_does_not_depend_on_other_lanes(n):
+    """Lane 2 of five equals lane 0 of one; with random opponents, a batch of one equals a single environment."""
     many, alone = vector(n, lanes=5), vector(n, lanes=1)
     many.reset(seed=[7, 8, 9, 10, 11])
     alone.reset(seed=[9])
@@ -82,7 +82,7 @@ def test_seeds_repeat(opponents):
                 assert same(one.step(actions), other.step(actions))
 
 
-def test_lane_i_is_dealt_by_seed_plus_i_and_then_by_its_own_stream():
+def test_lane_i_is_dealt_from_seed_plus_i_and_then_from_its_own_stream():
     env = vector(seat=0, lanes=3)
     env.reset(seed=40)
     assert env.game_states.tobytes() == env.game.new_states([40, 41, 42]).tobytes()
@@ -98,7 +98,7 @@ def test_lane_i_is_dealt_by_seed_plus_i_and_then_by_its_own_stream():
     assert env.game_states["seed"][:2].tolist() == [42, 40]
     third = env.game_states["seed"][2]
     one.reset()
-    assert one.game_state["seed"][0] == third  # the third lane's stream went on
+    assert one.game_state["seed"][0] == third  # the third lane's stream continues
     env.reset(seed=2**64 - 1)
     assert env.game_states["seed"].tolist() == [2**64 - 1, 0, 1]
 
@@ -110,7 +110,7 @@ def second_seed_in_pettingzoo(seed):
     return int(env.game_state["seed"][0])
 
 
-def test_without_seeds_no_two_environments_or_lanes_play_alike():
+def test_unseeded_environments_and_lanes_differ():
     seeds = []
     for env in (vector(), vector()):
         for _ in range(2):
@@ -120,7 +120,7 @@ def test_without_seeds_no_two_environments_or_lanes_play_alike():
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", [1, 2]], ids=repr)
-def test_a_wrong_seed_is_refused_and_the_games_go_on(seed):
+def test_a_wrong_seed_is_rejected_and_the_games_continue(seed):
     for env in (single(), vector()):
         env.reset(seed=1)
         before = pickle.dumps(env._games)
@@ -130,7 +130,7 @@ def test_a_wrong_seed_is_refused_and_the_games_go_on(seed):
 
 
 @each_count
-def test_the_random_seat_is_the_seeds(n):
+def test_the_random_seat_depends_on_the_seed(n):
     count = 200
     games, lanes = vector(n, lanes=count)._games, np.arange(count)
     games.deal(lanes, range(count))
@@ -150,7 +150,7 @@ def test_the_random_seat_is_the_seeds(n):
 
 
 def until_some_end(env, seed=2, rng=None):
-    """Play until the step in which a game ends, not all of them; that step's return."""
+    """Play until the step in which some games end, but not all. Returns what this step returned."""
     rng = rng or np.random.default_rng(seed)
     env.reset(seed=seed)
     while True:
@@ -160,7 +160,7 @@ def until_some_end(env, seed=2, rng=None):
             return returned
 
 
-def test_next_step_ignores_the_action_and_pays_nothing():
+def test_next_step_ignores_the_action_and_gives_no_reward():
     for action in (-5, 0, 10**6):
         env = vector(autoreset_mode="NextStep", illegal_action="raise", reward="margin")
         observations, rewards, ended, truncated, infos = until_some_end(env)
@@ -179,7 +179,7 @@ def test_next_step_ignores_the_action_and_pays_nothing():
         assert (env.game_states["current_player"] == infos["seat"])[ended].all()
 
 
-def test_same_step_deals_at_once_and_leaves_the_end_in_final_obs_and_final_info():
+def test_same_step_deals_and_returns_final_obs_and_final_info():
     env, twin = (vector(autoreset_mode=mode, reward="margin") for mode in ("SameStep", "NextStep"))
     observations, rewards, ended, _, infos = until_some_end(env)
     last, twin_rewards, twin_ended, _, twin_infos = until_some_end(twin)
@@ -201,7 +201,7 @@ def test_same_step_deals_at_once_and_leaves_the_end_in_final_obs_and_final_info(
     assert ("final_obs" in infos) == ended.any()
 
 
-def test_disabled_asks_for_a_reset_of_the_lanes_that_are_over():
+def test_disabled_requires_a_reset_of_the_lanes_that_are_over():
     env = vector(autoreset_mode=AutoresetMode.DISABLED)
     ended = until_some_end(env)[2]
     before = env.game_states
@@ -213,7 +213,7 @@ def test_disabled_asks_for_a_reset_of_the_lanes_that_are_over():
     assert list(options) == ["reset_mask"]
     assert (env.game_states["seed"] == np.where(ended, 70 + np.arange(LANES), before["seed"])).all()
     assert env.game_states[~ended].tobytes() == before[~ended].tobytes()
-    assert infos["_action_mask"].all()  # of the other lanes too: what holds there now
+    assert infos["_action_mask"].all()  # the other lanes have infos too
     assert (infos["action_mask"] == env.action_masks()).all()
     assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
     env.step(env.action_masks().argmax(axis=1))
@@ -235,7 +235,7 @@ def test_a_reset_mask_works_in_the_other_modes_too():
     [5, [True] * LANES, np.ones(LANES + 1, bool), np.ones(LANES), np.zeros(LANES, bool), np.ones((LANES, 1), bool)],
     ids=lambda mask: f"{type(mask).__name__}{getattr(mask, 'shape', '')}",
 )
-def test_a_wrong_reset_mask_is_refused(mask):
+def test_a_wrong_reset_mask_is_rejected(mask):
     env = vector()
     env.reset(seed=1)
     before = pickle.dumps(env._games)
@@ -243,16 +243,16 @@ def test_a_wrong_reset_mask_is_refused(mask):
     assert pickle.dumps(env._games) == before
 
 
-def test_the_first_reset_is_of_all_lanes():
+def test_the_first_reset_must_include_all_lanes():
     mask = np.arange(LANES) == 0
     refusal(lambda: vector().reset(options={"reset_mask": mask}), "first", error=ResetNeeded)
 
 
-# --- whose arrays ---
+# --- the returned arrays ---
 
 
 def arrays(returned):
-    """All arrays in what a step or a reset returned."""
+    """All arrays in the values that a step or a reset returned."""
     parts = returned.values() if isinstance(returned, dict) else returned
     for part in parts:
         if isinstance(part, np.ndarray):
@@ -262,7 +262,7 @@ def arrays(returned):
 
 
 @each_autoreset
-def test_copy_hands_out_arrays_of_ones_own(autoreset):
+def test_copy_true_returns_new_arrays(autoreset):
     env = vector(autoreset_mode=autoreset)
     returns = [env.reset(seed=1)]
     for _ in range(4):
@@ -275,7 +275,7 @@ def test_copy_hands_out_arrays_of_ones_own(autoreset):
     assert pickle.dumps(env._games) == kept
 
 
-def test_no_copy_hands_out_the_same_arrays_again():
+def test_copy_false_returns_the_same_arrays_again():
     env, twin = vector(copy=False), vector(copy=True)
     assert same(env.reset(seed=1), twin.reset(seed=1))
     first = env.step(env.action_masks().argmax(axis=1))

@@ -46,7 +46,7 @@ def test_first_state() -> None:
         ("palace_tokens", "H1", "client"),
     ],
 )
-def test_impossible_setups_are_refused(part: str, place: str, piece: Any) -> None:
+def test_impossible_setups_are_rejected(part: str, place: str, piece: Any) -> None:
     setup = setup_for(official(2))
     setup[part][place] = piece
     with pytest.raises(NaiveError):
@@ -81,7 +81,7 @@ def test_restock_examples(drawn: list[int], markets: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("drawn", [[3, 3, 2, 2], [2, 2, 2, 2], [4, 2, 2, 1], [-1, 4, 3, 3], [3, 3, 3], None])
-def test_impossible_restocks_are_refused(drawn: Any) -> None:
+def test_impossible_restocks_are_rejected(drawn: Any) -> None:
     with pytest.raises(NaiveError):
         NaiveGame(official(2), BOARD, setup_for(official(2)), drawn)
 
@@ -94,7 +94,7 @@ def test_colour_not_drawn_closes_its_posts() -> None:
 
 
 def test_last_bale_bought_closes_the_post_and_nothing_moves_left() -> None:
-    game = new_game(2, [1, 4, 2, 2])  # purple left, blue and orange centre, yellow right
+    game = new_game(2, [1, 4, 2, 2])  # purple is left, blue and orange centre, yellow right
     put(game, 0, "E1")
     game.step("buy")
     assert game.state()["rupees"] == [0, 2]
@@ -148,7 +148,7 @@ def test_end_of_a_set_refills_the_bag_and_keeps_baskets() -> None:
     assert state["open_posts"] == ["E1", "E2", "E3", "E4"]
 
 
-def test_short_bag_is_drawn_whole() -> None:
+def test_all_bales_are_drawn_from_a_bag_with_too_few() -> None:
     game = new_game(5, sets=2, turns_per_set=1)
     for seat, bales in enumerate(
         [("blue", "blue"), ("blue", "orange"), ("orange", "orange"), ("orange",), ("purple",)]
@@ -201,7 +201,7 @@ def test_winners() -> None:
 def test_result() -> None:
     game = new_game(3, sets=1, turns_per_set=1)
     put(game, 0, "G1", "orange")
-    game.step("build:orange")  # a palace and a client token
+    game.step("build:orange")  # gains a palace and a client token
     game.step("end_turn")
     put(game, 1, "Hyderabad", "purple")
     game.step("sell:purple")  # 1 rupee and 2 Client tokens
@@ -236,7 +236,7 @@ def test_shared_win() -> None:
 
 
 def assert_nothing_lost(game: NaiveGame, rules: dict[str, Any]) -> None:
-    """Bales, tokens, palaces and rupees all add up."""
+    """The totals of bales, tokens, palaces and rupees are right."""
     state, seats = game.state(), range(rules["num_players"])
     heaps = [state["bag"], *state["markets"], *state["basket"]]
     assert [sum(heap[c] for heap in heaps) for c in range(4)] == rules["bales"]
@@ -258,7 +258,7 @@ def likely(action: str) -> int:
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_random_games_lose_nothing(n: int) -> None:
+def test_random_games_conserve_all_pieces(n: int) -> None:
     rules, played = official(n), set()
     for seed in range(10):
         rng = random.Random(seed)

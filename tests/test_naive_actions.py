@@ -129,7 +129,7 @@ def test_selling_needs_demand_and_a_bale() -> None:
     assert_refused(game, "sell:blue")
 
 
-def test_one_city_token_a_player_and_city() -> None:
+def test_a_player_gets_one_token_of_each_city() -> None:
     game = new_game(3)
     put(game, 0, "Bombay", "blue", "blue")
     game.step("sell:blue")
@@ -186,10 +186,10 @@ def test_toll() -> None:
     put(game, 1, "H1")
     for action in ("build:orange", "move:E1", "move:H1"):
         game.step(action)
-    assert game.state()["rupees"] == [2, 2]  # one's own palace, and one entered before it stood, pay nothing
+    assert game.state()["rupees"] == [2, 2]  # no toll at the player's own palace, or where the palace was built later
     for action in ("move:Bombay", "move:H1", "move:Bombay"):
         game.step(action)
-    assert game.state()["rupees"] == [3, 2]  # the bank pays, once an entry
+    assert game.state()["rupees"] == [3, 2]  # the bank pays one toll for each entry
     assert game.ledger[0]["tolls"] == 1
 
 
@@ -203,7 +203,7 @@ def test_consolidate() -> None:
 
 def test_a_turn_lasts_while_an_action_is_left() -> None:
     game = new_game()
-    put(game, 0, "F1", "orange")  # with 2 players no post stands here
+    put(game, 0, "F1", "orange")  # with 2 players there is no post here
     game.step("build:orange")
     game.step("move:G1")
     assert game.state()["current_player"] == 0
@@ -233,7 +233,7 @@ def test_rupees_token() -> None:
     assert game.ledger[0]["tokens"] == 2
 
 
-def test_bale_token_gives_a_take_of_its_own() -> None:
+def test_a_bale_token_gives_a_take() -> None:
     game = new_game()
     put(game, 0, "G4", "orange", "orange")
     game.step("build:orange")

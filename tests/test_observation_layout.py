@@ -53,7 +53,7 @@ def test_every_feature_has_finite_bounds_near_one():
     assert (layout.low < layout.high).all()
 
 
-def test_the_table_tells_of_every_piece():
+def test_the_table_describes_every_piece():
     layout = official(4).feature_layout
     rows = layout.table().splitlines()
     assert len(rows) == 2 + len(layout.pieces)
@@ -66,7 +66,7 @@ def test_the_table_tells_of_every_piece():
         assert piece.description
 
 
-def test_the_digest_names_the_layout():
+def test_the_digest_identifies_the_layout():
     layout = FeatureLayout(24)
     assert layout.digest == FeatureLayout(24).digest == official(2).feature_layout.digest
     assert layout.digest != FeatureLayout(25).digest
@@ -111,12 +111,12 @@ def test_the_digest_of_a_nets_features_changes_with_a_scale(monkeypatch):
     assert value_features.digest(layout) != before
 
 
-def test_the_layout_is_the_boards_and_not_the_rules():
+def test_the_layout_depends_on_the_board_and_not_on_the_rules():
     assert official(2).num_features == official(5).num_features == variant(3, palaces=40).num_features
     assert Game(Rules.official(2), Board.random(5)).feature_layout == official(4).feature_layout
 
 
-def test_hidden_pieces_are_marked_so():
+def test_hidden_pieces_are_marked():
     hidden = {piece.name for piece in official(4).feature_layout.pieces if piece.hidden}
     assert hidden == {*HIDDEN, *COMPARED}
 
@@ -136,7 +136,7 @@ def test_every_value_is_finite_and_within_its_bounds(n):
                 assert (obs <= high).all()
 
 
-def test_the_largest_numbers_of_all_stay_within_the_bounds():
+def test_the_largest_possible_numbers_stay_within_the_bounds():
     rules = Rules(
         2,
         starting_rupees=(1000, 0),
@@ -172,7 +172,7 @@ def test_the_largest_numbers_of_all_stay_within_the_bounds():
             assert (obs <= game.feature_layout.high).all()
 
 
-def test_numbers_beyond_a_byte_are_told_apart():
+def test_numbers_that_do_not_fit_into_a_byte_are_distinguished():
     game = variant(3, sets=20, turns_per_set=20, client_supply=None, majority=(1000, 600, 0))
     states = position(game, set=2, turn=3, rupees=(300, 20, 0), clients=(300, 200, 300))
     view = seen(game, states, seat=0)
@@ -186,7 +186,7 @@ def test_numbers_beyond_a_byte_are_told_apart():
 
 
 @pytest.mark.parametrize("num_sites", [21, 24, 64])
-def test_a_state_is_read_where_it_is_written(num_sites):
+def test_the_reading_record_has_the_same_bytes(num_sites):
     written, read = state_dtype(num_sites), reading_dtype(num_sites)
     assert written.itemsize == read.itemsize
     for name in written.names:
@@ -199,7 +199,7 @@ def test_a_state_is_read_where_it_is_written(num_sites):
 
 
 @pytest.mark.parametrize("num_sites", [21, 24, 64])
-def test_flags_begin_a_cache_line(num_sites):
+def test_flags_start_a_cache_line(num_sites):
     raw = FeatureLayout(num_sites).raw_dtype
     assert raw.fields["all_flags"][1] % 64 == raw.itemsize % 64 == 0
     assert make_scratch(FeatureLayout(num_sites)).ctypes.data % 64 == 0

@@ -29,7 +29,7 @@ from helpers.views import (
 
 
 def dijkstra(board, rules, start):
-    """Fewest actions from a site to every site, by name: entering a hilltop has a price of its own."""
+    """The minimum number of actions from a site to every site, by name; entering a hilltop has its own cost."""
     near = {site.name: [] for site in board.sites}
     for one, other in board.trails:
         near[one].append(other)
@@ -56,7 +56,7 @@ def empire(game, facts, seat):
 
 
 def expected_view(game, facts, viewer):
-    """Every piece that `screened` does not touch, worked out from the named facts in plain Python."""
+    """Every piece that `screened` does not change, computed from the facts in plain Python."""
     rules, board, n = game.rules, game.board, game.num_players
     sites = [site.name for site in board.sites]
     of_kind = {
@@ -131,7 +131,7 @@ def expected_view(game, facts, viewer):
 
 
 def expected_holdings(game, facts, result, viewer):
-    """What stands behind the screens, with nothing hidden; awards as `Game.provisional_results` has them."""
+    """The pieces behind the screens, with nothing hidden; the awards are those of `Game.provisional_results`."""
     rules, n = game.rules, game.num_players
     cities = [site.name for site in game.board.sites if site.kind.label == "city"]
     around = [(viewer + step) % n for step in range(n)]
@@ -162,7 +162,7 @@ def expected_holdings(game, facts, result, viewer):
 
 
 @each_count
-def test_every_piece_is_what_the_facts_say(n):
+def test_every_piece_matches_the_facts(n):
     for game, states in passed_through(n, games=1 if SLOW else 6, lanes=1, every=29 if SLOW else 5):
         facts = facts_of(game, states)
         result = game.provisional_results(states)[0]
@@ -175,14 +175,14 @@ def test_every_piece_is_what_the_facts_say(n):
 
 
 @each_count
-def test_a_screened_view_is_the_same_less_what_is_hidden(n):
+def test_a_screened_observation_differs_only_in_hidden_pieces(n):
     for game, states in passed_through(n, games=1 if SLOW else 6, lanes=1, every=29 if SLOW else 5):
         for viewer in range(n):
             full, screened = seen(game, states, viewer), seen(game, states, viewer, screened=True)
             for name, piece in full.items():
                 wanted = np.array(piece)
                 if name in HIDDEN:
-                    wanted[1:] = 0  # one's own stays in sight
+                    wanted[1:] = 0  # the viewer's own stays visible
                 if name in COMPARED:
                     wanted[:] = 0
                 assert (np.array(screened[name]) == wanted).all(), name
@@ -190,7 +190,7 @@ def test_a_screened_view_is_the_same_less_what_is_hidden(n):
 
 @each_count
 def test_seats_are_rotated_so_that_the_viewer_comes_first(n):
-    """The same position with every seat's things handed one seat on looks to the next seat as it did to this one."""
+    """If everything of each seat moves to the next seat, the next seat observes what this seat observed before."""
     game = official(n)
     for _, states in zip(range(4), _official_states(n), strict=False):
         turned = states.copy()
@@ -215,7 +215,7 @@ def _official_states(n):
         yield states
 
 
-def test_seats_that_do_not_play_are_zero():
+def test_features_of_unused_seats_are_zero():
     game = official(2)
     states = position(game, palaces={"G1": 0, "H1": 1}, rupees=[9, 9], city_tokens={1: ["Indore"]})
     for seat in (0, 1):
@@ -227,7 +227,7 @@ def test_seats_that_do_not_play_are_zero():
             assert not np.array(view["palace"])[:, 2:].any()
 
 
-def test_one_net_sees_two_and_five_players_in_the_same_places():
+def test_features_have_the_same_positions_for_two_and_five_players():
     for n in (2, 3, 4, 5):
         view = seen(official(n), position(official(n), rupees=[7], at="E1"))
         assert view["num_players"] == one_hot(n - 2, 4)
@@ -235,19 +235,19 @@ def test_one_net_sees_two_and_five_players_in_the_same_places():
         assert view["position"][0] == one_hot(official(n).board.site_index("E1"), 24)
 
 
-def test_a_game_that_is_over_has_no_mover_and_nothing_left():
+def test_after_the_end_there_is_no_mover_and_nothing_left():
     game = official(3)
     view = seen(game, play(game, position(game, set=2, turn=4, player=1), "end_turn"))
     for name in ("mover", "game_left", "set_left", "actions_left", "action_in_hand", "can_still_buy", "market"):
         assert not np.array(view[name]).any(), name
 
 
-# --- values a small net cannot work out, against what stepping does ---
+# --- derived features against the effects of steps ---
 
 
 @pytest.mark.parametrize("city", CITIES)
 @pytest.mark.parametrize("colour", COLOURS)
-def test_sale_values_are_what_a_sale_pays(city, colour):
+def test_sale_features_match_what_a_sale_gains(city, colour):
     game = official(2)
     states = position(game, at=city, basket=[colour])
     view, at, which = seen(game, states), CITIES.index(city), COLOURS.index(colour)
@@ -263,7 +263,7 @@ def test_sale_values_are_what_a_sale_pays(city, colour):
 
 
 @pytest.mark.parametrize("post", ["E1", "E2", "E3", "E4"])
-def test_price_class_is_what_a_purchase_costs(post):
+def test_post_market_matches_what_a_purchase_costs(post):
     game = official(2)
     states = position(game, at=post, rupees=[9])
     view, colour = seen(game, states), COLOURS.index(facts_of(game, states)["posts"][post])
@@ -278,7 +278,7 @@ def test_price_class_is_what_a_purchase_costs(post):
 def test_a_closed_post_shows_its_colour_but_no_price():
     game = official(2)
     view = seen(game, position(game, markets=[{"blue": 1}, {}, {}]))
-    assert [row[3] for row in view["post_market"]] == [1, 1, 0, 1, 0, 0, 0, 0]  # no post on the outer sites
+    assert [row[3] for row in view["post_market"]] == [1, 1, 0, 1, 0, 0, 0, 0]  # there are no posts on the outer sites
     assert view["price"] == pytest.approx([0, 0, 0.2, 0])
     assert view["post_colour"][0] == one_hot(0, 4)
     assert view["post_market"][0] == one_hot(3, 4)
@@ -286,8 +286,8 @@ def test_a_closed_post_shows_its_colour_but_no_price():
 
 
 @pytest.mark.parametrize("site", ["A", "B", "E1", "F3", "G5", "H2", "Bombay", "Nagpur"])
-def test_distances_are_reached_by_walking_and_not_sooner(site):
-    """Breadth first through the moves that the mask allows, an action point at a time."""
+def test_distances_match_a_search_over_moves(site):
+    """Breadth-first search over the legal moves, one action at a time."""
     game = Game(Rules(2, actions_per_turn=9))
     states = position(game, at=site)
     view, sites = seen(game, states), [s.name for s in game.board.sites]
@@ -302,7 +302,7 @@ def test_distances_are_reached_by_walking_and_not_sooner(site):
         for action in np.flatnonzero(game.legal_actions(here)[0, :24]):
             after = here.copy()
             game.step(after, [action])
-            if after["current_player"][0] == 0:  # the turn goes on
+            if after["current_player"][0] == 0:  # the turn continues
                 frontier.append((9 - int(after["actions_left"][0]), after))
     assert len(best) >= 12
     for name, spent in best.items():
@@ -310,18 +310,18 @@ def test_distances_are_reached_by_walking_and_not_sooner(site):
     assert view["city_distance"] == [view["distance"][sites.index(city)] for city in CITIES]
 
 
-def test_a_rank_is_shared_by_those_who_tie():
+def test_tied_seats_share_a_rank():
     game = official(4)
     view = seen(game, position(game, clients=[3, 5, 3, 0]), seat=0)
     assert view["empire_rank"][:4] == pytest.approx([0.5, 1, 0.5, 0])
     assert seen(game, position(game), seat=0)["empire_rank"][:4] == pytest.approx([0.5] * 4)
 
 
-# --- what must not be seen ---
+# --- hidden facts ---
 
 
 def change_holdings(game, states, seat):
-    """Copies of the states in each of which one thing that `seat` keeps behind its screen is another."""
+    """Copies of the states, each with one changed holding that `seat` keeps behind its screen."""
     for name in ("rupees", "clients", "client_palace_tokens", "city_palace_tokens"):
         for value in (0, 1, 5, 8):
             other = states.copy()
@@ -334,7 +334,7 @@ def change_holdings(game, states, seat):
 
 
 @each_count
-def test_screened_tells_nothing_of_what_an_opponent_holds(n):
+def test_screened_does_not_depend_on_opponents_holdings(n):
     for game, states in itertools.islice(passed_through(n, games=4, lanes=1, every=15), 1 if SLOW else None):
         for seat in range(n):
             names, others = zip(*change_holdings(game, states, seat), strict=True)
@@ -345,7 +345,7 @@ def test_screened_tells_nothing_of_what_an_opponent_holds(n):
 
 
 @each_count
-def test_screened_shows_ones_own_holdings(n):
+def test_screened_shows_the_viewers_own_holdings(n):
     game = official(n)
     states = position(game)
     for seat in range(n):
@@ -369,8 +369,8 @@ def test_perfect_recall_shows_every_holding_of_every_seat(n):
                 assert not (game.observe(other, seats=viewer) == before).all(), what
 
 
-def test_screened_sees_what_lies_open():
-    """Palaces, baskets, piles, the Client tokens left and the markets are everybody's to see."""
+def test_screened_shows_public_facts():
+    """Palaces, baskets, piles, the remaining Client tokens and the markets are public."""
     game = official(3)
     states = position(game)
     changes = [
@@ -387,7 +387,7 @@ def test_screened_sees_what_lies_open():
 
 @each_count
 @each_mode
-def test_the_seed_is_never_seen(n, screened):
+def test_observations_do_not_depend_on_the_seed(n, screened):
     for game, states in passed_through(n, games=1 if SLOW else 4, lanes=2, every=90 if SLOW else 15):
         for seeds in ([0, 1], [2**64 - 1, 2**63]):
             other = game.scrub(states, seeds)
@@ -397,7 +397,7 @@ def test_the_seed_is_never_seen(n, screened):
             assert (game.legal_actions(other) == game.legal_actions(states)).all()
 
 
-def test_old_contents_of_out_are_not_seen():
+def test_old_contents_of_out_do_not_matter():
     game = official(3)
     states = position(game)
     for screened in (False, True):

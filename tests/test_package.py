@@ -1,4 +1,4 @@
-"""The distributions: what is built here plays from an empty environment, far from the checkout."""
+"""The distributions: they are built, installed into an empty environment, and played outside the checkout."""
 
 import shutil
 import subprocess
@@ -36,7 +36,7 @@ learner.step(learner.action_masks().argmax())
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source archive, built from a copy of the checkout."""
+    """A folder with the wheel and the source distribution, built from a copy of the checkout."""
     source, folder = tmp_path_factory.mktemp("source") / "bombay", tmp_path_factory.mktemp("dist")
     skip = shutil.ignore_patterns(".venv", ".git", "runs", "dist", "__pycache__", ".*_cache", ".hypothesis")
     shutil.copytree(ROOT, source, ignore=skip)
@@ -45,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_archives_hold_the_three_packages_and_no_strangers(built: Path) -> None:
+def test_archives_contain_exactly_the_three_packages(built: Path) -> None:
     (wheel,), (archive,) = built.glob("*.whl"), built.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()

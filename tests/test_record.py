@@ -43,7 +43,7 @@ def test_golden_games_replay_to_their_results(n):
 
 @each_count
 def test_golden_games_are_dealt_by_their_seeds(n):
-    """Played again from the seed alone: set-up and every restock come out as they are written down."""
+    """Replayed from the seed alone, the set-up and all restocks are those of the record."""
     (record,) = read_records(golden_file(n))
     game, states = record.game, record.game.new_states([record.seed])
     history = History(game, states, record.seed)
@@ -56,12 +56,12 @@ def test_golden_games_are_dealt_by_their_seeds(n):
 
 
 @each_count
-def test_golden_games_are_the_ones_that_the_recipe_plays(n):
+def test_golden_games_are_what_golden_record_plays(n):
     (record,) = read_records(golden_file(n))
     assert golden_record(n) == record
 
 
-def test_golden_games_show_every_kind_of_action():
+def test_golden_games_contain_every_kind_of_action():
     names = [
         event.split()[-1] for n in (2, 3, 4, 5) for record in read_records(golden_file(n)) for event in record.events
     ]
@@ -70,10 +70,10 @@ def test_golden_games_show_every_kind_of_action():
     assert {name for name in names if name.startswith("sell:")} == {f"sell:{colour}" for colour in COLOURS}
 
 
-# --- what a record is ---
+# --- contents and replays ---
 
 
-def test_the_record_by_hand_is_in_order():
+def test_the_record_written_by_hand_is_valid():
     record = Record.from_dict(BASE)
     states = record.verify()
     assert record.to_dict() == BASE
@@ -82,14 +82,14 @@ def test_the_record_by_hand_is_in_order():
     assert Record.from_dict(json.loads(json.dumps(BASE))) == record
 
 
-def test_a_record_holds_rules_8s_keys_in_their_order():
+def test_a_record_has_the_keys_of_rules_8_in_order():
     data = play_record(official(3), 7, random.Random(1)).to_dict()
     assert list(data) == ["format", "players", "board", "rules", "seed", "agents", "setup", "events", "result"]
     assert list(data["setup"]) == ["demand", "posts", "palace_tokens"]
     assert list(data["result"]) == list(BASE["result"])
     assert (data["format"], data["players"], data["board"], data["seed"]) == ("bombay-record/1", 3, "reconstruction", 7)
     assert data["rules"] == official(3).rules.to_dict()
-    assert set(data["setup"]["posts"]) == {"E1", "E2", "E3", "E4"}  # only the sites that hold one
+    assert set(data["setup"]["posts"]) == {"E1", "E2", "E3", "E4"}  # only the sites that have a post
     assert len(data["setup"]["palace_tokens"]) == 8
     assert all(len(column) == 3 for column in data["setup"]["demand"].values())
     assert data["events"][0].startswith("restock:")
@@ -99,7 +99,7 @@ def test_a_record_holds_rules_8s_keys_in_their_order():
 
 
 @each_count
-def test_records_of_any_variant_on_any_board_come_back_the_same(n):
+def test_records_of_any_variant_and_board_round_trip(n):
     rng = random.Random(n)
     for _ in range(3 if SLOW else 15):
         game = random_game(rng, n)
@@ -115,7 +115,7 @@ def test_records_of_any_variant_on_any_board_come_back_the_same(n):
         assert isinstance(json.loads(text)["board"], str if game.board == Board.load() else dict)
 
 
-def test_a_board_that_only_bears_the_packaged_name_is_written_out():
+def test_a_different_board_with_the_packaged_name_is_written_in_full():
     data = random_board(3).to_dict() | {"name": Board.load().name}
     game = Game(Rules(2, **SHORT), Board.from_dict(data))
     written = play_record(game, 1, random.Random(1)).to_dict()
@@ -124,14 +124,14 @@ def test_a_board_that_only_bears_the_packaged_name_is_written_out():
     verify(written)
 
 
-def test_a_record_without_a_seed_replays_too():
+def test_a_record_without_a_seed_can_be_replayed():
     data = play_record(official(4), 2**64 - 1, random.Random(3)).to_dict()
     assert verify(data)["seed"] == 2**64 - 1
     assert verify(data | {"seed": None}).tobytes()[8:] == verify(data).tobytes()[8:]
 
 
 @each_count
-def test_the_record_of_a_game_under_way_has_no_result(n):
+def test_the_record_of_a_running_game_has_no_result(n):
     for steps in (0, 1, 5, 20, 33):
         record = play_record(official(n), n, random.Random(5), steps)
         assert record.result is None
@@ -141,7 +141,7 @@ def test_the_record_of_a_game_under_way_has_no_result(n):
         assert len([event for event in record.events if not event.startswith("restock:")]) == steps
 
 
-def test_a_faulty_game_has_its_fault_and_no_result():
+def test_a_game_that_ended_by_a_fault_has_no_result():
     fault = {"seat": 1, "action": "move:Z", "reason": "no such action"}
     data = events(*BASE["events"][:3], fault=fault)
     record = Record.from_dict(data)
@@ -150,7 +150,7 @@ def test_a_faulty_game_has_its_fault_and_no_result():
     record.verify()
 
 
-def test_replay_tells_the_state_after_every_event():
+def test_replay_yields_the_state_after_every_event():
     record = golden_record(3)
     seen = list(record.replay())
     assert [number for number, _ in seen] == list(range(len(record.events)))
@@ -170,7 +170,7 @@ def test_replayed_states_are_copies():
     assert kept == [states.tobytes() for _, states in Record.from_dict(BASE).replay()]
 
 
-def test_a_record_shares_nothing_with_what_it_was_read_from_or_is_written_to():
+def test_a_record_shares_no_objects_with_its_dict_form():
     data = copy.deepcopy(BASE)
     record = Record.from_dict(data)
     for spoilt in (data, record.to_dict()):
@@ -203,7 +203,7 @@ def test_an_empty_file_has_no_records(tmp_path):
     assert list(read_records(tmp_path / "none.jsonl")) == []
 
 
-def test_empty_lines_and_other_line_ends_are_passed_over(tmp_path):
+def test_empty_lines_and_other_line_ends_are_skipped(tmp_path):
     line = json.dumps(BASE)
     file = tmp_path / "games.jsonl"
     file.write_bytes(f"\n{line}\r\n   \n\n{line}".encode())
@@ -211,13 +211,13 @@ def test_empty_lines_and_other_line_ends_are_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Ångström", "बम्बई", "a\nb", 'quo"te', "line\u2028end", "next\x85line", "", "🐘"])
-def test_any_name_survives_a_file(tmp_path, name):
+def test_any_agent_name_can_be_written_and_read(tmp_path, name):
     record = Record.from_dict(BASE | {"agents": [name, "\t"]})
     write_records(tmp_path / "names.jsonl", [record, record])
     assert list(read_records(tmp_path / "names.jsonl")) == [record, record]
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_a_file_is_written_atomically(tmp_path):
     file = tmp_path / "games.jsonl"
     write_records(file, [Record.from_dict(BASE)])
     before = file.read_bytes()
@@ -259,13 +259,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_a_broken_file_is_refused_with_its_name_and_line(tmp_path, content, words):
+def test_the_message_names_the_file_and_the_line(tmp_path, content, words):
     file = tmp_path / "games.jsonl"
     file.write_bytes(content)
     refusal(lambda: list(read_records(file)), str(file), *words)
 
 
-def test_records_before_a_broken_line_are_read(tmp_path):
+def test_records_before_a_malformed_line_are_read(tmp_path):
     file = tmp_path / "games.jsonl"
     file.write_bytes(json.dumps(BASE).encode() + b"\n\xff\n")
     found = []
@@ -276,7 +276,7 @@ def test_records_before_a_broken_line_are_read(tmp_path):
     refusal(lambda: next(records), "line 2")
 
 
-def test_what_is_no_readable_file_is_refused(tmp_path):
+def test_an_unreadable_file_is_rejected(tmp_path):
     refusal(lambda: list(read_records(tmp_path / "none.jsonl")), "none.jsonl", "cannot be read", "No such file")
     refusal(lambda: list(read_records(tmp_path)), str(tmp_path), "cannot be read", "directory")
     with pytest.raises(ValueError, match="null"):

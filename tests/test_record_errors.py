@@ -26,7 +26,7 @@ from helpers.records import (
 )
 from helpers.variants import random_board
 
-# --- refused by its form ---
+# --- malformed records ---
 
 FAULT = {"seat": 0, "action": "buy", "reason": "no"}
 WRONG_FORMS = {
@@ -111,14 +111,14 @@ WRONG_FORMS = {
 
 
 @pytest.mark.parametrize("kind", WRONG_FORMS)
-def test_a_record_of_the_wrong_form_is_refused(kind):
+def test_a_malformed_record_is_rejected(kind):
     data, words = WRONG_FORMS[kind]
     refusal(lambda: Record.from_dict(data), *words)
 
 
 @pytest.mark.parametrize("key", [*BASE, "fault"])
 @pytest.mark.parametrize("depth", [50, 900])
-def test_deep_nesting_is_refused_wherever_it_stands(key, depth):
+def test_deeply_nested_values_are_rejected(key, depth):
     refusal(lambda: Record.from_dict(BASE | {key: nested(depth)}))
     refusal(lambda: verify(BASE | {key: {"seat": nested(depth)}}))
 
@@ -126,7 +126,7 @@ def test_deep_nesting_is_refused_wherever_it_stands(key, depth):
 @pytest.mark.parametrize(
     "path", [("rules", "bales"), ("setup", "demand", "Bombay"), ("result", "final"), ("events", 1)]
 )
-def test_deep_nesting_further_in_is_refused_too(path):
+def test_deeply_nested_values_inside_are_rejected(path):
     refusal(lambda: verify(changed(*path, to=nested(900))))
 
 
@@ -135,7 +135,7 @@ def test_a_huge_value_is_not_repeated_in_the_message():
         refusal(lambda key=key: Record.from_dict(BASE | {key: ["x" * 10**5] * 100}))
 
 
-# --- refused by the rules ---
+# --- records that break the rules ---
 
 WRONG_GAMES = {
     "no events": (events(), ("event 0", "restock")),
@@ -208,9 +208,9 @@ WRONG_GAMES = {
 
 
 @pytest.mark.parametrize("kind", WRONG_GAMES)
-def test_a_record_that_does_not_follow_the_rules_is_refused(kind):
+def test_a_record_that_breaks_the_rules_is_rejected(kind):
     data, words = WRONG_GAMES[kind]
-    record = Record.from_dict(data)  # its form is right
+    record = Record.from_dict(data)  # its form is valid
     refusal(record.verify, *words)
     refusal(Record.from_dict(json.loads(json.dumps(data))).verify, *words)
 
@@ -222,20 +222,20 @@ def test_a_record_that_does_not_follow_the_rules_is_refused(kind):
      [10**400, 0], [float("inf"), 0], [-1, -1], [0.5, 2.5]],
     ids=lambda value: repr(value)[:20],
 )  # fmt: skip
-def test_a_result_that_is_not_the_games_is_refused(key, value):
+def test_a_wrong_result_is_rejected(key, value):
     refusal(
         lambda: verify(changed("result", key, to=value)), f"result {key}", f"{BASE['result'][key]}".split(",")[0][1]
     )
 
 
 @pytest.mark.parametrize("key", BASE["result"])
-def test_a_result_with_a_field_too_few_or_too_many_is_refused(key):
+def test_a_result_with_a_missing_or_unknown_field_is_rejected(key):
     refusal(lambda: verify(less("result", key)), "result", key)
     refusal(lambda: verify(changed("result", f"{key}s", to=[0, 0])), "result")
 
 
 def test_win_shares_may_be_rounded_but_not_wrong():
-    """Three players share a win: 1/3 each, as any program may write it."""
+    """Three players share a win. Their share of 1/3 may be rounded in any way."""
     passed = ["restock:1,2,3,3", *(f"{seat} end_turn" for seat in (0, 1, 2))]
     game = Game(Rules(3, sets=1, turns_per_set=1))
     rules = game.rules.to_dict()
@@ -252,7 +252,7 @@ def test_win_shares_may_be_rounded_but_not_wrong():
         )
 
 
-# --- broken at random ---
+# --- random damage ---
 
 TEXTS = [
     "",
@@ -271,7 +271,7 @@ TEXTS = [
 
 
 def sample_records():
-    """Records to break: by hand, over, under way, faulty, and on a board of their own."""
+    """Records to damage: written by hand, over, running, with a fault, and on another board."""
     game = Game(Rules(3, **SHORT), random_board(1))
     rng = random.Random(2)
     own = play_record(game, 5, rng).to_dict()
@@ -284,7 +284,7 @@ SAMPLES = [json.loads(json.dumps(data)) for data in sample_records()]
 
 
 def check_broken(data):
-    """Whatever was done to a record: it is refused with one line, or it is one that can be written and read again."""
+    """A damaged record is rejected with a one-line message, or it can be written and read again."""
     record = refused = None
     try:
         record = Record.from_dict(data)
@@ -300,21 +300,21 @@ def check_broken(data):
 
 @settings(max_examples=60 if SLOW else 500, deadline=None)
 @given(st.data())
-def test_a_record_broken_anywhere_is_refused_or_still_a_record(data):
+def test_a_damaged_record_is_rejected_or_still_valid(data):
     check_broken(mutated(data, data.draw(st.sampled_from(SAMPLES)), TEXTS))
 
 
 @settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data())
-def test_events_broken_anywhere_are_refused_or_still_a_game(data):
-    """Here only the events are at stake, which a change anywhere seldom reaches."""
+def test_damaged_events_are_rejected_or_still_valid(data):
+    """Damages only the events, because random damage to the whole record seldom does."""
     sample = data.draw(st.sampled_from(SAMPLES))
     check_broken(sample | {"events": mutated(data, sample["events"], TEXTS), "result": None})
 
 
 @settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data(), st.integers(0, 10**4), st.binary(max_size=4))
-def test_a_file_broken_anywhere_is_refused_or_still_has_records(tmp_path_factory, data, place, scrap):
+def test_a_damaged_file_is_rejected_or_still_has_records(tmp_path_factory, data, place, scrap):
     text = json.dumps(data.draw(st.sampled_from(SAMPLES))).encode()
     place %= len(text)
     file = tmp_path_factory.mktemp("broken", numbered=True) / "games.jsonl"

@@ -1,4 +1,4 @@
-"""What a finished game pays, by hand: shared wins, tied places, and that every table comes to nought."""
+"""The rewards of a finished game, computed by hand: shared wins, tied places, and sums of zero."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ each_kind = pytest.mark.parametrize("kind", REWARDS)
 
 
 def results(*tables):
-    """Results of games with these final rupees and Clients, each table a list of (rupees, Clients) by seat."""
+    """Results of games with these final rupees and Clients; each game is a list of (rupees, Clients) by seat."""
     records = new_records(len(tables), result_dtype(len(tables[0])))
     for record, table in zip(records, tables, strict=True):
         best = max(table)
@@ -38,7 +38,7 @@ def test_the_three_rewards_and_their_default():
     [
         ([(9, 0), (8, 0)], [1, -1]),
         ([(8, 0), (8, 1)], [-1, 1]),  # Clients break the tie
-        ([(8, 3), (8, 3)], [0, 0]),  # a shared win of two is nobody's
+        ([(8, 3), (8, 3)], [0, 0]),  # a win shared by both players
         ([(9, 0), (8, 9), (7, 0)], [1, -1 / 2, -1 / 2]),
         ([(9, 2), (9, 2), (7, 0)], [1 / 4, 1 / 4, -1 / 2]),
         ([(1, 0), (30, 0), (2, 0), (3, 0)], [-1 / 3, 1, -1 / 3, -1 / 3]),
@@ -58,8 +58,8 @@ def test_win(table, expected):
         ([(9, 0), (8, 0)], [1, -1]),
         ([(8, 3), (8, 3)], [0, 0]),
         ([(8, 3), (8, 4)], [-1, 1]),
-        ([(9, 0), (8, 9), (7, 20)], [1, 0, -1]),  # rupees first, Clients only between equals
-        ([(9, 2), (9, 2), (7, 0)], [1 / 2, 1 / 2, -1]),  # places 1 and 2: +1 and 0
+        ([(9, 0), (8, 9), (7, 20)], [1, 0, -1]),  # rupees first; Clients only break ties
+        ([(9, 2), (9, 2), (7, 0)], [1 / 2, 1 / 2, -1]),  # the mean of places 1 (+1) and 2 (0)
         ([(9, 2), (7, 0), (7, 0)], [1, -1 / 2, -1 / 2]),
         ([(9, 0), (8, 0), (7, 0), (6, 0)], [1, 1 / 3, -1 / 3, -1]),
         ([(6, 0), (9, 0), (7, 0), (8, 0)], [-1, 1, -1 / 3, 1 / 3]),
@@ -79,7 +79,7 @@ def test_rank(table, expected):
     ("table", "expected"),
     [
         ([(9, 0), (8, 0)], [0.05, -0.05]),
-        ([(8, 3), (8, 4)], [0, 0]),  # Clients are no rupees
+        ([(8, 3), (8, 4)], [0, 0]),  # Clients do not count as rupees
         ([(30, 0), (0, 0), (0, 0)], [2, -1, -1]),
         ([(10, 0), (20, 0), (30, 0), (0, 0)], [-0.5, 0.5, 1.5, -1.5]),
         ([(1, 0), (2, 0), (3, 0), (4, 0), (5, 0)], [-0.2, -0.1, 0, 0.1, 0.2]),
@@ -90,7 +90,7 @@ def test_margin(table, expected):
 
 
 @each_kind
-def test_a_batch_is_paid_game_by_game(kind):
+def test_a_batch_is_rewarded_game_by_game(kind):
     tables = [[(9, 0), (8, 0), (8, 1)], [(1, 0), (1, 0), (1, 0)], [(0, 5), (40, 0), (0, 5)]]
     rewards = seat_rewards(results(*tables), kind)
     assert (rewards.shape, rewards.dtype) == ((3, 3), np.float64)
@@ -103,7 +103,7 @@ seat = st.tuples(st.integers(0, 8) | st.integers(0, 2**31 - 1), st.integers(0, 3
 
 
 @given(st.lists(seat, min_size=2, max_size=5))
-def test_any_table_is_zero_sum_and_better_is_never_paid_less(table):
+def test_rewards_are_zero_sum_and_monotonic(table):
     for kind in REWARDS:
         rewards = paid(kind, *table)
         assert sum(rewards) == pytest.approx(0, abs=1e-6)
@@ -118,7 +118,7 @@ def test_any_table_is_zero_sum_and_better_is_never_paid_less(table):
             assert (max(rewards) == pytest.approx(1)) == (table.count(max(table)) == 1)
 
 
-def test_results_of_a_game_are_paid_as_they_stand():
+def test_rewards_of_the_results_of_a_game():
     """Seats 0 and 1 tie in rupees and Clients and share the win: 1/2 each."""
     game = official(3)
     played = outcome(game, rupees=[9, 9, 1])
@@ -132,7 +132,7 @@ def test_results_of_a_game_are_paid_as_they_stand():
 
 
 @pytest.mark.parametrize("kind", ["", "Win", "money", None, 1, ["win"], b"win"], ids=repr)
-def test_another_kind_is_refused(kind):
+def test_an_unknown_kind_is_rejected(kind):
     for call in (lambda: check_reward(kind), lambda: seat_rewards(results([(1, 0), (2, 0)]), kind)):
         with pytest.raises(ValueError, match=r"reward is .*win, rank, margin"):
             call()

@@ -1,4 +1,4 @@
-"""RULES 2, "Set-up": chance is uniform, then points 1 to 5 in their order, each with the field of `Rules` it names."""
+"""RULES 2, "Set-up": random draws are uniform; then points 1 to 5 in order, each with its field of `Rules`."""
 
 from collections import Counter
 from itertools import permutations
@@ -21,7 +21,7 @@ COLUMNS = {
 
 
 def deals(game, count=DEALS):
-    """Facts of freshly dealt games."""
+    """The facts of games that were just dealt."""
     states = game.new_states(range(count))
     return [facts(game, states[lane : lane + 1]) for lane in range(count)]
 
@@ -45,7 +45,7 @@ def uniform(outcomes):
 @each_count
 def test_demand_columns_are_dealt_uniformly(n):
     states = official(n).new_states(range(MANY))
-    tops = states.demand[:, :, 0]  # the four columns have four different tops
+    tops = states.demand[:, :, 0]  # the four columns have different colours at the top
     assert_fits(rows(tops), uniform(permutations(range(4))))
 
 
@@ -85,7 +85,7 @@ def test_parts_of_the_deal_are_independent():
     assert_fits(list(zip(posts, token, strict=True)), uniform((p, t) for p in places for t in (1, 2, 3, 4)))
 
 
-def test_seeds_far_apart_are_as_good_as_neighbours():
+def test_distant_seeds_are_as_random_as_adjacent_ones():
     states = official(2).new_states(np.arange(MANY, dtype=np.uint64) << np.uint64(40))
     assert_fits(rows(states.demand[:, :, 0]), uniform(permutations(range(4))))
 
@@ -99,7 +99,7 @@ def test_every_elephant_starts_on_a(n):
 
 
 @each_count
-def test_elephants_start_empty_and_nothing_is_built_or_held(n):
+def test_games_start_without_bales_palaces_or_tokens(n):
     for deal in deals(official(n), 20):
         assert deal["basket"] == [[0, 0, 0, 0]] * n
         assert deal["palaces"] == {}
@@ -124,11 +124,11 @@ def test_bga_gives_every_seat_two_rupees(n):
 
 
 @each_count
-def test_bga_is_otherwise_the_printed_game(n):
+def test_bga_has_no_other_differences_from_the_printed_game(n):
     assert Rules.bga(n).to_dict() | {"starting_rupees": None} == Rules.official(n).to_dict() | {"starting_rupees": None}
 
 
-def test_starting_rupees_is_one_number_a_seat():
+def test_starting_rupees_has_one_number_for_each_seat():
     assert deals(variant(4, starting_rupees=(0, 1, 5, 9)), 1)[0]["rupees"] == [0, 1, 5, 9]
 
 
@@ -143,7 +143,7 @@ def test_each_city_gets_one_of_the_four_columns(n):
 
 
 @each_count
-def test_a_column_holds_three_different_colours(n):
+def test_a_column_has_three_different_colours(n):
     for deal in deals(official(n)):
         assert all(len(column) == len(set(column)) == 3 for column in deal["demand"].values())
 
@@ -166,7 +166,7 @@ def test_the_first_column_is_blue_purple_orange(n):
 
 
 @pytest.mark.parametrize("n", [4, 5])
-def test_with_four_or_five_players_two_posts_of_each_colour_stand_on_e_and_f(n):
+def test_with_four_or_five_players_e_and_f_have_two_posts_of_each_colour(n):
     for deal in deals(official(n)):
         assert set(deal["posts"]) == set(sites("E", 4) + sites("F", 4))
         assert Counter(deal["posts"].values()) == dict.fromkeys(COLOURS, 2)
@@ -178,14 +178,14 @@ def test_with_four_or_five_players_a_colour_may_have_both_posts_on_e(n):
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_with_two_or_three_players_one_post_of_each_colour_stands_on_e(n):
+def test_with_two_or_three_players_e_has_one_post_of_each_colour(n):
     for deal in deals(official(n)):
         assert set(deal["posts"]) == set(sites("E", 4))
         assert Counter(deal["posts"].values()) == dict.fromkeys(COLOURS, 1)
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_with_two_or_three_players_f_sites_hold_no_building(n):
+def test_with_two_or_three_players_f_sites_have_no_building(n):
     for deal in deals(official(n)):
         assert not set(sites("F", 4)) & (set(deal["posts"]) | set(deal["palaces"]))
 
@@ -194,7 +194,7 @@ def test_with_two_or_three_players_f_sites_hold_no_building(n):
 
 
 @each_count
-def test_eight_palace_tokens_stand_on_the_eight_g_sites(n):
+def test_each_g_site_has_a_palace_token(n):
     assert all(set(deal["palace_tokens"]) == set(sites("G", 8)) for deal in deals(official(n)))
 
 
@@ -212,11 +212,11 @@ def test_each_city_has_one_city_token_less_than_players(n, each):
     assert all(deal["city_piles"] == dict.fromkeys(CITIES, each) for deal in deals(official(n), 20))
 
 
-# --- Set-up that is given ---
+# --- Given set-ups ---
 
 
 @each_count
-def test_a_given_setup_is_dealt_as_it_is(n):
+def test_a_given_setup_is_used_unchanged(n):
     game = official(n)
     setup = setup_of(game)
     deal = facts(game, game.new_states([7], setup))
@@ -227,8 +227,8 @@ def test_a_given_setup_is_dealt_as_it_is(n):
 
 @each_count
 @pytest.mark.parametrize("key", ["demand", "posts", "palace_tokens"])
-def test_a_setup_that_could_not_be_dealt_is_refused(n, key):
-    """RULES 8 sends here: two cities with one column, or a token too many of a kind."""
+def test_an_impossible_setup_is_rejected(n, key):
+    """RULES 8: two cities with the same column, or too many tokens of a kind."""
     game = official(n)
     setup = setup_of(game)
     names = list(setup[key])

@@ -1,4 +1,4 @@
-"""RULES 3, "Course": sets and turns, who begins, the restock and its law, markets and posts, the end of a set."""
+"""RULES 3, "Course": sets and turns, first players, restocks and their distribution, markets and posts, the end of a set."""
 
 import math
 from itertools import product
@@ -29,7 +29,7 @@ EMPTY = [0, 0, 0, 0]
 
 
 def course(game, action="end_turn"):
-    """(set, turn, seat) of every player turn of a game in which everybody takes one action that ends the turn."""
+    """(set, turn, seat) of every player turn of a game in which each turn has one action."""
     states, seen = game.new_states([3]), []
     while not game.is_terminal(states)[0]:
         seen.append((states.set[0], states.turn[0], states.current_player[0]))
@@ -38,7 +38,7 @@ def course(game, action="end_turn"):
 
 
 def law(held, number):
-    """Every draw of `number` bales from a bag that holds `held` by colour, with its probability."""
+    """Every draw of `number` bales from a bag with `held` bales by colour, and its probability."""
     draws = [draw for draw in product(*(range(count + 1) for count in held)) if sum(draw) == number]
     return {draw: math.prod(map(math.comb, held, draw)) / math.comb(sum(held), number) for draw in draws}
 
@@ -49,12 +49,12 @@ def stocked(draw, game=GAME):
 
 
 def drawn(states):
-    """The bales by colour that lie in the markets, one tuple a state."""
+    """The bales in the markets by colour, one tuple for each state."""
     return [tuple(row) for row in states.market.sum(axis=1).tolist()]
 
 
 def heavy_elephants(*loads):
-    """The last turn of the first set with five players, with these bales on the elephants."""
+    """The last turn of the first set for five players, with these bales on the elephants."""
     return last_turn(official(5), set=0, baskets=dict(enumerate(loads)), markets=[{}, {}, {}])
 
 
@@ -85,19 +85,19 @@ def test_turns_go_clockwise_from_the_sets_first_player(n):
 
 
 @each_count
-def test_seat_zero_begins_the_first_set(n):
+def test_seat_zero_starts_the_first_set(n):
     assert course(official(n))[0] == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("n", "firsts"), [(2, [0, 1, 0, 1]), (3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3, 4])])
-def test_each_new_set_begins_one_seat_further_left(n, firsts):
-    """With two players each is first twice."""
+def test_the_next_seat_starts_the_next_set(n, firsts):
+    """With two players, each is the first player twice."""
     seen = course(official(n))
     assert [next(seat for s, _, seat in seen if s == set_) for set_ in range(len(firsts))] == firsts
 
 
 @each_count
-def test_first_player_stays_where_it_does_not_rotate(n):
+def test_the_first_player_can_stay_the_same(n):
     seen = course(variant(n, rotate_first_player=False))
     assert {seat for _, turn, seat in seen[::n]} == {0}
     assert len(seen) == len(course(official(n)))
@@ -118,7 +118,7 @@ def test_the_game_is_over_after_the_last_set(n):
 
 
 @each_count
-def test_a_set_begins_with_a_restock(n):
+def test_a_set_starts_with_a_restock(n):
     game = official(n)
     states, restocks = game.new_states([11]), 0
     at_start = facts(game, states)["markets"]
@@ -139,7 +139,7 @@ def test_the_first_restock_comes_before_anyone_acts(n):
 
 
 @each_count
-def test_a_restock_comes_with_no_action_of_a_player(n):
+def test_a_restock_takes_no_action(n):
     game = official(n)
     before = last_turn(game, set=0, markets=[{}, {}, {}])
     after = play(game, before, "end_turn")
@@ -174,21 +174,21 @@ def test_a_bag_with_fewer_than_nine_bales_gives_all_of_them(loads, left):
     assert facts(game, after)["bag"] == EMPTY
 
 
-def test_with_five_players_the_bag_can_hold_as_few_as_seven():
+def test_with_five_players_the_bag_holds_at_least_seven_bales():
     before = heavy_elephants(["blue"] * 2, ["blue"] * 2, ["orange"] * 2, ["orange"] * 2, ["purple"] * 2)
     draws, chances = official(5).restock_outcomes(before)
     assert draws.tolist() == [[3, 2, 1, 1]]
     assert chances.tolist() == [1.0]
 
 
-def test_bales_from_the_markets_are_back_in_the_bag_before_the_draw():
-    """8 bales in the bag and 1 in a market are 9, and all of them are drawn."""
+def test_bales_return_from_the_markets_to_the_bag_before_the_draw():
+    """With 8 bales in the bag and 1 in a market, all 9 are drawn."""
     loads = [["blue", "blue"], ["blue", "blue"], ["orange", "orange"], ["orange", "orange"]]
     before = last_turn(official(5), set=0, baskets=dict(enumerate(loads)), markets=[{"blue": 1}, {}, {}])
     assert drawn(play(official(5), before, "end_turn")) == [(3, 4, 1, 1)]
 
 
-# --- Its law ---
+# --- The distribution of restocks ---
 
 
 def test_probabilities_of_the_first_set_by_hand():
@@ -208,7 +208,7 @@ def test_probabilities_of_the_first_set_by_hand():
         [["orange"] * 2, ["orange"] * 2],
     ],
 )
-def test_counts_by_colour_follow_the_multivariate_hypergeometric_law(n, loads):
+def test_counts_by_colour_follow_the_multivariate_hypergeometric_distribution(n, loads):
     game = official(n)
     before = last_turn(game, set=0, baskets=dict(enumerate(loads)), markets=[{}, {"blue": 1}, {}])
     carried = [sum(load.count(colour) for load in loads) for colour in ("yellow", "purple", "blue", "orange")]
@@ -228,12 +228,12 @@ def test_no_restock_follows_the_last_set():
 
 
 @each_count
-def test_the_first_restock_is_drawn_by_that_law(n):
+def test_the_first_restock_follows_that_distribution(n):
     assert_fits(drawn(official(n).new_states(range(MANY))), law(BALES, 9))
 
 
 @pytest.mark.parametrize("set_", [0, 1, 2])
-def test_later_restocks_are_drawn_by_that_law(set_):
+def test_later_restocks_follow_that_distribution(set_):
     loads = {0: ["orange", "orange"], 1: ["yellow", "purple"]}
     before = np.tile(last_turn(GAME, set=set_, baskets=loads, markets=[{"blue": 4}, {}, {}]), MANY)
     after = play(GAME, GAME.scrub(before, range(MANY)), "end_turn")
@@ -263,7 +263,7 @@ def test_the_restock_is_independent_of_the_deal():
 @pytest.mark.parametrize(
     "draw", [(3, 3, 2, 0), (3, 3, 2, 2), (4, 2, 2, 1), (-1, 4, 3, 3), (0, 0, 0, 9)], ids=lambda draw: str(draw)
 )
-def test_a_given_restock_that_could_not_be_drawn_is_refused(draw):
+def test_an_impossible_restock_is_rejected(draw):
     with pytest.raises(ValueError, match="restock"):
         play(GAME, last_turn(GAME, set=0), "end_turn", restock=draw)
     with pytest.raises(ValueError, match="restock"):
@@ -274,12 +274,12 @@ def test_a_given_restock_that_could_not_be_drawn_is_refused(draw):
 
 
 def test_colours_tied_for_most_go_left_then_the_next_most_centre_then_the_rest_right():
-    """Counts of 3, 3, 2, 1 give left, left, centre, right."""
+    """Counts of 3, 3, 2, 1 go to the left, left, centre and right market."""
     assert stocked((3, 3, 2, 1)) == [[3, 3, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1]]
 
 
 def test_three_colours_tied_for_second_leave_the_right_market_empty():
-    """3, 2, 2, 2 give left and three times centre."""
+    """Counts of 3, 2, 2, 2 go to the left market and three times to the centre."""
     assert stocked((3, 2, 2, 2)) == [[3, 0, 0, 0], [0, 2, 2, 2], EMPTY]
 
 
@@ -314,7 +314,7 @@ def test_every_draw_is_sorted_into_markets_by_rank(draw):
             expected[min(ranks.index(count), 2)][colour] = count
     found = np.array(stocked(draw))
     assert found.tolist() == expected
-    assert ((found > 0).sum(axis=0) <= 1).all()  # a colour is in one market at a time
+    assert ((found > 0).sum(axis=0) <= 1).all()  # a colour is in at most one market
     assert tuple(found.sum(axis=0)) == draw  # all drawn bales are placed
 
 
@@ -336,8 +336,8 @@ def test_a_colour_not_drawn_is_in_no_market():
     assert [market[0] for market in after["markets"]] == [market[3] for market in after["markets"]] == [0, 0, 0]
 
 
-def test_a_colour_keeps_its_market_however_many_bales_go():
-    """With 1 blue left, fewer than the purple, blue still costs what the left market asks."""
+def test_a_colour_stays_in_its_market_while_bales_are_sold():
+    """With 1 blue bale left, fewer than purple bales, blue still has the price of the left market."""
     before = position(
         at="E3", rupees=[1], actions_left=1, markets=[{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}]
     )
@@ -358,7 +358,7 @@ def test_a_colour_keeps_its_market_until_the_end_of_the_set():
     markets = [{"blue": 1, "orange": 1}, {"purple": 2}, {"yellow": 3}]
     before = last_turn(GAME, set=0, at="E3", rupees=[2, 2], markets=markets)
     bought = play(GAME, before, "buy")
-    assert facts(GAME, bought)["rupees"] == [2, 1]  # the left market's price to the last turn
+    assert facts(GAME, bought)["rupees"] == [2, 1]  # the price of the left market, even in the last turn
     restocked = play(GAME, bought, "end_turn", restock=(3, 4, 1, 1))
     assert facts(GAME, restocked)["markets"] == [bales(purple=4), bales(yellow=3), bales(blue=1, orange=1)]
 
@@ -376,7 +376,7 @@ def test_in_random_games_no_colour_changes_its_market_within_a_set(n):
 # --- Closed posts ---
 
 
-def test_a_post_is_closed_by_a_restock_that_brings_none_of_its_colour():
+def test_a_post_is_closed_after_a_restock_without_its_colour():
     before = last_turn(GAME, set=0, elephants={0: "E1", 1: "E1"}, rupees=[9, 9])
     after = play(GAME, before, "end_turn", restock=(0, 4, 5, 0))
     assert facts(GAME, after)["open_posts"] == ["E2", "E3"]
@@ -423,7 +423,7 @@ def test_bales_in_the_bag_do_not_open_a_post():
 def test_a_closed_post_stays_closed_until_the_next_restock():
     before = position(at="E1", rupees=[9], basket=["yellow"], markets=[{"blue": 1}, {}, {}])
     sold = play(GAME, position(at="Hyderabad", basket=["yellow"], markets=[{"blue": 1}, {}, {}]), "sell:yellow")
-    assert facts(GAME, sold)["bag"][0] == 3  # back in the bag, in no market
+    assert facts(GAME, sold)["bag"][0] == 3  # in the bag, not in a market
     assert facts(GAME, sold)["open_posts"] == ["E3"]
     assert facts(GAME, play(GAME, before, *["end_turn"] * 7))["open_posts"] == ["E3"]
 
@@ -433,7 +433,7 @@ def test_a_closed_post_stays_closed_until_the_next_restock():
 
 @each_count
 def test_bales_left_in_the_markets_return_to_the_bag(n):
-    """Only 9 are drawn of the 17, so what lay in the markets cannot still lie there."""
+    """Only 9 of the 17 bales are drawn, so no bale stays in a market."""
     game = official(n)
     before = last_turn(game, set=0, markets=[{"orange": 5}, {"purple": 4}, {}])
     after = facts(game, play(game, before, "end_turn", restock=(3, 0, 5, 1)))
@@ -465,7 +465,7 @@ def test_elephants_keep_their_bales_at_the_end_of_a_set(n):
 
 
 def test_the_end_of_a_set_changes_nothing_else():
-    """Elephants, palaces, tokens, demand and rupees stay. Seat 1 ends the first set and begins the second."""
+    """Elephants, palaces, tokens, demand and rupees stay. Seat 1 ends the first set and starts the second."""
     before = last_turn(GAME, set=0, elephants={0: "H1", 1: "G3"}, palaces={"H1": 0, "G1": 1}, clients=[1, 2])
     after = play(GAME, before, "end_turn", restock=(3, 3, 2, 1))
     assert changed(GAME, before, after).keys() == {"first_player", "set", "turn", "markets", "bag"}

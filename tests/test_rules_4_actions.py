@@ -70,7 +70,7 @@ def test_actions_may_be_spent_in_any_order(order):
     ],
     ids=str,
 )
-def test_kinds_of_action_may_be_mixed(order):
+def test_a_turn_may_have_different_kinds_of_actions(order):
     assert mover(play(GAME, position(at="Bombay", basket=["blue", "orange"]), *order)) == (1, 3)
 
 
@@ -83,23 +83,23 @@ def test_kinds_of_action_may_be_mixed(order):
     ],
     ids=["move", "sell", "build"],
 )
-def test_an_action_may_be_taken_as_often_as_wanted(at, basket, actions):
+def test_an_action_may_be_repeated(at, basket, actions):
     after = play(GAME, position(at=at, basket=basket), *actions)
     assert facts(GAME, after)["basket"][0] == EMPTY
 
 
-def test_actions_not_spent_are_lost():
+def test_unused_actions_are_lost():
     after = play(GAME, GAME.new_states([1]), "move:E1", "end_turn")
     assert mover(after) == (1, 3)
     assert mover(play(GAME, after, "end_turn")) == (0, 3)
 
 
-def test_a_new_game_offers_moves_consolidate_and_end_turn():
+def test_in_a_new_game_moves_consolidate_and_end_turn_are_legal():
     moves = {"move:E1", "move:E3", "move:E4", "move:G3", "move:H1"}
     assert legal(GAME, position()) == moves | {"consolidate", "end_turn"}
 
 
-def test_what_is_not_offered_is_refused_and_changes_nothing():
+def test_an_illegal_action_raises_and_changes_nothing_in_the_state():
     states = position(at="E3", basket=["blue"])
     offered = legal(GAME, states)
     for action in GAME.action_names:
@@ -161,7 +161,7 @@ def test_several_elephants_may_share_a_site(n):
     assert "move:E1" in legal(game, states)
 
 
-def test_an_elephant_does_not_keep_others_from_acting_on_its_site():
+def test_several_players_may_act_on_the_same_site():
     for at, action in (("E3", "buy"), ("Bombay", "sell:blue"), ("H1", "build:blue")):
         assert action in legal(GAME, position(at=at, basket=["blue"], elephants={1: at}))
 
@@ -170,7 +170,7 @@ def test_an_elephant_does_not_keep_others_from_acting_on_its_site():
 
 
 @each_count
-def test_the_owner_of_a_palace_takes_a_toll_from_whoever_enters(n):
+def test_an_opponent_who_enters_causes_a_toll_for_the_owner(n):
     game = official(n)
     before = position(game, palaces={"H1": 1}, rupees=[2] * n)
     after = play(game, before, "move:H1")
@@ -192,7 +192,7 @@ def test_a_toll_goes_to_the_owner_only(n):
 
 
 @each_count
-def test_each_mover_brings_a_toll(n):
+def test_every_opponent_causes_a_toll(n):
     game = official(n)
     states = position(game, palaces={"H1": 0}, rupees=[0] * n)
     for _ in range(n):
@@ -200,34 +200,34 @@ def test_each_mover_brings_a_toll(n):
     assert facts(game, states)["rupees"] == [n - 1] + [0] * (n - 1)
 
 
-def test_ones_own_palace_pays_nothing():
+def test_there_is_no_toll_at_a_players_own_palace():
     after = play(GAME, position(palaces={"H1": 0}, rupees=[0, 0]), "move:H1")
     assert facts(GAME, after)["rupees"] == [0, 0]
 
 
-def test_every_entering_pays_a_toll():
+def test_every_entry_causes_a_toll():
     after = play(GAME, position(at="E1", palaces={"H1": 1}, rupees=[0, 0]), "move:H1", "move:E3", "move:H1")
     assert facts(GAME, after)["rupees"] == [0, 2]
 
 
-def test_a_move_away_from_a_palace_pays_no_toll():
+def test_leaving_a_palace_causes_no_toll():
     after = play(GAME, position(at="H1", palaces={"H1": 1}, rupees=[0, 0]), "move:E1")
     assert facts(GAME, after)["rupees"] == [0, 0]
 
 
-def test_staying_pays_no_toll():
+def test_staying_causes_no_toll():
     states = position(at="H1", palaces={"H1": 1}, rupees=[0, 0])
     states = play(GAME, states, "end_turn", "end_turn")
     assert facts(GAME, states)["rupees"] == [0, 0]
     assert facts(GAME, play(GAME, states, "consolidate"))["rupees"] == [1, 0]
 
 
-def test_a_palace_built_under_an_elephant_brings_no_toll_from_it():
+def test_building_a_palace_under_an_elephant_causes_no_toll():
     before = position(at="H1", basket=["blue"], elephants={1: "H1"}, rupees=[0, 0])
     assert facts(GAME, play(GAME, before, "build:blue", "end_turn", "end_turn"))["rupees"] == [0, 0]
 
 
-def test_a_palace_on_a_hilltop_brings_a_toll_and_the_move_costs_two_actions():
+def test_entering_a_palace_on_a_hilltop_causes_a_toll_and_costs_two_actions():
     before = position(at="E4", palaces={"A": 1}, rupees=[0, 0])
     after = play(GAME, before, "move:A")
     assert changed(GAME, before, after) == {"rupees": [0, 1], "position": ["A", "A"], "actions_left": 1}
@@ -243,8 +243,8 @@ def test_a_palace_on_a_hilltop_brings_a_toll_and_the_move_costs_two_actions():
 )
 @pytest.mark.parametrize("purse", [0, 1, 2, 3])
 @pytest.mark.parametrize("left", [1, 2, 3])
-def test_a_purchase_costs_what_the_colours_market_asks(site, rupees, actions, purse, left):
-    """Left 1 rupee and 1 action, centre 1 and 2, right 2 and 2; legal only with the whole cost in hand."""
+def test_the_market_of_the_colour_sets_the_price(site, rupees, actions, purse, left):
+    """Left: 1 rupee and 1 action; centre: 1 and 2; right: 2 and 2. Legal only if the player can pay all of it."""
     states = position(at=site, rupees=[purse], actions_left=left)
     if purse < rupees or left < actions:
         assert refused(GAME, states, "buy")
@@ -256,7 +256,7 @@ def test_a_purchase_costs_what_the_colours_market_asks(site, rupees, actions, pu
 
 @pytest.mark.parametrize(("market", "rupees", "actions"), [(0, 1, 1), (1, 1, 2), (2, 2, 2)])
 @pytest.mark.parametrize(("site", "colour"), POSTS)
-def test_the_market_and_not_the_colour_makes_the_price(market, rupees, actions, site, colour):
+def test_the_price_depends_on_the_market_and_not_on_the_colour(market, rupees, actions, site, colour):
     markets = [{}, {}, {}]
     markets[market] = {colour: 2}
     before = position(at=site, rupees=[5], markets=markets)
@@ -271,7 +271,7 @@ def test_the_market_and_not_the_colour_makes_the_price(market, rupees, actions, 
     }
 
 
-def test_an_emptied_market_to_the_left_does_not_make_a_bale_cheaper():
+def test_an_empty_market_to_the_left_does_not_lower_the_price():
     for markets, cost in (([{}, {"blue": 1}, {}], (1, 2)), ([{}, {}, {"blue": 1}], (2, 2))):
         after = play(GAME, position(at="E3", rupees=[4], markets=markets), "buy")
         assert facts(GAME, after)["rupees"][0] == 4 - cost[0]
@@ -292,7 +292,7 @@ def test_a_purchase_needs_a_post(site):
 
 @pytest.mark.parametrize("n", [4, 5])
 @pytest.mark.parametrize("site", F_SITES)
-def test_with_four_or_five_players_an_outer_post_sells_too(n, site):
+def test_with_four_or_five_players_outer_posts_sell_too(n, site):
     after = play(official(n), position(official(n), at=site, rupees=[9]), "buy")
     assert facts(official(n), after)["basket"][0] == bales(**{COLOURS[F_SITES.index(site)]: 1})
 
@@ -314,7 +314,7 @@ def test_a_purchase_needs_fewer_than_two_bales_in_the_basket():
     assert refused(GAME, position(at="E3", basket=["blue", "yellow"]), "buy")
 
 
-def test_only_ones_own_basket_counts():
+def test_only_the_players_own_basket_counts():
     assert "buy" in legal(GAME, position(at="E3", baskets={1: ["orange", "orange"]}))
 
 
@@ -324,14 +324,14 @@ def test_a_turn_has_one_purchase():
     assert refused(GAME, after, "buy")
 
 
-def test_the_second_purchase_is_refused_at_another_post_too():
+def test_a_second_purchase_is_illegal_at_another_post_too():
     game = variant(2, actions_per_turn=9)
     assert refused(game, play(game, position(game, at="E3", rupees=[9]), "buy", "move:H1", "move:E1"), "buy")
 
 
 def test_the_next_turn_has_its_own_purchase():
     after = play(GAME, position(at="E3", rupees=[9, 9], elephants={1: "E3"}), "buy", "end_turn")
-    assert "buy" in legal(GAME, after)  # the other player
+    assert "buy" in legal(GAME, after)  # it is the other player's turn
     assert "buy" in legal(GAME, play(GAME, after, "buy", "end_turn"))
 
 
@@ -360,7 +360,7 @@ def test_a_sale_needs_a_city(site):
 
 @each_colour
 def test_a_sale_needs_a_bale_of_the_colour(colour):
-    """A bale of another colour, or of another player, will not do."""
+    """A bale of another colour or of another player does not count."""
     others = [other for other in COLOURS if other != colour]
     for city in CITIES:
         states = position(at=city, basket=others[:2], baskets={1: [colour]}, elephants={1: city})
@@ -384,21 +384,21 @@ def test_a_palace_costs_one_action_and_a_bale_of_any_colour(colour):
     }
 
 
-def test_a_palace_costs_one_of_two_bales_and_the_player_chooses():
+def test_the_player_chooses_the_bale_that_a_palace_costs():
     states = position(at="H1", basket=["blue", "orange"])
     assert {"build:blue", "build:orange"} == {name for name in legal(GAME, states) if name.startswith("build")}
     assert facts(GAME, play(GAME, states, "build:orange"))["basket"][0] == bales(blue=1)
     assert facts(GAME, play(GAME, states, "build:blue"))["basket"][0] == bales(orange=1)
 
 
-def test_a_palace_needs_a_bale_of_ones_own():
+def test_a_palace_needs_the_players_own_bale():
     assert "build" not in kinds_of(legal(GAME, position(at="H1", elephants={1: "H1"}, baskets={1: ["blue"]})))
 
 
 @each_count
 @pytest.mark.parametrize("site", OPEN_SITES)
-def test_a_site_without_a_building_takes_a_palace(n, site):
-    """Both hilltops, open sites and G sites with their tokens."""
+def test_a_palace_can_be_built_on_a_site_without_a_building(n, site):
+    """On hilltops, open sites, and G sites with their tokens."""
     game = official(n)
     after = play(game, position(game, at=site, basket=["blue"]), "build:blue")
     assert facts(game, after)["palaces"] == {site: 0}
@@ -406,7 +406,7 @@ def test_a_site_without_a_building_takes_a_palace(n, site):
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("site", F_SITES)
-def test_with_two_or_three_players_an_f_site_takes_a_palace(n, site):
+def test_with_two_or_three_players_a_palace_can_be_built_on_an_f_site(n, site):
     after = play(official(n), position(official(n), at=site, basket=["blue"]), "build:blue")
     assert facts(official(n), after)["palaces"] == {site: 0}
 
@@ -431,15 +431,15 @@ def test_no_palace_in_a_city(n, city):
 
 @pytest.mark.parametrize("owner", [0, 1])
 @pytest.mark.parametrize("site", ["A", "H1", "G1", "F1"])
-def test_one_palace_a_site(owner, site):
+def test_a_site_has_at_most_one_palace(owner, site):
     assert refused(GAME, position(at=site, basket=["blue"], palaces={site: owner}), "build:blue")
 
 
-def test_a_second_palace_on_the_same_site_is_refused_at_once():
+def test_a_second_palace_on_the_same_site_is_illegal():
     assert refused(GAME, play(GAME, position(at="H1", basket=["blue", "blue"]), "build:blue"), "build:blue")
 
 
-def test_five_palaces_then_no_more():
+def test_a_player_has_five_palaces():
     four = {"G1": 0, "G2": 0, "G5": 0, "G6": 0}
     after = play(GAME, position(at="F1", basket=["blue", "blue"], palaces=four), "build:blue")
     assert facts(GAME, after)["palaces_left"] == [0, 5]
@@ -464,7 +464,7 @@ def test_in_random_games_palaces_are_never_removed(n):
 
 
 @each_count
-def test_consolidating_costs_the_whole_turn_and_gives_a_rupee(n):
+def test_consolidating_costs_the_whole_turn_and_gains_a_rupee(n):
     game = official(n)
     before = position(game)
     assert changed(game, before, play(game, before, "consolidate")) == {
@@ -477,7 +477,7 @@ def test_consolidating_costs_the_whole_turn_and_gives_a_rupee(n):
     ("at", "basket", "action"),
     [("A", [], "move:E1"), ("E3", [], "buy"), ("Bombay", ["blue"], "sell:blue"), ("H1", ["blue"], "build:blue")],
 )
-def test_consolidating_needs_nothing_spent_this_turn(at, basket, action):
+def test_consolidating_is_illegal_after_another_action(at, basket, action):
     states = position(at=at, basket=basket)
     assert "consolidate" in legal(GAME, states)
     assert refused(GAME, play(GAME, states, action), "consolidate")
@@ -488,7 +488,7 @@ def test_consolidating_needs_all_three_actions(left):
     assert refused(GAME, position(actions_left=left), "consolidate")
 
 
-def test_consolidating_needs_no_rupees_and_no_place():
+def test_consolidating_needs_no_rupees_and_no_particular_site():
     for site in SITES:
         assert "consolidate" in legal(GAME, position(at=site, rupees=[0, 0]))
 
@@ -497,13 +497,13 @@ def test_consolidating_needs_no_rupees_and_no_place():
 
 
 @pytest.mark.parametrize("left", [1, 2, 3])
-def test_end_turn_gives_up_the_rest(left):
+def test_end_turn_gives_up_the_remaining_actions(left):
     before = position(actions_left=left)
     after = play(GAME, before, "end_turn")
     assert changed(GAME, before, after) == {"current_player": 1} | ({"actions_left": 3} if left < 3 else {})
 
 
-def test_end_turn_with_nothing_spent_gives_nothing():
+def test_end_turn_without_any_action_gains_nothing():
     before = position()
     assert changed(GAME, before, play(GAME, before, "end_turn")) == {"current_player": 1}
 
@@ -517,7 +517,7 @@ def test_end_turn_is_legal_whenever_no_take_is_pending(n):
         assert (game.legal_actions(states)[:, end] == (running & (states.take_pending == 0))).all()
 
 
-def test_a_turn_ends_by_itself_once_all_actions_are_spent():
+def test_a_turn_ends_after_its_last_action():
     states = position(at="E2", rupees=[1], actions_left=2)
     assert mover(play(GAME, states, "buy")) == (1, 3)
     assert mover(play(GAME, position(at="H1", basket=["blue"], actions_left=1), "build:blue")) == (1, 3)
@@ -525,12 +525,14 @@ def test_a_turn_ends_by_itself_once_all_actions_are_spent():
     assert mover(play(GAME, position(at="E4", actions_left=2), "move:A")) == (1, 3)
 
 
-def test_a_turn_lasts_with_an_action_unspent_though_nothing_else_is_legal():
-    """On a board where only the hilltop A is next to E3, one action left is of no use there."""
+def test_a_turn_does_not_end_while_an_action_is_left():
+    """On a board where only the hilltop A is adjacent to E3, nothing but `end_turn` is legal there with one action left."""
     data = BOARD.to_dict()
     trails = [trail for trail in data["trails"] if "E3" not in trail or "A" in trail]
     game = Game(Rules.official(2), Board.from_dict(data | {"name": "dead_end", "trails": trails}))
-    before = position(game, at="E3", posts={"E3": "purple", "E2": "blue"})  # the centre market asks 2 actions
+    before = position(
+        game, at="E3", posts={"E3": "purple", "E2": "blue"}
+    )  # in the centre market a bale costs 2 actions
     after = play(game, before, "buy")
     assert mover(after) == (0, 1)
     assert legal(game, after) == {"end_turn"}

@@ -22,7 +22,7 @@ from helpers.turns import EMPTY, SITES, each_count, kinds_of, mover, neighbours
 
 # --- Sale ---
 
-SALES = [  # city, colour, rupees, Client tokens, the column afterwards
+SALES = [  # city, colour, rupees, Client tokens, the column after the sale
     ("Bombay", "blue", 4, 0, ["purple", "orange", "blue"]),
     ("Bombay", "purple", 3, 1, ["blue", "orange", "purple"]),
     ("Bombay", "orange", 1, 1, ["blue", "purple", "orange"]),
@@ -40,7 +40,7 @@ SALES = [  # city, colour, rupees, Client tokens, the column afterwards
 
 @each_count
 @pytest.mark.parametrize(("city", "colour", "rupees", "clients", "column"), SALES)
-def test_a_sale_and_all_that_it_does(n, city, colour, rupees, clients, column):
+def test_all_effects_of_a_sale(n, city, colour, rupees, clients, column):
     game = official(n)
     before = position(game, at=city, basket=[colour], rupees=[0] * n)
     old = facts(game, before)
@@ -61,7 +61,7 @@ def test_a_sale_and_all_that_it_does(n, city, colour, rupees, clients, column):
 
 @pytest.mark.parametrize(("place", "rupees", "clients"), [(0, 4, 0), (1, 3, 0), (2, 1, 1)])
 @pytest.mark.parametrize("colour", ["blue", "orange"])
-def test_top_middle_and_bottom_pay_by_place(place, rupees, clients, colour):
+def test_the_place_in_the_column_sets_the_price(place, rupees, clients, colour):
     column = ["yellow", "purple"]
     column.insert(place, colour)
     after = facts(
@@ -72,7 +72,7 @@ def test_top_middle_and_bottom_pay_by_place(place, rupees, clients, colour):
 
 
 @pytest.mark.parametrize(("place", "rupees", "clients"), [(0, 5, 0), (1, 4, 0), (2, 2, 1)])
-def test_a_yellow_bale_gives_one_rupee_more(place, rupees, clients):
+def test_a_yellow_bale_gains_one_more_rupee(place, rupees, clients):
     column = ["blue", "purple"]
     column.insert(place, "yellow")
     after = facts(
@@ -82,7 +82,7 @@ def test_a_yellow_bale_gives_one_rupee_more(place, rupees, clients):
 
 
 @pytest.mark.parametrize(("place", "rupees", "clients"), [(0, 4, 1), (1, 3, 1), (2, 1, 2)])
-def test_a_purple_bale_gives_one_client_token_more(place, rupees, clients):
+def test_a_purple_bale_gains_one_more_client_token(place, rupees, clients):
     column = ["blue", "yellow"]
     column.insert(place, "purple")
     after = facts(
@@ -96,7 +96,7 @@ def test_a_purple_bale_gives_one_client_token_more(place, rupees, clients):
     [[{"blue": 3}, {}, {}], [{}, {"blue": 3}, {}], [{}, {}, {"blue": 3}], [{}, {}, {}]],
     ids=["left", "centre", "right", "none"],
 )
-def test_market_prices_play_no_part_in_a_sale(markets):
+def test_market_prices_do_not_affect_a_sale(markets):
     after = play(GAME, position(at="Bombay", basket=["blue"], rupees=[0], markets=markets), "sell:blue")
     assert facts(GAME, after)["rupees"] == [4, 2]
 
@@ -117,7 +117,7 @@ def test_a_sold_bale_returns_to_the_bag_not_to_a_market():
     ],
     ids=["top", "middle", "bottom"],
 )
-def test_the_sold_cube_moves_to_the_bottom_and_those_below_it_up(colour, column):
+def test_the_sold_cube_moves_to_the_bottom_and_the_cubes_below_it_move_up(colour, column):
     before = position(at="Bombay", basket=[colour])
     after = facts(GAME, play(GAME, before, f"sell:{colour}"))
     assert after["demand"] == facts(GAME, before)["demand"] | {"Bombay": column}
@@ -130,7 +130,7 @@ def test_a_second_bale_of_the_colour_is_sold_at_the_bottom():
     assert (after["rupees"][0], after["clients"][0]) == (4 + 1, 1)
 
 
-def test_a_cube_that_moved_up_pays_for_its_new_place():
+def test_a_cube_that_moved_up_has_the_price_of_its_new_place():
     states = position(at="Bombay", basket=["blue", "orange"], rupees=[0])
     after = facts(GAME, play(GAME, states, "sell:blue", "sell:orange"))
     assert (after["rupees"][0], after["clients"][0]) == (4 + 3, 0)
@@ -159,7 +159,7 @@ def test_the_first_sale_in_a_city_takes_its_city_token(n, city):
 
 
 @each_count
-def test_who_holds_a_citys_token_takes_no_second_one(n):
+def test_a_player_gets_at_most_one_token_of_a_city(n):
     game = official(n)
     before = position(game, at="Bombay", basket=["blue"], city_tokens={0: ["Bombay"]})
     after = facts(game, play(game, before, "sell:blue"))
@@ -196,7 +196,7 @@ def test_all_but_one_player_can_hold_a_citys_token(n):
 
 
 @pytest.mark.parametrize("colour", ["blue", "purple", "orange"])
-def test_the_city_token_comes_with_a_sale_at_any_place(colour):
+def test_a_sale_at_any_place_of_the_column_gains_the_city_token(colour):
     after = play(GAME, position(at="Bombay", basket=[colour]), f"sell:{colour}")
     assert facts(GAME, after)["city_tokens"][0] == ["Bombay"]
 
@@ -205,7 +205,7 @@ def test_the_city_token_comes_with_a_sale_at_any_place(colour):
 
 
 def built(site, **changes):
-    """What building on `site` with the one bale, a purple, has changed besides the palace itself."""
+    """The facts, other than the palace itself, that change when a player builds on `site` with a purple bale."""
     before = position(at=site, basket=["purple"], **changes)
     found = changed(GAME, before, play(GAME, before, "build:purple"))
     always = {"palaces": {site: 0}, "palaces_left": [4, 5], "basket": [EMPTY, EMPTY], "actions_left": 2}
@@ -220,17 +220,17 @@ def left_on(site):
 
 
 @pytest.mark.parametrize("site", ["G1", "G5"])
-def test_a_client_palace_token_is_kept_and_comes_from_no_bank(site):
+def test_a_client_palace_token_is_kept_and_does_not_come_from_the_bank(site):
     assert built(site) == {"palace_tokens": left_on(site), "client_palace_tokens": [1, 0]}
 
 
 @pytest.mark.parametrize("site", ["G2", "G6"])
-def test_a_city_palace_token_is_kept_and_comes_from_no_pile(site):
+def test_a_city_palace_token_is_kept_and_does_not_come_from_a_pile(site):
     assert built(site) == {"palace_tokens": left_on(site), "city_palace_tokens": [1, 0]}
 
 
 @pytest.mark.parametrize("site", ["G3", "G7"])
-def test_a_rupees_palace_token_gives_two_rupees_now(site):
+def test_a_rupees_palace_token_gains_two_rupees_immediately(site):
     assert built(site) == {"palace_tokens": left_on(site), "rupees": [4, 2]}
 
 
@@ -247,18 +247,18 @@ def test_a_palace_token_leaves_the_board(n, site):
     assert set(facts(game, after)["palace_tokens"]) == {f"G{i}" for i in range(1, 9)} - {site}
 
 
-def test_a_site_without_a_token_gives_a_palace_and_nothing_else():
+def test_building_on_a_site_without_a_token_gains_only_the_palace():
     assert built("H1") == {}
     assert built("A") == {}
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-def test_a_palace_token_does_not_ask_for_the_colour_of_the_bale(colour):
+def test_a_palace_token_does_not_depend_on_the_colour_of_the_bale(colour):
     after = play(GAME, position(at="G3", basket=[colour], rupees=[0]), f"build:{colour}")
     assert facts(GAME, after)["rupees"][0] == 2
 
 
-def test_nobody_takes_a_palace_token_by_walking_over_it():
+def test_moving_to_a_site_does_not_take_its_palace_token():
     before = position(at="A", rupees=[0])
     assert changed(GAME, before, play(GAME, before, "move:G3")) == {"position": ["G3", "A"], "actions_left": 2}
 
@@ -267,7 +267,7 @@ def test_nobody_takes_a_palace_token_by_walking_over_it():
 
 
 def taking(markets, **changes):
-    """The state after building on G4, whose token is a bale, with one purple bale."""
+    """The state after a player built with a purple bale on G4, which has a `bale` token."""
     return play(GAME, position(at="G4", **({"basket": ["purple"]} | changes), markets=markets), "build:purple")
 
 
@@ -284,8 +284,8 @@ def taking(markets, **changes):
         ([{}, {}, {"yellow": 1, "purple": 3}], {"yellow", "purple"}),
     ],
 )
-def test_a_take_is_from_the_leftmost_market_that_holds_any_bale(markets, colours):
-    """Also where only one colour is offered, and then no other action is legal."""
+def test_a_take_is_from_the_leftmost_market_that_holds_a_bale(markets, colours):
+    """Even if there is only one colour; no other action is legal then."""
     states = taking(markets)
     assert legal(GAME, states) == {f"take:{colour}" for colour in colours}
     for colour in colours:
@@ -300,7 +300,7 @@ def test_a_take_is_from_the_leftmost_market_that_holds_any_bale(markets, colours
         } | ({"open_posts": facts(GAME, after)["open_posts"]} if markets[place][colour] == 1 else {})
 
 
-def test_a_take_is_never_offered_without_a_bale_token():
+def test_a_take_is_illegal_without_a_bale_token():
     for site in SITES:
         assert "take" not in kinds_of(legal(GAME, position(at=site, basket=["blue"])))
 
@@ -314,7 +314,7 @@ def test_a_take_costs_nothing():
 
 
 def test_a_take_does_not_use_up_the_turns_purchase():
-    """G8 is next to E4, whose post is orange."""
+    """G8 is adjacent to E4, which has an orange post."""
     states = position(at="G8", basket=["purple"], rupees=[2], markets=[{"orange": 3}, {}, {}])
     after = play(GAME, states, "build:purple", "take:orange", "move:E4", "buy")
     assert facts(GAME, after)["basket"][0] == bales(orange=2)
@@ -333,7 +333,7 @@ def test_there_is_always_room_for_a_take():
     assert facts(GAME, play(GAME, states, "take:blue"))["basket"][0] == bales(blue=1, orange=1)
 
 
-def test_a_bale_just_spent_is_in_the_bag_and_not_offered():
+def test_the_bale_that_was_just_spent_is_in_the_bag_and_cannot_be_taken():
     assert legal(GAME, taking([{"blue": 3}, {}, {}])) == {"take:blue"}
 
 
@@ -392,14 +392,14 @@ def test_two_bale_tokens_in_one_turn_give_two_bales():
     [("Bombay", "orange", 1), ("Bombay", "purple", 1), ("Hyderabad", "purple", 2), ("Bombay", "blue", 0)],
 )
 @pytest.mark.parametrize("left", [0, 1, 2, 3, 16])
-def test_when_fewer_client_tokens_are_left_than_are_due_the_player_takes_those(city, colour, due, left):
+def test_a_player_gets_the_remaining_client_tokens_if_too_few_are_left(city, colour, due, left):
     before = position(at=city, basket=[colour], clients=[0, 16 - left])
     after = facts(GAME, play(GAME, before, f"sell:{colour}"))
     assert after["clients"] == [min(due, left), 16 - left]
     assert after["client_supply"] == left - min(due, left)
 
 
-def test_a_sale_without_client_tokens_in_the_bank_pays_its_rupees_all_the_same():
+def test_a_sale_gains_its_rupees_even_if_the_bank_has_no_client_tokens():
     before = position(at="Hyderabad", basket=["purple"], rupees=[0], clients=[0, 16])
     after = facts(GAME, play(GAME, before, "sell:purple"))
     assert after["rupees"][0] == 1

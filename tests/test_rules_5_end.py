@@ -1,4 +1,4 @@
-"""RULES 5, "End of the game": when it is settled, empire, fame, the winner; then one test for every field of `Rules`."""
+"""RULES 5, "End of the game": results, empires, fame and winners; then one test for each field of `Rules`."""
 
 import dataclasses
 from itertools import product
@@ -28,12 +28,12 @@ EMPTY = [0, 0, 0, 0]
 
 
 def unlimited(n):
-    """The printed game with any number of Client tokens, so that any totals can be had from them alone."""
+    """The printed game without a limit of Client tokens, so that these alone can give any totals."""
     return variant(n, client_supply=None)
 
 
 def awards(totals, game=None):
-    """Rupees that these empire totals earn."""
+    """The rupees of the majority award for these empire totals."""
     game = game or unlimited(len(totals))
     result = outcome(game, clients=totals)
     assert result["empire"] == list(totals)
@@ -44,14 +44,14 @@ def awards(totals, game=None):
 
 
 @each_count
-def test_nothing_is_settled_before_the_last_set_is_over(n):
+def test_results_are_zero_before_the_last_set_ends(n):
     game = official(n)
     for states in (game.new_states([1]), last_turn(game, clients=[3]), last_turn(game, set=0, clients=[3])):
         result = game.results(states)
         assert all(not result[name].any() for name in result.dtype.names)
 
 
-def test_results_of_one_finished_game_say_nothing_of_its_running_neighbour():
+def test_results_of_a_running_game_stay_zero_next_to_a_finished_game():
     states = np.concatenate([last_turn(clients=[3]), position(clients=[3])])
     result = GAME.results(play(GAME, states, "end_turn"))
     assert result.final.tolist() == [[2 + 4, 2], [0, 0]]
@@ -59,7 +59,7 @@ def test_results_of_one_finished_game_say_nothing_of_its_running_neighbour():
 
 
 @each_count
-def test_awards_are_not_paid_into_the_purse(n):
+def test_awards_do_not_change_the_rupees_in_the_state(n):
     result = outcome(official(n), rupees=[7] * n, clients=[1])
     assert result["rupees"] == [7] * n
     assert result["final"] == [a + b for a, b in zip(result["rupees"], result["majority"], strict=True)]
@@ -75,14 +75,14 @@ def test_a_toll_of_the_last_turn_still_counts():
 
 
 @each_count
-def test_an_empire_is_palaces_and_client_tokens_and_client_palace_tokens(n):
+def test_an_empire_counts_palaces_client_tokens_and_client_palace_tokens(n):
     palaces = {"H1": 0, "A": 0, "G1": 0, "G5": 0, "G2": 1}  # seat 0 has both `client` tokens
     result = outcome(official(n), palaces=palaces, clients=[4, 5])
     assert result["empire"] == [4 + 4 + 2, 1 + 5] + [0] * (n - 2)
     assert result["clients"] == [4 + 2, 5] + [0] * (n - 2)
 
 
-def test_city_tokens_rupees_and_bales_are_no_part_of_an_empire():
+def test_an_empire_does_not_count_city_tokens_rupees_or_bales():
     palaces = {"G2": 0, "G6": 0}  # the two `city` tokens
     result = outcome(rupees=[50, 0], city_tokens={0: CITIES}, palaces=palaces, basket=["blue", "blue"])
     assert result["empire"] == [2, 0]
@@ -103,7 +103,7 @@ def test_ranks_earn_their_rupees(n):
 @pytest.mark.parametrize(
     ("totals", "rupees"),
     [
-        # the worked examples
+        # the examples of RULES 5
         ([6, 6, 4, 2], [6, 6, 2, 0]),
         ([5, 0, 0, 0], [8, 2, 2, 2]),
         ([3, 3, 3, 1], [4, 4, 4, 0]),
@@ -147,15 +147,15 @@ def test_tied_players_share_the_sum_of_their_ranks(totals, rupees):
     [([7, 7, 7], 8 // 3), ([7, 7, 7, 1], 14 // 3), ([7, 7, 7, 7], 14 // 4)],
     ids=["three of three", "three of four", "four of four"],
 )
-def test_tied_ranks_share_rounded_down(totals, share):
-    """RULES 5: these are the only ties that leave a remainder, and it is paid to no one."""
+def test_shares_of_tied_ranks_are_rounded_down(totals, share):
+    """RULES 5: only these ties have a remainder, and nobody gets it."""
     tied = totals.count(7)
     assert awards(totals) == [share] * tied + [0] * (len(totals) - tied)
 
 
 @each_count
-def test_every_pattern_of_ties_shares_rounded_down(n):
-    """All orders of n totals with and without ties, 541 for five players, each a game of its own in one batch."""
+def test_shares_are_rounded_down_for_every_pattern_of_ties(n):
+    """All orders of n totals with and without ties (541 for five players), as games of one batch."""
     game = unlimited(n)
     patterns = [totals for totals in product(range(n), repeat=n) if max(totals) + 1 == len(set(totals))]
     states = np.tile(last_turn(game), len(patterns)).view(np.recarray)
@@ -197,7 +197,7 @@ def test_three_city_tokens_earn_four_rupees_and_four_or_more_eight(n, tokens, ru
         assert result["fame"] == [0, rupees] + [0] * (n - 2)
 
 
-def test_fame_is_shared_with_no_one():
+def test_the_fame_award_is_not_shared():
     result = outcome(official(3), city_tokens={0: CITIES, 1: CITIES}, palaces={"G2": 2, "G6": 2})
     assert result["fame"] == [8, 8, 0]
 
@@ -206,7 +206,7 @@ def test_fame_is_shared_with_no_one():
 
 
 @each_count
-def test_the_most_rupees_with_both_awards_win(n):
+def test_the_most_rupees_including_both_awards_win(n):
     game = official(n)
     result = outcome(game, rupees=[5] * n, clients=[0, 1], city_tokens={1: ["Bombay", "Indore", "Nagpur"]})
     assert result["final"][1] == 5 + MAJORITY[n][0] + 4
@@ -214,13 +214,13 @@ def test_the_most_rupees_with_both_awards_win(n):
     assert result["win_share"] == [0, 1] + [0] * (n - 2)
 
 
-def test_the_majority_can_decide():
+def test_the_majority_award_can_decide_the_game():
     result = outcome(rupees=[10, 7], clients=[0, 1])
     assert result["final"] == [10, 11]
     assert result["winners"] == [False, True]
 
 
-def test_fame_can_decide():
+def test_the_fame_award_can_decide_the_game():
     result = outcome(rupees=[10, 7], city_tokens={1: CITIES})
     assert result["final"] == [10 + 2, 7 + 2 + 8]
     assert result["winners"] == [False, True]
@@ -232,7 +232,7 @@ def test_bales_on_elephants_are_worth_nothing():
     assert loaded["winners"] == [True, True]
 
 
-def test_a_tie_goes_to_the_most_client_tokens():
+def test_client_tokens_break_a_tie():
     result = outcome(rupees=[5, 9], clients=[3, 1])
     assert result["final"] == [9, 9]
     assert result["winners"] == [True, False]
@@ -240,7 +240,7 @@ def test_a_tie_goes_to_the_most_client_tokens():
 
 
 def test_client_palace_tokens_count_in_the_tie_break():
-    """2 Client tokens and 2 such palace tokens beat 3 Client tokens, both with an empire of 6."""
+    """2 Client tokens and 2 `client` palace tokens beat 3 Client tokens; both empires are 6."""
     result = outcome(rupees=[5, 5], clients=[2, 3], palaces={"G1": 0, "G5": 0, "A": 1, "H1": 1, "G3": 1})
     assert result["empire"] == [6, 6]
     assert result["final"] == [7, 7]
@@ -248,7 +248,7 @@ def test_client_palace_tokens_count_in_the_tie_break():
 
 
 def test_palaces_do_not_count_in_the_tie_break():
-    """An empire of 3 palaces and one of 3 Client tokens are level in rupees; the tokens win."""
+    """An empire of 3 palaces and an empire of 3 Client tokens tie in rupees; the Client tokens win."""
     result = outcome(rupees=[5, 5], clients=[0, 3], palaces={"A": 0, "H1": 0, "G3": 0})
     assert result["empire"] == [3, 3]
     assert result["winners"] == [False, True]
@@ -260,7 +260,7 @@ def test_city_tokens_do_not_count_in_the_tie_break():
     assert result["winners"] == [True, True]
 
 
-def test_client_tokens_only_break_ties_between_tied_players():
+def test_client_tokens_do_not_help_players_who_are_not_tied():
     result = outcome(official(3), rupees=[9, 9, 0], palaces={"A": 0, "H1": 0, "G3": 1, "G4": 1}, clients=[0, 0, 1])
     assert result["final"] == [9 + 4, 9 + 4, 0]
     assert result["clients"] == [0, 0, 1]
@@ -275,7 +275,7 @@ def test_players_still_tied_share_the_win(n):
 
 
 def test_some_of_the_tied_players_can_share_the_win():
-    """Seats 1 and 3 have the rupees and the Client tokens; seat 2 has the rupees only; seat 0 neither."""
+    """Seats 1 and 3 have most rupees and most Client tokens, seat 2 has most rupees only, seat 0 has neither."""
     palaces = {"A": 2, "H1": 2, "G3": 2}
     result = outcome(official(4), rupees=[0, 5, 5, 5], clients=[0, 3, 0, 3], palaces=palaces)
     assert result["final"] == [0, 9, 9, 9]
@@ -283,7 +283,7 @@ def test_some_of_the_tied_players_can_share_the_win():
     assert result["win_share"] == [0, 0.5, 0, 0.5]
 
 
-# --- Fields of `Rules`: each one changed changes play ---
+# --- Fields of `Rules`: each has an effect ---
 
 
 def test_field_num_players():
@@ -381,7 +381,7 @@ def test_field_hill_cost():
 
 @pytest.mark.parametrize(("site", "rupees"), [("E3", 4), ("E2", 0), ("E1", 7)])
 def test_field_market_rupees(site, rupees):
-    """Blue at E3 lies left, purple at E2 in the centre, yellow at E1 right."""
+    """Blue (E3) is in the left market, purple (E2) in the centre, yellow (E1) in the right one."""
     game = variant(2, market_rupees=(4, 0, 7))
     after = play(game, position(game, at=site, rupees=[rupees]), "buy")
     assert facts(game, after)["rupees"][0] == 0
@@ -501,7 +501,7 @@ def test_field_majority():
     assert awards([1, 1, 1], game) == [5, 5, 5]
 
 
-def test_a_majority_that_pays_last_place_more_shares_by_the_same_rule():
+def test_ties_are_shared_the_same_way_if_the_last_rank_earns_more():
     game = variant(2, majority=(0, 7), client_supply=None)
     assert awards([2, 1], game) == [0, 7]
     assert awards([2, 2], game) == [3, 3]
@@ -535,7 +535,7 @@ def test_outer_posts_can_be_left_out_with_four_or_five_players(n):
 
 
 def test_field_demand_columns():
-    """Yellow is in no column, so nobody can sell it; one column may come twice."""
+    """No column has yellow, so nobody can sell it. Two columns are equal, which is allowed."""
     twice, other, third = ("orange", "blue", "purple"), ("purple", "blue", "orange"), ("blue", "orange", "purple")
     game = variant(2, demand_columns=(twice, twice, other, third))
     states = game.new_states(range(20))
@@ -548,6 +548,6 @@ def test_field_demand_columns():
     assert facts(game, after)["rupees"][0] == 4
 
 
-def test_every_field_of_rules_has_its_test():
+def test_every_field_of_rules_has_a_test():
     tested = {name.removeprefix("test_field_") for name in globals() if name.startswith("test_field_")}
     assert tested == {field.name for field in dataclasses.fields(Rules)}

@@ -1,4 +1,4 @@
-"""`Rules` itself: the printed numbers, JSON and digest, equality and hash, and what is refused with which message."""
+"""The class `Rules`: the printed numbers, equality and hash, JSON and digest, and the error messages."""
 
 import contextlib
 import copy
@@ -24,7 +24,7 @@ COLUMNS = (
     ("orange", "yellow", "blue"),
     ("yellow", "blue", "purple"),
 )
-PRINTED = {  # RULES 5's table and what RULES 2, 3 and 5 say by number of players
+PRINTED = {  # the table of RULES 5, and the numbers by player count of RULES 2, 3 and 5
     "sets": {2: 4, 3: 3, 4: 4, 5: 5},
     "turns_per_set": {2: 4, 3: 5, 4: 4, 5: 3},
     "rotate_first_player": True,
@@ -56,7 +56,7 @@ PRINTED = {  # RULES 5's table and what RULES 2, 3 and 5 say by number of player
     "outer_posts": {2: False, 3: False, 4: True, 5: True},
     "demand_columns": COLUMNS,
 }
-CHANGES = {  # one changed value of each field, for two players
+CHANGES = {  # a changed value for each field, for two players
     "num_players": 3,
     "sets": 5,
     "turns_per_set": 3,
@@ -96,7 +96,7 @@ LISTS = sorted(
 )
 FLAGS = ("rotate_first_player", "outer_posts")
 NUMBERS = [name for name in FIELDS if name not in (*LISTS, *FLAGS, "demand_columns")]
-# What the constructor takes None for: a field to be filled in by the number of players, or no limit.
+# Fields that may be None: the value for the number of players, or no limit.
 NONE_MEANS_SOMETHING = [*(name for name, value in PRINTED.items() if isinstance(value, dict)), "client_supply"]
 
 
@@ -107,7 +107,7 @@ def printed(n):
 
 
 def refusal(**changes):
-    """The message with which rules for two players with these changes are refused."""
+    """The error message for rules for two players with these changes."""
     with pytest.raises(ValueError, match=r".") as caught:
         Rules(**{"num_players": 2} | changes)
     assert type(caught.value) is ValueError
@@ -138,13 +138,13 @@ def test_bga_differs_in_the_starting_rupees_only(n):
 
 
 @each_count
-def test_fields_left_out_are_the_printed_ones(n):
+def test_omitted_fields_get_the_printed_values(n):
     assert Rules(n) == Rules.official(n) == Rules(**printed(n)) == Rules.from_dict({"num_players": n})
 
 
 @pytest.mark.parametrize("make", [Rules.official, Rules.bga, Rules])
 @pytest.mark.parametrize("n", [-1, 0, 1, 6, 2.0, "2", True, None, (2,)])
-def test_no_other_number_of_players(make, n):
+def test_other_numbers_of_players_are_rejected(make, n):
     with pytest.raises(ValueError, match=r"num_players .*2 to 5"):
         make(n)
 
@@ -158,7 +158,7 @@ def test_rules_cannot_be_changed(n):
         Rules.official(n).toll = 2
 
 
-def test_replace_gives_other_rules_and_leaves_the_first():
+def test_replace_returns_new_rules():
     first = Rules.official(4)
     second = dataclasses.replace(first, toll=2, fame=[0, 5])
     assert (second.toll, second.fame) == (2, (0, 5))
@@ -166,26 +166,26 @@ def test_replace_gives_other_rules_and_leaves_the_first():
     assert first == Rules.official(4)
 
 
-def test_replace_checks_too():
+def test_replace_checks_its_arguments():
     with pytest.raises(ValueError, match="toll"):
         dataclasses.replace(Rules.official(4), toll=-1)
     with pytest.raises(TypeError, match="tolls"):  # as for any dataclass
         dataclasses.replace(Rules.official(4), tolls=1)
 
 
-def test_another_number_of_players_needs_lists_for_as_many():
+def test_lists_must_match_a_changed_number_of_players():
     with pytest.raises(ValueError, match="starting_rupees"):
         dataclasses.replace(Rules.official(2), num_players=3)
 
 
-def test_lists_are_taken_as_tuples():
+def test_lists_are_converted_to_tuples():
     as_lists = Rules(2, bales=[3, 4, 5, 5], majority=[4, 0], demand_columns=[list(column) for column in COLUMNS])
     assert as_lists == Rules.official(2)
     assert as_lists.demand_columns == COLUMNS
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_rules_are_equal_if_every_field_is(field):
+def test_rules_are_equal_if_all_fields_are_equal(field):
     same, other = Rules(2), Rules(**{"num_players": 2} | {field: CHANGES[field]})
     assert same == Rules.official(2)
     assert hash(same) == hash(Rules.official(2))
@@ -195,7 +195,7 @@ def test_rules_are_equal_if_every_field_is(field):
     assert hash(other) != hash(same)
 
 
-def test_rules_are_keys():
+def test_rules_can_be_dict_keys():
     assert len({Rules.official(2), Rules(2), Rules.official(3), Rules(2, client_supply=None)}) == 3
 
 
@@ -232,26 +232,26 @@ def test_equal_rules_give_equal_text():
     assert Rules.from_dict(shuffled).to_json() == Rules.official(3).to_json()
 
 
-def test_to_dict_gives_a_copy():
+def test_to_dict_returns_a_copy():
     rules = Rules.official(2)
     rules.to_dict()["demand_columns"][0].clear()
     assert rules == Rules.official(2)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", "{'num_players': 2}", "nothing"])
-def test_what_is_not_json_is_refused(text):
+def test_text_that_is_not_json_is_rejected(text):
     with pytest.raises(ValueError, match="JSON"):
         Rules.from_json(text)
 
 
 @pytest.mark.parametrize("data", [None, 2, "num_players", [], [["num_players", 2]], True])
-def test_what_is_no_object_is_refused(data):
+def test_values_that_are_not_objects_are_rejected(data):
     for read in (Rules.from_dict, lambda data: Rules.from_json(json.dumps(data))):
         with pytest.raises(ValueError, match="object"):
             read(data)
 
 
-def test_an_unknown_field_is_refused_by_name():
+def test_the_message_names_an_unknown_field():
     with pytest.raises(ValueError, match=r"'tolls'.*toll"):
         Rules.from_dict({"num_players": 2, "tolls": 1})
     with pytest.raises(ValueError, match="1"):
@@ -266,7 +266,7 @@ def test_the_number_of_players_is_required():
 
 
 @pytest.mark.parametrize("field", [name for name in FIELDS if name != "client_supply"])
-def test_null_in_json_stands_for_no_limit_of_client_tokens_only(field):
+def test_null_is_allowed_only_for_client_supply(field):
     with pytest.raises(ValueError, match=field):
         Rules.from_dict(Rules.official(2).to_dict() | {field: None})
 
@@ -275,7 +275,7 @@ def test_null_in_json_stands_for_no_limit_of_client_tokens_only(field):
 
 
 def test_digest_and_hash_are_the_same_in_every_process():
-    """Also where a field is None, whose own hash is an address in Python 3.11."""
+    """Even if a field is None: in Python 3.11 the hash of None is an address."""
     code = (
         "from bombay_env.rules import Rules\n"
         "for rules in (Rules.official(2), Rules.bga(5), Rules(3, client_supply=None)): print(rules.digest, hash(rules))"
@@ -299,12 +299,12 @@ def test_digest_is_64_hex_digits(n):
     assert re.fullmatch("[0-9a-f]{64}", Rules.official(n).digest)
 
 
-# --- What is refused ---
+# --- Rejected values ---
 
 
 @pytest.mark.parametrize("field", NUMBERS)
 @pytest.mark.parametrize("value", [-1, -(10**30), 10**6, 10**30], ids=str)
-def test_a_number_out_of_range_is_refused(field, value):
+def test_a_number_out_of_range_is_rejected(field, value):
     found = re.fullmatch(
         rf"{field} is {value}; it must be a whole number from (\d+) to (\d+).*", refusal(**{field: value})
     )
@@ -313,10 +313,10 @@ def test_a_number_out_of_range_is_refused(field, value):
 
 
 @pytest.mark.parametrize("field", NUMBERS)
-def test_the_range_named_is_the_range_allowed(field):
+def test_the_message_names_the_allowed_range(field):
     low, high = map(int, re.search(r"from (\d+) to (\d+)", refusal(**{field: -1})).groups())
     if field == "restock_draw":
-        high = 17  # of the bales there are
+        high = 17  # the number of bales
     for number in (low, high):
         assert getattr(Rules(**{"num_players": 2} | {field: number}), field) == number
     for number in (low - 1, high + 1):
@@ -325,26 +325,26 @@ def test_the_range_named_is_the_range_allowed(field):
 
 @pytest.mark.parametrize("field", NUMBERS)
 @pytest.mark.parametrize("value", [1.0, 1.5, float("nan"), float("inf"), "1", True, False, [1], (2,), {}], ids=str)
-def test_what_is_no_whole_number_is_refused(field, value):
-    """Booleans are no numbers, and 1.0 is no whole one."""
+def test_values_that_are_not_whole_numbers_are_rejected(field, value):
+    """Booleans and 1.0 are not whole numbers."""
     message = refusal(**{field: value})
     assert message.startswith(f"{field} is {value!r}; ")
     assert re.search(r"a whole number from \d+ to \d+", message)
 
 
 @pytest.mark.parametrize("field", [name for name in FIELDS if name not in NONE_MEANS_SOMETHING])
-def test_none_is_refused_where_nothing_stands_for_it(field):
+def test_none_is_rejected_for_fields_without_a_default_by_count(field):
     assert refusal(**{field: None}).startswith(f"{field} is None; ")
 
 
 @pytest.mark.parametrize("field", [name for name in NONE_MEANS_SOMETHING if name != "client_supply"])
-def test_none_stands_for_the_printed_number_by_count(field):
+def test_none_means_the_printed_number_for_the_number_of_players(field):
     assert Rules(**{"num_players": 3, field: None}) == Rules.official(3)
 
 
 @pytest.mark.parametrize("field", LISTS)
 @pytest.mark.parametrize("value", [-1, 10**6, 1.0, "1", True, None, [1]], ids=repr)
-def test_a_wrong_entry_of_a_list_is_refused_by_place(field, value):
+def test_the_message_names_the_index_of_a_wrong_entry(field, value):
     entries = list(printed(2)[field])
     entries[1] = value
     message = refusal(**{field: entries})
@@ -354,7 +354,7 @@ def test_a_wrong_entry_of_a_list_is_refused_by_place(field, value):
 
 @pytest.mark.parametrize("field", [name for name in LISTS if name != "fame"])
 @pytest.mark.parametrize("more", [-1, 1])
-def test_a_list_of_wrong_length_is_refused(field, more):
+def test_a_list_of_wrong_length_is_rejected(field, more):
     entries = printed(2)[field]
     message = refusal(**{field: entries[:-1] if more < 0 else (*entries, 0)})
     assert message.startswith(f"{field} is ")
@@ -363,7 +363,7 @@ def test_a_list_of_wrong_length_is_refused(field, more):
 
 @each_count
 @pytest.mark.parametrize("field", ["majority", "starting_rupees"])
-def test_lists_by_player_have_as_many_numbers_as_players(n, field):
+def test_lists_by_player_have_one_number_for_each_player(n, field):
     entries = printed(n)[field]
     for wrong in (entries[1:], (*entries, 0), ()):
         with pytest.raises(ValueError, match=rf"{field} .*list of {n} whole numbers.*one for each player"):
@@ -378,7 +378,7 @@ def test_fame_has_at_least_one_number():
 
 @pytest.mark.parametrize("field", [*LISTS, "demand_columns"])
 @pytest.mark.parametrize("value", [1, "12", "abcd", {"a": 1}, 1.5, True, range(4)], ids=repr)
-def test_what_is_no_list_is_refused(field, value):
+def test_values_that_are_not_lists_are_rejected(field, value):
     message = refusal(**{field: value})
     assert message.startswith(f"{field} is {value!r}; it must be ")
 
@@ -393,20 +393,20 @@ def test_a_flag_is_true_or_false(field, value):
     ("changes", "highest"),
     [({"restock_draw": 18}, 17), ({"bales": (1, 1, 1, 1)}, 4), ({"bales": (9, 9, 9, 9), "restock_draw": 37}, 36)],
 )
-def test_no_more_bales_are_drawn_than_there_are(changes, highest):
+def test_restock_draw_is_at_most_the_number_of_bales(changes, highest):
     drawn = changes.get("restock_draw", 9)
     assert refusal(**changes).startswith(f"restock_draw is {drawn}; it must be a whole number from 1 to {highest}")
 
 
 @pytest.mark.parametrize("tokens", [(2, 2, 2, 1), (2, 2, 2, 3), (0, 0, 0, 0), (8, 8, 8, 8)])
-def test_palace_tokens_are_eight_in_all(tokens):
+def test_there_are_eight_palace_tokens(tokens):
     message = refusal(palace_tokens=tokens)
     assert message.startswith(f"palace_tokens is {tokens}, {sum(tokens)} in all; ")
     assert "8" in message
 
 
 @pytest.mark.parametrize("tokens", [(8, 0, 0, 0), (0, 0, 0, 8), (1, 2, 3, 2)])
-def test_any_eight_palace_tokens_will_do(tokens):
+def test_any_eight_palace_tokens_are_allowed(tokens):
     assert Rules(2, palace_tokens=tokens).palace_tokens == tokens
 
 
@@ -428,7 +428,7 @@ def test_any_eight_palace_tokens_will_do(tokens):
     ],
     ids=repr,
 )
-def test_a_column_is_three_different_colours(place, column):
+def test_a_demand_column_must_have_three_different_colours(place, column):
     columns = list(COLUMNS)
     columns[place] = column
     message = refusal(demand_columns=columns)
@@ -444,12 +444,12 @@ def test_there_are_four_columns(columns):
 
 
 @pytest.mark.parametrize("name", ["toll", "majority", "fame", "demand_columns"])
-def test_the_same_nonsense_is_refused_in_json(name):
+def test_wrong_values_are_rejected_in_json_too(name):
     with pytest.raises(ValueError, match=name):
         Rules.from_json(json.dumps({"num_players": 2, name: {"a": [1, None]}}))
 
 
-def test_nesting_without_end_is_refused():
+def test_deeply_nested_json_is_rejected():
     for text in ("[" * 100_000, '{"num_players": ' * 100_000):
         with pytest.raises(ValueError, match="JSON"):
             Rules.from_json(text)
@@ -467,7 +467,7 @@ likely_rules = st.fixed_dictionaries(
 
 
 @given(json_values | likely_rules)
-def test_any_json_is_rules_or_a_value_error(data):
+def test_any_json_value_gives_rules_or_a_value_error(data):
     try:
         rules = Rules.from_dict(data)
     except ValueError:
@@ -478,6 +478,6 @@ def test_any_json_is_rules_or_a_value_error(data):
 
 
 @given(st.text() | json_values.map(json.dumps))
-def test_any_text_is_rules_or_a_value_error(text):
+def test_any_text_gives_rules_or_a_value_error(text):
     with contextlib.suppress(ValueError):
         assert isinstance(Rules.from_json(text), Rules)

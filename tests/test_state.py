@@ -30,7 +30,7 @@ def test_the_state_has_no_padding(num_sites):
 
 
 def test_equal_states_are_equal_bytes():
-    """The same position reached on two ways: E1 before G1, and the other way round."""
+    """The same position reached in two ways: E1 before G1, and the reverse."""
     rng = np.random.default_rng(5)
     seen = {}
     for seed in range(5 if SLOW else 40):
@@ -42,7 +42,7 @@ def test_equal_states_are_equal_bytes():
     assert len(seen) < 6 * (5 if SLOW else 40)
 
 
-def test_a_state_survives_bytes_files_and_pickles(tmp_path):
+def test_a_state_can_be_saved_as_bytes_files_and_pickles(tmp_path):
     states = part_over()
     assert np.frombuffer(states.tobytes(), GAME.state_dtype).tobytes() == states.tobytes()
     np.save(tmp_path / "states.npy", plain(states))
@@ -54,7 +54,7 @@ def test_a_state_survives_bytes_files_and_pickles(tmp_path):
     assert states.tobytes() == part_over().tobytes()
 
 
-def test_seats_that_do_not_play_stay_zero():
+def test_unused_seats_stay_zero():
     states = finished(official(2))
     for name in GAME.state_dtype.names:
         if states[name].shape[1:2] == (5,):
@@ -62,7 +62,7 @@ def test_seats_that_do_not_play_stay_zero():
 
 
 @each_count
-def test_a_state_and_its_json_are_the_same_at_every_step(n):
+def test_a_state_equals_its_json_form_at_every_step(n):
     rng = random.Random(n)
     for _ in range(2 if SLOW else 6):
         game = random_game(rng, n)
@@ -87,7 +87,7 @@ def bag_of(game, facts):
 
 
 def sample_facts():
-    """Facts of states of all kinds: dealt, under way, with a `take` pending, over; official rules and variants."""
+    """The facts of different states: dealt, running, with a `take` pending, over; official rules and variants."""
     games = [official(2), official(5), random_game(random.Random(8), 3), variant(3, client_supply=None, basket=1)]
     samples = []
     for game in games:
@@ -106,7 +106,7 @@ TEXTS = ["", "E1", "F2", "G3", "Indore", "Bombay", "blue", "client", "seed", "ov
 
 @settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data())
-def test_a_broken_state_is_refused_and_any_other_can_be_played_on(data):
+def test_a_damaged_state_is_rejected_or_can_be_played(data):
     game, facts = data.draw(st.sampled_from(SAMPLES))
     broken = mutated(data, facts, TEXTS)
     states = refused = None
@@ -127,15 +127,15 @@ def test_a_broken_state_is_refused_and_any_other_can_be_played_on(data):
 
 
 @pytest.mark.parametrize("data", [None, 3, [], "state", {}, {"seed": 1}], ids=repr)
-def test_what_is_no_object_of_a_state_is_refused(data):
+def test_a_malformed_state_is_rejected(data):
     refusal(lambda: state_from_dict(data, GAME.rules, GAME.board), "state")
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("city_palace_tokens", [100, 0, 0, 0]),  # would look beyond the fame awards
-        ("client_palace_tokens", [1, 0, 0, 0]),  # kept without a palace
+        ("city_palace_tokens", [100, 0, 0, 0]),  # an index beyond the end of the fame awards
+        ("client_palace_tokens", [1, 0, 0, 0]),  # a palace token without a palace
         ("rupees", [2**31 - 1, 2, 2, 2]),  # would overflow
         ("rupees", [2.5, 2, 2, 2]),
         ("rupees", [float("nan"), 2, 2, 2]),
@@ -149,7 +149,7 @@ def test_what_is_no_object_of_a_state_is_refused(data):
         ("current_player", -2),
         ("actions_left", 0),
         ("actions_left", 4),
-        ("take_pending", True),  # with a full basket below
+        ("take_pending", True),  # the test below fills the basket
         ("over", True),
         ("bag", [9, 9, 9, 9]),
         ("open_posts", []),
@@ -165,7 +165,7 @@ def test_what_is_no_object_of_a_state_is_refused(data):
     ],
     ids=repr,
 )
-def test_a_state_that_no_game_comes_to_is_refused(key, value):
+def test_an_impossible_state_is_rejected(key, value):
     states = position(GAME, basket=["blue", "blue"])
     facts = state_to_dict(states[0], GAME.rules, GAME.board)
     assert state_from_dict(facts, GAME.rules, GAME.board).tobytes() == states.tobytes()
@@ -173,13 +173,13 @@ def test_a_state_that_no_game_comes_to_is_refused(key, value):
 
 
 @pytest.mark.parametrize("name", [name for name in GAME.state_dtype.names if GAME.state_dtype[name].shape[:1] == (5,)])
-def test_things_of_a_seat_that_does_not_play_are_found(name):
+def test_nonzero_fields_of_an_unused_seat_are_rejected(name):
     states = position(official(2))
     states[name][0, 3] = 1
     refusal(lambda: check_invariants(states[0], official(2).rules, official(2).board), "the state is impossible")
 
 
-def test_a_state_of_other_rules_or_another_board_is_refused():
+def test_a_state_of_other_rules_or_another_board_is_rejected():
     facts = state_to_dict(position(GAME)[0], GAME.rules, GAME.board)
     refusal(lambda: state_from_dict(facts, Rules.official(3), GAME.board))
     refusal(lambda: state_from_dict(facts, Rules(4, client_supply=3), GAME.board))

@@ -1,4 +1,4 @@
-"""The engine and the twin of `naive.py`, side by side through random games: state, mask and result after every step."""
+"""The engine and the reference implementation `naive.py` play the same random games, compared after every step."""
 
 import random
 
@@ -19,20 +19,23 @@ CHUNKS = 4 if QUICK else 20
 
 
 def engine_facts(game: Game, states: np.ndarray) -> dict:
-    """The engine's state in the twin's words; the twin knows no seed."""
+    """The engine's state in the form of the reference implementation, which has no seed."""
     facts = state_to_dict(states[0], game.rules, game.board)
     del facts["seed"]
     return facts
 
 
 def twin_facts(twin: NaiveGame) -> dict:
-    """The twin's state; after the end it calls all posts open, the engine none: RULES 3 lets either be said of empty markets."""
+    """The reference implementation's state in the engine's form.
+
+    After the end, it says that all posts are open, and the engine that none are. RULES 3 allows both for empty markets.
+    """
     facts = twin.state()
     return facts | {"open_posts": []} if facts["over"] else facts
 
 
 def drawn(states: np.ndarray) -> list[int]:
-    """What the restock of a set that has just begun brought."""
+    """The bales by colour of the restock of a set that has just started."""
     return states[0]["market"].sum(axis=0).tolist()
 
 
@@ -45,7 +48,7 @@ def assert_invariants(game: Game, states: np.ndarray, twin: NaiveGame, facts: di
 
 
 def play_both(seed: int) -> int:
-    """One random game on both; returns the number of decisions."""
+    """Play one random game on both. Returns the number of decisions."""
     rng = random.Random(seed)
     game = random_game(rng, 2 + seed % 4)
     states = game.new_states([rng.randrange(2**64)])
@@ -63,7 +66,7 @@ def play_both(seed: int) -> int:
         if facts["over"]:
             break
         assert legal
-        # A turn ended early teaches little, so it is chosen less often than chance would.
+        # Turns that end early test little, so `end_turn` is chosen less often than uniformly.
         choices = [name for name in legal if name != "end_turn" or rng.random() < 0.2] or legal
         name = rng.choice(choices)
         game.step(states, [game.action_index(name)])
@@ -74,19 +77,19 @@ def play_both(seed: int) -> int:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_engine_and_twin_agree_after_every_step(chunk: int) -> None:
+def test_engine_and_reference_agree_after_every_step(chunk: int) -> None:
     for seed in range(chunk, GAMES, CHUNKS):
         assert play_both(seed) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(100))
-def test_engine_and_twin_agree_over_fifty_thousand_games(chunk: int) -> None:
+def test_engine_and_reference_agree_over_fifty_thousand_games(chunk: int) -> None:
     for seed in range(GAMES + chunk, GAMES + SLOW_GAMES, 100):
         assert play_both(seed) > 0
 
 
-def test_twin_names_every_action_as_the_engine_does() -> None:
+def test_action_names_are_the_same_in_both() -> None:
     game = random_game(random.Random(1), 3)
     states = game.new_states([1])
     facts = engine_facts(game, states)

@@ -1,1 +1,1 @@
-"""What tests share: positions by name, random variants and boards, broken records, killed runs, a game to learn."""
+"""Helpers that tests share: positions, random variants, damaged data, environments, records, killed runs, a toy game."""

@@ -11,25 +11,25 @@ from bombay_env import Rules, bombay_v0
 
 SLOW = bool(numba.config.DISABLE_JIT)
 MODES = ("perfect_recall", "screened")
-SHORT = {"sets": 2, "turns_per_set": 1}  # a game that is over soon, with one restock on the way
+SHORT = {"sets": 2, "turns_per_set": 1}  # a short game with one restock during the game
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 def make(n=4, short=True, **arguments):
-    """An environment without wrapper, of a short game unless told."""
+    """An environment without the wrapper; of a short game by default."""
     return bombay_v0.raw_env(rules=Rules(n, **SHORT) if short else Rules.official(n), **arguments)
 
 
 def act(env, rng):
-    """Step with a random legal action; the action taken."""
+    """Play a random legal action and return it."""
     action = int(rng.choice(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])))
     env.step(action)
     return action
 
 
 def run(env, steps=10**6, seed=0):
-    """Play until the end, or for some steps; the actions taken."""
+    """Play random actions until the end, or for some steps. Returns the actions."""
     rng = np.random.default_rng(seed)
     actions = []
     while len(actions) < steps and not any(env.terminations.values()):
@@ -49,7 +49,7 @@ def ended(n=4, seed=3, **arguments):
 
 
 def snapshot(env):
-    """Everything that may be asked of an environment, to compare two or one with itself later."""
+    """Everything that an environment returns, to compare two environments, or one at two times."""
     seats = env.possible_agents
     return pickle.dumps(
         [

@@ -9,18 +9,18 @@ from helpers.position import official
 
 SLOW = bool(numba.config.DISABLE_JIT)
 GAME = official(4)
-ENDS = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]  # seeds at the ends of their range
+ENDS = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]  # smallest, middle and largest seeds
 RESULT = ("rupees", "clients", "empire", "majority", "city_tokens", "fame", "final", "winners", "win_share")
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def pick(game, states, rng):
-    """A legal action in each lane, 0 where the game is over."""
+    """A random legal action in each lane; 0 if the game is over."""
     return (rng.random((len(states), game.num_actions)) * game.legal_actions(states)).argmax(axis=1)
 
 
 def played(game=GAME, lanes=5, steps=40, seed=0):
-    """Games some way in; lanes may be over."""
+    """Games after some steps; some may be over."""
     rng = np.random.default_rng(seed)
     states = game.new_states(range(seed, seed + lanes))
     for _ in range(steps):
@@ -38,7 +38,7 @@ def finished(game=GAME, lanes=3, seed=0):
 
 
 def part_over(seed=0):
-    """Three lanes of which the middle one is over."""
+    """Three lanes; the game of the second one is over."""
     states = played(lanes=3, seed=seed)
     states[1] = finished(lanes=1)[0]
     return states
@@ -50,7 +50,7 @@ def plain(states):
 
 
 def foreign():
-    """What is no array of this game's states."""
+    """Values that are not arrays of this game's states."""
     states = GAME.new_states([1, 2])
     swapped = states.astype(states.dtype.newbyteorder())
     fields = [field for field in states.dtype.descr if field[0] != "buys"]

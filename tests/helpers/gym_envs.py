@@ -12,7 +12,7 @@ from bombay_env.envs.vector import BombayVectorEnv
 SLOW = bool(numba.config.DISABLE_JIT)
 ID = "bombay/Bombay-v0"
 MODES = ("perfect_recall", "screened")
-SHORT = {"sets": 2, "turns_per_set": 1}  # a game that is over soon, with one restock on the way
+SHORT = {"sets": 2, "turns_per_set": 1}  # a short game with one restock during the game
 LANES = 3 if SLOW else 5
 STEPS = 12 if SLOW else 60
 each_count = pytest.mark.parametrize("n", [2, 5] if SLOW else [2, 3, 4, 5])
@@ -21,7 +21,7 @@ each_autoreset = pytest.mark.parametrize("autoreset", AutoresetMode)
 
 
 class Keyed:
-    """Any legal action, by the seed of the copy it is given: as good as random, and the same in any company."""
+    """An agent whose action depends only on the seed of the copy that it gets: pseudo-random, and equal in any batch."""
 
     def __init__(self, name="keyed"):
         self.name = name
@@ -35,7 +35,7 @@ class Keyed:
 
 
 class Stubborn:
-    """The same answer always."""
+    """An agent that always gives the same answer."""
 
     name = "stubborn"
 
@@ -59,13 +59,13 @@ def vector(n=4, lanes=LANES, **more):
 
 
 def pick(mask, rng):
-    """A random legal action for each row of a mask; 0 where there is none."""
+    """A random legal action for each row of a mask; 0 if there is none."""
     mask = np.asarray(mask, bool)
     return (rng.random(mask.shape) * mask).argmax(axis=-1)
 
 
 def play(env, seed=0, steps=10**6):
-    """Random legal steps of one game until it ends; the last step's return."""
+    """Play random legal actions of one game until it ends. Returns what the last step returned."""
     rng = np.random.default_rng(seed)
     done = None
     for _ in range(steps):
@@ -76,7 +76,7 @@ def play(env, seed=0, steps=10**6):
 
 
 def same(one, other):
-    """Whether two things that environments returned are equal in type, shape and every value."""
+    """Whether two values that environments returned have equal types, shapes and contents."""
     if isinstance(one, dict):
         return isinstance(other, dict) and one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Breaking JSON values at random, to see that whoever reads them refuses what is broken and nothing worse happens."""
+"""Random damage to JSON values, to test that readers reject damaged values with the right error."""
 
 import copy
 
@@ -12,13 +12,13 @@ for _ in range(100):
 
 
 def junk(texts):
-    """What may stand where something else should."""
+    """A value to put in the place of another."""
     plain = st.one_of(st.none(), st.booleans(), st.integers(-3, 9), st.sampled_from(NUMBERS), st.floats())
     return st.one_of(plain, st.sampled_from(texts), st.text(max_size=3), st.sampled_from([*LISTS, NESTED]))
 
 
 def paths(value, path=()):
-    """Where everything stands in nested objects and lists, as tuples of keys and indices."""
+    """The paths of all entries of nested objects and lists, as tuples of keys and indices."""
     yield path
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in entries:
@@ -26,19 +26,19 @@ def paths(value, path=()):
 
 
 def at(value, path):
-    """What stands there."""
+    """The entry at a path."""
     for key in path:
         value = value[key]
     return value
 
 
 def mutated(data, value, texts, most=3):
-    """A copy of `value` with one to `most` places changed, dropped, doubled, exchanged or taken from elsewhere.
+    """A copy of `value` with one to `most` entries changed, removed, duplicated, swapped, or replaced by copies of others.
 
     Args:
-        data: hypothesis's source of choices.
-        value: an object or a list as JSON has them, unchanged.
-        texts: words that mean something to whoever reads the value: they become keys and values.
+        data: Hypothesis's `data()`, the source of random choices.
+        value: a JSON object or list, unchanged.
+        texts: strings that have a meaning in `value`; they are used as keys and values.
     """
     value = copy.deepcopy(value)
     for _ in range(data.draw(st.integers(1, most))):

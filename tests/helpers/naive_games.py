@@ -20,11 +20,11 @@ COLUMNS = [
     ["yellow", "blue", "purple"],
 ]
 TOKENS = list(KINDS) * 2  # G1..G4, then G5..G8
-DRAW = [3, 3, 2, 1]  # yellow and purple left at 1 rupee, blue centre, orange right
+DRAW = [3, 3, 2, 1]  # yellow and purple are left at 1 rupee, blue centre, orange right
 
 
 def official(n: int) -> dict[str, Any]:
-    """The official rules for n players, every field of RULES 5, numbers from RULES 2, 3 and 5."""
+    """The official rules for n players: every field of RULES 5, with the numbers of RULES 2, 3 and 5."""
     return {
         "num_players": n,
         "sets": {2: 4, 3: 3, 4: 4, 5: 5}[n],
@@ -61,7 +61,7 @@ def official(n: int) -> dict[str, Any]:
 
 
 def setup_for(rules: dict[str, Any], rng: random.Random | None = None) -> dict[str, Any]:
-    """The fixed deal, or one shuffled by `rng`."""
+    """The fixed deal, or a deal shuffled by `rng`."""
     columns, tokens = copy.deepcopy(rules["demand_columns"]), list(TOKENS)
     post_sites = [f"E{i}" for i in (1, 2, 3, 4)] + ([f"F{i}" for i in (1, 2, 3, 4)] if rules["outer_posts"] else [])
     posts = list(COLOURS) * (len(post_sites) // 4)
@@ -76,13 +76,13 @@ def setup_for(rules: dict[str, Any], rng: random.Random | None = None) -> dict[s
 
 
 def new_game(n: int = 2, draw: list[int] | None = None, **changes: Any) -> NaiveGame:
-    """A game in its fixed deal, with some rules changed."""
+    """A game with the fixed deal and some rules changed."""
     rules = official(n) | changes
     return NaiveGame(rules, BOARD, setup_for(rules), draw or DRAW)
 
 
 def put(game: NaiveGame, seat: int, site: str, *bales: str) -> None:
-    """Stand a seat's elephant on a site and load bales from the bag."""
+    """Put a seat's elephant on a site, and bales from the bag on the elephant."""
     game.position[seat] = site
     for colour in bales:
         game.bag[colour] -= 1
@@ -97,7 +97,7 @@ def draw_from(bag: list[int], number: int, rng: random.Random) -> list[int]:
 
 
 def bag_after(game: NaiveGame, action: str) -> list[int]:
-    """What the bag would hold if this action ended the set: all bales but those still on elephants."""
+    """The bales in the bag if this action ended the set: all bales that are not on elephants then."""
     state, seat = game.state(), game.current_player()
     carried = [sum(basket[c] for basket in state["basket"]) for c in range(4)]
     verb, _, colour = action.partition(":")
@@ -109,7 +109,7 @@ def bag_after(game: NaiveGame, action: str) -> list[int]:
 
 
 def assert_refused(game: NaiveGame, action: str, restock: list[int] | None = None) -> None:
-    """The action is refused and nothing changes."""
+    """Assert that the action raises an error and changes nothing."""
     before = game.state(), copy.deepcopy(game.ledger), game.legal_actions()
     with pytest.raises(NaiveError):
         game.step(action, restock)

@@ -1,7 +1,7 @@
-"""Positions, built directly: `position(rupees=[3, 0], at="E1")`, not twenty moves.
+"""Positions that are built directly, such as `position(rupees=[3, 0], at="E1")`, instead of by twenty moves.
 
-A position is the fixed deal below on the packaged board with some of its facts changed. It must pass `check_invariants`,
-so an impossible position is an error of the test. Sites, colours and tokens go by name; seats count from 0.
+A position is the fixed deal below, on the packaged board, with some facts changed. It must pass `check_invariants`, so an
+impossible position is an error of the test. Sites, colours and tokens are given by name; seats count from 0.
 
     demand    Bombay   Indore   Nagpur   Hyderabad        posts      E1 yellow   E2 purple   E3 blue     E4 orange
     top       blue     purple   orange   yellow           (4–5 players: F1 … F4 the same)
@@ -25,8 +25,8 @@ from bombay_env.state import check_invariants, state_to_dict
 COLOURS = COLOUR_NAMES
 CITIES = ("Bombay", "Indore", "Nagpur", "Hyderabad")
 DRAW = (1, 2, 3, 3)  # the first restock of the fixed deal
-MANY = 300 if numba.config.DISABLE_JIT else 20_000  # deals in a test of chance
-LANES = 4 if numba.config.DISABLE_JIT else 16  # random games in a test of what always holds
+MANY = 300 if numba.config.DISABLE_JIT else 20_000  # deals in a statistical test
+LANES = 4 if numba.config.DISABLE_JIT else 16  # random games in a test of an invariant
 
 
 @cache
@@ -45,7 +45,7 @@ GAME = official(2)
 
 
 def setup_of(game):
-    """The fixed deal, as far as the game's rules have it."""
+    """The fixed deal; only the sites and tokens that the game's rules have."""
     sites = [f"{letter}{i}" for letter in ("EF" if game.rules.outer_posts else "E") for i in (1, 2, 3, 4)]
     tokens = [
         kind for i in range(8) for kind, count in zip(TOKEN_NAMES, game.rules.palace_tokens, strict=True) if i < count
@@ -59,7 +59,7 @@ def setup_of(game):
 
 @cache
 def dealt(game):
-    """The fixed deal as a (1,) array; the restock is drawn where the rules have other bales."""
+    """The fixed deal as a (1,) array. The restock is random if the rules change the number of bales."""
     usual = game.rules.bales == (3, 4, 5, 5) and game.rules.restock_draw == 9
     return game.new_states([1], setup_of(game), np.array([DRAW]) if usual else None)
 
@@ -85,21 +85,22 @@ def position(
     set=0,
     check=True,
 ):
-    """A (1,) array: the fixed deal with these facts changed, and what follows from them.
+    """The fixed deal with these facts changed, and all facts that follow from them: a (1,) array.
 
     Args:
-        game: whose rules and board; the printed game for two unless given.
-        player: the seat to move.
-        at: the site of the mover's elephant; `elephants`: {seat: site} for any.
-        rupees, clients: by seat; seats left out keep what they are dealt.
-        basket: the mover's bales, a list of colours; `baskets`: {seat: colours} for any. They come from the bag.
-        markets: left, centre and right, each {colour: bales}; all bales elsewhere are in the bag.
-        posts, tokens: {site: colour or kind}, None for none; other sites keep theirs.
-        demand: {city: colours from the top}.
-        palaces: {site: seat}; the builder has kept the site's palace token, if it is one to keep.
-        city_tokens: {seat: cities}, taken from their piles.
-        actions_left, turn, set: of the mover's turn, of the set, of the game. The set's first player follows.
-        check: whether the position must be one that the rules allow.
+        game: the rules and the board; the printed game for two players by default.
+        player: the seat to act.
+        at: the site of the elephant of `player`. `elephants`: {seat: site}, for any seats.
+        rupees, clients: by seat. Omitted seats keep their initial numbers.
+        basket: the bales of `player`, a list of colours. `baskets`: {seat: colours}, for any seats. They come from the bag.
+        markets: left, centre and right, each {colour: bales}. All other bales are in the bag.
+        posts, tokens: {site: colour or kind}, or None for no post or token. Other sites do not change.
+        demand: {city: colours from top to bottom}.
+        palaces: {site: seat}. The seat gets the site's palace token if it is a client or city token.
+        city_tokens: {seat: cities}. The tokens come from the piles of these cities.
+        actions_left, turn, set: actions left in the turn, turn within the set, set within the game. The first player of the set
+            follows from `set`.
+        check: whether to check that the rules allow the position.
     """
     states = dealt(game).copy()
     state, site_of = states[0], game.board.site_index
@@ -145,14 +146,14 @@ def _counts(bales):
 
 
 def last_turn(game=GAME, set=None, **facts):
-    """The position in which the last player turn of a set begins: of the last set unless given."""
+    """The position at the start of the last player turn of a set; of the last set by default."""
     set = game.rules.sets - 1 if set is None else set
     first = set % game.num_players if game.rules.rotate_first_player else 0
     return position(game, set=set, turn=game.rules.turns_per_set - 1, player=(first - 1) % game.num_players, **facts)
 
 
 def play(game, states, *actions, restock=None):
-    """A copy of `states` after these actions, by name; `restock`: the draw to use where a set ends."""
+    """A copy of `states` after these actions, given by name. `restock` is the draw if a set ends."""
     after = states.copy()
     for name in actions:
         number = np.full(len(after), game.action_index(name))
@@ -161,14 +162,14 @@ def play(game, states, *actions, restock=None):
 
 
 def legal(game, states):
-    """The names of the actions that the mover may take."""
+    """The names of the legal actions."""
     return {game.action_name(number) for number in np.flatnonzero(game.legal_actions(states)[0])}
 
 
 def random_play(game, lanes=LANES, seed=0):
-    """Copies of the states of `lanes` random games: as dealt, then after every action, until all are over.
+    """Copies of the states of `lanes` random games: after the deal, then after every action, until all games are over.
 
-    Buying, selling and building are the likeliest, so that even a few games see all of them.
+    Buying, selling and building have higher probabilities, so that even a few games contain all of them.
     """
     rng = np.random.default_rng(seed)
     states = game.new_states(range(seed, seed + lanes))
@@ -181,12 +182,12 @@ def random_play(game, lanes=LANES, seed=0):
 
 
 def facts(game, states):
-    """The first state under names, as `state_to_dict` gives it."""
+    """The first state in the form of `state_to_dict`."""
     return state_to_dict(states[0], game.rules, game.board)
 
 
 def changed(game, before, after):
-    """The facts of `after` that were different in `before`: all that an action has done."""
+    """The facts of `after` that differ from `before`: all effects of an action."""
     old = facts(game, before)
     return {name: fact for name, fact in facts(game, after).items() if fact != old[name]}
 
@@ -197,7 +198,7 @@ def bales(**counts):
 
 
 def outcome(game=GAME, **facts):
-    """The result of the game whose last turn is passed in this position: {field: list by seat}."""
+    """The result if the game ends with `end_turn` in this position: {field: list by seat}."""
     over = play(game, last_turn(game, **facts), "end_turn")
     assert game.is_terminal(over).all()
     result = game.results(over)
@@ -205,10 +206,11 @@ def outcome(game=GAME, **facts):
 
 
 def assert_fits(outcomes, law):
-    """That outcomes, any sequence, follow the law {outcome: probability}, as far as so many can tell.
+    """Assert that the outcomes, any sequence, follow the distribution `law`, {outcome: probability}.
 
-    Pearson's statistic must lie within five of its standard deviations of its mean, both exact for any number of
-    outcomes: too far is another law, too near is no chance. Seeds are fixed, so the answer never changes.
+    Pearson's statistic must be within five standard deviations of its mean. Both moments are exact for any number of outcomes.
+    A value that is too large means another distribution; a value that is too small means that the outcomes are not random. Seeds
+    are fixed, so the test always has the same result.
     """
     counts, total, kinds = Counter(outcomes), len(outcomes), len(law)
     assert math.isclose(sum(law.values()), 1)

@@ -23,7 +23,7 @@ each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def liking_of(game, state, action):
-    """How much an action is worth a try: a move more where it leads nearer to a city with silk, to a post without."""
+    """The weight of an action. A move has more weight if it leads towards a city (with bales) or a post (without bales)."""
     kind, *_ = game.action_name(action).split(":")
     if kind != "move":
         return LIKING[kind]
@@ -33,7 +33,7 @@ def liking_of(game, state, action):
 
 
 def play_record(game, seed, rng, steps=None):
-    """The record of a game of legal actions at random, more often those that bring something or lead where silk is traded."""
+    """The record of a game of random legal actions with the weights of `liking_of`, so that games contain trades."""
     states = game.new_states([seed])
     history = History(game, states, seed)
     while not game.is_terminal(states)[0] and steps != 0:
@@ -47,7 +47,7 @@ def play_record(game, seed, rng, steps=None):
 
 
 def golden_record(n):
-    """The game that is kept for n players: seed and dice are n itself."""
+    """The golden game for n players: both the seed of the game and the seed of its actions are n."""
     return play_record(Game(Rules.official(n), Board.load()), n, random.Random(n))
 
 
@@ -55,7 +55,7 @@ def golden_file(n):
     return GOLDEN / f"players_{n}.jsonl"
 
 
-# One game in full, by hand, on the fixed deal of `helpers.position`: two sets of one game turn for two players.
+# A whole game written by hand, with the fixed deal of `helpers.position`: two sets of one game turn, two players.
 GAME = Game(Rules(2, **SHORT))
 BASE = {
     "format": "bombay-record/1",
@@ -68,7 +68,7 @@ BASE = {
     "events": [
         "restock:1,2,3,3",
         "0 move:E1",
-        "0 buy",  # the yellow bale lies on the right: 2 rupees and 2 actions
+        "0 buy",  # the yellow bale is in the right market: 2 rupees and 2 actions
         "1 consolidate",
         "restock:2,2,2,3",
         "1 end_turn",
@@ -89,21 +89,21 @@ BASE = {
 
 
 def changed(*path, to, base=BASE):
-    """The record by hand with one place changed."""
+    """The record written by hand, with one entry changed."""
     data = copy.deepcopy(base)
     at(data, path[:-1])[path[-1]] = to
     return data
 
 
 def less(*path):
-    """The record by hand with one place left out."""
+    """The record written by hand, without one entry."""
     data = copy.deepcopy(BASE)
     del at(data, path[:-1])[path[-1]]
     return data
 
 
 def events(*listed, **others):
-    """The record by hand with other events, its result left out."""
+    """The record written by hand, with other events and no result."""
     return BASE | {"events": list(listed), "result": None} | others
 
 

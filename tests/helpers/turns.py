@@ -29,12 +29,12 @@ def kinds_of(names):
 
 
 def mover(states):
-    """Seat to move and its actions left."""
+    """The seat to act and its actions left."""
     return int(states.current_player[0]), int(states.actions_left[0])
 
 
 def refused(game, states, action):
-    """Whether the action is not offered, and taking it raises and changes nothing."""
+    """Whether the action is not legal, and playing it raises and changes nothing."""
     before = states.copy()
     with pytest.raises(IllegalActionError):
         game.step(states, np.array([game.action_index(action)]))

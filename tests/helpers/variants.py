@@ -1,4 +1,4 @@
-"""Random variants of the rules, within the ranges that `Rules` allows, for tests that must hold under any of them."""
+"""Random variants of the rules, within the ranges that `Rules` allows, for tests of properties that hold for all variants."""
 
 import functools
 import itertools
@@ -49,11 +49,11 @@ def random_rules(rng: random.Random, num_players: int) -> Rules:
     return Rules(num_players, **chosen)
 
 
-random_board = functools.cache(Board.random)  # a board takes longer to draw than a game to play
+random_board = functools.cache(Board.random)  # drawing a board takes longer than playing a game
 
 
 def random_game(rng: random.Random, num_players: int) -> Game:
-    """The official game on the packaged board one time in four, else a variant, a random board, or both."""
+    """With probability 1/4 the official game on the packaged board, else a variant, a random board, or both."""
     kind = rng.randrange(4)
     rules = random_rules(rng, num_players) if kind & 1 else Rules.official(num_players)
     return Game(rules, random_board(rng.randrange(40)) if kind & 2 else Board.load())

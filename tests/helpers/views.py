@@ -15,7 +15,7 @@ KINDS = ("client", "city", "rupees", "bale")
 HILLS = ("start_hill", "hill")
 HIDDEN = ("rupees", "clients", "city_tokens", "city_palace_tokens", "empire", "fame")
 BY_SEAT = [name for name in official(2).state_dtype.names if official(2).state_dtype[name].shape[:1] == (5,)]
-COMPARED = ("empire_rank", "majority", "margin")  # what tells of the others even where it stands for oneself
+COMPARED = ("empire_rank", "majority", "margin")  # depend on the other seats, even for the viewer's own entry
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 each_mode = pytest.mark.parametrize("screened", [False, True], ids=["perfect_recall", "screened"])
 
@@ -25,7 +25,7 @@ def pick(game, states, rng):
 
 
 def passed_through(n, games, lanes=3, every=28 if SLOW else 7):
-    """Games and states of random variants on random boards: dealt, under way and over."""
+    """Games and states of random variants on random boards: after the deal, running and over."""
     rng, dice = random.Random(n), np.random.default_rng(n)
     for _ in range(games):
         game = random_game(rng, n)
@@ -41,7 +41,7 @@ def passed_through(n, games, lanes=3, every=28 if SLOW else 7):
 
 
 def seen(game, states, seat=None, screened=False):
-    """The pieces of the first state's view by name."""
+    """The pieces of the first state's observation, by name."""
     pieces = game.feature_layout.split(game.observe(states[:1], seats=seat, screened=screened)[0])
     return {name: piece.tolist() for name, piece in pieces.items()}
 
