@@ -12,8 +12,9 @@ from numba import prange
 
 from bombay_env import chance, engine
 from bombay_env.jit.kernels import batch_kernel, compiled, kernel
+from bombay_env.jit.records import new_records
 from bombay_env.observation import encode
-from bombay_env.observation.layout import ALIGNMENT, FeatureLayout
+from bombay_env.observation.layout import FeatureLayout
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -109,9 +110,7 @@ def observe_all(states, tables, lookups, seats, screened, raw, features):
 
 def make_scratch(layout: FeatureLayout) -> np.ndarray:
     """`raw` for a batch of any size: zeroed records, one a chunk, that begin on cache lines."""
-    memory = np.zeros(MAX_CHUNKS * layout.raw_dtype.itemsize + ALIGNMENT, np.int8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : len(memory) - ALIGNMENT + start].view(layout.raw_dtype)
+    return new_records(layout.raw_dtype, MAX_CHUNKS)
 
 
 @batch_kernel

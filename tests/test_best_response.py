@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bombay_agents.nets import value_features
-from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets.value_net import ValueNet
+from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault
 from bombay_training.evaluation import arena
@@ -15,9 +16,9 @@ from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (
     BestResponseRun,
     BestResponseSettings,
-    NetVictim,
+    FrozenNet,
+    FrozenOpponent,
     ResponsePlay,
-    Victim,
 )
 from bombay_training.learners.run_files import AGENT
 from bombay_training.learners.td import TDRun, TDSettings, optimizer
@@ -53,14 +54,14 @@ def victim(tmp_path):
 def played(victim, games, td_lambda=1.0, epsilon=0.0, first=0):
     """The samples of a few short games."""
     play = ResponsePlay(games, EACH, HIDDEN, victim)
-    learner = optimizer.Learner(value_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
-    places = play.play(learner.net, 5, first, 0.5, epsilon, td_lambda)
-    return play, play.samples.reshape(-1)[places]
+    trainer = optimizer.Trainer(value_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
+    indices = play.play(trainer.net, 5, first, 0.5, epsilon, td_lambda)
+    return play, play.samples.reshape(-1)[indices]
 
 
 def test_only_the_learners_turns_are_learned_from():
     games = short_games()
-    play, samples = played(Victim("random"), games)
+    play, samples = played(FrozenOpponent("random"), games)
     for number, game in enumerate(games):
         n = game.num_players
         for lane, count in enumerate(play.counts[number]):
@@ -75,18 +76,18 @@ def test_only_the_learners_turns_are_learned_from():
 
 def test_a_net_plays_the_same_turns_by_act_and_in_compiled_code(victim):
     games = short_games()[: 1 if SLOW else 2]
-    _, by_act = played(Victim(victim), games)
-    _, compiled = played(NetVictim(victim, games), games)
+    _, by_act = played(FrozenOpponent(victim), games)
+    _, compiled = played(FrozenNet(victim, games), games)
     assert np.array_equal(by_act, compiled)
 
 
 @needs_jit
 def test_games_repeat_and_later_games_differ():
     games = short_games()
-    _, samples = played(Victim("random"), games, epsilon=0.3, td_lambda=0.7)
-    _, again = played(Victim("random"), games, epsilon=0.3, td_lambda=0.7)
+    _, samples = played(FrozenOpponent("random"), games, epsilon=0.3, td_lambda=0.7)
+    _, again = played(FrozenOpponent("random"), games, epsilon=0.3, td_lambda=0.7)
     assert np.array_equal(samples, again)
-    assert not np.array_equal(samples["expected"][:4], played(Victim("random"), games, first=EACH)[1]["expected"][:4])
+    assert not np.array_equal(samples["expected"][:4], played(FrozenOpponent("random"), games, first=EACH)[1]["expected"][:4])
 
 
 class Raising:
@@ -109,7 +110,7 @@ class Careless:
 )
 def test_a_failing_victim_ends_the_run_with_one_line(name, reason):
     with pytest.raises(AgentFault, match=rf"^victim 'test_best_response:{name}': it {reason}$") as caught:
-        played(Victim(f"test_best_response:{name}"), short_games())
+        played(FrozenOpponent(f"test_best_response:{name}"), short_games())
     assert "\n" not in str(caught.value)
 
 
@@ -144,7 +145,7 @@ def test_a_response_starts_from_the_weights_of_its_victim(victim):
 
 def test_unsuitable_victims_are_refused(victim):
     with pytest.raises(ValueError, match=r"^the victim search thinks by the clock; give it a budget"):
-        Victim("search")
+        FrozenOpponent("search")
     with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
         BestResponseSettings()
     with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):

@@ -1,4 +1,4 @@
-"""Expert iteration: what rollouts found is what is learned, the teacher knows no hidden luck, and runs repeat."""
+"""Expert iteration: targets come from rollouts, the expert does not see the seed, and runs repeat."""
 
 import dataclasses
 from pathlib import Path
@@ -7,7 +7,8 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets.value_net import ValueNet
+from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.learners import expert_iteration
 from bombay_training.learners.expert_iteration import (
@@ -22,7 +23,7 @@ from bombay_training.learners.train import open_run, resume, train
 from helpers.nets import HIDDEN
 
 SLOW = numba.config.DISABLE_JIT
-EACH = 2 if SLOW else 4  # games of each kind
+EACH = 2 if SLOW else 4  # games for each player count
 ROLLOUTS = 8 if SLOW else 24
 
 
@@ -31,7 +32,7 @@ def short_games():
 
 
 def student(seed=1):
-    """A net's player with arbitrary weights."""
+    """The player of an untrained net."""
     run = TDRun(TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
     net = run.net()
     return ValueNetAgent(dataclasses.replace(net, about={**net.about, "training": {"games": 1000}}), force=True)
@@ -45,41 +46,43 @@ def start(tmp_path):
 
 
 def played(td_lambda=0.7, epsilon=0.3, first=0):
-    """What a few short games teach."""
+    """The samples of a few short games."""
     agent = student()
     play = ExpertPlay(short_games(), EACH, agent, ROLLOUTS)
-    places = play.play(agent.net.record(), 5, first, 0.0, epsilon, td_lambda)
-    return play, play.samples.reshape(-1)[places]
+    indices = play.play(agent.net.record(), 5, first, 0.0, epsilon, td_lambda)
+    return play, play.samples.reshape(-1)[indices]
 
 
-def test_positions_learn_the_result_of_games_where_nothing_is_expected():
+def test_with_lambda_1_positions_learn_the_result():
     play, samples = played(td_lambda=1.0, epsilon=0.0)
     for number, game in enumerate(play.games):
         n = game.num_players
         for lane, count in enumerate(play.counts[number]):
             mine = play.samples[number, lane, :count]
-            assert count == n + 1, "a turn of each, and the restock; of the last turns the end is foreseen"
+            assert count == n + 1, (
+                "a turn of each seat, and the restock; in the last turns the game is over at the leaf"
+            )
             by_seat = [np.roll(sample["margin"][:n], sample["seat"]) for sample in mine]
             assert (np.ptp(by_seat, axis=0) < 1e-6).all()
     assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
 
 
-def test_what_rollouts_found_is_expected_of_the_turn_before():
-    """With λ = 0 a position learns what is expected of the next one: the mean of its rollouts, seen from its own seat."""
+def test_the_mean_of_the_rollouts_is_the_target_of_the_turn_before():
+    """With λ = 0 a position learns what is expected at the next one: the mean of its rollouts, from its own perspective."""
     game, agent = short_games()[0], student()
     n = game.num_players
-    desk = SelfPlayWorker(game, agent, ROLLOUTS)
-    found, inner = [], desk.choose
+    worker = SelfPlayWorker(game, agent, ROLLOUTS)
+    found, inner = [], worker.choose
 
     def choose(*args):
         place, best = inner(*args)
-        candidates, seat = desk.teacher.candidates, int(desk.state["current_player"][0])
+        candidates, seat = worker.expert.candidates, int(worker.state["current_player"][0])
         found.append(np.roll(candidates.total[place, :n] / candidates.num_rollouts[place], -seat))
         return place, best
 
-    desk.choose = choose
+    worker.choose = choose
     samples = np.zeros(9, ExpertPlay([game], 1, agent, ROLLOUTS).samples.dtype)
-    count = desk.play(np.uint64(3), 0.0, 0.0, samples)
+    count = worker.play(np.uint64(3), 0.0, 0.0, samples)
     assert count == n + 1
     for index in range(n - 1):  # the last turn of the set is followed by a restock, which has no rollouts
         shift = (int(samples[index]["seat"]) - int(samples[index + 1]["seat"])) % n
@@ -88,47 +91,47 @@ def test_what_rollouts_found_is_expected_of_the_turn_before():
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
-def test_what_is_learned_from_lies_a_round_ahead_however_far_the_student_looks(rounds):
-    desk = SelfPlayWorker(short_games()[0], ValueNetAgent(student().net, force=True, rounds=rounds), ROLLOUTS)
-    assert desk.reader["lookahead"]["rounds"].tolist() == [[1]]
+def test_samples_look_ahead_one_round_however_far_the_student_does(rounds):
+    worker = SelfPlayWorker(short_games()[0], ValueNetAgent(student().net, force=True, rounds=rounds), ROLLOUTS)
+    assert worker.workspace["turn"]["evaluation"]["features"]["lookahead"]["rounds"].tolist() == [1]
 
 
-def test_an_exploring_turn_is_judged_by_the_best_candidate_and_the_last_turn_is_the_best():
+def test_exploring_turns_learn_from_the_best_candidate_and_the_last_turn_does_not_explore():
     game, agent = short_games()[-1], student()
     n = game.num_players
-    desk = SelfPlayWorker(game, agent, ROLLOUTS)
-    turns_taken, inner = [], desk.choose
+    worker = SelfPlayWorker(game, agent, ROLLOUTS)
+    turns_taken, inner = [], worker.choose
 
     def choose(*args):
-        before = desk.state[0].copy()
+        before = worker.state[0].copy()
         place, best = inner(*args)
-        candidates, seat = desk.teacher.candidates, int(before["current_player"])
+        candidates, seat = worker.expert.candidates, int(before["current_player"])
         found = np.roll(candidates.total[best, :n] / candidates.num_rollouts[best], -seat)
         turns_taken.append((before, place != best, found, candidates.outcomes[best].copy()))
         return place, best
 
-    desk.choose = choose
+    worker.choose = choose
     samples = np.zeros(9, ExpertPlay([game], 1, agent, ROLLOUTS).samples.dtype)
     explored = 0
     for seed in range(1 if SLOW else 4):
         turns_taken.clear()
-        assert desk.play(np.uint64(seed), 1.0, 0.5, samples) == n + 1
+        assert worker.play(np.uint64(seed), 1.0, 0.5, samples) == n + 1
         assert len(turns_taken) == 2 * n
         for index in range(n):
             assert samples[index]["explored"] == turns_taken[index][1]
             if turns_taken[index][1]:
                 explored += 1
                 assert samples[index]["best_share"][:n] == pytest.approx(turns_taken[index][2], abs=1e-6)
-        states = [before for before, *_ in turns_taken[n + 1 :]] + [desk.state[0].copy()]
+        states = [before for before, *_ in turns_taken[n + 1 :]] + [worker.state[0].copy()]
         for state, (_, _, _, outcome) in zip(states, turns_taken[n:], strict=True):
             state["seed"] = 0
-            assert state.tobytes() == outcome.tobytes(), "where the end is foreseen nobody explores"
+            assert state.tobytes() == outcome.tobytes(), "nobody explores in its last turn"
     assert explored > 0
 
 
 @pytest.mark.skipif(SLOW, reason="so many games by rollouts take the compiler; the tests above play fewer")
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="it compares one thread with two, and there is one")
-def test_games_repeat_on_any_number_of_threads_and_others_follow():
+def test_games_repeat_on_any_number_of_threads_and_later_games_differ():
     _, samples = played()
     threads = numba.get_num_threads()
     try:
@@ -141,15 +144,15 @@ def test_games_repeat_on_any_number_of_threads_and_others_follow():
     assert not np.array_equal(samples["expected"][:3], others["expected"][:3])
 
 
-def test_the_teacher_sees_no_seed():
+def test_the_expert_sees_no_seed():
     game = short_games()[0]
-    desk = SelfPlayWorker(game, student(), ROLLOUTS)
+    worker = SelfPlayWorker(game, student(), ROLLOUTS)
     for seed in (1, 2):
-        desk.state[:] = game.new_states([1])
-        desk.state["seed"] = seed
+        worker.state[:] = game.new_states([1])
+        worker.state["seed"] = seed
         asked = []
-        desk.teacher.best_candidate = lambda game, state, key, asked=asked: asked.append(state.copy()) or 0
-        desk.choose(np.uint64(3), np.uint64(0), 0.0)
+        worker.expert.best_candidate = lambda game, state, key, asked=asked: asked.append(state.copy()) or 0
+        worker.choose(np.uint64(3), np.uint64(0), 0.0)
         assert asked[0]["seed"] == 0
 
 

@@ -25,6 +25,7 @@ ORDER = (
     "bombay_env.jit.parts",
     "bombay_env.jit.cache",
     "bombay_env.jit.kernels",
+    "bombay_env.jit.records",
     "bombay_env.checks",
     "bombay_env.random_board",
     "bombay_env.board",
@@ -80,12 +81,14 @@ ORDER = (
     "bombay_agents.scripted.potential",
     "bombay_agents.nets",
     "bombay_agents.nets.files",
-    "bombay_agents.nets.value_features",
-    "bombay_agents.nets.policy_features",
-    "bombay_agents.nets.policy_net",
     "bombay_agents.nets.value_net",
+    "bombay_agents.nets.policy_net",
+    "bombay_agents.nets.value_features",
+    "bombay_agents.nets.value_net_turns",
     "bombay_agents.nets.net_evaluator",
     "bombay_agents.nets.value_net_agent",
+    "bombay_agents.nets.policy_features",
+    "bombay_agents.nets.policy_net_agent",
     "bombay_agents.nets.policy_turn_agent",
     "bombay_agents.nets.loading",
     "bombay_agents.search",
@@ -153,7 +156,7 @@ HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib
 # What `bombay_env` may import from elsewhere: the four libraries it is made with, and the standard library. llvmlite is Numba's.
 LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo"}
 # Modules for nets that learn from the rules alone: nothing scripted reaches them, directly or through another module.
-FREE_OF_SCRIPT = ("bombay_agents.nets.files",)
+FREE_OF_SCRIPT = ("bombay_agents.nets.files", "bombay_agents.nets.value_net", "bombay_agents.nets.policy_net")
 
 
 def module_name(package, path):

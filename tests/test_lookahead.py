@@ -1,4 +1,4 @@
-"""What is foreseen: turns of planners, in whose way the seat is not in the first round."""
+"""Looking ahead: planners play, and in the first round the seat whose turn ended does not interfere with them."""
 
 import numba
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from bombay_agents import turns
 from bombay_agents.random import RandomTurnAgent
-from bombay_agents.scripted import lookahead, planner, planner_survey
+from bombay_agents.scripted import lookahead, planner
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY
@@ -19,25 +19,24 @@ PRIVATE = ("position", "rupees", "basket", "city_tokens")
 
 
 @kernel
-def look_ahead(turn, number, tables, seat, weights, others, traffic, survey, workspace):
-    """`replies.look_ahead` of a node; nodes can be passed on by kernels alone."""
-    node = turn.memory[0].node[number]
-    return lookahead.look_ahead(node, tables[0], seat, weights, others, traffic, survey[0], workspace[0])
+def look_ahead(turn, number, tables, seat, workspace):
+    """`lookahead.look_ahead` from a node; only kernels can pass nodes on."""
+    return lookahead.look_ahead(turn.memory[0].node[number], tables[0], seat, workspace[0])
 
 
 def new_workspace(game, rounds):
     workspace = np.zeros(1, lookahead.workspace_dtype(game.board.num_sites))
-    workspace["rounds"] = rounds
+    lookahead.set_constants(workspace, game, rounds)
     return workspace
 
 
 def clear_cache(workspace):
-    """As `replies.clear_cache` does, which kernels alone can be given it by."""
-    workspace["num_worlds"] = workspace["num_further"] = 0
+    """As `lookahead.clear_cache` does."""
+    workspace["num_contexts"] = workspace["num_unshared"] = 0
 
 
 def by_planners(game, state, due, seat, rounds, workspace):
-    """What `look_ahead` should come to, played out turn by turn with the planner's own functions."""
+    """The leaf that `look_ahead` should find, played turn by turn with the planner's own functions."""
     mine = {name: state[name][seat].copy() for name in PRIVATE}
     for name in PRIVATE:
         state[name][seat] = 0
@@ -63,11 +62,9 @@ def by_planners(game, state, due, seat, rounds, workspace):
 
 @pytest.mark.parametrize("rounds", [1, 2] if SLOW else [1, 2, 7])
 @pytest.mark.parametrize("n", [3] if SLOW else [2, 3, 4, 5])
-def test_what_is_foreseen_is_what_planners_play(n, rounds):
+def test_looking_ahead_finds_what_planners_play(n, rounds):
     game = variant(n, **SHORT) if SLOW else official(n)
-    workspace, survey = new_workspace(game, rounds), planner.new_workspace(game).survey
-    turn, workspace, traffic = turns.new_workspace(game), planner.new_workspace(game), planner_survey.site_traffic(game)
-    weights = WEIGHTS_V1[n]
+    workspace, turn, own = new_workspace(game, rounds), turns.new_workspace(game), planner.new_workspace(game)
     states, rng, agent = game.new_states([3]), np.random.default_rng(3), RandomTurnAgent()
     earned, shared, ends = 0, 0, set()
     while not game.is_terminal(states)[0]:
@@ -78,21 +75,20 @@ def test_what_is_foreseen_is_what_planners_play(n, rounds):
         clear_cache(workspace)
         numbered = {}
         for node in rng.permutation(np.flatnonzero(turn.due[:count]))[:LOOKED_AT]:
-            others = weights._replace(crowd=0.0)
-            assert look_ahead(turn, node, game.tables, seat, weights, others, traffic, survey, workspace)
+            assert look_ahead(turn, node, game.tables, seat, workspace)
             after = turn.states[node].copy()
-            wanted = by_planners(game, after.copy(), turn.due[node], seat, rounds, workspace)
-            seen = workspace["seen"][0]["state"][0].copy()
-            assert seen.tobytes() == wanted.tobytes()
-            earned += seen["rupees"][seat] > after["rupees"][seat]
+            wanted = by_planners(game, after.copy(), turn.due[node], seat, rounds, own)
+            leaf = workspace["leaf"][0]["state"][0].copy()
+            assert leaf.tobytes() == wanted.tobytes()
+            earned += leaf["rupees"][seat] > after["rupees"][seat]
             ends.add(
-                "over" if seen["current_player"] == NOBODY else "mine" if seen["current_player"] == seat else "set"
+                "over" if leaf["current_player"] == NOBODY else "mine" if leaf["current_player"] == seat else "set"
             )
             for name in PRIVATE:
-                seen[name][seat] = 0
-            number = int(workspace["number"][0])
+                leaf[name][seat] = 0
+            number = int(workspace["leaf_id"][0])
             shared += number in numbered
-            assert numbered.setdefault(number, seen.tobytes()) == seen.tobytes()
+            assert numbered.setdefault(number, leaf.tobytes()) == leaf.tobytes()
         mover = states["current_player"][0]
         while states["current_player"][0] == mover and not game.is_terminal(states)[0]:
             game.step(states, agent.act(game, states, rng))
@@ -104,10 +100,9 @@ def test_what_is_foreseen_is_what_planners_play(n, rounds):
     assert SLOW or rounds > 1 or shared > 0
 
 
-def test_a_turn_without_room_is_told():
+def test_a_turn_that_does_not_fit_in_memory_is_reported():
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
-    workspace, survey = new_workspace(game, 1), planner.new_workspace(game).survey
-    turn, traffic = turns.new_workspace(game), planner_survey.site_traffic(game)
+    workspace, turn = new_workspace(game, 1), turns.new_workspace(game)
     turn.states[0] = game.new_states([1]).view(game.state_dtype, np.ndarray)[0]
     turn.due[0] = turns.TURN_OVER
-    assert not look_ahead(turn, 0, game.tables, np.int64(3), WEIGHTS_V1[4], WEIGHTS_V1[4], traffic, survey, workspace)
+    assert not look_ahead(turn, 0, game.tables, np.int64(3), workspace)

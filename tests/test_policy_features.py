@@ -1,4 +1,4 @@
-"""What policy nets read, against the same worked out slowly: what actions lead to, whose eyes it is, and nothing hidden."""
+"""What policy nets read, compared with a slow computation: losses of actions, perspectives, and nothing that is hidden."""
 
 import numba
 import numpy as np
@@ -6,7 +6,8 @@ import pytest
 
 from bombay_agents import turns
 from bombay_agents.nets import policy_features, value_features
-from bombay_agents.nets.policy_features import LOOKAHEAD, Reader
+from bombay_agents.nets.policy_features import Reader
+from bombay_agents.nets.policy_net import LOOKAHEAD
 from bombay_agents.scripted import outcome_values, planner, potential
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game, Rules, engine
@@ -27,7 +28,7 @@ def some_states(game, count):
 
 
 def expected(game, states):
-    """Rupees that each seat may expect, (k, n)."""
+    """Rupees that each seat expects at the end, (k, n)."""
     rupees = np.empty((len(states), game.num_players), np.float32)
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
     potential.expect_all(records, game.tables, potential.new_workspace(game), rupees)
@@ -35,7 +36,7 @@ def expected(game, states):
 
 
 def outcomes_of(game, record):
-    """What the planner's value says of every outcome of the turn, by the bytes of its state."""
+    """The planner's value of every outcome of the turn, by the bytes of its state."""
     workspace = planner.new_workspace(game)
     count = planner.value_turn(record, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
     over = np.flatnonzero(workspace.turn.due[:count])
@@ -43,7 +44,7 @@ def outcomes_of(game, record):
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game.num_players))
-def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
+def test_the_loss_of_an_action_is_against_the_best_turn_of_all(game):
     states, reader, inside = some_states(game, 8 if SLOW else 20), Reader(game, LOOKAHEAD), 0
     losses = reader.read(states)[:, -game.num_actions :]
     for lane, found in enumerate(losses):
@@ -65,11 +66,11 @@ def test_losses_are_against_the_best_turn_that_begins_otherwise(game):
 
 @kernel
 def look_back(memory, values, count):
-    """`turn_values.look_back` of a record in an array."""
+    """`outcome_values.back_up_values` for a record in an array."""
     outcome_values.back_up_values(memory[0], values, count)
 
 
-def test_what_nodes_lead_to_is_found_in_whatever_order_edges_stand():
+def test_values_reach_the_first_node_in_any_order_of_edges():
     memory, values = turns.new_workspace(GAMES[0]).memory, np.array([9.0, 9.0, 9.0, 5.0])
     memory["node"]["due"][0, :4] = [turns.TURN_GOES_ON] * 3 + [turns.TURN_OVER]
     memory["edge"]["before"][0, :3], memory["edge"]["after"][0, :3] = (2, 1, 0), (3, 2, 1)
@@ -78,22 +79,24 @@ def test_what_nodes_lead_to_is_found_in_whatever_order_edges_stand():
     assert values.tolist() == [5.0] * 4
 
 
-def test_a_turn_without_room_is_told():
+def test_a_turn_that_does_not_fit_in_memory_is_reported():
     game = Game(Rules(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0)))
     reader, states = Reader(game, LOOKAHEAD), game.new_states(range(1, 2 if SLOW else 201))
     with pytest.raises(OverflowError, match="too many to plan it as a whole"):
         reader.read(states)
     states["actions_left"] = 1
-    assert reader.read(states[:1]).any(), "as if nothing had been"
+    assert reader.read(states[:1]).any(), "it reads on after the error"
 
 
-def test_a_turn_that_has_not_begun_counts_once():
+def test_a_turn_that_has_not_started_counts_once():
     game = Game(Rules(3, sets=2, turns_per_set=1))
     states, workspace = game.new_states([1]), potential.new_workspace(game)
     whole = 2 * game.rules.actions_per_turn
 
     def time_of(seat):
-        potential.look(states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), workspace[0])
+        potential.survey_seat(
+            states.view(game.state_dtype, np.ndarray)[0], game.tables[0], np.int64(seat), workspace[0]
+        )
         return int(workspace["survey"]["time"][0])
 
     assert [time_of(seat) for seat in range(3)] == [whole] * 3
@@ -109,7 +112,7 @@ def test_every_seat_sees_itself_first_and_only_the_mover_sees_losses(game):
     first = value_features.num_features(game.feature_layout)
     for seat in range(n):
         rows = Reader(game, LOOKAHEAD).read(states, np.full(len(states), seat))
-        shown = rows[:, first : first + MAX_PLAYERS] * policy_features.AHEAD_SCALE
+        shown = rows[:, first : first + MAX_PLAYERS] * policy_features.LEAD_SCALE
         np.testing.assert_allclose(shown[:, :n], np.roll(ahead, -seat, axis=1), atol=1e-4)
         assert not shown[:, n:].any()
         movers = states["current_player"] == seat
@@ -122,7 +125,7 @@ def test_nothing_is_read_of_what_is_hidden():
     np.testing.assert_array_equal(reader.read(states), reader.read(game.scrub(states, np.arange(6))))
 
 
-def test_modes_are_told_apart():
+def test_modes_have_different_digests():
     game = GAMES[0]
     assert policy_features.digest(game, "screened") == game.feature_layout.digest
     assert policy_features.digest(game, LOOKAHEAD) not in (
@@ -134,7 +137,7 @@ def test_modes_are_told_apart():
     assert Reader(game, LOOKAHEAD).read(states).shape == (3, policy_features.num_features(game, LOOKAHEAD))
 
 
-def test_prospects_are_zero_sum_and_at_the_end_the_reward():
+def test_potentials_are_zero_sum_and_equal_the_reward_at_the_end():
     game = GAMES[0]
     states = game.new_states([1, 2, 3])
     for blend in (0.0, 0.5, 1.0):

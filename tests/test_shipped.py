@@ -1,4 +1,4 @@
-"""The players that come with the project: their files are small, told of and fit for every table, and the champion repeats."""
+"""The shipped players: small files with cards, fit for every player count, and a champion that repeats its decisions."""
 
 import numba
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from bombay_agents import make, shipped
 from bombay_agents.nets import files
 from bombay_agents.nets.policy_net import Net
-from bombay_agents.nets.value_net_agent import ValueNet
+from bombay_agents.nets.value_net import ValueNet
 from bombay_env import Game, Rules
 from bombay_training.evaluation import ladder
 from helpers.position import official
@@ -21,21 +21,23 @@ def test_every_net_is_small_and_has_a_card():
     for path in FILES:
         assert path.stat().st_size < LARGEST
         card = path.with_suffix(".md").read_text(encoding="utf-8")
-        for told in ("How it was trained", "How strong it is", "What is known to beat it"):
-            assert f"## {told}" in card, (path.name, told)
+        for heading in ("How it was trained", "How strong it is", "What is known to beat it"):
+            assert f"## {heading}" in card, (path.name, heading)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("td", ValueNet), ("ppo", Net)])
-def test_the_nets_are_of_official_games_of_any_number(name, kind):
+def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kind):
     net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
     for n in (2, 3, 4, 5):
         files.check_trained_on(name, net.about, official(n))
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="foresight is slow so; test_value_nets has short games")
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="looking ahead is slow without the compiler; test_value_nets has short games"
+)
 @pytest.mark.parametrize("spec", ["td", "ppo", "ppo:outcomes=true"])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_the_nets_decide_at_every_table(n, spec):
+def test_the_nets_decide_legally_with_every_player_count(n, spec):
     game = official(n)
     states = game.new_states(range(8))
     legal = game.legal_actions(states)
@@ -67,7 +69,7 @@ def test_other_rules_take_force():
         "champion:ms=5.0,force=true",
     ],
 )
-def test_they_are_called_what_makes_them(spec):
+def test_their_names_are_their_specs(spec):
     assert make(spec).name == spec
 
 

@@ -40,9 +40,9 @@ def played(hidden=HIDDEN, epsilon=0.3, td_lambda=0.6):
     """A `SelfPlay` after a few short games, and the net that played them."""
     games = short_games()
     play = self_play.SelfPlay(games, 2, hidden)
-    learner = optimizer.Learner(value_features.num_features(games[0].feature_layout), hidden, seed=1)
-    places = play.play(learner.net, 5, 0, 0.5, epsilon, td_lambda)
-    return play, learner, places
+    trainer = optimizer.Trainer(value_features.num_features(games[0].feature_layout), hidden, seed=1)
+    indices = play.play(trainer.net, 5, 0, 0.5, epsilon, td_lambda)
+    return play, trainer, indices
 
 
 # --- The training targets of a game ---
@@ -61,9 +61,9 @@ def hand_made(expected, explored=(), best=0.0):
 
 def targets(samples, td_lambda, result=1.0):
     """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
-    work = np.zeros(1, value_net.work_dtype(8, 1))
-    work["margin"][0, :2] = work["share"][0, :2] = result, -result
-    self_play.set_targets(2, np.float32(td_lambda), work[0], samples, len(samples))
+    workspace = np.zeros(1, value_net.workspace_dtype(8, 1))
+    workspace["margin"][0, :2] = workspace["share"][0, :2] = result, -result
+    self_play.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
     assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
     return samples["margin"][:, 0].tolist()
@@ -88,8 +88,8 @@ def test_targets_before_an_exploring_turn_use_the_best_outcome():
 
 
 def test_samples_hold_positions_with_the_results_of_all_seats():
-    play, _, places = played(td_lambda=1.0, epsilon=0.0)
-    samples = play.samples.reshape(-1)[places]
+    play, _, indices = played(td_lambda=1.0, epsilon=0.0)
+    samples = play.samples.reshape(-1)[indices]
     assert set(samples["num_players"].tolist()) == {2, 3}
     for n in (2, 3):
         some = samples[samples["num_players"] == n]
@@ -105,35 +105,37 @@ def test_samples_hold_positions_with_the_results_of_all_seats():
 
 def test_the_gradient_is_that_of_the_loss():
     """Compared with finite differences, for some weights of each part of the net."""
-    play, learner, places = played()
+    play, trainer, indices = played()
     samples = play.samples.reshape(-1)
-    learner.net["last"] *= 40
+    trainer.net["last"] *= 40
     weight = 0.7
 
     def loss(net):
-        work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
+        workspace = np.zeros(1, value_net.workspace_dtype(samples["features"].shape[1], HIDDEN))
         total = 0.0
-        for place in places[:3]:
-            sample = samples[place]
+        for index in indices[:3]:
+            sample = samples[index]
             n = int(sample["num_players"])
-            value_net.add_all(net, play.scales, sample["features"], work[0]["hidden"])
-            value_net.finish(net, n, sample["expected"], sample["turns_left"], work[0])
-            margin = work[0]["margin"][:n].astype(float) - sample["margin"][:n]
+            value_net.refresh_accumulator(net, play.scales, sample["features"], workspace[0]["accumulator"])
+            value_net.forward_output(net, n, sample["expected"], sample["turns_left"], workspace[0])
+            margin = workspace[0]["margin"][:n].astype(float) - sample["margin"][:n]
             total += weight / 2 * (margin**2).sum()
-            total -= (sample["share"][:n] * np.log(work[0]["share"][:n].astype(float))).sum()
+            total -= (sample["share"][:n] * np.log(workspace[0]["share"][:n].astype(float))).sum()
         return total
 
-    gradient = np.zeros_like(learner.net)
-    work = np.zeros(1, value_net.work_dtype(samples["features"].shape[1], HIDDEN))
-    for place in places[:3]:
-        optimizer.add_gradient(samples[place], learner.net[0], play.scales, np.float32(weight), work[0], gradient[0])
+    gradient = np.zeros_like(trainer.net)
+    workspace = np.zeros(1, value_net.workspace_dtype(samples["features"].shape[1], HIDDEN))
+    for index in indices[:3]:
+        optimizer.add_gradient(
+            samples[index], trainer.net[0], play.scales, np.float32(weight), workspace[0], gradient[0]
+        )
     step, checked = 1e-2, 0
     for name, first in (("first", 0), ("first_bias", 0), ("last", 0), ("last", 5), ("last_bias", 0), ("last_bias", 5)):
         found = gradient[name][0]
         steep = np.abs(found[..., first : first + 5] if name.startswith("last") else found)
         where = list(np.unravel_index(steep.argmax(), steep.shape))
         where[-1] += first
-        up, down = learner.net.copy(), learner.net.copy()
+        up, down = trainer.net.copy(), trainer.net.copy()
         up[name][0][tuple(where)] += step
         down[name][0][tuple(where)] -= step
         slope = (loss(up[0]) - loss(down[0])) / (2 * step)
@@ -144,9 +146,9 @@ def test_the_gradient_is_that_of_the_loss():
 
 
 def test_learning_from_the_same_positions_lowers_the_loss():
-    play, learner, places = played()
+    play, trainer, indices = played()
     samples = play.samples.reshape(-1)
-    losses = [learner.step(samples, places, play.scales, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
+    losses = [trainer.step(samples, indices, play.scales, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
     assert losses[-1] < losses[0]
 
 

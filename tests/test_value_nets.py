@@ -1,4 +1,4 @@
-"""Nets as players: their files and what these refuse, turns by a value net or a value head, and value nets inside searches."""
+"""Nets as players: their files and what these refuse, turns by a value net or a value head, and value nets in searches."""
 
 import dataclasses
 import json
@@ -10,12 +10,14 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from bombay_agents import make, turns
-from bombay_agents.nets import files, net_evaluator, value_features, value_net
+from bombay_agents.nets import files, value_features, value_net_turns
 from bombay_agents.nets.files import HEADER
 from bombay_agents.nets.loading import make_net
-from bombay_agents.nets.policy_net import Net, NetAgent
+from bombay_agents.nets.policy_net import Net
+from bombay_agents.nets.policy_net_agent import NetAgent
 from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
-from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets.value_net import ValueNet
+from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import lookahead, planner
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
@@ -32,14 +34,14 @@ from helpers.nets import HIDDEN
 from helpers.position import official, variant
 from helpers.variants import random_board
 
-SLOW = numba.config.DISABLE_JIT  # a turn takes a while to value then
+SLOW = numba.config.DISABLE_JIT  # evaluating a turn then takes a while
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
-LOOKED_AT = 4 if SLOW else 40  # outcomes of a turn
+CHECKED = 4 if SLOW else 40  # outcomes of a turn
 OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
 
 
 def table(n, **changes):
-    """A game with n players: the printed one but for `changes`, with the compiler off one of short turns."""
+    """A game with n players by the official rules but for `changes`; with short turns if the compiler is off."""
     return variant(n, **(SHORT if SLOW else {}), **changes)
 
 
@@ -57,7 +59,7 @@ def random_net(*games, **changes):
 
 
 def policy_net(game, **about):
-    """A policy net of random weights, trained on `game` by rewards that `about` may tell of."""
+    """A policy net of random weights, trained on `game`; `about` may describe the rewards."""
     rng = np.random.default_rng(2)
 
     def layer(inputs, outputs):
@@ -76,7 +78,7 @@ SHAPED = {"blend": 0.75, "shaping_weight": 0.5}
 
 
 def positions(game, seed=0, every=1):
-    """States of a random game at the beginning of turns, of so many the last."""
+    """States of a random game at the start of every `every`-th turn."""
     states, rng, mover, count = game.new_states([seed]), np.random.default_rng(seed), -2, 0
     while not game.is_terminal(states)[0]:
         if states["current_player"][0] != mover:
@@ -93,7 +95,7 @@ def chosen(agent, game, states):
 # --- files ---
 
 
-def test_a_value_net_comes_back_from_its_file(tmp_path):
+def test_a_value_net_survives_its_file(tmp_path):
     net = random_net(TABLES[0], blend=np.float32(0.25))
     net.save(tmp_path / "a")
     back = ValueNet.load(tmp_path / "a")
@@ -146,11 +148,11 @@ def test_a_file_that_is_no_value_net_is_refused_in_one_line(tmp_path, change, co
     assert "\n" not in str(caught.value)
 
 
-def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
+def test_one_name_makes_the_player_for_every_kind_of_net(tmp_path):
     value, policy, other = (str(tmp_path / name) for name in ("value", "policy", "other"))
     random_net(TABLES[0]).save(value)
     policy_net(TABLES[0], training=SHAPED).save(policy)
-    files.write(other, {"format": "bombay-dance/1"}, {"w": np.zeros(1, np.float32)})
+    files.write_net(other, {"format": "bombay-dance/1"}, {"w": np.zeros(1, np.float32)})
     for options, kind in (
         ({"path": value}, ValueNetAgent),
         ({"path": value, "force": True}, ValueNetAgent),
@@ -161,8 +163,8 @@ def test_one_name_makes_the_player_of_whatever_the_file_holds(tmp_path):
     ):
         agent = make_net(**options)
         assert type(agent) is kind
-        told = [f"{key}={'true' if held is True else held}" for key, held in options.items()]
-        assert agent.name == "net:" + ",".join(told)
+        given = [f"{key}={'true' if value is True else value}" for key, value in options.items()]
+        assert agent.name == "net:" + ",".join(given)
     for options, complaint in (
         ({"path": value, "sample": True}, "sample=true is for policy nets played without outcomes=true"),
         ({"path": policy, "sample": True, "outcomes": True}, "sample=true is for policy nets"),
@@ -192,34 +194,34 @@ def policy_player(game, force=False, **changes):
 
 
 def outcome_player(game, force=False, about=None, **changes):
-    told = {**(files.about_games([game]) if about is None else about), "training": SHAPED}
-    return NetOutcomeAgent(dataclasses.replace(policy_net(game), about=told, **changes), force)
+    facts = {**(files.about_games([game]) if about is None else about), "training": SHAPED}
+    return NetOutcomeAgent(dataclasses.replace(policy_net(game), about=facts, **changes), force)
 
 
 @pytest.mark.parametrize("player", [value_player, policy_player, outcome_player])
-def test_what_a_net_was_not_trained_on_takes_force(player):
+def test_other_games_than_a_net_was_trained_on_need_force(player):
     game = Game(Rules(2, **SHORT))
     states = game.new_states([1])
     about = files.about_games([game, Game(Rules(3, **SHORT))])
     foreign = {"rules": about["rules"], "board": json.loads(json.dumps(random_board(5).to_dict()))}
     assert game.legal_actions(states)[0, chosen(player(game, about=about), game, states)]
-    for told, complaint in (
+    for facts, complaint in (
         (files.about_games([official(2)]), "was not trained on these rules for 2 players; force=true plays"),
         (foreign, f"was not trained on the board {game.board.name}; force=true"),
         ({}, "does not say which rules and board it was trained on; force=true"),
     ):
-        agent = player(game, about=told)
+        agent = player(game, about=facts)
         for _ in range(2):
             with pytest.raises(ValueError, match=f"^{agent.name} {complaint}"):
                 chosen(agent, game, states)
-        forced = player(game, force=True, about=told)
+        forced = player(game, force=True, about=facts)
         assert game.legal_actions(states)[0, chosen(forced, game, states)]
         assert forced.name.endswith("force=true")
     with pytest.raises(ValueError, match="was trained on features 0123; this game's are"):
         chosen(player(game, force=True, features="0123"), game, states)
 
 
-def test_a_board_of_ones_own_is_known_by_all_that_it_holds():
+def test_a_board_that_is_not_packaged_is_compared_as_a_whole():
     about = json.loads(json.dumps(files.about_games([OTHER_BOARD])))
     files.check_trained_on("net", about, OTHER_BOARD)
     same_name = dataclasses.replace(random_board(5), name=OTHER_BOARD.board.name)
@@ -231,31 +233,32 @@ def test_a_board_of_ones_own_is_known_by_all_that_it_holds():
 
 
 @kernel
-def ask_anew(tables, memory, turn, number):
-    """`ask_ahead` without what is kept of other outcomes; what it reads can be passed on by kernels alone."""
-    after, raw, reader, work = turn.memory[0].node[number], memory.raw[0], memory.reader[0], memory.work[0]
+def evaluate_outcome(tables, net, turn, number):
+    """Evaluate an outcome of a turn with empty caches; only kernels can pass nodes on. `net` is a `NetEvaluator`."""
+    evaluation = net.evaluation[0]
     seat = np.int64(turn.states[0].current_player)
-    value_features.clear_cache(reader)
-    value_net.ask_ahead(after, tables[0], memory.lookups[0], seat, memory.net[0], memory.scales, raw, reader, work)
+    value_features.clear_cache(evaluation.features)
+    after = turn.memory[0].node[number]
+    value_net_turns.evaluate_after(after, tables[0], net.lookups[0], seat, net.net[0], evaluation)
 
 
 @kernel
-def ask_as_it_is(tables, memory, states, seat):
-    """`ask` about a position, with nothing foreseen."""
-    node, raw, reader, work = memory.node[0], memory.raw[0], memory.reader[0], memory.work[0]
-    node.state = states[0]
-    value_net.ask(node.reading, tables[0], memory.lookups[0], seat, memory.net[0], memory.scales, raw, reader, work)
+def evaluate_position(tables, net, states, seat):
+    """Evaluate a position itself, without looking ahead."""
+    evaluation = net.evaluation[0]
+    evaluation.node.state = states[0]
+    value_net_turns.evaluate(evaluation.node.reading, tables[0], net.lookups[0], seat, net.net[0], evaluation)
 
 
-def by_hand(memory, net, game, turn, node):
-    """What the mover may expect of an outcome of a turn that is laid out, asked from the beginning."""
-    ask_anew(game.tables, memory, turn, node)
-    work = memory.work[0]
-    return (1 - net.blend) * work["margin"][0] + net.blend * work["share"][0]
+def by_hand(workspace, net, game, turn, node):
+    """What the mover expects of an outcome of a turn that is laid out, computed with empty caches."""
+    evaluate_outcome(game.tables, workspace, turn, node)
+    forward = workspace.evaluation["forward"]
+    return (1 - net.blend) * forward["margin"][0, 0] + net.blend * forward["share"][0, 0]
 
 
 def proposals(game, state, turn):
-    """The outcomes of the turn, laid out in `turn`, that the planner ranks twelfth or higher, by node."""
+    """The nodes of the outcomes that the planner ranks twelfth or higher; the turn is laid out in `turn`."""
     workspace = planner.new_workspace(game)._replace(turn=turn)
     count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
     outcomes = np.flatnonzero(turn.due[:count])
@@ -265,39 +268,36 @@ def proposals(game, state, turn):
 
 @pytest.mark.parametrize("rounds", [1] if SLOW else [1, 3])
 @pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=lambda game: f"{game.num_players} on {game.board.name}")
-def test_what_changes_in_a_turn_comes_to_the_same_as_asking_anew(game, rounds):
+def test_updated_accumulators_and_caches_give_the_same_as_full_computation(game, rounds):
     net = random_net(game)
-    agent, memory = ValueNetAgent(net, rounds=rounds), net_evaluator.new_evaluator(game, net.record(), rounds)
+    agent = ValueNetAgent(net, rounds=rounds)
+    workspace = agent.evaluator(game)
     agent.prepare(game)
-    turn, rng, looked_at = turns.new_workspace(game), np.random.default_rng(3), 0
+    turn, rng, checked = turns.new_workspace(game), np.random.default_rng(3), 0
     for states in positions(game, seed=4, every=3):
         state = states.view(game.state_dtype, np.ndarray)[0]
         agent.choose(game, state, np.uint64(0))
         proposed = proposals(game, state, turn)
-        for node in rng.permutation(proposed)[:LOOKED_AT]:
-            anew = by_hand(memory, net, game, turn, node)
-            assert agent.workspace.values[node] == pytest.approx(anew, abs=1e-4)
-            looked_at += 1
-    assert looked_at >= 4
+        for node in rng.permutation(proposed)[:CHECKED]:
+            expected = by_hand(workspace, net, game, turn, node)
+            assert agent.workspace.turn["values"][0, node] == pytest.approx(expected, abs=1e-4)
+            checked += 1
+    assert checked >= 4
 
 
 @pytest.mark.parametrize("game", TABLES[::2] if SLOW else TABLES, ids=lambda game: str(game.num_players))
 def test_the_outcome_taken_is_the_best_of_those_proposed(game):
     net = random_net(*TABLES)
     agent, again = ValueNetAgent(net), ValueNetAgent(net)
-    memory, workspace, actions = (
-        net_evaluator.new_evaluator(game, net.record(), agent.rounds),
-        turns.new_workspace(game),
-        np.empty(256, np.int64),
-    )
+    workspace, turn, actions = agent.evaluator(game), turns.new_workspace(game), np.empty(256, np.int64)
     most = 0
     for state in positions(game, every=3):
         record, worth = state.view(game.state_dtype, np.ndarray)[0], {}
-        proposed = proposals(game, record, workspace)
-        most = max(most, np.count_nonzero(workspace.due[: proposed.max() + 1]) - len(proposed))
+        proposed = proposals(game, record, turn)
+        most = max(most, np.count_nonzero(turn.due[: proposed.max() + 1]) - len(proposed))
         for node in proposed:
-            found = by_hand(memory, net, game, workspace, node)
-            turns.way_to(workspace, node, actions)
+            found = by_hand(workspace, net, game, turn, node)
+            turns.way_to(turn, node, actions)
             worth[actions[0]] = max(found, worth.get(actions[0], -np.inf))
         action = chosen(agent, game, state)
         assert worth[action] == pytest.approx(max(worth.values()), abs=1e-5)
@@ -306,7 +306,7 @@ def test_the_outcome_taken_is_the_best_of_those_proposed(game):
 
 
 @pytest.mark.parametrize("kind", [ValueNetAgent, NetOutcomeAgent, NetAgent])
-def test_nets_decide_by_what_players_may_see(kind):
+def test_nets_use_only_what_players_may_see(kind):
     games = TABLES[:1] if SLOW else [*TABLES]
     of_policy = policy_net(games[0], training=SHAPED)
     net, force = (random_net(*games), False) if kind is ValueNetAgent else (of_policy, True)
@@ -315,35 +315,32 @@ def test_nets_decide_by_what_players_may_see(kind):
 
 
 @kernel
-def foresee_anew(tables, ahead, turn, number):
-    """`replies.look_ahead` without what is kept of other outcomes."""
-    after, reader = turn.memory[0].node[number], ahead[0]
+def look_ahead(tables, workspaces, turn, number):
+    """`lookahead.look_ahead` with an empty cache."""
     seat = np.int64(turn.states[0].current_player)
-    value_features.clear_cache(reader)
-    lookahead.look_ahead(
-        after, tables[0], seat, reader.weights[0], reader.weights[1], reader.site_traffic,
-        reader.survey[value_features.SURVEYS], reader.lookahead[0],
-    )  # fmt: skip
+    lookahead.clear_cache(workspaces[0])
+    lookahead.look_ahead(turn.memory[0].node[number], tables[0], seat, workspaces[0])
 
 
 @pytest.mark.parametrize("rounds", [1] if SLOW else [1, 5])
-def test_a_value_head_judges_what_is_foreseen_by_what_was_and_will_be_paid(rounds):
+def test_a_value_head_adds_what_was_paid_to_what_it_expects_at_the_leaf(rounds):
     game = Game(Rules(3, **SHORT))
     agent = NetOutcomeAgent(policy_net(game, training=SHAPED), rounds=rounds)
     workspace, actions = turns.new_workspace(game), np.empty(256, np.int64)
-    _, ahead = value_features.new_readers(game, 1, rounds)
-    seen = ahead["lookahead"]["seen"]["state"][0, 0]
+    ahead = np.zeros(1, lookahead.workspace_dtype(game.board.num_sites))
+    lookahead.set_constants(ahead, game, rounds)
+    leaf = ahead["leaf"]["state"][0]
     kinds = set()
     for state in positions(game):
         seat, worth = int(state["current_player"][0]), {}
         record = state.view(game.state_dtype, np.ndarray)[0]
         for node in proposals(game, record, workspace):
-            foresee_anew(game.tables, ahead, workspace, node)
-            over = game.is_terminal(seen)[0]
-            to_come = agent.net.forward(game.observe(seen, seats=[seat]))[1][0]
-            found = to_come + 0.5 * potentials(game, seen, 0.75)[0, seat]
+            look_ahead(game.tables, ahead, workspace, node)
+            over = game.is_terminal(leaf)[0]
+            to_come = agent.net.forward(game.observe(leaf, seats=[seat]))[1][0]
+            found = to_come + 0.5 * potentials(game, leaf, 0.75)[0, seat]
             if over:
-                margin, win = (seat_rewards(game.results(seen), kind)[0, seat] for kind in ("margin", "win"))
+                margin, win = (seat_rewards(game.results(leaf), kind)[0, seat] for kind in ("margin", "win"))
                 found = 0.25 * margin + 0.75 * win
             turns.way_to(workspace, node, actions)
             worth[actions[0]] = max(found, worth.get(actions[0], -np.inf))
@@ -354,18 +351,18 @@ def test_a_value_head_judges_what_is_foreseen_by_what_was_and_will_be_paid(round
 
 
 @pytest.mark.parametrize("training", [None, {}, {"blend": 0.5}, {"blend": 2, "shaping_weight": 1}])
-def test_a_value_head_of_unknown_meaning_judges_no_outcomes(training):
+def test_a_value_head_with_an_unknown_reward_is_refused(training):
     with pytest.raises(ValueError, match=r"does not say what its value was trained on .*blend.*shaping_weight"):
         NetOutcomeAgent(policy_net(TABLES[0], training=training))
 
 
-# --- inside searches ---
+# --- in searches ---
 
 
 @pytest.mark.parametrize("begins", [True, False])
 @pytest.mark.parametrize("game", TABLES, ids=lambda game: str(game.num_players))
 def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game, begins):
-    """A net that by its bias favours places in order, seen from the mover in a new set, from the one before it in others."""
+    """The net's bias favours seats in order from the viewer: the mover at the start of a set, else the seat before it."""
     n, net = game.num_players, random_net(*TABLES)
     bias = np.zeros(10, np.float32)
     bias[MAX_PLAYERS:] = np.arange(0, -4 * MAX_PLAYERS, -4)
@@ -378,33 +375,31 @@ def test_shares_sum_to_one_and_go_to_the_seats_they_are_for(game, begins):
         assert evaluation.evaluate(states[0], np.int64(turns.TURN_OVER), game.tables[0], evaluator, shares)
         assert shares[:n].sum() == pytest.approx(1)
         assert shares[n:].tolist() == [7.0] * (MAX_PLAYERS - n)
-        eyes = mover if begins else (mover - 1) % n
-        assert np.argsort(-shares[:n]).tolist() == [(eyes + place) % n for place in range(n)]
+        viewer = mover if begins else (mover - 1) % n
+        assert np.argsort(-shares[:n]).tolist() == [(viewer + place) % n for place in range(n)]
 
 
 @pytest.mark.parametrize("rounds", [1] if SLOW else [1, 2])
 @pytest.mark.parametrize("game", TABLES[::2] if SLOW else [*TABLES, table(3, rotate_first_player=False)])
-def test_searches_are_told_what_the_net_says_of_ends_of_turns_and_beginnings_of_sets(game, rounds):
+def test_searches_get_the_nets_shares_at_ends_of_turns_and_starts_of_sets(game, rounds):
     net, shares, met = random_net(game), np.zeros(MAX_PLAYERS), []
-    evaluator, memory = (
-        evaluation.new_evaluator(game, ValueNetAgent(net, rounds=rounds)),
-        net_evaluator.new_evaluator(game, net.record(), rounds),
-    )
+    agent = ValueNetAgent(net, rounds=rounds)
+    evaluator, workspace = evaluation.new_evaluator(game, agent), agent.evaluator(game)
     turn, rng, n = turns.new_workspace(game), np.random.default_rng(3), game.num_players
 
     def check(state, due, seat):
         assert evaluation.evaluate(state, np.int64(due), game.tables[0], evaluator, shares)
-        assert np.roll(shares[:n], -seat) == pytest.approx(memory.work[0]["share"][:n])
+        assert np.roll(shares[:n], -seat) == pytest.approx(workspace.evaluation["forward"]["share"][0, :n])
 
     begun = game.new_states([1]).view(game.state_dtype, np.ndarray)
-    ask_as_it_is(game.tables, memory, begun, np.int64(0))
+    evaluate_position(game.tables, workspace, begun, np.int64(0))
     check(begun[0], turns.TURN_OVER, 0)
     for states in positions(game, seed=4, every=2):
         state = states.view(game.state_dtype, np.ndarray)[0]
         count = turns.enumerate_turn(state, game.tables[0], turn)
-        for node in rng.permutation(np.flatnonzero(turn.due[:count] != turns.TURN_GOES_ON))[:LOOKED_AT]:
+        for node in rng.permutation(np.flatnonzero(turn.due[:count] != turns.TURN_GOES_ON))[:CHECKED]:
             if turn.states[node]["current_player"] != NOBODY:
-                ask_anew(game.tables, memory, turn, node)
+                evaluate_outcome(game.tables, workspace, turn, node)
                 check(turn.states[node], turn.due[node], int(state["current_player"]))
                 met.append(int(turn.due[node]))
     assert len(met) >= 4
@@ -414,7 +409,7 @@ def test_searches_are_told_what_the_net_says_of_ends_of_turns_and_beginnings_of_
 @pytest.mark.parametrize(
     "spec", ["search:nodes={},rounds={}", "flat-mc:rollouts={},k=3,rounds={}"], ids=["tree", "flat"]
 )
-def test_searches_by_a_net_repeat_and_are_its_own(spec, tmp_path):
+def test_searches_with_a_net_repeat_and_differ_from_those_without(spec, tmp_path):
     game = TABLES[0]
     path = tmp_path / "net.safetensors"
     net = random_net(game)
@@ -433,6 +428,6 @@ def test_searches_by_a_net_repeat_and_are_its_own(spec, tmp_path):
         chosen(agent, other, other.new_states([1]))
 
 
-def test_a_policy_net_values_no_positions():
+def test_a_policy_net_cannot_evaluate_positions_for_a_search():
     with pytest.raises(ValueError, match="values no positions"):
         SearchAgent(nodes=5, value=NetAgent(policy_net(TABLES[0])))

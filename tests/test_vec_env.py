@@ -20,7 +20,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from bombay_agents.nets import files
 from bombay_agents.nets.files import HEADER
-from bombay_agents.nets.policy_net import Net, NetAgent
+from bombay_agents.nets.policy_net import Net
+from bombay_agents.nets.policy_net_agent import NetAgent
 from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
 from bombay_agents.scripted.potential import potentials
 from bombay_env import Board, Game, IllegalActionError, Rules
@@ -366,7 +367,7 @@ def test_the_agent_plays_without_torch(run):
     code = """
 import sys
 import numpy as np
-from bombay_agents.nets.policy_net import NetAgent
+from bombay_agents.nets.policy_net_agent import NetAgent
 from bombay_env import Game, Rules
 
 rng = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.jit.kernels import record_dtype
+from bombay_env.jit.records import ALIGNMENT
 from bombay_env.rules import (
     COLUMN_HEIGHT,
     MAX_PLAYERS,
@@ -40,7 +41,6 @@ BASKET_SCALE: Final = 2
 LAYOUT_VERSION: Final = (
     1  # increase it if features change their meaning but keep their names, shapes, bounds and scales
 )
-ALIGNMENT: Final = 64  # bytes of a cache line: a vector across two lines takes twice as long to write
 
 
 @dataclasses.dataclass(frozen=True)

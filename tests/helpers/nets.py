@@ -1,8 +1,8 @@
-"""The width of the nets that tests make and ask."""
+"""The width of the nets that tests create."""
 
 from typing import Final
 
 import numba
 
-# With the compiler that of the nets which come with the project: kernels are compiled for each width, and so only once.
+# Kernels are compiled for each width. With the compiler on it is the width of the shipped nets, so they are compiled once.
 HIDDEN: Final = 8 if numba.config.DISABLE_JIT else 128

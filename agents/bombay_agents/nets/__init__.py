@@ -1,1 +1,1 @@
-"""Trained nets as players: their files, the features that they read, and the agents that play by them. No PyTorch."""
+"""Trained nets as players: their files, the features they read, and the agents that play with them. No PyTorch."""

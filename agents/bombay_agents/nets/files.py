@@ -1,12 +1,12 @@
-"""What files of nets have in common: plain tensors with one JSON header, and which games a net was trained for.
+"""What all net files have in common: tensors with a JSON header that also says which games the net was trained on.
 
-A file is safetensors; loading it executes nothing. Its own header holds ours as JSON, with at least `format`, which names the
-kind of net, and `about`, which says among other things what the net was trained on:
+A file is in the safetensors format, so loading it executes no code. The safetensors header holds ours as JSON. Ours has at least
+`format`, which names the kind of net, and `about`, which says among other things what the net was trained on:
 
     rules   a list of rules, each an object with every field of `Rules`
     board   the packaged board's name, or else the whole board as an object
 
-Knows no kind of net: `policy_net.py` and `value_net_agent.py` do.
+Does not know the kinds of nets; `policy_net.py` and `value_net.py` do.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Header = Mapping[str, Any]
 Tensors = dict[str, np.ndarray]
 
 
-def write(path: str | os.PathLike[str], header: Header, tensors: Mapping[str, np.ndarray]) -> None:
-    """Write a file in one piece: a reader finds the old one or the new one, never half of either."""
+def write_net(path: str | os.PathLike[str], header: Header, tensors: Mapping[str, np.ndarray]) -> None:
+    """Write a net file atomically: a reader finds the old one or the new one, never half of either."""
     held = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     data = save(held, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
     write_bytes(Path(path), data)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write any file in one piece: a reader finds the old one or the new one, also after the machine has stopped."""
+    """Write any file atomically: a reader finds the old one or the new one, even after a crash of the machine."""
     unfinished = path.with_name(path.name + ".tmp")
     with unfinished.open("wb") as file:
         file.write(data)
@@ -47,19 +47,19 @@ def write_bytes(path: Path, data: bytes) -> None:
     os.replace(unfinished, path)
 
 
-def read(
+def read_net(
     path: str | os.PathLike[str],
     format: str,
     keys: Mapping[str, tuple[type, ...]],
     make: Callable[[Header, Tensors], Kind],
 ) -> Kind:
-    """What `make` makes of the header and the tensors of a file.
+    """Read a net file and return what `make` makes of its header and tensors.
 
     Args:
         path: the file.
         format: the header's `format`.
-        keys: what else the header must hold, and the types allowed.
-        make: may raise ValueError.
+        keys: the other keys that the header must have, with the types allowed.
+        make: takes header and tensors; may raise ValueError.
     Raises:
         OSError: the file cannot be read.
         ValueError: it is not such a file; one line that names the file and what is wrong.
@@ -82,7 +82,7 @@ def read(
 
 
 def format_of(path: str | os.PathLike[str]) -> Any:
-    """The `format` in a file's header; errors as `read`."""
+    """The `format` in a file's header; errors as `read_net`."""
     return _with_file(path, lambda file: _header(file.metadata()).get("format"))
 
 
@@ -108,21 +108,21 @@ def _header(metadata: Mapping[str, str] | None) -> dict[str, Any]:
 
 
 def check_names(tensors: Tensors, wanted: set[str]) -> None:
-    """Raise ValueError unless the tensors are those wanted."""
+    """Raise ValueError unless exactly the wanted tensors are there."""
     missing, unknown = sorted(wanted - set(tensors)), sorted(set(tensors) - wanted)
     check(not missing, f"tensors are missing: {', '.join(missing)}")
     check(not unknown, f"unknown tensors: {', '.join(unknown)}")
 
 
 def check_tensor(name: str, tensor: np.ndarray, dims: int) -> None:
-    """Raise ValueError unless the tensor is one of finite float32 with so many dimensions, none of them empty."""
+    """Raise ValueError unless the tensor is finite float32 with `dims` dimensions, none of them empty."""
     check(tensor.dtype == np.float32, f"{name} is {tensor.dtype}; it must be float32")
     check(tensor.ndim == dims and tensor.size > 0, f"{name} has shape {tensor.shape}")
     check(bool(np.isfinite(tensor).all()), f"{name} holds numbers that are not finite")
 
 
 def check(holds: bool, message: str) -> None:
-    """Raise ValueError with the message unless it holds."""
+    """Raise ValueError with the message unless `holds`."""
     if not holds:
         raise ValueError(message)
 
@@ -131,12 +131,12 @@ def check(holds: bool, message: str) -> None:
 
 
 def about_games(games: Sequence[Game]) -> dict[str, Any]:
-    """What `about` says of the games that a net is trained on, which share a board."""
+    """The entries of `about` for the games that a net is trained on; they share a board."""
     return {"rules": [_rules_of(game) for game in games], "board": _board_of(games[0])}
 
 
 def check_fits(name: str, facts: Sequence[tuple[str, Any, Any]]) -> None:
-    """Raise ValueError if of the facts (what it is, the net's, the game's) any differ: such a net can play no such game."""
+    """Raise ValueError if the net cannot play the game: a fact (its name, the net's value, the game's value) differs."""
     for what, mine, theirs in facts:
         check(mine == theirs, f"{name} was trained on {what} {mine}; this game's are {theirs}")
 
@@ -156,7 +156,7 @@ def check_trained_on(name: str, about: Header, game: Game) -> None:
 
 
 def spec_of(path: str | os.PathLike[str] | None, **options: bool | int) -> str:
-    """The spec of a net's player: those of its options that are true or a number above 0, after its file if it has one."""
+    """The spec of a net's player: its file, if it has one, and the options that are true or a number above 0."""
     parts = [] if path is None else [f"path={os.fspath(path)}"]
     parts += [f"{key}={str(option).lower()}" for key, option in options.items() if option]
     return ":".join(["net", ",".join(parts)] if parts else ["net"])

@@ -1,13 +1,13 @@
-"""Policy nets as players: what their files hold (`nets/files.py`), and `NetAgent`, which plays one.
-
-Playing one needs no PyTorch. How nets are trained is not known here: see `bombay_training.learners.ppo`.
+"""The policy net: its weights, its file and its forward pass. One observation in, logits over actions and a value out.
 
     features (F,) ──┬── trunk ──┬── policy ── logits (A,)        every layer: x @ weight.T + bias, then the activation,
                     └── passed ─┴── value  ── value ()           except after the last of policy and of value
 
-What it reads stands in `policy_features.py`; the last `passed` features reach policy and value as they are, behind the trunk's.
+The last `passed` features skip the trunk: policy and value read them as they are, after the trunk's outputs. In a file, tensors
+are named `<part>.<layer>.weight` (out, in) and `<part>.<layer>.bias` (out,), all float32.
 
-Tensors are named `<part>.<layer>.weight` (out, in) and `<part>.<layer>.bias` (out,), all float32.
+NumPy only. Does not know what the features mean nor how a net is trained; imports nothing scripted. `policy_net_agent.py` plays
+with it, `policy_features.py` makes what it reads, and `bombay_training.learners.ppo` trains it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 
 from bombay_agents.nets import files
 from bombay_agents.nets.files import check
-from bombay_agents.nets.policy_features import MODES, Reader, digest, num_features
-from bombay_env.game import Game
 
+LOOKAHEAD: Final = "lookahead"
+MODES: Final = ("perfect_recall", "screened", LOOKAHEAD)  # what a net can read; `policy_features.py` describes them
 FORMAT: Final = "bombay-net/2"
 KEYS: Final = {  # of the header
     "activation": (str,),
@@ -46,15 +46,15 @@ Layer = tuple[np.ndarray, np.ndarray]  # weight (out, in), bias (out,)
 
 @dataclass(frozen=True)
 class Net:
-    """The weights of a net and what they are for.
+    """The weights of a policy net and what they are for. F features, A actions.
 
     Args:
         parts: layers by part; trunk may be empty.
         activation: a key of `ACTIVATIONS`.
-        features: digest of what the net reads (`policy_features.digest`).
-        observation_mode: one of `policy_features.MODES`, what the net was trained to see.
+        features: digest of what the net reads, such as `policy_features.digest`.
+        observation_mode: one of `MODES`, what the net was trained to read.
         about: anything else worth knowing, such as rules, board and training; JSON values by name.
-        passed: how many of the last features are handed on beside what the trunk makes of all; 0 without a trunk.
+        passed: how many of the last features skip the trunk; 0 without a trunk.
     Raises:
         ValueError: the layers do not fit one another, hold numbers that are not finite, or a word is unknown.
     """
@@ -87,7 +87,7 @@ class Net:
             check(len(set(inputs.values())) == 1, f"policy and value read {inputs} features; they must read the same")
 
     def _check_chain(self, part: str, width: int | None) -> int | None:
-        """Check that the part's layers fit after one of `width` outputs (None: any); the width of its last."""
+        """Check that a part's layers fit after `width` inputs (None: any number). Returns the width of its last layer."""
         for number, (weight, bias) in enumerate(self.parts[part]):
             name = f"{part}.{number}"
             files.check_tensor(f"{name}.weight", weight, 2)
@@ -102,23 +102,23 @@ class Net:
 
     @property
     def num_features(self) -> int:
-        """Length of the observation it reads."""
+        """Number of features it reads."""
         first = (self.parts["trunk"] or self.parts["policy"])[0]
         return int(first[0].shape[1])
 
     @property
     def num_actions(self) -> int:
-        """Actions it chooses among."""
+        """Number of actions it chooses among."""
         return int(self.parts["policy"][-1][0].shape[0])
 
-    def forward(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logits (batch, A) and values (batch,), float32, of observations (batch, F) float32."""
+    def forward(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logits (batch, A) and values (batch,), float32, for features (batch, F) float32."""
         activate = ACTIVATIONS[self.activation]
-        shared = observations
+        shared = features
         for weight, bias in self.parts["trunk"]:
             shared = activate(shared @ weight.T + bias)
         if self.passed:
-            shared = np.concatenate((shared, observations[:, -self.passed :]), axis=1)
+            shared = np.concatenate((shared, features[:, -self.passed :]), axis=1)
         outputs = []
         for part in ("policy", "value"):
             x = shared
@@ -129,7 +129,7 @@ class Net:
         return outputs[0], outputs[1][:, 0]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the net to `path` in one piece: a reader finds the old file or the new one, never half of either."""
+        """Write the net to `path` atomically: a reader finds the old file or the new one, never half of either."""
         header = {
             "format": FORMAT,
             "activation": self.activation,
@@ -147,7 +147,7 @@ class Net:
             for number, layer in enumerate(self.parts[part])
             for what, tensor in zip(("weight", "bias"), layer, strict=True)
         }
-        files.write(path, header, tensors)
+        files.write_net(path, header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Net:
@@ -157,7 +157,7 @@ class Net:
             OSError: the file cannot be read.
             ValueError: it is not such a file; one line that names the file and what is wrong.
         """
-        return files.read(path, FORMAT, KEYS, cls._of)
+        return files.read_net(path, FORMAT, KEYS, cls._of)
 
     @classmethod
     def _of(cls, header: Mapping[str, Any], tensors: dict[str, np.ndarray]) -> Net:
@@ -183,58 +183,3 @@ class Net:
         for what in ("num_features", "num_actions"):
             check(header[what] == getattr(net, what), f"{what} is {header[what]!r}; the tensors say otherwise")
         return net
-
-
-class NetAgent:
-    """A policy net at the table.
-
-    Args:
-        path: the file to load (errors as `Net.load`), or a net at hand.
-        sample: draw actions from the net's policy instead of playing the likeliest, ties to the lowest number.
-        force: play also under rules and on boards that it was not trained on.
-    """
-
-    def __init__(self, path: str | os.PathLike[str] | Net, sample: bool = False, force: bool = False) -> None:
-        self.net = path if isinstance(path, Net) else Net.load(path)
-        self.sample, self.force = sample, force
-        self.name = files.spec_of(None if isinstance(path, Net) else path, sample=sample, force=force)
-        self._reader: Reader | None = None  # of the game that was checked last
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], sample: bool = False, force: bool = False) -> NetAgent:
-        """The net in the file at `path`; errors as `Net.load`."""
-        return cls(path, sample, force)
-
-    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """An action for the player to move in each state, (batch,) int64.
-
-        Raises:
-            ValueError: the net was made for other features or actions than this game's, or was not trained on it (`check_game`).
-            OverflowError: it looks ahead, and a turn has too many states; see `turns.distinct_turns`.
-        """
-        if self._reader is None or game is not self._reader.game:
-            self._reader = new_reader(self.name, self.net, game, self.force)
-        logits, _ = self.net.forward(self._reader.read(states))
-        if self.sample:
-            logits = logits + rng.gumbel(size=logits.shape)
-        return np.where(game.legal_actions(states), logits, -np.inf).argmax(axis=1).astype(np.int64)
-
-
-def new_reader(name: str, net: Net, game: Game, force: bool) -> Reader:
-    """What the net reads `game` by.
-
-    Raises:
-        ValueError: the net cannot play it, or, without `force`, was not trained on its rules and board.
-    """
-    mode = net.observation_mode
-    files.check_fits(
-        name,
-        (
-            ("features", net.features, digest(game, mode)),
-            ("actions", net.num_actions, game.num_actions),
-            ("feature count", net.num_features, num_features(game, mode)),
-        ),
-    )
-    if not force:
-        files.check_trained_on(name, net.about, game)
-    return Reader(game, mode)

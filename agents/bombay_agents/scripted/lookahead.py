@@ -1,10 +1,11 @@
-"""What is likely to happen before a seat's next turn, and before the ones after it, were all to play as `planner-v1` does.
+"""Looks ahead from the end of a turn: plays whole rounds of turns, every seat taking the outcome that `planner-v1` ranks first.
 
-What matters of an outcome is where it leaves its mover when the turn comes round again. In the first round the others reply as
-if the mover were in nobody's way: their replies then hang on the world alone, which is all of a position but the seat's own
-place, rupees, bales and first City tokens. Most outcomes of a turn share a few worlds, and what has been foreseen is kept.
-Further rounds begin with the seat's own turn and are foreseen for each outcome by itself. It ends with the game, or after a turn
-that ends a set: no restock is foreseen. Knows the scripted value; nothing of nets.
+What matters about an outcome is the position when the mover's next turn comes. In the first round the other seats play as if the
+mover could not interfere. Their turns then depend only on the context: all of a position except the mover's own site, rupees,
+bales and City tokens. Most outcomes of a turn share a few contexts, so replies are cached by context. Further rounds start with
+the mover's own turn and are played for each outcome separately. Looking ahead stops when the game ends, and after a turn that
+ends a set, because the restock is random. Knows the scripted value (`planner_value.py`), but no nets;
+`nets/value_net_turns.py` uses it.
 """
 
 from typing import Any, Final
@@ -12,91 +13,106 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.scripted import outcome_values
+from bombay_agents.scripted import outcome_values, planner_survey
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights
+from bombay_env import Game
 from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.state import NOBODY
 
-KEPT: Final = 8  # worlds of one turn
+CACHED: Final = 8  # contexts kept
 MAX_ROUNDS: Final = 100
-FURTHER: Final = 1 << 32  # numbers from here on are of what was foreseen for one outcome alone
+UNSHARED: Final = 1 << 32  # leaf ids from here on belong to one outcome each
+MOVER: Final = 0  # index into `weights`
+OTHERS: Final = 1
 
 
 def workspace_dtype(num_sites: int) -> np.dtype[Any]:
-    """Memory for what is foreseen; for one thread at a time. Set `rounds` once it is made."""
+    """Memory for looking ahead, for one thread at a time; `set_constants` fills in what never changes."""
     memory = turns.memory_dtype(num_sites)
     node = memory["node"].base
     return record_dtype(
         [
-            ("rounds", np.int64),  # of turns that are foreseen, from 1 to `MAX_ROUNDS`
-            ("memory", memory, (1,)),  # of the turn that is played
-            ("worth", np.float64, (turns.MAX_NODES,)),
-            ("num_worlds", np.int64),  # entered since `clear_cache`; the last `KEPT` are kept
-            ("num_further", np.int64),  # outcomes since `clear_cache` that more than one round was foreseen for
+            ("rounds", np.int64),  # to look ahead, from 1 to `MAX_ROUNDS`
             (
-                "number",
-                np.int64,
-            ),  # of what was foreseen last: all but the seat's own things is equal under equal numbers
-            ("world", node, (KEPT + 1,)),  # the last for the one that is looked for
-            ("foreseen", node, (KEPT,)),  # what it has come to
-            ("seen", node, (1,)),  # the same, the seat's own things added, and further rounds played
+                "weights",
+                [(name, np.float64) for name in PlannerWeights._fields],
+                (2,),
+            ),  # MOVER's, and of OTHERS in round one
+            ("traffic", np.float64, (num_sites,)),  # of `planner_survey.site_traffic`
+            ("survey", planner_survey.survey_dtype(num_sites)),
+            ("memory", memory),  # of the turn that is being played
+            ("values", np.float64, (turns.MAX_NODES,)),  # of its outcomes
+            ("num_contexts", np.int64),  # added since `clear_cache`; the last `CACHED` are kept
+            ("num_unshared", np.int64),  # outcomes since `clear_cache` for which more than one round was played
+            ("context", node, (CACHED + 1,)),  # the keys of the cache, then the one that is looked up
+            ("reply", node, (CACHED,)),  # the position after the first round
+            ("leaf", node, (1,)),  # the position that looking ahead led to
+            ("leaf_id", np.int64),  # equal ids since `clear_cache`: leaves that differ only in what is the mover's own
         ]
     )
 
 
+def set_constants(workspace: np.ndarray, game: Game, rounds: int) -> None:
+    """Fill in what depends on the game and on the number of rounds to look ahead; any number of records."""
+    weights = WEIGHTS_V1[game.num_players]
+    workspace["rounds"] = rounds
+    workspace["weights"] = [weights, weights._replace(crowd=0.0)]  # no seat expects another to be in its way
+    workspace["traffic"] = planner_survey.site_traffic(game)
+
+
 @kernel
 def clear_cache(workspace):
-    """Keep nothing of what was foreseen before."""
-    workspace.num_worlds = 0
-    workspace.num_further = 0
+    """Empty the cache; call it before the outcomes of another turn."""
+    workspace.num_contexts = 0
+    workspace.num_unshared = 0
 
 
 @kernel
-def look_ahead(after, tables, seat, weights, others, traffic, survey, workspace):
-    """Overwrite `workspace.seen[0]` with what becomes of `after`, a node between turns, in the rounds that are foreseen.
+def look_ahead(after, tables, seat, workspace):
+    """Overwrite `workspace.leaf[0]` with the position to which `after`, the end of a turn of `seat`, leads.
 
-    `others` are the weights of those who reply in the first round, `weights` of all later. Call `clear_cache` before another
-    turn. `survey` is overwritten. Returns False if a turn has no room.
+    Call `clear_cache` before another turn. Returns False if a turn has more states than fit in memory.
     """
-    world, seen = workspace.world[KEPT], workspace.seen[0]
-    copy_node(after, world)
-    empty_hands(world.state, seat)
-    number = find_world(workspace, world)
-    if number == workspace.num_worlds:
-        if not play_until_turn_of(world, tables, seat, others, traffic, survey, workspace):
+    context, leaf = workspace.context[CACHED], workspace.leaf[0]
+    copy_node(after, context)
+    clear_seat(context.state, seat)
+    number = find_context(workspace, context)
+    if number == workspace.num_contexts:
+        if not play_until_turn_of(context, tables, seat, workspace.weights[OTHERS], workspace):
             return False
-        slot = number % KEPT
-        copy_node(world, workspace.world[slot])
-        copy_node(workspace.memory[0].node[0], workspace.foreseen[slot])
-        workspace.num_worlds += 1
-    workspace.number = number
-    copy_node(workspace.foreseen[number % KEPT], seen)
-    hand_over(after.state, seen.state, seat)
-    if workspace.rounds > 1 and goes_on(seen):
-        workspace.number = FURTHER + workspace.num_further
-        workspace.num_further += 1
-        return play_further(seen, tables, seat, weights, traffic, survey, workspace)
+        slot = number % CACHED
+        copy_node(context, workspace.context[slot])
+        copy_node(workspace.memory.node[0], workspace.reply[slot])
+        workspace.num_contexts += 1
+    workspace.leaf_id = number
+    copy_node(workspace.reply[number % CACHED], leaf)
+    restore_seat(after.state, leaf.state, seat)
+    if workspace.rounds > 1 and can_play_on(leaf):
+        workspace.leaf_id = UNSHARED + workspace.num_unshared
+        workspace.num_unshared += 1
+        return play_further_rounds(leaf, tables, seat, workspace)
     return True
 
 
 @kernel
-def play_further(seen, tables, seat, weights, traffic, survey, workspace):
-    """Play all rounds but the first from `seen`, at the beginning of the seat's turn. Returns False if a turn has no room."""
-    first = workspace.memory[0].node[0]
+def play_further_rounds(leaf, tables, seat, workspace):
+    """Play all rounds but the first from `leaf`, where the seat's turn starts. Returns False if a turn does not fit in memory."""
+    first = workspace.memory.node[0]
     for _ in range(1, workspace.rounds):
-        if goes_on(seen):
-            copy_node(seen, first)
-            if not reply(tables, weights, traffic, survey, workspace):
+        if can_play_on(leaf):
+            copy_node(leaf, first)
+            if not play_best_turn(tables, workspace.weights[MOVER], workspace):
                 return False
-            copy_node(first, seen)
-            if not play_until_turn_of(seen, tables, seat, weights, traffic, survey, workspace):
+            copy_node(first, leaf)
+            if not play_until_turn_of(leaf, tables, seat, workspace.weights[MOVER], workspace):
                 return False
-            copy_node(first, seen)
+            copy_node(first, leaf)
     return True
 
 
 @kernel
-def goes_on(node):
-    """Whether a turn can be played from a node between turns without chance."""
+def can_play_on(node):
+    """Whether a turn follows a node between turns, without a restock before it."""
     return node.due != turns.RESTOCK_DUE and node.state.current_player != NOBODY
 
 
@@ -109,8 +125,8 @@ def copy_node(node, other):
 
 
 @kernel
-def empty_hands(state, seat):
-    """Take away all that the others do not look at."""
+def clear_seat(state, seat):
+    """Zero what belongs to the seat alone and does not influence the other seats."""
     state.position[seat] = 0
     state.rupees[seat] = 0
     for place in range(len(state.basket[seat])):
@@ -120,47 +136,47 @@ def empty_hands(state, seat):
 
 
 @kernel
-def hand_over(state, seen, seat):
-    """Give it back; what the seat has earned by the replies comes on top."""
-    seen.position[seat] = state.position[seat]
-    seen.rupees[seat] += state.rupees[seat]
+def restore_seat(state, leaf, seat):
+    """Put back into `leaf` what `clear_seat` removed from `state`; rupees that the seat earned meanwhile are added."""
+    leaf.position[seat] = state.position[seat]
+    leaf.rupees[seat] += state.rupees[seat]
     for place in range(len(state.basket[seat])):
-        seen.basket[seat, place] = state.basket[seat, place]
+        leaf.basket[seat, place] = state.basket[seat, place]
     for place in range(len(state.city_tokens[seat])):
-        seen.city_tokens[seat, place] = state.city_tokens[seat, place]
+        leaf.city_tokens[seat, place] = state.city_tokens[seat, place]
 
 
 @kernel
-def find_world(workspace, world):
-    """The number of the same world among those kept; `num_worlds` if there is none."""
-    for number in range(max(0, workspace.num_worlds - KEPT), workspace.num_worlds):
-        if turns.same_words(workspace.world[number % KEPT].words, world.words):
+def find_context(workspace, context):
+    """The number of the same context in the cache; `num_contexts` if it is not there."""
+    for number in range(max(0, workspace.num_contexts - CACHED), workspace.num_contexts):
+        if turns.same_words(workspace.context[number % CACHED].words, context.words):
             return np.int64(number)
-    return np.int64(workspace.num_worlds)
+    return np.int64(workspace.num_contexts)
 
 
 @kernel
-def play_until_turn_of(node, tables, seat, weights, traffic, survey, workspace):
-    """Play turns from `node` on, until it is the seat's; where that leads to is node 0 of `memory`.
+def play_until_turn_of(node, tables, seat, weights, workspace):
+    """Play turns from `node` until it is the seat's turn; the position then is node 0 of `workspace.memory`.
 
-    Returns False if a turn has no room.
+    Returns False if a turn does not fit in memory.
     """
-    first = workspace.memory[0].node[0]
+    first = workspace.memory.node[0]
     copy_node(node, first)
-    while goes_on(first) and first.state.current_player != seat:
-        if not reply(tables, weights, traffic, survey, workspace):
+    while can_play_on(first) and first.state.current_player != seat:
+        if not play_best_turn(tables, weights, workspace):
             return False
     return True
 
 
 @kernel
-def reply(tables, weights, traffic, survey, workspace):
-    """Overwrite node 0 of `memory` with the outcome of its mover's turn that is worth most. Returns False without room."""
-    memory = workspace.memory[0]
+def play_best_turn(tables, weights, workspace):
+    """Overwrite node 0 of `workspace.memory` with the best outcome of its mover's turn. Returns False if it does not fit."""
+    memory = workspace.memory
     count = turns.lay_out(tables, memory)
     if count == turns.TOO_MANY:
         return False
-    outcome_values.value_outcomes(tables, weights, traffic, memory, survey, workspace.worth, count)
-    best = outcome_values.best_outcome(memory, workspace.worth, count)
+    outcome_values.value_outcomes(tables, weights, workspace.traffic, memory, workspace.survey, workspace.values, count)
+    best = outcome_values.best_outcome(memory, workspace.values, count)
     copy_node(memory.node[best], memory.node[0])
     return True

@@ -1,9 +1,9 @@
-"""What each seat is heading for while a game runs: what a learner's rewards pay as it changes.
+"""The potential for reward shaping: what each seat expects to be paid at the end of the game.
 
-It is the potential of potential-based reward shaping (Ng, Harada and Russell, 1999): a guess, and only a matter of how soon a
-decision is paid, as what has been counted is settled against the true result when the game ends. The rupees come from the
-planner's value of every seat (`planner_value.py`), asked in the middle of a turn too. Learning pays by it
-(`bombay_training.learners.ppo.vec_env`); who plays by what was learned so has to add it back (`policy_turn_agent.py`).
+Potential-based shaping (Ng, Harada and Russell, "Policy Invariance Under Reward Transformations", 1999) pays a learner whenever
+the potential changes. It decides only how early a decision is paid: what has been paid is settled against the true result when
+the game ends. Expected rupees come from the planner's value of every seat (`planner_value.py`), in the middle of a turn too.
+`bombay_training.learners.ppo.vec_env` pays by it; `nets/policy_turn_agent.py` adds it back to what a value head learned.
 """
 
 from typing import Any, Final
@@ -23,11 +23,11 @@ from bombay_env.state import NOBODY
 # Rupees ahead that weigh 1 in the logarithm of a share of the win: at the end, and more for each game turn to come.
 TEMPERATURE: Final = 2.0
 TEMPERATURE_PER_TURN: Final = 0.4
-MIN_LANES: Final = 2 * CHUNK  # from how many on threads are worth their waking: each takes long
+MIN_LANES: Final = 2 * CHUNK  # a lane takes long, so threads pay off from this batch size on
 
 
 def workspace_dtype(num_sites: int) -> np.dtype[Any]:
-    """What looking ahead takes, for a thread."""
+    """Memory for `expected_rupees`, for one thread at a time."""
     return record_dtype(
         [
             ("survey", planner_survey.survey_dtype(num_sites)),
@@ -40,19 +40,24 @@ def workspace_dtype(num_sites: int) -> np.dtype[Any]:
 def new_workspace(game: Game) -> np.ndarray:
     """Memory for `expect_all`, (MAX_CHUNKS,) records of `workspace_dtype`."""
     workspace = np.zeros(MAX_CHUNKS, workspace_dtype(game.board.num_sites))
-    workspace["traffic"] = planner_survey.site_traffic(game)
-    workspace["weights"] = WEIGHTS_V1[game.num_players]
+    set_constants(workspace, game)
     return workspace
 
 
+def set_constants(workspace: np.ndarray, game: Game) -> None:
+    """Fill in what depends on the game alone; any number of records."""
+    workspace["traffic"] = planner_survey.site_traffic(game)
+    workspace["weights"] = WEIGHTS_V1[game.num_players]
+
+
 def potentials(game: Game, states: np.ndarray, blend: float, workspace: np.ndarray | None = None) -> np.ndarray:
-    """The reward that each seat may expect at the end, (k, num_players) float32; of ended games, that reward.
+    """The reward that each seat expects at the end, (k, num_players) float32; for finished games, that reward.
 
     Args:
-        game: that of the states.
+        game: the game that the states belong to.
         states: (k,) records, unchanged.
         blend: see `blended`.
-        workspace: memory of `new_workspace`, for who asks often.
+        workspace: memory from `new_workspace`; pass it if you call this often.
     """
     records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
     rupees = np.empty((len(records), game.num_players), np.float32)
@@ -60,8 +65,8 @@ def potentials(game: Game, states: np.ndarray, blend: float, workspace: np.ndarr
     margin = rupees - rupees.mean(axis=1, keepdims=True)
     expected = (1 - blend) * margin / MARGIN_SCALE
     if blend:
-        doubt = TEMPERATURE + TEMPERATURE_PER_TURN * turns_left(records, game.rules)
-        weight = np.exp((margin - margin.max(axis=1, keepdims=True)) / doubt[:, None])
+        temperature = TEMPERATURE + TEMPERATURE_PER_TURN * turns_left(records, game.rules)
+        weight = np.exp((margin - margin.max(axis=1, keepdims=True)) / temperature[:, None])
         share = weight / weight.sum(axis=1, keepdims=True)
         expected += blend * (game.num_players * share - 1) / (game.num_players - 1)
     ended = records["current_player"] == NOBODY
@@ -71,45 +76,45 @@ def potentials(game: Game, states: np.ndarray, blend: float, workspace: np.ndarr
 
 
 def blended(results: Any, blend: float) -> np.ndarray:
-    """What the end of games pays each seat, (k, n) float64, zero-sum: `blend` parts win and the rest margin (`rewards.py`)."""
+    """The rewards at the end of games, (k, n) float64, zero-sum: (1 − blend) · margin + blend · win (see `rewards.py`)."""
     return (1 - blend) * seat_rewards(results, "margin") + blend * seat_rewards(results, "win")
 
 
 def turns_left(states: np.ndarray, rules: Rules) -> np.ndarray:
-    """Game turns to come, that under way included, (k,) int64; 0 once over."""
+    """Game turns to come, including the current one, (k,) int64; 0 after the game ends."""
     left = rules.sets * rules.turns_per_set - states["set"].astype(np.int64) * rules.turns_per_set - states["turn"]
     return np.asarray(np.where(states["current_player"] == NOBODY, 0, left))
 
 
 def _expect_all(states, tables, workspace, rupees):
-    """Overwrite `rupees` (batch, n) with what each seat may expect to end with."""
+    """Overwrite `rupees` (batch, n) with what each seat expects to have at the end."""
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             for seat in range(tables[0].num_players):
-                rupees[lane, seat] = expect(states[lane], tables[0], seat, workspace[chunk])
+                rupees[lane, seat] = expected_rupees(states[lane], tables[0], seat, workspace[chunk])
 
 
 expect_all = batch_kernel(_expect_all, MIN_LANES)
 
 
 @kernel
-def expect(state, tables, player, workspace):
-    """The rupees that a player may expect to end with."""
+def expected_rupees(state, tables, player, workspace):
+    """The rupees that a player expects to have at the end."""
     if state.current_player == NOBODY:
         return 1.0 * engine.final_rupees(state, tables, player)
-    look(state, tables, player, workspace)
+    survey_seat(state, tables, player, workspace)
     plan = planner_value.plan_worth(state, tables, player, workspace.survey, workspace.weights)
     return np.int64(state.rupees[player]) + workspace.survey.assets + plan
 
 
 @kernel
-def look(state, tables, player, workspace):
-    """Survey a player's plans; those of the mover may take what is in hand of a turn that has begun, too."""
+def survey_seat(state, tables, player, workspace):
+    """Overwrite `workspace.survey`; if the player's turn has begun, the actions left in it count as well."""
     survey = workspace.survey
     planner_survey.survey_position(state, tables, player, workspace.weights, workspace.traffic, survey)
     if (
         state.current_player == player and state.actions_left < tables.actions_per_turn
-    ):  # another turn is among those to come
+    ):  # otherwise the turn is among those to come
         survey.time += np.int64(state.actions_left)
         survey.assets += survey.rate * np.int64(state.actions_left)
     planner_value.survey_plans(state, tables, player, survey, workspace.weights)

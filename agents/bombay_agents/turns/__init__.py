@@ -21,6 +21,7 @@ from bombay_agents.turns.enumeration import (
     padded_records,
     same_words,
     way_to,
+    workspace_in,
 )
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "padded_records",
     "same_words",
     "way_to",
+    "workspace_in",
 ]

@@ -99,7 +99,11 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
 
 def new_workspace(game: Game) -> TurnWorkspace:
     """Memory for a turn of `game`, about two megabytes; for one thread at a time."""
-    memory = np.zeros(1, memory_dtype(game.board.num_sites))
+    return workspace_in(np.zeros(1, memory_dtype(game.board.num_sites)))
+
+
+def workspace_in(memory: np.ndarray) -> TurnWorkspace:
+    """A workspace in existing memory, (1,) of `memory_dtype`."""
     node = memory["node"][0]
     return TurnWorkspace(memory, *(node[name] for name in ("state", "parent", "action", "due", "group")))
 

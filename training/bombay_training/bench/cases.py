@@ -25,7 +25,7 @@ import numpy as np
 
 import bombay_env
 from bombay_agents import turns
-from bombay_agents.nets import value_net
+from bombay_agents.nets import value_net_turns
 from bombay_agents.search import evaluation
 from bombay_agents.shipped import make_td
 from bombay_env import Game, Rules, bombay_v0
@@ -120,8 +120,8 @@ def cases(game: Game) -> list[Case]:
             _sb3,
             needs="sb3_contrib",
         ),
-        Case("td's net", "a position between turns read as it is, shares of the win for all seats", 1, 0, _ask),
-        Case("td's net in a tree", "the same of what is foreseen a round later, as champion asks", 1, 0, _evaluate),
+        Case("td's net", "features of a position between turns, shares of the win for all seats", 1, 0, _evaluate),
+        Case("td's net in a tree", "the same after looking ahead one round, as in champion's search", 1, 0, _search),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
     ]
 
@@ -260,18 +260,15 @@ def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (rng.random(masks.shape, np.float32) * masks).argmax(axis=1)
 
 
-def _ask(game: Game) -> Play:
-    states, net = _between_turns(game), make_td(1, force=True).evaluator(game)
-    return _batches(lambda _: ask_all(states, game.tables, net), len(states))
-
-
 def _evaluate(game: Game) -> Play:
-    states, evaluator, shares = (
-        _between_turns(game),
-        evaluation.new_evaluator(game, make_td(1, force=True)),
-        np.empty(MAX_PLAYERS),
-    )
-    return _batches(lambda _: evaluate_all(states, game.tables, evaluator, shares), len(states))
+    states, net = _between_turns(game), make_td(1, force=True).evaluator(game)
+    return _batches(lambda _: evaluate_positions(states, game.tables, net), len(states))
+
+
+def _search(game: Game) -> Play:
+    states, shares = _between_turns(game), np.empty(MAX_PLAYERS)
+    evaluator = evaluation.new_evaluator(game, make_td(1, force=True))
+    return _batches(lambda _: evaluate_leaves(states, game.tables, evaluator, shares), len(states))
 
 
 def _between_turns(game: Game) -> np.ndarray:
@@ -282,18 +279,19 @@ def _between_turns(game: Game) -> np.ndarray:
 
 
 @kernel
-def ask_all(states, tables, net):
-    """Ask the net about each state, from the eyes of the seat to move."""
-    node, raw, reader, work = net.node[0], net.raw[0], net.reader[0], net.work[0]
+def evaluate_positions(states, tables, net):
+    """Evaluate each state with a value net, from the perspective of the seat to move; `net` is a `NetEvaluator`."""
+    evaluation = net.evaluation[0]
+    node = evaluation.node
     for lane in range(len(states)):
         node.state = states[lane]
         seat = np.int64(states[lane].current_player)
-        value_net.ask(node.reading, tables[0], net.lookups[0], seat, net.net[0], net.scales, raw, reader, work)
+        value_net_turns.evaluate(node.reading, tables[0], net.lookups[0], seat, net.net[0], evaluation)
 
 
 @kernel
-def evaluate_all(states, tables, evaluator, shares):
-    """Value each state as a tree does."""
+def evaluate_leaves(states, tables, evaluator, shares):
+    """Evaluate each state as a tree search does at a leaf."""
     for lane in range(len(states)):
         evaluation.evaluate(states[lane], np.int64(turns.TURN_OVER), tables[0], evaluator, shares)
 

@@ -1,7 +1,7 @@
-"""How fast the learners learn, and what their time goes on: the engine, the net, learning itself, and other things.
+"""How fast the learners learn, and how their time divides into engine, net, learning and the rest.
 
-Both learn with their runs' default settings, from a fresh net, on one thread and at one kind of table. An update first collects,
-which is play by the net, and then learns. Like all of `bench.py`, figures of this machine and this moment.
+Both run with their default settings, a new net, one thread and one player count. An update first collects games played by the
+net, then learns from them. As everywhere in `bench`, the figures hold for this machine at this moment; `cases.py` has the others.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import value_features, value_net
+from bombay_agents.nets import value_features, value_net_turns
 from bombay_agents.nets.value_net_agent import ValueNetAgent, plan_turn
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
@@ -22,12 +22,12 @@ from bombay_training.bench import cases
 from bombay_training.bench.cases import Rates
 from bombay_training.learners import td
 
-GAMES: Final = 16  # whose turns are timed with the net and without it
+GAMES: Final = 16  # their turns are timed with the net and without it
 
 
 @dataclasses.dataclass(frozen=True)
 class Spent:
-    """What some updates learned from, and seconds: of all, of collecting and of learning; and of the first, engine and net."""
+    """How much some updates learned from, and their seconds in total and by part; engine and net are parts of collecting."""
 
     count: int
     total: float
@@ -43,12 +43,13 @@ class LearningRow:
 
     Args:
         name: of the learner.
-        includes: what the parts are.
+        includes: what the shares cover.
         unit: what it learns from.
-        rate: units a second, of everything together.
-        collected: the same of collecting alone.
-        learned: the same of learning alone.
-        shares: parts of the time: engine, net, learning, other.
+        rate: units a second, overall.
+        collected: units a second while collecting.
+        learned: units a second while learning.
+        shares: of the time, by part: engine, net, learning, other.
+        threads: used.
     """
 
     name: str
@@ -62,7 +63,7 @@ class LearningRow:
 
     @classmethod
     def of(cls, name: str, includes: str, unit: str, runs: list[Spent]) -> "LearningRow":
-        """Rates by run, parts of all runs together."""
+        """Rates over runs; shares of the time of all runs together."""
         total = sum(run.total for run in runs)
         parts = {part: sum(getattr(run, part) for run in runs) / total for part in ("engine", "net", "learning")}
         return cls(
@@ -77,7 +78,7 @@ class LearningRow:
 
 
 def measure_all(game: Game, repeats: int, seconds: float, progress: Callable[[str], None]) -> list[LearningRow]:
-    """Every learner that can be measured here."""
+    """Measure every learner whose packages are installed."""
     progress("TD")
     rows = [measure_td(game, repeats, seconds, td.TDSettings(players=(game.num_players,)))]
     if importlib.util.find_spec("sb3_contrib") is not None:
@@ -90,17 +91,17 @@ def measure_all(game: Game, repeats: int, seconds: float, progress: Callable[[st
 
 
 def measure_td(game: Game, repeats: int, seconds: float, settings: td.TDSettings) -> LearningRow:
-    """Updates of TD: play and learning as the run itself times them, play divided as `part_of_net` says."""
+    """Updates of TD; the run itself times playing and learning, and `share_of_net` divides the time of playing."""
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
         run = td.TDRun(settings)
         run.step()
-        part = part_of_net(game, ValueNetAgent(run.net(), rounds=1))
+        part = share_of_net(game, ValueNetAgent(run.net(), rounds=1))
         runs = [_td_updates(run, part, seconds) for _ in range(repeats)]
     finally:
         numba.set_num_threads(before)
-    includes = "engine: turns laid out, features; net: their outcomes valued; learning: gradient and Adam"
+    includes = "engine: turns laid out, features; net: outcomes evaluated; learning: gradient and Adam"
     return LearningRow.of("TD", includes, "positions", runs)
 
 
@@ -115,13 +116,13 @@ def _td_updates(run: td.TDRun, part: float, seconds: float) -> Spent:
     return Spent(run.positions - known, total, collecting, learning, (1 - part) * collecting, part * collecting)
 
 
-def part_of_net(game: Game, agent: ValueNetAgent) -> float:
-    """How much of the choice of a turn is asking the net: what is left of the time if outcomes are read and not valued.
+def share_of_net(game: Game, agent: ValueNetAgent) -> float:
+    """The net's share of the time to choose a turn: what is saved if outcomes are read but not evaluated.
 
-    Both are timed in turn, on the same turns of games that the agent plays with itself.
+    Both ways are timed alternately, on the same turns of games of self-play.
     """
     states = turns_of(game, agent)
-    agent.act(game, states[:1], np.random.default_rng(0))  # makes its memory, if another game was before
+    agent.act(game, states[:1], np.random.default_rng(0))  # makes its memory for this game
     ways: tuple[Callable[[], Any], ...] = (
         lambda: read_outcomes(states, game.tables, agent.workspace),
         lambda: plan_turns(states, game.tables, agent.workspace),
@@ -137,7 +138,7 @@ def part_of_net(game: Game, agent: ValueNetAgent) -> float:
 
 
 def turns_of(game: Game, agent: ValueNetAgent) -> np.ndarray:
-    """States at which turns of a few games begin, each by the agent in every seat."""
+    """States at which turns start, from a few games in which the agent has every seat."""
     states, rng, found = game.new_states(range(GAMES)), np.random.default_rng(0), []
     while not (over := game.is_terminal(states)).all():
         running = states[~over]
@@ -149,24 +150,24 @@ def turns_of(game: Game, agent: ValueNetAgent) -> np.ndarray:
 
 @kernel
 def read_outcomes(states, tables, workspace):
-    """Lay out the turn of each state and read what is proposed as `value_net.value_turn` does, but ask no net."""
-    asked, memory = workspace.net, workspace.turn.memory[0]
-    reader, work = asked.reader[0], asked.work[0]
+    """Lay out the turn of each state and read what is proposed as `value_net_turns.value_turn` does, without the net."""
+    turn, lookups = workspace.turn[0], workspace.lookups[0]
+    memory, features, proposals = turn.memory, turn.evaluation.features, turn.proposals
     for lane in range(len(states)):
-        workspace.turn.states[0] = states[lane]
+        memory.node[0].state = states[lane]
         seat = np.int64(states[lane].current_player)
         count = turns.lay_out(tables[0], memory)
-        least = value_net.propose(tables[0], memory, reader, work, count)
-        value_features.clear_cache(reader)
+        least = value_net_turns.propose(tables[0], memory, features.lookahead, proposals, count)
+        value_features.clear_cache(features)
         for node in range(1, count):
             after = memory.node[node]
-            if after.due != turns.TURN_GOES_ON and work.worth[node] >= least:
-                value_features.read_ahead(after, tables[0], asked.lookups[0], seat, asked.raw[0], reader)
+            if after.due != turns.TURN_GOES_ON and proposals.worth[node] >= least:
+                value_features.read_leaf(after, tables[0], lookups, seat, features)
 
 
 @kernel
 def plan_turns(states, tables, workspace):
-    """Choose the turn of each state. Returns the nodes added up."""
+    """Choose the turn of each state. Returns the sum of the nodes, so that nothing is optimised away."""
     total = 0
     for lane in range(len(states)):
         total += plan_turn(states[lane], tables, workspace)
@@ -177,10 +178,10 @@ def plan_turns(states, tables, workspace):
 
 
 def measure_ppo(game: Game, repeats: int, seconds: float, **changes: Any) -> LearningRow:
-    """Updates of MaskablePPO, with a stopwatch at the doors of the environment and the policy; its settings but for `changes`."""
+    """Updates of MaskablePPO with its default settings but for `changes`; stopwatches time the environment and the policy."""
     model, env = cases.ppo_model(game, **changes)
     engine, net, collecting, learning = (Stopwatch() for _ in range(4))
-    engine.watch(env, "step", "env_method", "seat_views")  # for masks; for the values of seats that are not to move
+    engine.watch(env, "step", "env_method", "seat_views")  # masks; values of seats that are not to move
     net.watch(model.policy, "forward", "predict_values")
     collecting.watch(model, "collect_rollouts")
     learning.watch(model, "train")
@@ -205,13 +206,13 @@ def measure_ppo(game: Game, repeats: int, seconds: float, **changes: Any) -> Lea
 
 
 class Stopwatch:
-    """Seconds spent in some methods of an object, from when they are watched on; none of them calls another."""
+    """Adds up the seconds spent in some methods of objects; none of them may call another."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def watch(self, owner: Any, *methods: str) -> None:
-        """Count the time of these methods of one object."""
+        """Start to time these methods of one object."""
         for name in methods:
             setattr(owner, name, self._timed(getattr(owner, name)))
 

@@ -10,13 +10,14 @@ weights and has its width (unless `from_scratch`), since a weak response would p
 import dataclasses
 import functools
 import os
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from bombay_agents import make, turns
-from bombay_agents.nets import value_features, value_net
-from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
+from bombay_agents.nets import value_net_turns
+from bombay_agents.nets.value_net import ValueNet
+from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_agents.scripted import outcome_values
 from bombay_env import Game, batch
 from bombay_env.agent import Blame, ask
@@ -27,7 +28,7 @@ from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder
 from bombay_training.learners.runs import require
 from bombay_training.learners.td.run import TDRun, TDSettings
-from bombay_training.learners.td.self_play import CHUNKS, SelfPlay, set_targets, take_turn
+from bombay_training.learners.td.self_play import CHUNKS, PlayOptions, SelfPlay, play_turn, set_final_targets
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
 
@@ -92,13 +93,13 @@ def games_learned_from(agent: str) -> int | None:
 # --- victims ---
 
 
-class Victim:
-    """Any agent as a victim.
+class FrozenOpponent:
+    """Any agent as the victim; it decides by `ask`.
 
     Args:
         spec: of the agent.
     Raises:
-        ValueError: there is none, or it plays by the clock, so that nothing would repeat.
+        ValueError: there is no such agent, or it thinks for a given time, so that no run could be repeated.
     """
 
     def __init__(self, spec: str) -> None:
@@ -108,22 +109,22 @@ class Victim:
             raise ValueError(f"the victim {spec} thinks by the clock; give it a budget in rollouts or nodes")
 
     def renew(self) -> None:
-        """Make it anew: what it may have kept in mind has no part in games to come."""
+        """Create the agent again, so that nothing it remembers influences later games."""
         self.agent = make(self.spec)
 
-    def move(self, memory: SelfPlay, number: int, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
-        """Decide in these lanes of `states`, once or for the whole turn.
+    def play(self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
+        """Decide once, or for a whole turn, in these lanes of `states`, which are changed in place.
 
         Raises:
             AgentFault: the victim raised or chose an illegal action.
         """
-        game, some = memory.games[number], states[lanes]
+        some = states[lanes]
         game.step(some, ask(self.agent, game, some, rng, seeds=rng, who=self.who))
         states[lanes] = some
 
 
-class NetVictim(Victim):
-    """A value net, asked for many games at once.
+class FrozenNet(FrozenOpponent):
+    """A value net as the victim; compiled code plays its turns in many games at once.
 
     Raises:
         ValueError: the net is for other games.
@@ -134,45 +135,54 @@ class NetVictim(Victim):
     def __init__(self, spec: str, games: list[Game]) -> None:
         super().__init__(spec)
         for game in games:
-            self.agent.evaluator(game)  # finds out whether it fits
+            self.agent.check_game(game)
         net = self.agent.net
         self.weights, self.blend = net.record(), np.float32(net.blend)
-        self.readers = [value_features.new_readers(game, CHUNKS, self.agent.rounds) for game in games]
-        self.work = np.zeros(CHUNKS, value_net.work_dtype(net.num_features, net.hidden))
+        self.workspaces = {
+            game.num_players: value_net_turns.new_turn_workspaces(game, net.hidden, CHUNKS, self.agent.rounds)
+            for game in games
+        }
 
     def renew(self) -> None:
-        """Read its file, once: it keeps nothing in mind."""
+        """Load the net on the first call only: it remembers nothing."""
         if not hasattr(self, "agent"):
             super().renew()
 
-    def move(self, memory: SelfPlay, number: int, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
-        """Play the turn in these lanes."""
-        game, (raw, reader) = memory.games[number], self.readers[number]
+    def play(self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
+        """Play whole turns in these lanes of `states`, which are changed in place.
+
+        Raises:
+            OverflowError: a turn has too many states; see `turns.turns`.
+        """
         done = np.zeros(len(lanes), np.bool_)
-        follow_piece(
-            CHUNKS, lanes, states, game.tables, game.lookups, self.weights, memory.scales, self.blend,
-            memory.turns, memory.turns["node"]["state"], raw, reader, self.work, memory.values, done,
-        )  # fmt: skip
+        play_net_piece(
+            CHUNKS,
+            lanes,
+            states,
+            game.tables,
+            game.lookups,
+            self.weights,
+            self.blend,
+            self.workspaces[game.num_players],
+            done,
+        )
         turns.check_count(0 if done.all() else turns.TOO_MANY)
 
 
 @piece_kernel
-def follow_piece(
-    chunk, lanes, states, tables, lookups, net, scales, blend, memory, nodes, raw, reader, work, values, done
-):  # fmt: skip
-    """Play the turn in a chunk of some lanes as the net likes best; `done` says where there was room to lay it out."""
+def play_net_piece(chunk, lanes, states, tables, lookups, net, blend, workspaces, done):
+    """Play the net's turn in a chunk of some lanes of `states`. `done` becomes true where the turn fits in memory."""
     drawn = np.empty(NUM_COLOURS, np.int64)
-    for number in batch.lanes_of(chunk, len(memory), len(lanes)):
+    workspace = workspaces[chunk]
+    memory = workspace.memory
+    for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
         lane = lanes[number]
-        nodes[chunk, 0] = states[lane]
-        laid = value_net.value_turn(
-            tables[0], lookups[0], net[0], scales, blend, memory[chunk],
-            raw[chunk], reader[chunk], work[chunk], values[chunk],
-        )  # fmt: skip
-        if laid != turns.TOO_MANY:
-            best = outcome_values.best_outcome(memory[chunk], values[chunk], laid)
-            states[lane] = nodes[chunk, best]
-            if memory[chunk].node[best].due == turns.RESTOCK_DUE:
+        memory.node[0].state = states[lane]
+        num_nodes = value_net_turns.value_turn(tables[0], lookups[0], net[0], blend, workspace)
+        if num_nodes != turns.TOO_MANY:
+            best = outcome_values.best_outcome(memory, workspace.values, num_nodes)
+            states[lane] = memory.node[best].state
+            if memory.node[best].due == turns.RESTOCK_DUE:
                 batch.restock(states[lane], tables[0], drawn)
             done[number] = True
 
@@ -180,69 +190,78 @@ def follow_piece(
 # --- games ---
 
 
-class ResponsePlay(SelfPlay):
-    """The memory in which games of one learner against copies of a victim are played; see `SelfPlay`."""
+class ResponseGames(NamedTuple):
+    """Games that run side by side, one a lane."""
 
-    def __init__(self, games: list[Game], each: int, hidden: int, victim: Victim) -> None:
+    states: np.ndarray  # (lanes,) records
+    seeds: np.ndarray  # (lanes,) uint64
+    moves: np.ndarray  # (lanes,) uint64, turns that the learner has played
+    samples: np.ndarray  # (lanes, most) of `self_play.sample_dtype`
+    counts: np.ndarray  # (lanes,) int64, samples so far; `turns.TOO_MANY` where a turn does not fit in memory
+
+
+class ResponsePlay(SelfPlay):
+    """Plays games of one learner against copies of a victim; see `SelfPlay`."""
+
+    def __init__(self, games: list[Game], each: int, hidden: int, victim: FrozenOpponent) -> None:
         super().__init__(games, each, hidden)
         self.victim = victim
 
     def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
-        """Play games `first` and on of each number of players; the learner of game g sits in seat g modulo their number.
+        """Play the games numbered from `first` on; the learner of game g has seat g modulo the number of players.
 
         Raises:
             AgentFault: the victim raised or chose an illegal action.
         """
         with Blame(self.victim.who):
             self.victim.renew()
+        options = PlayOptions(np.float32(blend), epsilon, np.float32(td_lambda))
         for number, game in enumerate(self.games):
-            numbers = np.arange(first, first + self.each)
-            seats = numbers % game.num_players
-            index = (numbers * MAX_PLAYERS + game.num_players - 1).astype(np.uint64)
-            seeds = np.array([random_word(np.uint64(key), DEALS, word) for word in index], np.uint64)
-            states = np.asarray(game.new_states(seeds))
+            workspaces, games = self.workspaces[number], self._deal(number, key, first)
+            states, seats = games.states, np.arange(first, first + self.each) % game.num_players
             rng = np.random.default_rng((key, first, game.num_players))
-            raw, reader = self.readers[number]
-            moves, counts = np.zeros(self.each, np.uint64), self.counts[number]
-            counts[:] = 0
             while (running := states["current_player"] != NOBODY).any():
-                mine = np.flatnonzero(running & (states["current_player"] == seats))
-                if not mine.size:  # then all others wait for the victim, so that it is asked for as many as can be
-                    self.victim.move(self, number, states, np.flatnonzero(running), rng)
-                    continue
-                respond_piece(
-                    CHUNKS, mine, states, game.as_readings(states), seeds, moves, game.tables, game.lookups, net, self.scales,
-                    np.float32(blend), epsilon, self.turns, self.turns["node"]["state"], raw, reader, self.work,
-                    self.values, self.samples[number], counts,
-                )  # fmt: skip
-                turns.check_count(counts.min())
-            teach_all(states, game.tables, np.float32(td_lambda), self.work, self.samples[number], counts)
-        return self.written()
+                own = np.flatnonzero(running & (states["current_player"] == seats))
+                if own.size:
+                    play_response_piece(CHUNKS, own, games, game.tables, game.lookups, net, options, workspaces)
+                    turns.check_count(games.counts.min())
+                else:  # all games wait for the victim, so that it decides for the largest batch
+                    self.victim.play(game, states, np.flatnonzero(running), rng)
+            set_all_targets(games, game.tables, options.td_lambda, workspaces)
+        return self.sample_indices()
+
+    def _deal(self, number: int, key: int, first: int) -> ResponseGames:
+        """New games of one player count."""
+        game, counts = self.games[number], self.counts[number]
+        index = (np.arange(first, first + self.each) * MAX_PLAYERS + game.num_players - 1).astype(np.uint64)
+        seeds = np.array([random_word(np.uint64(key), DEALS, word) for word in index], np.uint64)
+        counts[:] = 0
+        states = np.asarray(game.new_states(seeds))
+        return ResponseGames(states, seeds, np.zeros(self.each, np.uint64), self.samples[number], counts)
 
 
 @piece_kernel
-def respond_piece(
-    chunk, lanes, states, readings, seeds, moves, tables, lookups, net, scales, blend, epsilon,
-    memory, nodes, raw, reader, work, values, samples, counts,
-):  # fmt: skip
-    """Play the learner's turn in a chunk of some lanes and write its end down."""
-    drawn = np.empty(NUM_COLOURS, np.int64)
-    for number in batch.lanes_of(chunk, len(memory), len(lanes)):
+def play_response_piece(chunk, lanes, games, tables, lookups, net, options, workspaces):
+    """Play the learner's turn in a chunk of some lanes and store its samples."""
+    workspace = workspaces[chunk]
+    for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
         lane = lanes[number]
-        counts[lane] = take_turn(
-            states, readings, lane, seeds[lane], moves[lane], tables[0], lookups[0], net[0], scales, blend, epsilon,
-            memory[chunk], nodes, chunk, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn,
-            samples[lane], counts[lane],
+        workspace.current.state = games.states[lane]
+        games.counts[lane] = play_turn(
+            games.seeds[lane], games.moves[lane], tables[0], lookups[0], net[0], options, workspace,
+            games.samples[lane], games.counts[lane],
         )  # fmt: skip
-        moves[lane] += np.uint64(1)
+        games.states[lane] = workspace.current.state
+        games.moves[lane] += np.uint64(1)
 
 
 @kernel
-def teach_all(states, tables, td_lambda, work, samples, counts):
-    """Overwrite what samples expected with what they teach; all games are over."""
-    for lane in range(len(states)):
-        value_net.answer_over(states[lane], tables[0], np.int64(0), work[0])
-        set_targets(np.int64(tables[0].num_players), td_lambda, work[0], samples[lane], counts[lane])
+def set_all_targets(games, tables, td_lambda, workspaces):
+    """Replace what the samples of all games expected by their targets; the games are over."""
+    workspace = workspaces[0]
+    for lane in range(len(games.states)):
+        workspace.current.state = games.states[lane]
+        set_final_targets(tables[0], td_lambda, workspace, games.samples[lane], games.counts[lane])
 
 
 # --- The run ---
@@ -260,7 +279,7 @@ class BestResponseRun(TDRun):
 
     def __init__(self, settings: BestResponseSettings) -> None:
         super().__init__(settings)
-        if isinstance(self.victim, NetVictim) and not settings.from_scratch:
+        if isinstance(self.victim, FrozenNet) and not settings.from_scratch:
             width = self.victim.agent.net.hidden
             if width != settings.hidden:
                 raise ValueError(
@@ -271,9 +290,9 @@ class BestResponseRun(TDRun):
 
     def make_generator(self) -> SelfPlay:
         """Games against the victim, with memory for their training samples."""
-        victim: Victim = Victim(self.settings.victim)
+        victim = FrozenOpponent(self.settings.victim)
         if isinstance(victim.agent, ValueNetAgent):
-            victim = NetVictim(self.settings.victim, self.games)
+            victim = FrozenNet(self.settings.victim, self.games)
         self.victim = victim
         return ResponsePlay(self.games, self.games_each, self.settings.hidden, victim)
 

@@ -13,13 +13,13 @@ import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numba
 import numpy as np
 
 from bombay_agents import make, turns
-from bombay_agents.nets import value_features, value_net
+from bombay_agents.nets import value_features, value_net_turns
 from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_agents.search import flat_mc
 from bombay_agents.search.flat_mc import FlatMonteCarloAgent
@@ -36,12 +36,12 @@ from bombay_training.learners.td.self_play import (
     GAMES,
     TO_UNIT,
     GameGenerator,
-    note_restock,
-    set_targets,
-    write_down,
+    finish_turn,
+    new_workspaces,
+    set_final_targets,
 )
 
-LUCK: Final = np.uint64(3004)  # stream of keyed chance: what the teacher's rollouts draw
+LUCK: Final = np.uint64(3004)  # stream of keyed chance: keys of the expert's rollouts
 CANDIDATES: Final = 8
 WHOLE_SET: Final = 100  # rounds, more than a set has
 
@@ -98,166 +98,147 @@ def net_of(spec: str) -> ValueNetAgent:
 # --- games ---
 
 
+class Choice(NamedTuple):
+    """The expert's choice in a turn; nodes are those of the turn as it is laid out in memory."""
+
+    node: int  # the outcome to play for, another than the best if the mover explores
+    best: int  # the outcome that did best in rollouts
+    share: np.ndarray  # (MAX_PLAYERS,) float64, mean share of each seat in the rollouts of `node`
+    best_share: np.ndarray  # (MAX_PLAYERS,) float64, the same for `best`
+
+
 class SelfPlayWorker:
-    """What a thread needs to play games of one kind.
+    """Plays games of one player count on one thread.
 
     Args:
-        game: of that kind.
-        student: the net's player; the teacher asks the net that it holds at the time.
-        rollouts: of the teacher, a turn.
+        game: of that player count.
+        student: the player with the net; the expert uses the weights in `net` at the time.
+        rollouts: of the expert, per turn.
     """
 
     def __init__(self, game: Game, student: ValueNetAgent, rollouts: int) -> None:
         self.game = game
-        self.teacher = FlatMonteCarloAgent(
+        self.expert = FlatMonteCarloAgent(
             rollouts=rollouts, k=CANDIDATES, rounds=WHOLE_SET, restock=False, value=student
         )
-        self.turn = self.teacher.prepare(game)
-        net = self.teacher.candidates.rollout.evaluator.net
+        self.expert.prepare(game)
+        net = self.expert.candidates.rollout.evaluator.net
         assert net is not None  # a value net's player has one
-        self.net, self.scales, self.work = net.net, net.scales, net.work
-        self.raw, self.reader = value_features.new_readers(game, 1)  # a round ahead, however far the student looks
-        self.state = np.zeros(1, game.state_dtype)
-        self.reading = game.as_readings(self.state)
-        self.drawn = np.empty(NUM_COLOURS, np.int64)
+        self.net = net.net
+        self.workspace = new_workspaces(game, student.net.hidden, 1)
+        self.turn = turns.workspace_in(self.workspace["turn"]["memory"])
+        self.state = self.workspace["current"]["state"]  # (1,), where the game stands
 
     def play(self, seed: np.uint64, epsilon: float, td_lambda: float, samples: np.ndarray) -> int:
-        """Play a game and write down what it teaches. Returns the number of samples."""
-        tables, state = self.game.tables, self.state
-        batch.start(state[0], tables[0], seed, self.drawn)
+        """Play a game and store its samples. Returns their number."""
+        tables, lookups, workspace = self.game.tables, self.game.lookups, self.workspace
+        batch.start(self.state[0], tables[0], seed, np.empty(NUM_COLOURS, np.int64))
         count, move = 0, 0
-        while state["current_player"][0] != NOBODY:
-            place, best = self.choose(seed, np.uint64(move), epsilon)
-            candidates = self.teacher.candidates
-            found = candidates.total[[place, best]] / candidates.num_rollouts[[place, best], None]
-            node, other = self.nodes_of(place, best)
-            count = end_turn_of(
-                state, self.reading, tables, self.game.lookups, self.net, self.scales, self.turn.memory,
-                self.turn.states, node, other, found, self.raw, self.reader, self.work, self.drawn, samples, count,
-            )  # fmt: skip
-            turns.check_count(count)
+        while self.state["current_player"][0] != NOBODY:
+            candidate, best = self.choose(seed, np.uint64(move), epsilon)
+            found = self.expert.candidates
+            share, best_share = found.total[[candidate, best]] / found.num_rollouts[[candidate, best], None]
+            choice = Choice(*self.nodes_of(candidate, best), share, best_share)
+            count = turns.check_count(play_choice(choice, tables, lookups, self.net, workspace, samples, count))
             move += 1
-        teach(state, tables, np.float32(td_lambda), self.work, samples, count)
+        set_worker_targets(tables, np.float32(td_lambda), workspace, samples, count)
         return int(count)
 
     def choose(self, seed: np.uint64, move: np.uint64, epsilon: float) -> tuple[int, int]:
-        """The teacher's candidate to play, and the best: another where the mover explores."""
+        """The expert's candidates to play and best of all; they differ where the mover explores."""
         seen = self.state[0].copy()
         seen["seed"] = 0
-        best = self.teacher.best_candidate(self.game, seen, np.uint64(chance.random_word(seed, LUCK, move)))
+        best = self.expert.best_candidate(self.game, seen, np.uint64(chance.random_word(seed, LUCK, move)))
         if float(chance.random_word(seed, EXPLORES, move)) * TO_UNIT >= epsilon:
             return best, best
-        return int(chance.random_word(seed, CHOICE, move)) % self.teacher.num_candidates, best
+        return int(chance.random_word(seed, CHOICE, move)) % self.expert.num_candidates, best
 
-    def nodes_of(self, *places: int) -> list[int]:
-        """The nodes of candidates in `turn`, where the turn is laid out anew."""
+    def nodes_of(self, *candidates: int) -> list[int]:
+        """Lay out the turn and return the nodes of some candidates."""
         count = turns.check_count(turns.enumerate_turn(self.state[0], self.game.tables[0], self.turn))
-        outcomes = self.teacher.candidates.outcomes[list(places)]
+        outcomes = self.expert.candidates.outcomes[list(candidates)]
         outcomes["seed"] = self.state["seed"][0]
         return [turns.find_state(self.turn, count, outcome) for outcome in outcomes]
 
 
 @long_kernel
-def end_turn_of(
-    states, readings, tables, lookups, net, scales, memory, nodes, node, best, found,
-    raw, reader, work, drawn, samples, count,
-):  # fmt: skip
-    """`end_turn` of what stands in arrays of one, as kernels take it from outside."""
-    return end_turn(
-        states, readings, tables[0], lookups[0], net[0], scales, memory[0], nodes, node, best, found,
-        raw[0], reader[0], work[0], drawn, samples, count,
-    )  # fmt: skip
+def play_choice(choice, tables, lookups, net, workspaces, samples, count):
+    """Play the turn that is laid out in `workspaces[0]` and store its samples after the first `count`.
 
-
-@kernel
-def end_turn(
-    states, readings, tables, lookups, net, scales, memory, nodes, node, best, found,
-    raw, reader, work, drawn, samples, count,
-):  # fmt: skip
-    """Play the turn at `states[0]`, laid out in `memory`, to the outcome at `node` and write its end down behind `count` samples.
-
-    `nodes` are the states in `memory`. `found`, (2, MAX_PLAYERS), are the shares that rollouts found for the outcome and for the
-    best, at node `best`, which is played for in the seat's last turn. Returns the number of samples then, or `turns.TOO_MANY`.
+    Plays for the best outcome if the game is over at its leaf: it is the seat's last turn. Returns the number of samples then, or
+    `turns.TOO_MANY`.
     """
-    n, seat = np.int64(tables.num_players), np.int64(states[0].current_player)
-    sample = samples[count]
-    value_features.clear_cache(reader)
-    if not value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, scales, raw, reader, work):
+    workspace = workspaces[0]
+    evaluation, memory = workspace.turn.evaluation, workspace.turn.memory
+    features, forward = evaluation.features, evaluation.forward
+    n, seat = np.int64(tables[0].num_players), np.int64(workspace.current.state.current_player)
+    value_features.clear_cache(features)
+    best = memory.node[choice.best]
+    if not value_net_turns.evaluate_after(best, tables[0], lookups[0], seat, net[0], evaluation):
         return np.int64(turns.TOO_MANY)
-    # In the last of the seat's turns there is nothing to find out about.
-    explored = node != best and not value_features.end_ahead(reader)
-    chosen = node if explored else best
+    explored = choice.node != choice.best and not value_features.leaf_is_over(features)
+    after = memory.node[choice.node if explored else choice.best]
     if explored:
-        sample.best_margin[:] = work.margin
-        by_place(found[1], seat, n, sample.best_share)
-        if not value_net.ask_ahead(memory.node[chosen], tables, lookups, seat, net, scales, raw, reader, work):
+        samples[count].best_margin[:] = forward.margin
+        rotate_shares(choice.best_share, seat, n, samples[count].best_share)
+        if not value_net_turns.evaluate_after(after, tables[0], lookups[0], seat, net[0], evaluation):
             return np.int64(turns.TOO_MANY)
-    if not value_features.end_ahead(reader):
-        by_place(found[0] if explored else found[1], seat, n, work.share)
-        write_down(sample, n, seat, explored, raw, reader, work)
-        count += 1
-    restock_due = memory.node[chosen].due == turns.RESTOCK_DUE
-    states[0] = nodes[chosen]
-    if restock_due:
-        note_restock(
-            states, readings, np.int64(0), tables, lookups, net, scales, raw, reader, work, drawn, samples[count]
-        )  # fmt: skip
-        count += 1
-    return count
+    if not value_features.leaf_is_over(features):
+        rotate_shares(choice.share if explored else choice.best_share, seat, n, forward.share)
+    return finish_turn(after, explored, tables[0], lookups[0], net[0], workspace, samples, count)
 
 
 @kernel
-def by_place(shares, seat, n, out):
-    """Overwrite `out` with the shares of `n` seats, `seat` first."""
+def rotate_shares(shares, viewer, n, out):
+    """Overwrite the first `n` of `out` with the shares of `n` seats in seat order from the viewer."""
     for place in range(n):
-        out[place] = shares[(seat + place) % n]
+        out[place] = shares[(viewer + place) % n]
 
 
 @kernel
-def teach(states, tables, td_lambda, work, samples, count):
-    """Overwrite what the samples of a game that is over expected with what they teach."""
-    value_net.answer_over(states[0], tables[0], np.int64(0), work[0])
-    set_targets(np.int64(tables[0].num_players), td_lambda, work[0], samples, count)
+def set_worker_targets(tables, td_lambda, workspaces, samples, count):
+    """Replace what the first `count` samples expected by their targets; the game is over."""
+    set_final_targets(tables[0], td_lambda, workspaces[0], samples, count)
 
 
 class ExpertPlay(GameGenerator):
-    """Games whose turns the teacher chooses."""
+    """Plays games in which the expert chooses every turn."""
 
     def __init__(self, games: Sequence[Game], each: int, student: ValueNetAgent, rollouts: int) -> None:
         super().__init__(games, each)
         self.student, self.rollouts = student, rollouts
-        self.desks: list[list[SelfPlayWorker]] = [[] for _ in games]  # by kind of game, one a thread
+        self.workers: list[list[SelfPlayWorker]] = [[] for _ in games]  # by player count, one a thread
 
     def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
-        """Play games `first` and on of each number of players; `blend` is not used."""
+        """Play the games numbered from `first` on; `blend` is not used."""
         threads = 1 if numba.config.DISABLE_JIT else min(self.each, numba.get_num_threads())
         for number, game in enumerate(self.games):
-            desks = self.desks[number]
-            while len(desks) < threads:
-                desks.append(SelfPlayWorker(game, self.student, self.rollouts))
+            workers = self.workers[number]
+            while len(workers) < threads:
+                workers.append(SelfPlayWorker(game, self.student, self.rollouts))
             free: SimpleQueue[SelfPlayWorker] = SimpleQueue()
-            for desk in desks[:threads]:
-                desk.net[:] = net
-                free.put(desk)
+            for worker in workers[:threads]:
+                worker.net[:] = net
+                free.put(worker)
 
             def play_one(
                 lane: int, game: Game = game, number: int = number, free: SimpleQueue[SelfPlayWorker] = free
             ) -> None:
                 index = np.uint64((first + lane) * MAX_PLAYERS + game.num_players - 1)
                 seed = np.uint64(chance.random_word(np.uint64(key), GAMES, index))
-                desk = free.get()
+                worker = free.get()
                 try:
-                    self.counts[number, lane] = desk.play(seed, epsilon, td_lambda, self.samples[number, lane])
+                    self.counts[number, lane] = worker.play(seed, epsilon, td_lambda, self.samples[number, lane])
                 finally:
-                    free.put(desk)
+                    free.put(worker)
 
             pool = ThreadPoolExecutor(threads)
             try:
                 for done in [pool.submit(play_one, lane) for lane in range(self.each)]:
                     done.result()
             finally:
-                pool.shutdown(cancel_futures=True)  # of an exception or Ctrl-C, what has not begun
-        return self.written()
+                pool.shutdown(cancel_futures=True)  # after an exception or Ctrl-C, drop the games that have not started
+        return self.sample_indices()
 
 
 # --- The run ---
@@ -281,7 +262,7 @@ class ExpertIterationRun(TDRun):
             raise ValueError(f"hidden is {settings.hidden}; the net of {settings.start} has {width}")
         super().__init__(settings)
         for game in self.games:
-            self.student.evaluator(game)  # raises ValueError if the net is for other games
+            self.student.check_game(game)
         for net in (self.learner.net, self.learner.average):
             net[:] = self.student.net.record()
 

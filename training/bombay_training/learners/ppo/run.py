@@ -26,7 +26,8 @@ from torch.utils.tensorboard import SummaryWriter
 import bombay_env
 from bombay_agents.nets import policy_features
 from bombay_agents.nets.files import about_games
-from bombay_agents.nets.policy_net import Net, NetAgent
+from bombay_agents.nets.policy_net import Net
+from bombay_agents.nets.policy_net_agent import NetAgent
 from bombay_training.learners import run_files
 from bombay_training.learners.ppo.policy import extract_net, make_model
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS

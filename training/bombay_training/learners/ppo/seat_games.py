@@ -74,7 +74,7 @@ class SeatGames:
         game: the game.
         lanes: the group's place among all environments.
         shaping_weight: part of the reward that is paid as potentials change.
-        observation_mode: what a seat sees, one of `policy_features.MODES`.
+        observation_mode: what a seat sees, one of `policy_net.MODES`.
     """
 
     def __init__(self, game: Game, lanes: slice, shaping_weight: float, observation_mode: str) -> None:

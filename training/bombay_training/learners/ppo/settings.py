@@ -3,8 +3,7 @@
 import dataclasses
 from typing import ClassVar, Final
 
-from bombay_agents.nets.policy_features import LOOKAHEAD, MODES
-from bombay_agents.nets.policy_net import ACTIVATIONS, PARTS
+from bombay_agents.nets.policy_net import ACTIVATIONS, LOOKAHEAD, MODES, PARTS
 from bombay_env.checks import is_whole_number, one_of
 from bombay_training.learners import periodic_eval
 from bombay_training.learners.runs import RunSettings, require, require_fraction, require_whole
@@ -23,7 +22,7 @@ class PPOSettings(RunSettings):
     max_seed: ClassVar[int] = 2**32 - 1  # the limit of NumPy's global generator
 
     observation_mode: str = LOOKAHEAD
-    """What the net observes: one of `policy_features.MODES`."""
+    """What the net observes: one of `policy_net.MODES`."""
     blend: float = 0.5
     """Weight of the win, as opposed to the margin, in a game's reward at the end of the run; it grows linearly from 0."""
     shaping_weight: float = 1.0

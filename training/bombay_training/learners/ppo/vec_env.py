@@ -88,7 +88,7 @@ class BombayVecEnv(SeatVecEnv):
         blend: weight of the win, as opposed to the margin, in a game's reward (`potential.blended`); may be set between steps.
         shaping_weight: this part of the reward is paid as each seat's potential changes, the rest at the end. Over a game with
             constant `blend` the sum is the same, less this part of the seat's potential at the deal.
-        observation_mode: what a seat sees, one of `policy_features.MODES`.
+        observation_mode: what a seat sees, one of `policy_net.MODES`.
     Raises:
         ValueError: no games, fewer environments than games, or games that one net cannot serve.
     """

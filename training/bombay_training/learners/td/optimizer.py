@@ -1,9 +1,9 @@
-"""A step of learning for TD: the gradient of a batch of samples, and Adam.
+"""One training step for TD: the gradient of a batch of samples, Adam, and a running average of the weights.
 
-    loss  =  margin_weight · ½ Σ (margin − λ-return)²  −  Σ λ-return · log share        sums over places, means over a batch
+    loss  =  margin_weight · ½ Σ (margin − target)²  −  Σ target · log share        sums over seats, means over the batch
 
-The gradient of the first layer is as sparse as the features. A batch is summed in slices, always as many, so that threads change
-no bit of it.
+The targets are λ-returns (`self_play.py`). The gradient of the first layer is as sparse as the features. A batch is summed in a
+fixed number of slices, so the number of threads does not change a single bit. Adam is that of Kingma and Ba (2015).
 """
 
 from typing import Final
@@ -22,29 +22,30 @@ SQUARES: Final = np.float32(0.999)
 TINY: Final = np.float32(1e-8)
 
 
-class Learner:
-    """A net with what Adam remembers, and the running average of its weights, which is the one to play with.
+class Trainer:
+    """A net, Adam's moments, and the running average of the weights, which is the net to play with.
 
-    All are views of flat float32: a net with its weights in a row, (P,).
+    `weights`, `averages`, `first` and `second` (Adam's moments) are flat float32, (P,); `net` and `average`, (1,) of
+    `value_net.net_dtype`, are views of the first two.
 
     Args:
         num_features: F.
         hidden: H.
-        seed: of the first weights.
+        seed: of the initial weights.
     """
 
     def __init__(self, num_features: int, hidden: int, seed: int) -> None:
         dtype = value_net.net_dtype(num_features, hidden)
         self.net, self.average = np.zeros(1, dtype), np.zeros(1, dtype)
         self.gradients = np.zeros(SLICES, dtype)
-        self.work = np.zeros(SLICES, value_net.work_dtype(num_features, hidden))
+        self.workspaces = np.zeros(SLICES, value_net.workspace_dtype(num_features, hidden))
         self.losses = np.zeros((SLICES, 2))
         self.weights, self.averages = (net.view(np.float32).reshape(-1) for net in (self.net, self.average))
         self.first, self.second = np.zeros_like(self.weights), np.zeros_like(self.weights)
         self.steps = 0
         rng = np.random.default_rng(seed)
-        usual_features = 60.0  # the squares of a position's features come to about as much
-        self.net["first"] = rng.normal(0, usual_features**-0.5, (num_features, hidden))
+        squared_norm = 60.0  # of a position's features, roughly
+        self.net["first"] = rng.normal(0, squared_norm**-0.5, (num_features, hidden))
         self.net["last"][0, :, : value_net.NUM_OUTPUTS] = rng.normal(
             0, 0.1 * hidden**-0.5, (hidden, value_net.NUM_OUTPUTS)
         )
@@ -53,44 +54,55 @@ class Learner:
     def step(
         self,
         samples: np.ndarray,
-        places: np.ndarray,
+        indices: np.ndarray,
         scales: np.ndarray,
         rate: float,
         margin_weight: float,
         ema_decay: float,
     ) -> np.ndarray:
-        """Learn from `samples[places]`. Returns the mean squared error of margins and the mean cross-entropy of shares, (2,).
+        """Learn from `samples[indices]`. Returns the mean squared error of margins and the mean cross-entropy of shares, (2,).
 
         Args:
-            samples: of `td_play.sample_dtype`.
-            places: (batch,) int64.
-            scales: of features.
-            rate: length of a step.
-            margin_weight: see above.
-            ema_decay: how much of the running average stays.
+            samples: of `self_play.sample_dtype`.
+            indices: (batch,) int64.
+            scales: of features, (F,) float32.
+            rate: learning rate.
+            margin_weight: of the margin's squared error in the loss.
+            ema_decay: weight of the old running average; 1 − `ema_decay` is that of the new weights.
         """
         flat = self.gradients.view(np.float32).reshape(SLICES, -1)
         sum_gradients(
-            self.work, samples, places, self.net, scales, np.float32(margin_weight), self.gradients, flat, self.losses
+            self.workspaces,
+            samples,
+            indices,
+            self.net,
+            scales,
+            np.float32(margin_weight),
+            self.gradients,
+            flat,
+            self.losses,
         )
         self.steps += 1
         ema_step = max(1 - ema_decay, 1 / (self.steps + 1))
         take_step(
             flat, self.weights, self.first, self.second, self.averages,
-            np.float32(1 / len(places)), np.float32(rate), self.steps, np.float32(ema_step),
+            np.float32(1 / len(indices)), np.float32(rate), self.steps, np.float32(ema_step),
         )  # fmt: skip
-        return np.asarray(self.losses.sum(axis=0) / len(places))
+        return np.asarray(self.losses.sum(axis=0) / len(indices))
 
 
-def _sum_gradients(work, samples, places, net, scales, margin_weight, gradients, flat, losses):
-    """Overwrite `gradients` (slices,), whose numbers are `flat` too, and `losses` with sums over slices of the batch."""
-    slices = len(work)
+def _sum_gradients(workspaces, samples, indices, net, scales, margin_weight, gradients, flat, losses):
+    """Overwrite `gradients` (slices,) and `losses` (slices, 2) with sums over slices of the batch.
+
+    `flat` (slices, P) are the same gradients.
+    """
+    slices = len(workspaces)
     for part in prange(slices):
         flat[part] = ZERO
         losses[part] = 0.0
-        for index in range(len(places) * part // slices, len(places) * (part + 1) // slices):
+        for number in range(len(indices) * part // slices, len(indices) * (part + 1) // slices):
             square, cross = add_gradient(
-                samples[places[index]], net[0], scales, margin_weight, work[part], gradients[part]
+                samples[indices[number]], net[0], scales, margin_weight, workspaces[part], gradients[part]
             )
             losses[part, 0] += square
             losses[part, 1] += cross
@@ -100,41 +112,41 @@ sum_gradients = batch_kernel(_sum_gradients, min_lanes=1)
 
 
 @kernel
-def add_gradient(sample, net, scales, margin_weight, work, gradient):
+def add_gradient(sample, net, scales, margin_weight, workspace, gradient):
     """Add a sample's gradient to `gradient`. Returns the squared error of margins and the cross-entropy of shares."""
     n = np.int64(sample.num_players)
-    hidden, back, error = work.hidden, work.first_hidden, work.outputs
-    value_net.add_all(net, scales, sample.features, hidden)
-    value_net.finish(net, n, sample.expected, sample.turns_left, work)
+    accumulator, back, error = workspace.accumulator, workspace.base_accumulator, workspace.outputs
+    value_net.refresh_accumulator(net, scales, sample.features, accumulator)
+    value_net.forward_output(net, n, sample.expected, sample.turns_left, workspace)
     square, cross = ZERO, ZERO
     error[:] = ZERO
     for place in range(n):
-        difference = work.margin[place] - sample.margin[place]
+        difference = workspace.margin[place] - sample.margin[place]
         square += difference * difference / np.float32(n)
         error[place] = margin_weight * difference
-        error[MAX_PLAYERS + place] = work.share[place] - sample.share[place]
-        cross -= sample.share[place] * np.log(work.share[place] + TINY)
-    for output in range(value_net.WIDTH):
+        error[MAX_PLAYERS + place] = workspace.share[place] - sample.share[place]
+        cross -= sample.share[place] * np.log(workspace.share[place] + TINY)
+    for output in range(value_net.OUTPUT_WIDTH):
         gradient.last_bias[output] += error[output]
-    for unit in range(len(hidden)):
-        active = max(hidden[unit], ZERO)
+    for unit in range(len(accumulator)):
+        active = max(accumulator[unit], ZERO)
         total = ZERO
-        for output in range(value_net.WIDTH):
+        for output in range(value_net.OUTPUT_WIDTH):
             gradient.last[unit, output] += active * error[output]
             total += error[output] * net.last[unit, output]
         back[unit] = total if active > ZERO else ZERO
-    for unit in range(len(hidden)):
+    for unit in range(len(accumulator)):
         gradient.first_bias[unit] += back[unit]
     for feature in range(len(scales)):
         amount = np.float32(sample.features[feature]) * scales[feature]
         if amount != ZERO:
-            for unit in range(len(hidden)):
+            for unit in range(len(accumulator)):
                 gradient.first[feature, unit] += amount * back[unit]
     return square, cross
 
 
 def _take_step(gradients, weights, first, second, averages, scale, rate, step, ema_step):
-    """A step of Adam with the sum of `gradients` (slices, P) times `scale`, and one of the running average."""
+    """A step of Adam with the sum of `gradients` (slices, P) times `scale`, and a step of the running average."""
     pieces, size = len(gradients), len(weights)
     unbias_first = np.float32(1) - MOMENTUM ** np.float32(step)
     unbias_second = np.float32(1) - SQUARES ** np.float32(step)

@@ -19,9 +19,10 @@ import numpy as np
 
 import bombay_env
 from bombay_agents.nets import files, value_features, value_net
-from bombay_agents.nets.value_net_agent import MAX_HIDDEN, ValueNet, ValueNetAgent
+from bombay_agents.nets.value_net import MAX_HIDDEN, ValueNet
+from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_training.learners.runs import Run, RunSettings, require, require_fraction, require_whole
-from bombay_training.learners.td.optimizer import Learner
+from bombay_training.learners.td.optimizer import Trainer
 from bombay_training.learners.td.self_play import GameGenerator, SelfPlay
 
 SAVED: Final = (
@@ -99,7 +100,7 @@ class TDRun(Run):
         self.features = value_features.digest(self.games[0].feature_layout)
         self.games_each = settings.games // len(self.games)  # per update and player count
         self.generator = self.make_generator()
-        self.learner = Learner(
+        self.learner = Trainer(
             value_features.num_features(self.games[0].feature_layout), settings.hidden, settings.seed
         )
         self.positions = 0  # learned from so far

@@ -1,25 +1,28 @@
-"""Self-play for TD: whole games in which every seat takes the outcome of its turn that a net likes best, and what they teach.
+"""Self-play for TD: in whole games every seat takes the outcome of its turn that a net values most; positions become samples.
 
     samples of a game:  end of a turn, end of a turn, …, end of a set, the same after the restock, end of a turn, …
-    to be learned:      λ-returns, from the result back: each a mean of what the net expects further on
+    training targets:   λ-returns, computed backwards from the result: each mixes what the net expects later in the game
 
-The end of a turn is the position a round of turns later, as foreseen (`lookahead.py`), from its mover's eyes; where that is the
-end of the game, there is nothing to learn. After a restock it is the position itself, from the eyes of the seat to move. Each
-teaches a value for every seat. Where a mover explores, what went before is judged by what would have been best. A game is a
-function of the run's key, its number and the net; nothing depends on threads.
+The sample of a turn is the leaf that looking ahead one round leads to (`scripted/lookahead.py`), from the mover's perspective; if
+the game is over at the leaf there is no sample, because there is nothing to learn. The sample of a restock is the position after
+it, from the perspective of the seat to move. Every sample has a target for each seat. Where a mover explores, earlier samples
+learn from the best outcome instead of the one played. A game is a function of the run's key, its number and the net; the number
+of threads changes nothing. `optimizer.py` learns from the samples, `run.py` does both in turn.
 """
 
 import abc
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import value_features, value_net
+from bombay_agents.nets import value_features, value_net, value_net_turns
 from bombay_agents.scripted import outcome_values
 from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
+from bombay_env.jit.records import composed_dtype, new_records
+from bombay_env.observation.layout import FeatureLayout
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.state import NOBODY
 
@@ -30,36 +33,61 @@ TO_UNIT: Final = 2.0**-64
 CHUNKS: Final = 8  # pieces of work, whatever the number of threads
 
 
+class PlayOptions(NamedTuple):
+    """How games are played and what they teach; typed as kernels take it."""
+
+    blend: np.float32  # weight of the share of the win in the choice of an outcome; the margin has the rest
+    epsilon: float  # probability that a turn explores: any proposed outcome is taken
+    td_lambda: np.float32  # λ
+
+
 def sample_dtype(num_features: int) -> np.dtype[Any]:
-    """What is learned from: a position between turns, and what came of it."""
-    by_place = (np.float32, (MAX_PLAYERS,))
+    """A sample: a position between turns and its targets; entries of seats are in seat order from the viewer."""
+    by_seat = (np.float32, (MAX_PLAYERS,))
     return record_dtype(
         [
             ("features", np.int8, (num_features,)),
-            ("seat", np.int8),  # whose eyes it is seen with
+            ("seat", np.int8),  # the viewer
             ("num_players", np.int8),
             ("explored", np.int8),
             ("turns_left", np.int32),
-            ("expected", *by_place),  # rupees at the end, by the planner's value
-            ("margin", *by_place),  # what was expected, then what is to be learned
-            ("share", *by_place),
-            ("best_margin", *by_place),  # of the outcome not taken, where the mover explored
-            ("best_share", *by_place),
+            ("expected", *by_seat),  # rupees at the end, by the planner's value
+            ("margin", *by_seat),  # what the net expected, later the target
+            ("share", *by_seat),
+            ("best_margin", *by_seat),  # what it expected of the best outcome, where the mover explored
+            ("best_share", *by_seat),
         ]
     )
 
 
-def most_samples(rules: Rules) -> int:
-    """Of a game."""
+def workspace_dtype(layout: FeatureLayout, hidden: int) -> np.dtype[Any]:
+    """Memory for playing a game, for one thread at a time."""
+    return composed_dtype(
+        {
+            "current": turns.memory_dtype(layout.num_sites)["node"].base,  # where the game stands
+            "turn": value_net_turns.turn_dtype(layout, hidden),
+        }
+    )
+
+
+def new_workspaces(game: Game, hidden: int, count: int) -> np.ndarray:
+    """Memory for playing `game`, (count,) of `workspace_dtype`. Samples look ahead one round, whatever the agent does later."""
+    workspaces = new_records(workspace_dtype(game.feature_layout, hidden), count)
+    value_features.set_constants(workspaces["turn"]["evaluation"]["features"], game, rounds=1)
+    return workspaces
+
+
+def max_samples(rules: Rules) -> int:
+    """The most samples that a game can give."""
     return rules.sets * (rules.turns_per_set * rules.num_players + 1)
 
 
 class GameGenerator(abc.ABC):
-    """What games teach, and room for it.
+    """Plays games and holds their samples.
 
     Args:
-        games: by number of players.
-        each: games that are played at a time, of each number of players.
+        games: one for each player count.
+        each: games that are played at a time, of each player count.
     """
 
     def __init__(self, games: Sequence[Game], each: int) -> None:
@@ -67,157 +95,141 @@ class GameGenerator(abc.ABC):
         layout = games[0].feature_layout
         self.num_features = value_features.num_features(layout)
         self.scales = value_features.scales(layout)
-        most = max(most_samples(game.rules) for game in games)
+        most = max(max_samples(game.rules) for game in games)
         self.samples = np.zeros((len(games), each, most), sample_dtype(self.num_features))
         self.counts = np.zeros((len(games), each), np.int64)
 
     @abc.abstractmethod
     def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
-        """Play games `first` and on of each number of players.
+        """Play the games numbered from `first` on, `each` of each player count.
 
         Args:
             net: (1,) of `value_net.net_dtype`.
-            blend: how much the share of the win counts, and not the margin.
-            epsilon: probability of any outcome at all.
+            key: of all chance.
+            first: number of the first game.
+            blend: weight of the share of the win in the choice of an outcome; the margin has the rest.
+            epsilon: ε, the probability that a turn explores.
             td_lambda: λ.
 
         Returns:
-            Places in `samples`, flat, that hold what was learned.
+            Indices of the samples, into the flattened `samples`.
 
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
 
-    def written(self) -> np.ndarray:
-        """Places in `samples`, flat, that hold something."""
+    def sample_indices(self) -> np.ndarray:
+        """Indices of the samples of the last games, into the flattened `samples`."""
         most = self.samples.shape[-1]
         return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
 
 class SelfPlay(GameGenerator):
-    """Games in which a net plays all seats, and the memory that takes.
+    """Plays games in which one net has all seats.
 
     Args:
-        games: by number of players.
-        each: games that are played at a time, of each number of players.
+        games: one for each player count.
+        each: games that are played at a time, of each player count.
         hidden: width of the net.
     """
 
     def __init__(self, games: Sequence[Game], each: int, hidden: int) -> None:
         super().__init__(games, each)
-        self.states = np.zeros(CHUNKS, games[0].state_dtype)
-        self.turns = np.zeros(CHUNKS, turns.memory_dtype(games[0].board.num_sites))
-        self.readers = [value_features.new_readers(game, CHUNKS) for game in games]
-        self.work = np.zeros(CHUNKS, value_net.work_dtype(self.num_features, hidden))
-        self.values = np.zeros((CHUNKS, turns.MAX_NODES), np.float32)
+        self.workspaces = [new_workspaces(game, hidden, CHUNKS) for game in games]
 
     def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
-        """Play games `first` and on of each number of players; see `GameGenerator`."""
+        """Play the games numbered from `first` on; see `GameGenerator`."""
+        options = PlayOptions(np.float32(blend), epsilon, np.float32(td_lambda))
         for number, game in enumerate(self.games):
-            raw, reader = self.readers[number]
             play_piece(
-                CHUNKS, self.states, game.as_readings(self.states), game.tables, game.lookups, net, self.scales,
-                np.float32(blend), epsilon, np.float32(td_lambda), np.uint64(key), first,
-                self.turns, self.turns["node"]["state"], raw, reader, self.work, self.values,
+                CHUNKS, self.workspaces[number], game.tables, game.lookups, net, options, np.uint64(key), first,
                 self.samples[number], self.counts[number],
             )  # fmt: skip
             turns.check_count(self.counts[number].min())
-        return self.written()
+        return self.sample_indices()
 
 
 @piece_kernel
-def play_piece(
-    chunk, states, readings, tables, lookups, net, scales, blend, epsilon, td_lambda, key, first,
-    memory, nodes, raw, reader, work, values, samples, counts,
-):  # fmt: skip
-    """Play a chunk of as many games as `counts` has room for, all in the one of `states` that has its number."""
-    drawn = np.empty(NUM_COLOURS, np.int64)
-    for number in batch.lanes_of(chunk, len(states), len(counts)):
+def play_piece(chunk, workspaces, tables, lookups, net, options, key, first, samples, counts):
+    """Play the games of a chunk, of as many as there are `counts`, in the workspace with the chunk's number."""
+    for number in batch.lanes_of(chunk, len(workspaces), len(counts)):
         index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
         seed = chance.random_word(key, GAMES, index)
         counts[number] = play_game(
-            seed, states, readings, chunk, tables[0], lookups[0], net[0], scales, blend, epsilon, td_lambda,
-            memory[chunk], nodes, raw[chunk], reader[chunk], work[chunk], values[chunk], drawn, samples[number],
+            seed, tables[0], lookups[0], net[0], options, workspaces[chunk], samples[number]
         )  # fmt: skip
 
 
 @kernel
-def play_game(
-    seed, states, readings, chunk, tables, lookups, net, scales, blend, epsilon, td_lambda,
-    memory, nodes, raw, reader, work, values, drawn, samples,
-):  # fmt: skip
-    """Play a game and write down what it teaches. Returns the number of samples, or `turns.TOO_MANY`."""
-    batch.start(states[chunk], tables, seed, drawn)
-    count, moves = np.int64(0), np.uint64(0)
-    while states[chunk].current_player != NOBODY:
-        count = take_turn(
-            states, readings, chunk, seed, moves, tables, lookups, net, scales, blend, epsilon,
-            memory, nodes, chunk, raw, reader, work, values, drawn, samples, count,
-        )  # fmt: skip
+def play_game(seed, tables, lookups, net, options, workspace, samples):
+    """Play a game and store its samples. Returns their number, or `turns.TOO_MANY`."""
+    state = workspace.current.state
+    batch.start(state, tables, seed, np.empty(NUM_COLOURS, np.int64))
+    count, move = np.int64(0), np.uint64(0)
+    while state.current_player != NOBODY:
+        count = play_turn(seed, move, tables, lookups, net, options, workspace, samples, count)
         if count == turns.TOO_MANY:
             return count
-        moves += np.uint64(1)
-    value_net.answer_over(states[chunk], tables, np.int64(0), work)
-    set_targets(np.int64(tables.num_players), td_lambda, work, samples, count)
+        move += np.uint64(1)
+    set_final_targets(tables, options.td_lambda, workspace, samples, count)
     return count
 
 
 @kernel
-def take_turn(
-    states, readings, place, seed, moves, tables, lookups, net, scales, blend, epsilon,
-    memory, nodes, chunk, raw, reader, work, values, drawn, samples, count,
-):  # fmt: skip
-    """Play the turn at `states[place]`, the mover's number `moves` of the game, and write its end down behind `count` samples.
+def play_turn(seed, move, tables, lookups, net, options, workspace, samples, count):
+    """Play the turn of `workspace.current` and store its samples after the first `count`.
 
-    `nodes[chunk]` are the states in `memory`. Returns the number of samples then, or `turns.TOO_MANY`.
+    `move` is the number of the turn for keyed chance. Returns the number of samples then, or `turns.TOO_MANY`.
     """
-    n, seat = np.int64(tables.num_players), np.int64(states[place].current_player)
-    nodes[chunk, 0] = states[place]
-    laid = value_net.value_turn(tables, lookups, net, scales, blend, memory, raw, reader, work, values)
-    if laid == turns.TOO_MANY:
-        return laid
-    best = outcome_values.best_outcome(memory, values, laid)
+    turn, evaluation = workspace.turn, workspace.turn.evaluation
+    memory, features, forward = turn.memory, evaluation.features, evaluation.forward
+    seat = np.int64(workspace.current.state.current_player)
+    memory.node[0].state = workspace.current.state
+    num_nodes = value_net_turns.value_turn(tables, lookups, net, options.blend, turn)
+    if num_nodes == turns.TOO_MANY:
+        return num_nodes
+    best = outcome_values.best_outcome(memory, turn.values, num_nodes)
     chosen = best
-    sample = samples[count]
-    value_net.ask_ahead(memory.node[best], tables, lookups, seat, net, scales, raw, reader, work)
-    last = value_features.end_ahead(reader)  # of the seat's turns: there is nothing to find out about
-    if not last and np.float64(chance.random_word(seed, EXPLORES, moves)) * TO_UNIT < epsilon:
-        chosen = any_proposed(memory, values, laid, chance.random_word(seed, CHOICE, moves))
-    after = memory.node[chosen]
+    value_net_turns.evaluate_after(memory.node[best], tables, lookups, seat, net, evaluation)
+    is_last = value_features.leaf_is_over(features)  # the seat's last turn: exploring would teach nothing
+    if not is_last and np.float64(chance.random_word(seed, EXPLORES, move)) * TO_UNIT < options.epsilon:
+        chosen = draw_proposal(memory, turn.values, num_nodes, chance.random_word(seed, CHOICE, move))
     if chosen != best:
-        sample.best_margin[:] = work.margin
-        sample.best_share[:] = work.share
-        value_net.ask_ahead(after, tables, lookups, seat, net, scales, raw, reader, work)
-    if not value_features.end_ahead(reader):
-        write_down(sample, n, seat, chosen != best, raw, reader, work)
+        samples[count].best_margin[:] = forward.margin
+        samples[count].best_share[:] = forward.share
+        value_net_turns.evaluate_after(memory.node[chosen], tables, lookups, seat, net, evaluation)
+    return finish_turn(memory.node[chosen], chosen != best, tables, lookups, net, workspace, samples, count)
+
+
+@kernel
+def finish_turn(after, explored, tables, lookups, net, workspace, samples, count):
+    """Move the game to `after`, the end of a turn that was evaluated last, and store samples: of it, and of a restock.
+
+    Returns the number of samples then.
+    """
+    evaluation, current = workspace.turn.evaluation, workspace.current
+    seat = np.int64(current.state.current_player)
+    if not value_features.leaf_is_over(evaluation.features):
+        store_sample(tables, seat, explored, evaluation, samples[count])
         count += 1
-    restock_due = after.due == turns.RESTOCK_DUE
-    states[place] = nodes[chunk, chosen]
-    if restock_due:
-        note_restock(
-            states, readings, place, tables, lookups, net, scales, raw, reader, work, drawn, samples[count]
-        )  # fmt: skip
+    current.state = after.state
+    if after.due == turns.RESTOCK_DUE:
+        batch.restock(current.state, tables, np.empty(NUM_COLOURS, np.int64))
+        mover = np.int64(current.state.current_player)
+        value_net_turns.evaluate(current.reading, tables, lookups, mover, net, evaluation)
+        store_sample(tables, mover, False, evaluation, samples[count])
         count += 1
     return count
 
 
 @kernel
-def note_restock(states, readings, place, tables, lookups, net, scales, raw, reader, work, drawn, sample):
-    """Draw the restock that is due at `states[place]`, and make a sample of the position after it."""
-    batch.restock(states[place], tables, drawn)
-    mover = np.int64(states[place].current_player)
-    value_net.ask(readings[place], tables, lookups, mover, net, scales, raw, reader, work)
-    write_down(sample, np.int64(tables.num_players), mover, False, raw, reader, work)
-
-
-@kernel
-def any_proposed(memory, values, laid, word):
-    """The node of one of the outcomes proposed, told by a random word, uint64."""
+def draw_proposal(memory, values, num_nodes, word):
+    """The node of one of the proposed outcomes, chosen by a random word, uint64."""
     proposed = 0
-    for node in range(1, laid):
+    for node in range(1, num_nodes):
         proposed += memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf
     left = np.int64(word % np.uint64(proposed))
-    for node in range(1, laid):
+    for node in range(1, num_nodes):
         if memory.node[node].due != turns.TURN_GOES_ON and values[node] > -np.inf:
             if left == 0:
                 return node
@@ -226,24 +238,33 @@ def any_proposed(memory, values, laid, word):
 
 
 @kernel
-def write_down(sample, n, seat, explored, raw, reader, work):
-    """Make a sample of the position that was asked about last."""
+def store_sample(tables, seat, explored, evaluation, sample):
+    """Overwrite a sample with the position that was evaluated last, from the perspective of `seat`."""
+    features, forward = evaluation.features, evaluation.forward
     sample.seat = seat
-    sample.num_players = n
+    sample.num_players = tables.num_players
     sample.explored = explored
-    sample.features[:] = reader.bytes
-    sample.expected[:] = reader.expected
-    sample.turns_left = raw.all_left[0]
-    sample.margin[:] = work.margin
-    sample.share[:] = work.share
+    sample.features[:] = features.bytes
+    sample.expected[:] = features.expected
+    sample.turns_left = features.raw.all_left[0]
+    sample.margin[:] = forward.margin
+    sample.share[:] = forward.share
 
 
 @kernel
-def set_targets(n, td_lambda, work, samples, count):
-    """Overwrite what samples expected with what they teach; `work` holds the result, from the eyes of seat 0."""
-    margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # by seat, from here on
-    margin[:] = work.margin
-    share[:] = work.share
+def set_final_targets(tables, td_lambda, workspace, samples, count):
+    """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
+    forward = workspace.turn.evaluation.forward
+    value_net.result_output(workspace.current.state, tables, np.int64(0), forward)
+    set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)
+
+
+@kernel
+def set_targets(n, td_lambda, forward, samples, count):
+    """Replace what the first `count` samples expected by λ-returns; `forward` holds the result, seat 0 first."""
+    margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # λ-returns so far, by seat
+    margin[:] = forward.margin
+    share[:] = forward.share
     rest = np.float32(1) - td_lambda
     for index in range(count - 1, -1, -1):
         sample = samples[index]
