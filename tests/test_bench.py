@@ -191,20 +191,20 @@ def test_a_stopwatch_counts_what_it_watches_and_nothing_else():
 def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
     done = run("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-learners", "--no-peers", "--json")
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    names = [row["name"] for row in report["rows"]]
+    found = json.loads(done.stdout)
+    names = [row["name"] for row in found["rows"]]
     assert names == [case.name for case in cases.cases(Game())]
-    assert all(row["rate"]["low"] > 0 for row in report["rows"])
+    assert all(row["rate"]["low"] > 0 for row in found["rows"])
     unlimited = [case.name for case in cases.cases(Game()) if not case.written]
-    assert [row["name"] for row in report["rows"] if row["limit"] is None] == unlimited
-    known = report["facts"]
+    assert [row["name"] for row in found["rows"] if row["limit"] is None] == unlimited
+    known = found["facts"]
     assert known["state_bytes"] == Game().state_dtype.itemsize
     assert known["bytes_of_65536_games"] == 65_536 * known["bytes_of_1_game"]
     assert 0 < known["first_step_seconds_warm"] < known["first_step_seconds_cold"]
     file = tmp_path / "old.json"
     file.write_text(done.stdout, encoding="utf-8")
-    assert report.read_report(file) == report
-    shown = "\n".join(str(table.title) for table in report.tables({**report, "comparison": []}))
+    assert report.read_report(file) == found
+    shown = "\n".join(str(table.title) for table in report.tables({**found, "comparison": []}))
     assert "beside the older report" in shown
 
 

@@ -15,11 +15,11 @@ def make_net(
     """The player of the net in a file.
 
     Args:
-        path: the file.
-        sample: draw from a policy net's policy instead of playing the likeliest action.
-        outcomes: play whole turns by the value head of a policy net. Value nets always play whole turns.
-        force: also play under rules and on boards that the net was not trained on.
-        rounds: how many rounds to look ahead; for value nets, and for policy nets with `outcomes`.
+        path: the file with the net.
+        sample: whether a policy net draws actions from its policy; by default false: it takes the most likely. Not with `outcomes`.
+        outcomes: whether a policy net takes the outcome of the turn that its value head values most; by default false.
+        force: whether to play also under rules or on boards that the net was not trained on; by default false.
+        rounds: number of rounds to look ahead, from 1 to 100; by default 2. For value nets, and with `outcomes`.
     Raises:
         OSError: the file cannot be read.
         ValueError: it holds no net, or the options do not suit its net.

@@ -1,9 +1,9 @@
-"""`bombay bench`: how fast each interface is, beside what the machine can do at all and beside other people's environments.
+"""`bombay bench`: how fast each interface is, compared with the limit of the machine and with other environments.
 
-Every row is timed in several runs and told by their median and range. Beside a row stands its limit, measured in turn with it:
-a kernel that only writes as many bytes as the row's decisions do. Nothing here is a test; the figures are of this machine and
-this moment, and only ratios within one run mean much. `signature` is the exception: it names what the rules do and repeats
-everywhere. What others are measured by stands in `peers.py`, what is made of the figures in `bench/report.py`.
+Every row is timed in several runs; the median and the range are reported. Most rows have a limit, measured alternately with them:
+a kernel that only writes as many bytes as the row's decisions write. Nothing here is a test: the figures hold for this machine at
+this moment, and only ratios within one run mean much. `signature` is the exception: it digests what the rules do and is the same
+everywhere. `peers.py` measures other environments, `bench/report.py` prints the figures.
 """
 
 import dataclasses
@@ -46,16 +46,15 @@ Play = peers.Play
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One interface to be timed.
+    """An interface to be timed.
 
     Args:
         name: for people.
-        includes: what one decision's time covers.
-        games: played side by side.
-        written: bytes that a decision hands out: masks, observations, actions; where there are none, its whole state. The limit
-            writes as many.
-        make: sets everything up and returns what plays.
-        threaded: whether several threads may share it.
+        includes: what the time of one decision covers.
+        games: number of games side by side.
+        written: bytes that a decision writes: masks, observations, actions; if there are none, its whole state; 0 for no limit.
+        make: sets everything up and returns a function that plays.
+        threaded: whether it can use several threads.
         needs: a package without which it cannot be measured.
     """
 
@@ -70,7 +69,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Rates:
-    """Decisions a second of several runs."""
+    """Decisions a second over several runs."""
 
     median: float
     low: float
@@ -86,7 +85,7 @@ class Rates:
 
 
 def cases(game: Game) -> list[Case]:
-    """What is timed of our own, for one game."""
+    """The cases of this project, for one game."""
     state, row, mask = game.state_dtype.itemsize, 4 * game.num_features, game.num_actions
     action = np.dtype(np.int64).itemsize
     return [
@@ -173,7 +172,7 @@ def _observe(game: Game) -> Play:
 
 
 def _step(game: Game) -> Play:
-    """Whole batches from deal to end: lanes that are over early cost next to nothing and are not counted."""
+    """Whole batches from deal to end; lanes that finish early cost next to nothing and are not counted."""
     keys = _keys(BATCH)
 
     def play(decisions: int) -> Callable[[], int]:
@@ -272,7 +271,7 @@ def _search(game: Game) -> Play:
 
 
 def _between_turns(game: Game) -> np.ndarray:
-    """Positions in the middle of games where a turn begins, and no set."""
+    """Positions in the middle of games where a turn starts but no set."""
     states = _midgame(game).states
     begins_set = (states["turn"] == 0) & (states["current_player"] == states["first_player"])
     return states[(states["actions_left"] == game.rules.actions_per_turn) & ~begins_set]
@@ -297,7 +296,7 @@ def evaluate_leaves(states, tables, evaluator, shares):
 
 
 def _train(game: Game) -> Play:
-    """Updates of a run with its default settings, from a rollout made beforehand."""
+    """Updates of a run with its default settings, from a rollout collected before."""
     model, env = ppo_model(game)
     rollout = env.num_envs * model.n_steps
     model.learn(rollout, log_interval=None)
@@ -314,7 +313,7 @@ def _train(game: Game) -> Play:
 
 
 def ppo_model(game: Game, **changes: Any) -> tuple[Any, Any]:
-    """The learner of a PPO run with its default settings, but for `changes`, and its environment."""
+    """The learner and the environment of a PPO run with its default settings but for `changes`."""
     import torch
 
     from bombay_training.learners.ppo.policy import make_model
@@ -346,7 +345,7 @@ def random_records(game: Game, count: int) -> Iterator[Record]:
 
 @batch_kernel
 def write_rows(rows, value):
-    """Overwrite `rows` (batch, words) uint64 with `value`: all that a kernel as busy as ours in writing could do."""
+    """Overwrite `rows` (batch, words) uint64 with `value`: the upper limit for a kernel that writes as much as ours."""
     for chunk in numba.prange(num_chunks(rows)):
         for lane in chunk_lanes(rows, chunk):
             for word in range(rows.shape[1]):
@@ -354,7 +353,7 @@ def write_rows(rows, value):
 
 
 def limit_of(case: Case) -> Play:
-    """What plays as if it made decisions, and only writes their bytes; those that fill no whole word count as one."""
+    """A `Play` that writes the bytes of decisions and does nothing else, rounded up to whole words."""
     rows = np.empty((case.games, -(-case.written // 8)), np.uint64)
     return _batches(lambda number: write_rows(rows, np.uint64(number)), case.games)
 
@@ -368,21 +367,21 @@ class Row:
 
     name: str
     includes: str
-    games: int | None  # side by side; of a peer, its name tells
-    threads: int | None  # None: as many as the library takes
+    games: int | None  # side by side; None for a peer, whose name says it
+    threads: int | None  # None: as many as the library uses
     rate: Rates
-    cores: float  # kept busy on average
+    cores: float  # in use, on average
     written: int | None = None
     limit: Rates | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Part of the limit that is reached, of the medians."""
+        """The median rate as a fraction of the median limit."""
         return None if self.limit is None else self.rate.median / self.limit.median
 
 
 def measure(case: Case, game: Game, threads: int, repeats: int, seconds: float) -> Row:
-    """Time a case and its limit in turn, on so many threads."""
+    """Time a case and its limit alternately, on `threads` threads."""
     before = numba.get_num_threads()
     numba.set_num_threads(threads)
     try:
@@ -411,7 +410,7 @@ def measure(case: Case, game: Game, threads: int, repeats: int, seconds: float) 
 def measure_all(
     game: Game, threads: Sequence[int], repeats: int, seconds: float, progress: Callable[[str], None]
 ) -> list[Row]:
-    """Every case that can be measured here, on so many threads; those that cannot share them on one."""
+    """Measure every case whose packages are installed: on each of `threads`, or on one thread if it cannot use several."""
     rows = []
     for case in cases(game):
         if case.needs and importlib.util.find_spec(case.needs) is None:
@@ -423,9 +422,9 @@ def measure_all(
 
 
 def measure_peers(repeats: int, seconds: float, progress: Callable[[str], None]) -> tuple[list[Row], list[str]]:
-    """Every peer that is installed, and a line on each that could not be measured.
+    """Measure every peer that is installed; also returns a line for each that could not be measured.
 
-    Those that take as many threads as they may are measured on one processor too: on a shared machine that can be faster.
+    Peers that use several threads are also measured on one processor: on a shared machine that can be faster.
     """
     rows, absent = [], []
     for peer in peers.PEERS:
@@ -474,7 +473,7 @@ print(json.dumps({"import": imported - begin, "first_step": time.perf_counter() 
 
 
 def start_up() -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds to import, and from there to a dealt, stepped and observed game: with an empty cache, then with a full one."""
+    """Seconds to import, and then to deal, step and observe a game: with an empty cache, then with a full one."""
     with tempfile.TemporaryDirectory() as folder:
         return _start_up(folder), _start_up(folder)
 
@@ -486,7 +485,7 @@ def _start_up(cache: str) -> dict[str, float]:
 
 
 def signature(num_players: int, games: int = SIGNATURE_GAMES) -> str:
-    """What seeded random games come to, 64 hex digits: every mask, every action, every result. Changes with the rules only."""
+    """A digest of seeded random games, 64 hex digits: every mask, action and result. It changes with the rules only."""
     game = Game(Rules.official(num_players))
     keys = _keys(games)
     states = game.new_states(keys)
@@ -506,7 +505,7 @@ def signature(num_players: int, games: int = SIGNATURE_GAMES) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Where and with what the figures came about."""
+    """The machine and the versions that the figures were measured with."""
     return {
         "system": platform.system(),
         "processor": platform.machine(),
