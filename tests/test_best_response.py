@@ -87,7 +87,9 @@ def test_games_repeat_and_later_games_differ():
     _, samples = played(FrozenOpponent("random"), games, epsilon=0.3, td_lambda=0.7)
     _, again = played(FrozenOpponent("random"), games, epsilon=0.3, td_lambda=0.7)
     assert np.array_equal(samples, again)
-    assert not np.array_equal(samples["expected"][:4], played(FrozenOpponent("random"), games, first=EACH)[1]["expected"][:4])
+    assert not np.array_equal(
+        samples["expected"][:4], played(FrozenOpponent("random"), games, first=EACH)[1]["expected"][:4]
+    )
 
 
 class Raising:
