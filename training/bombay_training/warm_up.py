@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bombay_agents import make
-from bombay_agents.nets.policy_features import LOOKAHEAD
+from bombay_agents.nets.policy_net import LOOKAHEAD
 from bombay_env import Board, Game, Rules, bombay_v0
 from bombay_env.envs.autoreset import AutoresetGames
 from bombay_env.jit.cache import CONFIG, STORE

@@ -16,8 +16,7 @@ def make_net(
 
     Args:
         path: the file with the net.
-        sample: whether a policy net draws actions from its policy; by default false: it takes the most likely one. Not with
-            `outcomes`.
+        sample: whether a policy net draws its actions instead of taking the most likely; by default false. Not with `outcomes`.
         outcomes: whether a policy net takes the outcome of the turn that its value head values most; by default false.
         force: whether to play also under rules or on boards that the net was not trained on; by default false.
         rounds: number of rounds to look ahead, from 1 to 100; by default 2. For value nets, and with `outcomes`.
