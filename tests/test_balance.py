@@ -20,7 +20,7 @@ from bombay_env import Game, Rules
 from bombay_env.actions import action_ranges
 from bombay_env.agent import AgentFault
 from bombay_training.balance import study
-from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, StudyJob, Setting, Tier
+from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Setting, StudyJob, Tier
 from bombay_training.cli import main
 from bombay_training.evaluation.arena import run_fixed_seats
 from helpers.position import official, position, variant
