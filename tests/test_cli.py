@@ -58,7 +58,7 @@ def test_same_seed_gives_the_same_records(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
 
 
-def test_tables_are_for_people(tmp_path: Path) -> None:
+def test_without_json_tables_are_printed(tmp_path: Path) -> None:
     done = bombay("simulate", "--players", "2", "--games", 2, "--out", tmp_path / "g.jsonl")
     assert done.returncode == 0
     assert "win share" in done.stdout
@@ -112,7 +112,7 @@ class Seeing:
 """
 
 
-def test_an_agent_of_ones_own_is_played_judged_and_audited(tmp_path: Path) -> None:
+def test_your_own_agent_can_be_played_gated_and_audited(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     (tmp_path / "rules.json").write_text('{"sets": 2, "turns_per_set": 1}')
     small = ("--rules", "rules.json", "--blocks", 1, "--processes", 1)
@@ -148,7 +148,7 @@ def test_an_agent_that_exits_does_not_pass_the_audit(tmp_path: Path) -> None:
     assert_one_line(bombay("audit", "mine:Leaves", cwd=tmp_path), "'mine:Leaves' cannot be imported: SystemExit")
 
 
-def test_simulate_tells_of_faults(tmp_path: Path) -> None:
+def test_simulate_reports_faults(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     arguments = ("simulate", "random", "mine:Mute", "--players", 2, "--games", 2, "--rules", "rules.json")
@@ -161,7 +161,7 @@ def test_simulate_tells_of_faults(tmp_path: Path) -> None:
     assert "mine:Mute lost 2 games by faults; the first: " in done.stderr
 
 
-def test_gate_tells_by_its_exit_code_whether_an_agent_is_replaced(tmp_path: Path) -> None:
+def test_the_exit_code_of_gate_says_whether_an_agent_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2}')
     small = ("--players", "2,3", "--rules", "rules.json", "--processes", 1)
     done = bombay("gate", "random", "greedy", *small, "--max-blocks", 2, "--json", cwd=tmp_path)
@@ -175,7 +175,7 @@ def test_gate_tells_by_its_exit_code_whether_an_agent_is_replaced(tmp_path: Path
         assert "replaced after 16 blocks: it is better than par 0.417 (error at most 0.05)" in done.stdout
 
 
-def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:
+def test_three_agents_also_meet_in_one_game(tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     (tmp_path / "mine.py").write_text(OWN)
     agents = ("greedy", "random", "mine:Careless")
@@ -183,7 +183,7 @@ def test_three_agents_also_meet_at_one_table(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "one against the rest" in done.stdout
     assert "all together" in done.stdout
-    assert "greedy, random, mine:Careless" in done.stdout  # folded nowhere: a pipe has room
+    assert "greedy, random, mine:Careless" in done.stdout  # not folded: a pipe has no width
     assert "mine:Careless lost" in done.stderr
 
 
@@ -198,7 +198,7 @@ def test_rules_file_changes_the_game(tmp_path: Path) -> None:
 
 
 def finals(data: dict[str, Any]) -> list[Any]:
-    """What the players of all matches ended with."""
+    """Mean final rupees of all agents in all matches."""
     return [[row["final"] for row in match["agents"]] for match in data["matches"]]
 
 

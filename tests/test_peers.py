@@ -1,4 +1,4 @@
-"""The peers of the benchmark: each plays where its packages are installed, and what it counts is decisions of players."""
+"""The peers of the benchmark: each plays if its packages are installed, and counts only decisions of players."""
 
 import random
 import subprocess
@@ -22,7 +22,7 @@ def peer(key):
 
 
 class Counting:
-    """An environment that also counts the actions other than None which reach it, and checks that they are legal."""
+    """An environment that counts the actions other than None and checks that they are legal."""
 
     def __init__(self, env):
         self.env, self.made, self.games = env, 0, 0
@@ -50,7 +50,7 @@ def connect_four():
 
 @pytest.mark.parametrize("make", [connect_four, lambda: bombay_v0.env(num_players=3)], ids=["connect_four", "bombay"])
 @pytest.mark.parametrize("decisions", [0, 1, 300])
-def test_the_aec_loop_counts_the_decisions_truly_made(make, decisions):
+def test_the_aec_loop_counts_the_decisions_of_players(make, decisions):
     env = Counting(make())
     assert peers.aec_loop(env, np.random.default_rng(1), decisions) == decisions == env.made
     assert env.games > 1 or decisions < 300
@@ -66,7 +66,7 @@ def test_the_aec_loop_repeats():
 
 
 @pytest.mark.parametrize("key", ["pettingzoo-connect-four", "openspiel-bots", "openspiel-python"])
-def test_a_peer_plays_about_what_it_is_asked_for(key):
+def test_a_peer_plays_about_the_required_number_of_decisions(key):
     play = peer(key).make(0)
     for decisions in (300, 600):
         run = peers.clock(play, decisions)
@@ -86,7 +86,7 @@ def test_a_peer_is_measured_in_a_process_of_its_own(key):
 
 
 def test_openspiel_counts_actions_of_players():
-    """A game's history replayed by hand: what a seat chose counts, what the deck dealt does not."""
+    """Replays the history of a game: choices of seats count, deals do not."""
     peer("openspiel-bots")
     import pyspiel
 
@@ -115,7 +115,7 @@ def test_openspiel_from_python_counts_the_same():
         assert state.is_terminal()
 
 
-def test_counting_is_not_in_the_time():
+def test_the_time_excludes_counting():
     def play(decisions):
         def count():
             time.sleep(0.2)
@@ -128,7 +128,7 @@ def test_counting_is_not_in_the_time():
     assert run.seconds < 0.1
 
 
-def test_repeats_are_alike_and_about_as_long_as_asked_for():
+def test_repeated_runs_have_equal_size_and_about_the_required_length():
     asked = []
 
     def play(decisions):
@@ -155,7 +155,7 @@ def test_the_faster_form_of_a_peer_plays():
     assert peers._faster((fast, slow), 100) is fast
 
 
-def test_what_is_missing_is_named(monkeypatch):
+def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(peers, "_version", lambda package: None if package in ("pgx", "jax") else "1.0")
     reasons = {peer.key: reason for peer, reason in peers.available()}
     assert list(reasons) == KEYS
@@ -167,7 +167,7 @@ def test_what_is_missing_is_named(monkeypatch):
         peers.measure(found)
 
 
-def test_a_peer_that_fails_or_hangs_is_told_in_one_line(monkeypatch):
+def test_a_peer_that_fails_or_hangs_gives_a_one_line_error(monkeypatch):
     broken = peers.Peer("no-such-peer", "A broken one", "", (), 1, lambda seed: None)
     with pytest.raises(peers.PeerError, match=r"A broken one: .*no-such-peer") as raised:
         peers.measure(broken)

@@ -2,7 +2,7 @@
 
 A command reads its options, calls the modules that do the work and prints the results. Each is a module of its own in
 `games/`, `evaluate/`, `learn/` or `project/`. Results go to standard output, progress and errors to standard error. Exit codes:
-0 for success, 1 for the verdict "no" of `gate` and `audit`, 2 for an error of the user's, 130 after Ctrl-C.
+0 for success, 1 for the verdict "no" of `gate` and `audit`, 2 for an error that the user can correct, 130 after Ctrl-C.
 """
 
 import os
@@ -69,7 +69,7 @@ def bombay(
 
 
 def main() -> None:
-    """Run the command. An error of the user's ends in one line on standard error and exit code 2."""
+    """Run the command. An error that the user can correct ends in one line on standard error and exit code 2."""
     # Users' own agents are found in the current folder. It comes last, so that no file there replaces an installed module.
     sys.path.append(os.getcwd())
     try:

@@ -35,7 +35,7 @@ def say(*lines: str) -> None:
 
 
 @contextmanager
-def progress_bar(unit: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress_bar(unit: str, total: int, quiet: bool) -> Iterator[Callable[[float], None]]:
     """A bar on standard error that vanishes at the end, and is not shown if `quiet`. Yields the function that advances it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=quiet) as bar:

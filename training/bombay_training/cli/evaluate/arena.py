@@ -148,4 +148,5 @@ def _play(
     if kind is Format.MIXED:
         return arenas.mixed(game, lineup, blocks, seed, **options)
     function = arenas.two_vs_two if kind is Format.TWO_VS_TWO else arenas.one_vs_rest
-    return [function(game, *lineup, blocks, seed, **options)]
+    agent, rest = lineup
+    return [function(game, agent, rest, blocks, seed, **options)]
