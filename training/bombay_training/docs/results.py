@@ -36,16 +36,18 @@ class Results:
         """The whole ladder, as `ladder.summary` gives it.
 
         A row comes from `ladder.jsonl` if all its blocks are there, else from `data/ladder.json`, which holds printed rows of
-        earlier runs.
+        earlier runs. Times come from `data/turn_times.jsonl` if the row is there: two deals on idle cores.
         """
         saved = ladder.read_parts(self.folder / "ladder.jsonl")
+        timed = ladder.read_parts(self.folder / "data" / "turn_times.jsonl")
         printed = {_key(row): row for row in self.read("ladder")["rows"]}
         found = []
         for row in ladder.rows(ladder.COUNTS):
             parts = ladder.parts_of(row, saved)
             result = ladder.summary(row, parts) if parts else None
             whole = sum(part["kept"]["blocks"] for part in parts) >= row.blocks
-            found.append(result if result and whole else printed[(row.players, row.agent, row.rest, row.format)])
+            best = result if result and whole else printed[(row.players, row.agent, row.rest, row.format)]
+            found.append(best | _times(row, ladder.parts_of(row, timed)))
         return found
 
     # Tables, by block
@@ -192,6 +194,12 @@ def _closing_table(data: dict[str, Any]) -> str:
         cells = (interval(shares[players, rival], SHARE) for rival in rivals)
         rows.append([str(players), f"{games:,}", *cells, f"{1 / players:.2f}"])
     return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
+
+
+def _times(row: ladder.Row, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The times of a row measured apart; none if there are no parts."""
+    timed = ladder.summary(row, parts) if parts else {}
+    return {name: timed[name] for name in ("ms_per_turn", "rest_ms_per_turn") if name in timed}
 
 
 def _key(row: dict[str, Any]) -> tuple[int, str, str, str]:
