@@ -21,7 +21,7 @@ def test_readme_installs_extras_in_the_same_way():
         line = missing_extra("this", extra, ImportError("No module named 'x'"))
         assert "\n" not in line
         assert line.endswith(f"run pip install '.[{extra}]' (No module named 'x')")
-    assert "`pip install '.[ppo]'`" in readme
+    assert "pip install '.[ppo]'" in readme
 
 
 def test_no_message_names_a_package_on_an_index():

@@ -183,7 +183,7 @@ def test_a_peer_that_fails_or_hangs_gives_a_one_line_error(monkeypatch):
 
 def test_importing_and_listing_imports_no_peer():
     code = (
-        "import sys; from bombay_training import peers; peers.available();"
+        "import sys; from bombay_training.bench import peers; peers.available();"
         "print(sorted({'jax', 'pgx', 'pyspiel', 'pettingzoo', 'pygame', 'bombay_env'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
