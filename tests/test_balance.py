@@ -20,7 +20,7 @@ from bombay_env import Game, Rules
 from bombay_env.actions import action_ranges
 from bombay_env.agent import AgentFault
 from bombay_training.balance import study
-from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Job, Setting, Tier
+from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change, Setting, StudyJob, Tier
 from bombay_training.cli.main import app
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches import pool
@@ -121,7 +121,7 @@ def test_books_follow_every_rupee_of_random_games_and_variants(n):
     rng = random.Random(n)
     for _ in range(1 if QUICK else 6):
         game = random_game(rng, n)
-        study.play_games(Job(game, "random", n, 0, range(2 if QUICK else 40)), RandomAgent())
+        study.play_games(StudyJob(game, "random", n, 0, range(2 if QUICK else 40)), RandomAgent())
         check_steps(game, lanes=1 if QUICK else 20)
     check_steps(official(n), lanes=1 if QUICK else 20)
 
@@ -159,7 +159,7 @@ def check_steps(game, lanes):
 
 def test_the_error_names_a_game_whose_books_do_not_add_up():
     game = variant(3, **SHORT)
-    books = study.play_games(Job(game, "random", 0, 0, range(7, 10)), RandomAgent())
+    books = study.play_games(StudyJob(game, "random", 0, 0, range(7, 10)), RandomAgent())
     books.rupees[1, 2, SOURCES.index("tolls")] += 1
     with pytest.raises(study.AccountingError, match=rf"game 8 \(seed {books.deal[1]}\): the books give seat 2"):
         study.check_books(books, game, range(7, 10))
@@ -189,7 +189,7 @@ def test_the_error_names_an_agent_that_fails():
     )
     for agent, reason in faults:
         with pytest.raises(AgentFault, match=f"agent 'x' in games 0 to 1.*{reason}"):
-            study.play_games(Job(variant(2, **SHORT), "x", 0, 0, range(2)), agent)
+            study.play_games(StudyJob(variant(2, **SHORT), "x", 0, 0, range(2)), agent)
 
 
 # --- changed rules ---

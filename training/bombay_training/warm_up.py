@@ -172,8 +172,8 @@ def compile_play(job: Job, spec: str) -> None:
 
 
 def compile_balance(job: Job) -> None:
-    """The account of every rupee."""
-    study.play_games(job.game(), make("random"), "random", 0, 0, range(2))
+    """The books of `bombay balance`."""
+    study.play_job(study.StudyJob(job.game(), "random", seed=0, number=0, games=range(2)))
 
 
 def compile_learning(job: Job, learner: str, settings: dict[str, Any]) -> None:

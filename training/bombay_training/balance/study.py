@@ -287,7 +287,7 @@ def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class StudyJob:
     """Some of a setting's games, which one process plays together.
 
     Args:
@@ -333,18 +333,18 @@ def run(
     return [Books.joined([next(following) for _ in jobs_of(setting, seed)]) for setting in settings]
 
 
-def jobs_of(setting: Setting, seed: int) -> list[Job]:
+def jobs_of(setting: Setting, seed: int) -> list[StudyJob]:
     """A setting's games, divided into jobs by their number alone."""
     games = setting.tier.games
     size = min(JOB_GAMES, -(-games // MIN_JOBS))
     starts = range(0, games, size)
     return [
-        Job(setting.game, setting.tier.spec, seed, number, range(start, min(start + size, games)))
+        StudyJob(setting.game, setting.tier.spec, seed, number, range(start, min(start + size, games)))
         for number, start in enumerate(starts)
     ]
 
 
-def _played(jobs: Sequence[Job], processes: int) -> Iterator[Books]:
+def _played(jobs: Sequence[StudyJob], processes: int) -> Iterator[Books]:
     if processes <= 1:
         yield from map(play_job, jobs)
         return
@@ -365,7 +365,7 @@ def _played(jobs: Sequence[Job], processes: int) -> Iterator[Books]:
             raise
 
 
-def _suspects(jobs: Sequence[Job], futures: Sequence[Future[Books]], processes: int) -> str:
+def _suspects(jobs: Sequence[StudyJob], futures: Sequence[Future[Books]], processes: int) -> str:
     """The agents that may have ended a process. Jobs begin in order, so those under way are the first without a result."""
     lost = [
         job.spec for job, future in zip(jobs, futures, strict=True) if isinstance(future.exception(), BrokenProcessPool)
@@ -380,12 +380,12 @@ def _start_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def play_job(job: Job) -> Books:
+def play_job(job: StudyJob) -> Books:
     """Play a job's games to their ends and keep the books."""
     return play_games(job, bombay_agents.make(job.spec))
 
 
-def play_games(job: Job, agent: Agent) -> Books:
+def play_games(job: StudyJob, agent: Agent) -> Books:
     """Play a job's games with `agent` in all seats.
 
     The randomness of each step has its own key, so two variants draw the same numbers as long as their games take the same
