@@ -348,20 +348,23 @@ class Decisions(NamedTuple):
 def collect_uniform(states, tables, streams, observer, decisions):
     """`endless_uniform`, recording each decision in `decisions`."""
     batch = len(states)
-    lookups, raw = observer.lookups, observer.raw
+    # Numba's parallel loops crash on named tuples, so their entries are taken out of them first.
+    keys, first, seeds, episodes = streams
+    readings, lookups, screened, raw = observer
+    features, masks, actions, ended = decisions
     for chunk in prange(num_chunks(states)):
         drawn = np.empty(NUM_COLOURS, np.int64)
-        for taken in range(len(decisions.actions)):
+        for taken in range(len(actions)):
             for lane in chunk_lanes(states, chunk):
                 row, state = taken * batch + lane, states[lane]
                 viewer = encode.mover_of(state)
-                encode.encode(observer.readings[lane], tables[0], lookups[0], viewer, observer.screened, raw[chunk])
+                encode.encode(readings[lane], tables[0], lookups[0], viewer, screened, raw[chunk])
                 moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
-                engine.write_flags(moves, others, tables[0], decisions.masks[row])
-                random = chance.random_word(streams.keys[lane], chance.POLICY, np.uint64(streams.first + taken))
-                decisions.actions[taken, lane] = uniform(state, tables[0], moves, others, random)
-                encode.scale(raw[chunk], lookups[0], decisions.features[row])
-                play(state, tables[0], decisions.actions[taken, lane], drawn)
-                decisions.ended[taken, lane] = state.current_player == NOBODY
-                if decisions.ended[taken, lane]:
-                    start_next(state, tables[0], streams.seeds[lane], streams.episodes, lane, drawn)
+                engine.write_flags(moves, others, tables[0], masks[row])
+                random = chance.random_word(keys[lane], chance.POLICY, np.uint64(first + taken))
+                actions[taken, lane] = uniform(state, tables[0], moves, others, random)
+                encode.scale(raw[chunk], lookups[0], features[row])
+                play(state, tables[0], actions[taken, lane], drawn)
+                ended[taken, lane] = state.current_player == NOBODY
+                if ended[taken, lane]:
+                    start_next(state, tables[0], seeds[lane], episodes, lane, drawn)
