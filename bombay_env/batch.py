@@ -348,7 +348,7 @@ class Decisions(NamedTuple):
 def collect_uniform(states, tables, streams, observer, decisions):
     """`endless_uniform`, recording each decision in `decisions`."""
     batch = len(states)
-    # Taken out of their tuples here: in a parallel loop, Numba crashes on fields of named tuples.
+    # Numba's parallel loops crash on named tuples, so their entries are taken out of them first.
     keys, first, seeds, episodes = streams
     readings, lookups, screened, raw = observer
     features, masks, actions, ended = decisions
@@ -357,7 +357,8 @@ def collect_uniform(states, tables, streams, observer, decisions):
         for taken in range(len(actions)):
             for lane in chunk_lanes(states, chunk):
                 row, state = taken * batch + lane, states[lane]
-                encode.encode(readings[lane], tables[0], lookups[0], encode.mover_of(state), screened, raw[chunk])
+                viewer = encode.mover_of(state)
+                encode.encode(readings[lane], tables[0], lookups[0], viewer, screened, raw[chunk])
                 moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
                 engine.write_flags(moves, others, tables[0], masks[row])
                 random = chance.random_word(keys[lane], chance.POLICY, np.uint64(first + taken))
