@@ -307,7 +307,7 @@ def test_periodic_evaluation_takes_no_learning_time(whole, tmp_path, monkeypatch
         def due(self):
             return False
 
-        def judge(self, player):
+        def evaluate(self, player):
             time.sleep(0.3)
             return {"greedy": 0.5}
 
