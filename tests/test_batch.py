@@ -12,7 +12,7 @@ import pytest
 
 from bombay_env import Board, Game, IllegalActionError, Rules, batch, engine, tables
 from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
-from bombay_env.envs.autoreset import AutoresetGames, lane_seeds
+from bombay_env.envs.autoreset_games import AutoresetGames, lane_seeds
 from bombay_env.state import rows
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -418,7 +418,7 @@ DIGEST = """
 import hashlib, sys
 import numba, numpy as np
 from bombay_env import Game, Rules
-from bombay_env.envs.autoreset import AutoresetGames
+from bombay_env.envs.autoreset_games import AutoresetGames
 digests = set()
 for threads in (1, 2, 4):
     numba.set_num_threads(threads)
@@ -514,7 +514,7 @@ try:
 except IndexError:
     pass
 from bombay_env import Board, Game, Rules
-from bombay_env.envs.autoreset import AutoresetGames
+from bombay_env.envs.autoreset_games import AutoresetGames
 import bombay_agents
 for n in (2, 3, 4, 5):
     for board in (Board.load(), Board.random(seed=n)):

@@ -57,7 +57,7 @@ ORDER = (
     "bombay_env.envs.one_game",
     "bombay_env.envs.aec",
     "bombay_env.bombay_v0",
-    "bombay_env.envs.autoreset",
+    "bombay_env.envs.autoreset_games",
     "bombay_env.envs.opponents",
     "bombay_env.envs.single",
     "bombay_env.envs.vector",

@@ -32,7 +32,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bombay_agents import make
 from bombay_agents.nets.policy_net import LOOKAHEAD
 from bombay_env import Board, Game, Rules, bombay_v0
-from bombay_env.envs.autoreset import AutoresetGames
+from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit.cache import CONFIG, STORE
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES
 from bombay_env.jit.notice import COMPILING, NOTICE, ONCE

@@ -30,7 +30,7 @@ from bombay_agents.search import evaluation
 from bombay_agents.shipped import make_td
 from bombay_env import Game, Rules, bombay_v0
 from bombay_env.batch import chunk_lanes, num_chunks
-from bombay_env.envs.autoreset import AutoresetGames
+from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.record import History, Record
 from bombay_env.rules import MAX_PLAYERS

@@ -18,7 +18,7 @@ from bombay_agents.scripted.potential import blended, new_workspace, potentials
 from bombay_env import batch, engine
 from bombay_env.actions import action_ranges
 from bombay_env.batch import chunk_lanes, num_chunks
-from bombay_env.envs.autoreset import AutoresetGames
+from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import Game
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.rules import NUM_COLOURS

@@ -23,7 +23,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from bombay_env.envs.autoreset import lane_seeds
+from bombay_env.envs.autoreset_games import lane_seeds
 from bombay_env.game import Game
 from bombay_env.state import rows
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
