@@ -32,6 +32,8 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "speed-all": speed.speed_all,
         "speed-learning": speed.speed_learning,
         "speed-targets": speed.speed_targets,
+        "cold-start": speed.cold_start,
+        "slowest-kernels": speed.slowest_kernels,
     }
 
 

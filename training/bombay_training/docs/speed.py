@@ -47,6 +47,23 @@ class Speed:
             rows.append([f"{row['name']}: {row['unit']} played and learned from", *_rate(row), *shares])
         return markdown.table(["what", "per second", "range", *parts], rows, left=("what",))
 
+    def cold_start(self) -> str:
+        """Seconds until the first use with nothing compiled."""
+        data, before = self.results.read("cold_start"), self.results.read("cold_start_before")["seconds"]
+        found = {name: row["first use"] for name, row in data["environments"].items()}
+        found["bombay train td, until its first update"] = data["train"]["first update"]
+        rows = [
+            [name, f"{before[name]['measured']:.1f}", f"{seconds:.1f}", f"{before[name]['target']}"]
+            for name, seconds in found.items()
+        ]
+        return markdown.table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
+
+    def slowest_kernels(self) -> str:
+        """The functions of an update of `td` that take longest to compile."""
+        data = self.results.read("cold_start")
+        rows = [[f"`{name.removeprefix('bombay_')}`", f"{own:.1f}"] for name, own, _ in data["kernels"]]
+        return markdown.table(["function", "seconds of its own"], rows, left=("function",))
+
     def speed_targets(self) -> str:
         """Targets of speed."""
         return targets_table(self.results.read("targets")["speed"])
