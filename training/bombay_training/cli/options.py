@@ -27,6 +27,6 @@ RulesFile = Annotated[
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(help="Processes that play. Default: one per core. The results do not depend on it.", min=1),
+    typer.Option(help="Number of processes. Default: one per core. Results do not depend on it.", min=1),
 ]
 RecordsFile = Annotated[Path | None, typer.Option("--out", help="A new .jsonl file for the records of all games.")]

@@ -7,9 +7,16 @@ from typer.cli import get_docs_for_click
 
 INTRODUCTION = """# The command line
 
-Written by `bombay docs` from the commands' own help. Every command has `--json`; those that play have `--players` and
-`--seed`. Results go to standard output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no"
-of `gate` and `audit`, 2 for an error in the arguments, 130 after Ctrl-C.
+Written by `bombay docs` from the commands' own help. Nearly all commands have `--json`, and most that play have `--players`
+and `--seed`.
+Results go to standard output, progress and errors to standard error.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | success |
+| 1 | the verdict is "no" (`gate`, `audit`), or a document is out of date (`docs --check`) |
+| 2 | an error in the arguments, or no verdict is possible (`gate`, `audit`) |
+| 130 | Ctrl-C |
 
 """
 
