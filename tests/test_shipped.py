@@ -21,7 +21,7 @@ def test_every_net_is_small_and_has_a_card():
     for path in FILES:
         assert path.stat().st_size < LARGEST
         card = path.with_suffix(".md").read_text(encoding="utf-8")
-        for heading in ("How it was trained", "How strong it is", "Strongest opponents so far"):
+        for heading in ("How it was trained", "How strong it is", "What is known to beat it"):
             assert f"## {heading}" in card, (path.name, heading)
 
 
