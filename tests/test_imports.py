@@ -90,6 +90,13 @@ ORDER = (
     "bombay_agents.nets.policy_features",
     "bombay_agents.nets.policy_net_agent",
     "bombay_agents.nets.policy_turn_agent",
+    "bombay_agents.nets.zero",
+    "bombay_agents.nets.zero.slots",
+    "bombay_agents.nets.zero.reading",
+    "bombay_agents.nets.zero.net",
+    "bombay_agents.nets.zero.valuation",
+    "bombay_agents.nets.zero.lookahead",
+    "bombay_agents.nets.zero.agent",
     "bombay_agents.nets.loading",
     "bombay_agents.search",
     "bombay_agents.search.evaluation",
@@ -125,6 +132,10 @@ ORDER = (
     "bombay_training.learners.runs",
     "bombay_training.learners.curve",
     "bombay_training.learners.tune",
+    "bombay_training.learners.zero.optimizer",
+    "bombay_training.learners.zero.self_play",
+    "bombay_training.learners.zero.run",
+    "bombay_training.learners.zero",
     "bombay_training.learners.td.optimizer",
     "bombay_training.learners.td.self_play",
     "bombay_training.learners.td.run",
@@ -173,6 +184,7 @@ ORDER = (
     "bombay_training.cli.evaluate.balance",
     "bombay_training.cli.learn",
     "bombay_training.cli.learn.training",
+    "bombay_training.cli.learn.zero",
     "bombay_training.cli.learn.td",
     "bombay_training.cli.learn.ppo",
     "bombay_training.cli.learn.best_response",
@@ -191,7 +203,12 @@ HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib
 # What `bombay_env` may import from elsewhere: the four libraries it is made with, and the standard library. llvmlite is Numba's.
 LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo"}
 # Modules for nets that learn from the rules alone: nothing scripted reaches them, directly or through another module.
-FREE_OF_SCRIPT = ("bombay_agents.nets.files", "bombay_agents.nets.value_net", "bombay_agents.nets.policy_net")
+FREE_OF_SCRIPT = (
+    "bombay_agents.nets.files",
+    "bombay_agents.nets.value_net",
+    "bombay_agents.nets.policy_net",
+    *(name for name in ORDER if name.startswith(("bombay_agents.nets.zero", "bombay_training.learners.zero"))),
+)
 
 
 def module_name(package, path):

@@ -44,6 +44,7 @@ from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.runs import Run
 from bombay_training.learners.td.run import TDSettings
 from bombay_training.learners.train import PPO, run_class
+from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches.pool import num_cores
 
 MODULE: Final = "bombay_training.warm_up"
@@ -77,7 +78,13 @@ AGENTS: Final = (
     "random",
 )
 REFERENCES: Final = ("random", "greedy", "planner-v1")  # whom a new agent meets at the end of its training
-DECIDES_TYPES: Final = ("hidden", "victim", "start", "observation_mode")  # settings of a learner that kernels depend on
+DECIDES_TYPES: Final = (
+    "hidden",
+    "second",
+    "victim",
+    "start",
+    "observation_mode",
+)  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no type
 FEW_STEPS: Final = 200  # more decisions than a game has
 
@@ -230,6 +237,7 @@ def jobs_of_agents(specs: Iterable[str], board: Path | None = None) -> list[Job]
 def all_jobs() -> list[Job]:
     """What environments, agents, search and learners need on the packaged board; PPO's where PyTorch is installed."""
     runs = (
+        ZeroSettings(),
         TDSettings(),
         expert_iteration.settings_for("td"),
         best_response.settings_for("td"),

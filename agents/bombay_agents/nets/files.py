@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -30,9 +30,16 @@ Header = Mapping[str, Any]
 Tensors = dict[str, np.ndarray]
 
 
-def write_net(path: str | os.PathLike[str], header: Header, tensors: Mapping[str, np.ndarray]) -> None:
-    """Write a net file atomically: a reader finds the old one or the new one, never half of either."""
-    held = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+def write_net(
+    path: str | os.PathLike[str], header: Header, tensors: Mapping[str, np.ndarray], half: Collection[str] = ()
+) -> None:
+    """Write a net file atomically: a reader finds the old one or the new one, never half of either.
+
+    The tensors named in `half` are stored in half precision; `read_net` must name them too.
+    """
+    held = {
+        name: np.ascontiguousarray(tensor, np.float16 if name in half else None) for name, tensor in tensors.items()
+    }
     data = save(held, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
     write_bytes(Path(path), data)
 
@@ -52,6 +59,7 @@ def read_net(
     format: str,
     keys: Mapping[str, tuple[type, ...]],
     make: Callable[[Header, Tensors], Kind],
+    half: Collection[str] = (),
 ) -> Kind:
     """Read a net file and return what `make` makes of its header and tensors.
 
@@ -60,6 +68,7 @@ def read_net(
         format: the header's `format`.
         keys: the other keys that the header must have, with the types allowed.
         make: takes header and tensors; may raise ValueError.
+        half: names of the tensors that are stored in half precision; `make` gets them as float32.
     Raises:
         OSError: the file cannot be read.
         ValueError: it is not such a file; one line that names the file and what is wrong.
@@ -74,9 +83,9 @@ def read_net(
             check(type(header.get(key)) in kinds, f"{key} is {header.get(key)!r}; it must be of type {names}")
         names = list(file.keys())
         for name in names:  # NumPy lacks some of the format's types
-            kind = file.get_slice(name).get_dtype()
-            check(kind == "F32", f"{name} is {kind}; it must be F32")
-        return make(header, {name: file.get_tensor(name) for name in names})
+            kind, wanted = file.get_slice(name).get_dtype(), "F16" if name in half else "F32"
+            check(kind == wanted, f"{name} is {kind}; it must be {wanted}")
+        return make(header, {name: file.get_tensor(name).astype(np.float32, copy=False) for name in names})
 
     return _with_file(path, held)
 

@@ -15,7 +15,7 @@ from bombay_agents import turns
 from bombay_agents.nets import files, net_evaluator, value_features, value_net_turns
 from bombay_agents.nets.net_evaluator import NetEvaluator
 from bombay_agents.nets.value_net import ValueNet
-from bombay_agents.scripted import lookahead, outcome_values
+from bombay_agents.scripted import lookahead
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
@@ -109,7 +109,7 @@ def plan_turn(state, tables, workspace):
     turn = workspace.turn[0]
     turn.memory.node[0].state = state
     count = value_net_turns.value_turn(tables[0], workspace.lookups[0], workspace.net[0], workspace.blend, turn)
-    return count if count == turns.TOO_MANY else outcome_values.best_outcome(turn.memory, turn.values, count)
+    return count if count == turns.TOO_MANY else turns.best_outcome(turn.memory, turn.values, count)
 
 
 def check_rounds(rounds: int) -> None:

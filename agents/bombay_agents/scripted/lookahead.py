@@ -177,6 +177,6 @@ def play_best_turn(tables, weights, workspace):
     if count == turns.TOO_MANY:
         return False
     outcome_values.value_outcomes(tables, weights, workspace.traffic, memory, workspace.survey, workspace.values, count)
-    best = outcome_values.best_outcome(memory, workspace.values, count)
+    best = turns.best_outcome(memory, workspace.values, count)
     copy_node(memory.node[best], memory.node[0])
     return True

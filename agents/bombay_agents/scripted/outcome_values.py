@@ -44,16 +44,6 @@ def group_by_site(tables, memory, count):
 
 
 @kernel
-def best_outcome(memory, values, count):
-    """The outcome of highest value among the first `count` nodes; ties go to the first."""
-    best = -1
-    for node in range(count):
-        if memory.node[node].due != turns.TURN_GOES_ON and (best < 0 or values[node] > values[best]):
-            best = node
-    return best
-
-
-@kernel
 def back_up_values(memory, values, count):
     """Overwrite `values` of the nodes at which the turn goes on with the highest value of the outcomes they lead to."""
     for node in range(count):

@@ -111,7 +111,7 @@ def plan_turn(state, tables, weights, workspace):
     count = value_turn(state, tables, weights, workspace)
     if count == turns.TOO_MANY:
         return count
-    return outcome_values.best_outcome(workspace.turn.memory[0], workspace.values, count)
+    return turns.best_outcome(workspace.turn.memory[0], workspace.values, count)
 
 
 @kernel

@@ -159,7 +159,7 @@ def choose_turn(state, tables, bias, workspace):
                         surveyed = True
                     worth = planner_value.value(after, tables, player, survey, bias.weights)
                     workspace.plan.values[node] = worth + workspace.bias[node]
-    return outcome_values.best_outcome(turn.memory[0], workspace.plan.values, count)
+    return turns.best_outcome(turn.memory[0], workspace.plan.values, count)
 
 
 # --- The bias ---

@@ -249,6 +249,16 @@ def same_words(words, others):
 
 
 @kernel
+def best_outcome(memory, values, count):
+    """The outcome of highest value among the first `count` nodes; ties go to the first."""
+    best = -1
+    for node in range(count):
+        if memory.node[node].due != TURN_GOES_ON and (best < 0 or values[node] > values[best]):
+            best = node
+    return best
+
+
+@kernel
 def way_to(workspace, node, actions):
     """Write the actions from node 0 to `node` into `actions`, (MAX_DECISIONS,) int64. Returns their number."""
     length = 0

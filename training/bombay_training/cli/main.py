@@ -29,6 +29,7 @@ from bombay_training.cli.learn.ppo import ppo
 from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.td import td
 from bombay_training.cli.learn.tune import tune
+from bombay_training.cli.learn.zero import zero
 from bombay_training.cli.project.bench import bench
 from bombay_training.cli.project.docs import docs
 from bombay_training.cli.project.warm_up import warm_up
@@ -46,6 +47,7 @@ for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
+train.command(short_help="A value net, from the rules alone.")(zero)
 train.command(short_help="A value net, by self-play TD.")(td)
 train.command(short_help="A policy net, by self-play PPO.")(ppo)
 train.command("best-response", short_help="A best response to a frozen agent.")(best_response)

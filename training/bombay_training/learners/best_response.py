@@ -18,7 +18,6 @@ from bombay_agents import make, turns
 from bombay_agents.nets import value_net_turns
 from bombay_agents.nets.value_net import ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
-from bombay_agents.scripted import outcome_values
 from bombay_env import Game, batch
 from bombay_env.agent import Blame, ask
 from bombay_env.chance import random_word
@@ -180,7 +179,7 @@ def play_net_piece(chunk, lanes, states, tables, lookups, net, blend, workspaces
         memory.node[0].state = states[lane]
         num_nodes = value_net_turns.value_turn(tables[0], lookups[0], net[0], blend, workspace)
         if num_nodes != turns.TOO_MANY:
-            best = outcome_values.best_outcome(memory, workspace.values, num_nodes)
+            best = turns.best_outcome(memory, workspace.values, num_nodes)
             states[lane] = memory.node[best].state
             if memory.node[best].due == turns.RESTOCK_DUE:
                 batch.restock(states[lane], tables[0], drawn)

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Final, Protocol, Self
 
+import numba
 import numpy as np
 
 from bombay_agents import Agent
@@ -208,6 +209,20 @@ def stop_on_signal() -> Iterator[Stop]:
         raise KeyboardInterrupt  # even if the parent process had Ctrl-C ignored, as for background jobs
     if stop.signal is not None:
         signal.raise_signal(stop.signal)
+
+
+# --- Threads ---
+
+
+@contextmanager
+def numba_threads(count: int) -> Iterator[None]:
+    """Let Numba use `count` threads during the block, but no more than it has; 0 for all."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(count or numba.config.NUMBA_NUM_THREADS, numba.config.NUMBA_NUM_THREADS))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 # --- The run ---

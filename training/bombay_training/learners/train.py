@@ -3,8 +3,8 @@
     train(TDSettings(minutes=3, players=(4,)), "runs/first")
     resume("runs/first")
 
-What a run does is in `runs.py`; what a learner does is in its own module: `td/run.py`, `ppo/run.py`, `best_response.py` and
-`expert_iteration.py`. A new learner is entered in `run_class`.
+What a run does is in `runs.py`; what a learner does is in its own module: `zero/run.py`, `td/run.py`, `ppo/run.py`,
+`best_response.py` and `expert_iteration.py`. A new learner is entered in `run_class`.
 """
 
 import os
@@ -17,10 +17,11 @@ from bombay_training.learners.best_response import BestResponseRun
 from bombay_training.learners.expert_iteration import ExpertIterationRun
 from bombay_training.learners.runs import Progress, Run, RunSettings
 from bombay_training.learners.td.run import TDRun
+from bombay_training.learners.zero.run import ZeroRun
 
 PPO: Final = "ppo"  # imported only when needed: nothing else needs PyTorch
 RUNS: Final[dict[str, type[Run]]] = {
-    run.settings_class.learner: run for run in (TDRun, BestResponseRun, ExpertIterationRun)
+    run.settings_class.learner: run for run in (ZeroRun, TDRun, BestResponseRun, ExpertIterationRun)
 }
 LEARNERS: Final = (*RUNS, PPO)
 

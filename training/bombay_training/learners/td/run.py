@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import numba
 import numpy as np
 
 import bombay_env
 from bombay_agents.nets import files, value_features, value_net
 from bombay_agents.nets.value_net import MAX_HIDDEN, ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
-from bombay_training.learners.runs import Run, RunSettings, require, require_fraction, require_whole
+from bombay_training.learners.runs import Run, RunSettings, numba_threads, require, require_fraction, require_whole
 from bombay_training.learners.td.optimizer import Trainer
 from bombay_training.learners.td.self_play import GameGenerator, SelfPlay
 
@@ -217,14 +216,3 @@ class TDRun(Run):
     def identity_parts(self) -> list[str]:
         """The digest of the features."""
         return [self.features]
-
-
-@contextlib.contextmanager
-def numba_threads(count: int) -> Iterator[None]:
-    """Let Numba use `count` threads during the block, but no more than it has; 0 for all."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(count or numba.config.NUMBA_NUM_THREADS, numba.config.NUMBA_NUM_THREADS))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)

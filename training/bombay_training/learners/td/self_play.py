@@ -18,7 +18,6 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import value_features, value_net, value_net_turns
-from bombay_agents.scripted import outcome_values
 from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
 from bombay_env.jit.records import composed_dtype, new_records
@@ -188,7 +187,7 @@ def play_turn(seed, move, tables, lookups, net, options, workspace, samples, cou
     num_nodes = value_net_turns.value_turn(tables, lookups, net, options.blend, turn)
     if num_nodes == turns.TOO_MANY:
         return num_nodes
-    best = outcome_values.best_outcome(memory, turn.values, num_nodes)
+    best = turns.best_outcome(memory, turn.values, num_nodes)
     chosen = best
     value_net_turns.evaluate_after(memory.node[best], tables, lookups, seat, net, evaluation)
     is_last = value_features.leaf_is_over(features)  # the seat's last turn: exploring would teach nothing

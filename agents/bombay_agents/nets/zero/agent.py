@@ -1,0 +1,102 @@
+"""`ZeroAgent`: plays the outcome of its turn that a `zero` net values most, at once or after looking ahead.
+
+`net.py` holds the net, `valuation.py` the evaluation of a turn, `lookahead.py` how play goes on. Does not know how nets are
+trained. Uses nothing but the rules and the net.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bombay_agents import turns
+from bombay_agents.nets import files
+from bombay_agents.nets.zero import lookahead, slots
+from bombay_agents.nets.zero.lookahead import MAX_WIDTH
+from bombay_agents.nets.zero.net import ZeroNet
+from bombay_agents.turns.agent import TurnAgent
+from bombay_env import Game
+from bombay_env.checks import whole_number
+from bombay_env.jit.kernels import kernel
+
+DEFAULT_ROUNDS: Final = 1
+DEFAULT_WIDTH: Final = 8
+DEFAULT_DRAWS: Final = 2
+MAX_ROUNDS: Final = 20
+MAX_DRAWS: Final = 64
+
+
+class ZeroOptions(NamedTuple):
+    """How a turn is chosen, typed as kernels take it."""
+
+    share_weight: np.float32  # weight of the share of the win beside the margin in tens of rupees
+    width: int  # outcomes to look ahead from; 1 takes what the net values most at once
+    rounds: int
+    draws: int
+
+
+class ZeroAgent(TurnAgent):
+    """Takes the outcome of its turn that the net values most after looking ahead; ties go to the outcome that is found first.
+
+    Args:
+        net: the net, or the file to load it from (errors as `ZeroNet.load`).
+        force: also play under rules and on boards that the net was not trained on.
+        rounds: own turns to play on; 0 takes what the net values most at once.
+        width: how many outcomes to look ahead from, those that the net values most at once.
+        draws: restocks to draw where chance comes in the way.
+    Raises:
+        ValueError: a number is out of range.
+    """
+
+    def __init__(
+        self,
+        net: ZeroNet | str | os.PathLike[str],
+        force: bool = False,
+        rounds: int = DEFAULT_ROUNDS,
+        width: int = DEFAULT_WIDTH,
+        draws: int = DEFAULT_DRAWS,
+    ) -> None:
+        super().__init__()
+        loaded = isinstance(net, ZeroNet)
+        self.rounds = whole_number(rounds, "rounds", 0, MAX_ROUNDS)
+        self.width = whole_number(width, "width", 1, MAX_WIDTH)
+        self.draws = whole_number(draws, "draws", 1, MAX_DRAWS)
+        self.net = net if isinstance(net, ZeroNet) else ZeroNet.load(net)
+        self.force = force
+        self.name = files.spec_of(None if loaded else net, force=force)  # type: ignore[arg-type]
+        self._record = self.net.record()
+        self._options = ZeroOptions(
+            np.float32(self.net.share_weight), self.width if self.rounds else 1, self.rounds, self.draws
+        )
+
+    def prepare(self, game: Game) -> turns.TurnWorkspace:
+        """Make the memory for turns.
+
+        Raises:
+            ValueError: as `check_game`.
+        """
+        self.check_game(game)
+        self._workspace = lookahead.new_workspace(game, self.net.hidden, self.net.second.shape[1])
+        return turns.workspace_in(self._workspace["turn"]["memory"])
+
+    def choose(self, game: Game, state: Any, key: np.uint64) -> int:
+        """The node of the outcome to play for."""
+        return turns.check_count(plan_turn(state, game.tables, self._record, self._options, key, self._workspace))
+
+    def check_game(self, game: Game) -> None:
+        """Check that the net can play `game`.
+
+        Raises:
+            ValueError: it reads other slots than this game's, or, without `force`, was not trained on its rules and board.
+        """
+        files.check_fits(self.name, (("slots", self.net.slots, slots.digest(game.board.num_sites)),))
+        if not self.force:
+            files.check_trained_on(self.name, self.net.about, game)
+
+
+@kernel
+def plan_turn(state, tables, net, options, key, workspace):
+    """The node of the best outcome of the mover's turn; TOO_MANY if a turn does not fit in memory."""
+    return lookahead.plan_turn(state, tables[0], net[0], options, key, workspace[0])

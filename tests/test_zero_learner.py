@@ -1,0 +1,223 @@
+"""`zero`: the training targets of a game, the gradient, that a run repeats bit for bit, and that it learns from nothing."""
+
+import dataclasses
+import json
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents.nets.zero import net as zero_net
+from bombay_agents.nets.zero import slots
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.zero.net import ZeroNet
+from bombay_env import Game, Rules
+from bombay_env.jit.kernels import kernel
+from bombay_training.evaluation import arena
+from bombay_training.learners.run_files import AGAINST, AGENT, METRICS
+from bombay_training.learners.train import train
+from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
+from bombay_training.learners.zero.self_play import PlayOptions
+from helpers import killed
+
+SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
+HIDDEN, SECOND = (8, 4) if SLOW else (128, 32)  # of the shipped net, so that kernels are compiled once
+TINY = ZeroSettings(
+    players=(2, 3),
+    games=2 if SLOW else 6,
+    hidden=HIDDEN,
+    second=SECOND,
+    batch_size=16,
+    epochs=2,
+    updates=1 if SLOW else 4,
+    epsilon=0.2,
+)
+needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
+
+
+def played(epsilon=0.3, td_lambda=0.6):
+    """A `SelfPlay` after a few short games, the net that played them, and the indices of the samples."""
+    games = [Game(Rules(n, sets=1, turns_per_set=2, actions_per_turn=2)) for n in (2, 3)]
+    play, num_sites = self_play.SelfPlay(games, 2, HIDDEN, SECOND), games[0].board.num_sites
+    trainer = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=1)
+    options = PlayOptions(np.float32(2), epsilon, np.float32(td_lambda))
+    return play, trainer, play.play(trainer.net, 5, 0, options)
+
+
+# --- The training targets of a game ---
+
+
+def hand_made(expected, explored=(), best=0.0):
+    """A game of two seats that alternate; each mover expects `expected` for itself, and its opposite for the other seat."""
+    samples = np.zeros(len(expected), self_play.sample_dtype(24))
+    for index, value in enumerate(expected):
+        samples[index]["seat"] = index % 2
+        samples[index]["margin"][:2] = samples[index]["share"][:2] = value, -value
+        samples[index]["explored"] = index in explored
+        samples[index]["best_margin"][:2] = samples[index]["best_share"][:2] = best, -best
+    return samples
+
+
+def targets(samples, td_lambda, result=1.0):
+    """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
+    workspace = np.zeros(1, zero_net.workspace_dtype(1, 4, 4))
+    workspace["margin"][0, :2] = workspace["share"][0, :2] = result, -result
+    self_play.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
+    assert np.array_equal(samples["margin"], samples["share"])
+    assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
+    return samples["margin"][:, 0].tolist()
+
+
+def test_lambda_mixes_later_values_with_the_result():
+    assert targets(hand_made([0.3, -0.2, 0.5]), 1) == [1, -1, 1]
+    assert targets(hand_made([0.25, -0.5, 0.75]), 0) == [0.5, -0.75, 1]
+    first = 0.5 * 0.5 + 0.5 * (0.5 * 0.75 + 0.5 * 1)
+    assert targets(hand_made([0.25, -0.5, 0.75]), 0.5) == [first, -0.5 * 0.75 - 0.5, 1]
+
+
+def test_targets_before_an_exploring_turn_use_the_best_outcome():
+    """Seat 1 explored: the target of seat 0 is the value of seat 1's best outcome; what followed has no effect."""
+    assert targets(hand_made([0.25, -0.5, 0.75], explored=(1,), best=-0.125), 0.9)[0] == 0.125
+
+
+def test_samples_hold_the_ends_of_turns_with_the_results_of_all_seats():
+    play, _, indices = played(td_lambda=1.0, epsilon=0.0)
+    samples = play.samples.reshape(-1)[indices]
+    for n in (2, 3):
+        some = samples[samples["num_players"] == n]
+        assert len(some) == 2 * (2 * n - 1)  # the last turn of a game ends it, and gives none
+        assert np.allclose(some["margin"][:, :n].sum(axis=1), 0, atol=1e-5)
+        assert np.allclose(some["share"][:, :n].sum(axis=1), 1, atol=1e-5)
+        assert set(some["seat"].tolist()) == set(range(n))
+    finals = {tuple(np.roll(sample["margin"][:2], sample["seat"])) for sample in samples[samples["num_players"] == 2]}
+    assert len(finals) <= 2  # of two games
+
+
+# --- Learning ---
+
+
+@kernel
+def loss_of(samples, indices, nets, weight, workspaces):
+    """The loss, summed over samples."""
+    total, workspace = 0.0, workspaces[0]
+    for index in indices:
+        sample, net = samples[index], nets[0]
+        for unit in range(len(workspace.accumulator)):
+            workspace.accumulator[unit] = net.first_bias[unit]
+        zero_net.add_rows(net, workspace.accumulator, sample.rows)
+        n = np.int64(sample.num_players)
+        zero_net.forward(net, n, sample.final, sample.turns_left, workspace)
+        for place in range(n):
+            difference = np.float64(workspace.margin[place]) - np.float64(sample.margin[place])
+            total += weight / 2 * difference * difference
+            total -= sample.share[place] * np.log(np.float64(workspace.share[place]))
+    return total
+
+
+def test_the_gradient_is_that_of_the_loss():
+    """Compared with finite differences, for some weights of each part of the net."""
+    play, trainer, indices = played()
+    samples, some, weight = play.samples.reshape(-1), indices[:3], 0.7
+    trainer.net["last"] *= 40
+    workspace = np.zeros(1, zero_net.workspace_dtype(1, HIDDEN, SECOND))
+    before = trainer.net.copy()
+    trainer.step(samples, some, 0.0, weight, 0.0)
+    assert trainer.net.tobytes() == before.tobytes()  # a rate of 0 changes nothing
+    tail = {name: trainer.tails[name].sum(axis=0) for name in trainer.tails.dtype.names}
+    found = {**tail, "first": trainer.arrays["first"][4]}
+    step, checked = 5e-3, 0
+    for name in zero_net.TENSORS:
+        for first, last in ((0, 5), (5, 10)) if name.startswith("last") else ((0, None),):
+            steep = np.abs(found[name][..., first:last])
+            where = list(np.unravel_index(steep.argmax(), steep.shape))
+            where[-1] += first
+            up, down = trainer.net.copy(), trainer.net.copy()
+            up[name][0][tuple(where)] += step
+            down[name][0][tuple(where)] -= step
+            slope = (
+                loss_of(samples, some, up, weight, workspace) - loss_of(samples, some, down, weight, workspace)
+            ) / (2 * step)
+            assert abs(slope) > 0.005, "the slope is too small for a comparison"
+            assert found[name][tuple(where)] == pytest.approx(slope, rel=0.08), (name, where)
+            checked += 1
+    assert checked == 8
+
+
+def test_learning_from_the_same_positions_lowers_the_loss():
+    play, trainer, indices = played()
+    samples = play.samples.reshape(-1)
+    losses = [trainer.step(samples, indices, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
+    assert losses[-1] < losses[0]
+
+
+# --- Runs ---
+
+
+def agent(folder):
+    return (folder / AGENT).read_bytes()
+
+
+def without_time(folder):
+    """The metrics without times, and without the periodic evaluation, which depends on time."""
+    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+    return [
+        {key: value for key, value in line.items() if "seconds" not in key and AGAINST not in key} for line in lines
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    train(TINY, folder)
+    return folder
+
+
+@needs_jit
+def test_a_run_repeats_bit_for_bit_with_any_number_of_threads(whole, tmp_path):
+    train(dataclasses.replace(TINY, threads=1), tmp_path)
+    assert agent(tmp_path) == agent(whole)
+    assert without_time(tmp_path) == without_time(whole)
+
+
+@needs_jit
+def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
+    code = (
+        "import sys; from helpers import killed; from test_zero_learner import TINY, ZeroRun; "
+        "from bombay_training.learners.train import resume, train; "
+        "killed.save_every_second_update(ZeroRun); kill = killed.Kill(int(sys.argv[2]));"
+    )
+    folder = tmp_path / "run"
+    start, resume = f"{code} train(TINY, sys.argv[1], kill)", f"{code} resume(sys.argv[1], kill)"
+    killed.finish(folder, start, resume, np.random.default_rng(3))
+    assert agent(folder) == agent(whole)
+    assert without_time(folder) == without_time(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"hidden": 6}, "hidden is 6; it must be a multiple of 4"),
+        ({"second": 2}, "second is 2; it must be a whole number from 4 to 1024"),
+        ({"games": 1}, "games is 1; it must be at least 2, one for each player count"),
+        ({"final_epsilon": 1.5}, "final_epsilon is 1.5; it must be from 0 to 1"),
+        ({"share_weight": -1}, "share_weight is -1; it must be from 0 to 100"),
+        ({"learning_rate": "fast"}, "learning_rate is 'fast'; it must be above 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, reason):
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        dataclasses.replace(TINY, **changes)
+
+
+@needs_jit
+def test_it_learns_from_the_rules_alone(tmp_path):
+    """Untrained it takes next to nothing from `greedy`; after some seconds much more."""
+    settings = ZeroSettings(players=(2,), games=64, updates=40, epsilon=0.1)
+    net = ZeroNet.load(train(settings, tmp_path))
+    assert net.about["training"]["games"] == 40 * 64
+    game = Game(Rules.official(2))
+    untrained, trained = (
+        arena.one_vs_rest(game, ZeroAgent(each, rounds=0), "greedy", 50, 1) for each in (ZeroRun(settings).net(), net)
+    )
+    assert untrained.of_agent(untrained.win_share).mean() <= 0.05
+    assert trained.of_agent(trained.win_share).mean() > 0.2

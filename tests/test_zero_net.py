@@ -1,0 +1,318 @@
+"""The `zero` net: what it reads, that updating it equals computing it in full, its file, and the players that use it."""
+
+import dataclasses
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import turns
+from bombay_agents.nets import files
+from bombay_agents.nets.loading import make_net
+from bombay_agents.nets.zero import net as zero_net
+from bombay_agents.nets.zero import reading, slots, valuation
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.zero.net import ZeroNet
+from bombay_env import Game, Rules
+from bombay_env.jit.kernels import kernel
+from bombay_env.rules import COLOUR_NAMES
+from bombay_env.state import NOBODY
+from bombay_training.evaluation import arena
+from bombay_training.evaluation.audit import audit
+from helpers.position import position, variant
+from helpers.variants import random_board
+
+SLOW = numba.config.DISABLE_JIT  # evaluating a turn then takes a while
+SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
+HIDDEN, SECOND = (8, 4) if SLOW else (128, 32)  # of the shipped net, so that kernels are compiled once
+OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
+
+
+def table(n, **changes):
+    """A game with n players by the official rules but for `changes`; with short turns if the compiler is off."""
+    return variant(n, **(SHORT if SLOW else {}), **changes)
+
+
+TABLES = [table(n) for n in (2, 3, 4, 5)]
+each_table = pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=["2", "3", "4", "5", "other board"])
+
+
+def random_net(*games, **changes):
+    """A net of random weights, trained on `games`."""
+    num_sites, rng = games[0].board.num_sites, np.random.default_rng(1)
+    shapes = {
+        "first": (slots.num_rows(num_sites), HIDDEN),
+        "first_bias": (HIDDEN,),
+        "second": (HIDDEN, SECOND),
+        "second_bias": (SECOND,),
+        "last": (SECOND, 10),
+        "last_bias": (10,),
+    }
+    tensors = {name: rng.normal(0, 0.1, shape).astype(np.float32) for name, shape in shapes.items()}
+    tensors["first"] = tensors["first"].astype(np.float16).astype(np.float32)  # as it is in a file
+    about = files.about_games(games)
+    return ZeroNet(**({**tensors, "slots": slots.digest(num_sites), "share_weight": 2.0, "about": about} | changes))
+
+
+def starts_of_turns(game, lanes, seed):
+    """Positions at the starts of turns of random games."""
+    states = game.new_states(np.arange(lanes, dtype=np.uint64) + np.uint64(seed))
+    rng, steps = np.random.default_rng(seed), np.arange(lanes) * 9 % 80
+    for step in range(80):
+        some = np.flatnonzero((step < steps) & ~game.is_terminal(states))
+        if some.size:
+            part = states[some]
+            game.step(part, np.array([rng.choice(np.flatnonzero(mask)) for mask in game.legal_actions(part)]))
+            states[some] = part
+    fresh = (states["current_player"] != NOBODY) & (states["actions_left"] == game.rules.actions_per_turn)
+    return np.asarray(states)[fresh & (states["take_pending"] == 0)]
+
+
+# --- What it reads ---
+
+
+@kernel
+def read_first(nodes, tables, viewer, workspaces):
+    return reading.read_position(nodes[0], tables[0], viewer, workspaces[0])
+
+
+def read(game, states, viewer=0):
+    """The values of all slots of a position at the end of a turn, by name; None for slots of absent seats."""
+    workspace = np.zeros(1, reading.workspace_dtype(game.board.num_sites, 4))
+    reading.set_constants(workspace, game.board.num_sites)
+    node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
+    node["state"] = np.asarray(states)
+    slot = read_first(node, game.tables, viewer, workspace)
+    rows = np.concatenate((workspace[0]["context"][slot]["rows"], workspace[0]["own"]))
+    first, described = slots.first_rows(game.board.num_sites), slots.all_slots(game.board.num_sites)
+    return {
+        slot.name: None if row == reading.NO_ROW else int(row - start)
+        for slot, row, start in zip(described, rows, first, strict=True)
+    }
+
+
+@each_table
+def test_every_value_of_a_slot_is_in_its_range_and_absent_seats_have_none(game):
+    n = game.num_players
+    sizes = {slot.name: slot.size for slot in slots.all_slots(game.board.num_sites)}
+    seen = {}
+    for state in starts_of_turns(game, 4 if SLOW else 60, 3):
+        mover = int(state["current_player"])
+        for name, value in read(game, state.reshape(1), (mover + n - 1) % n).items():
+            absent = name[-1].isdigit() and ", place " in name and int(name[-1]) >= n
+            assert (value is None) == absent, name
+            assert value is None or 0 <= value < sizes[name], (name, value)
+            seen.setdefault(name, set()).add(value)
+    varied = sum(len(values) > 1 for values in seen.values())
+    assert SLOW or varied > 0.5 * sum(values != {None} for values in seen.values())
+
+
+def test_no_two_slots_share_a_name_or_a_row():
+    described, first = slots.all_slots(24), slots.first_rows(24)
+    assert len({slot.name for slot in described}) == len(described) == len(first)
+    assert (np.diff(first) == [slot.size for slot in described[:-1]]).all()
+    assert first[-1] + described[-1].size == slots.num_rows(24)
+    assert len(described) == slots.num_context_slots(24) + slots.num_own_slots()
+
+
+def test_the_digest_covers_sizes_and_no_prose(monkeypatch):
+    before = slots.digest(24)
+    real = slots.all_slots
+    monkeypatch.setattr(slots, "all_slots", lambda sites: [slot._replace(about="other words") for slot in real(sites)])
+    assert slots.digest(24) == before
+    monkeypatch.setattr(slots, "all_slots", lambda sites: [slot._replace(size=slot.size + 1) for slot in real(sites)])
+    assert slots.digest(24) != before
+
+
+def test_ways_and_prices_of_a_position():
+    """Seat 0 stands in Bombay with two blue bales: 4 rupees for the first, which then is at the bottom, 1 for the second."""
+    game = variant(4)
+    held = read(
+        game,
+        position(game, player=1, elephants={0: "Bombay"}, baskets={0: ["blue", "blue"]}),
+    )
+    assert [held[f"own sale {steps}"] for steps in (1, 2)] == [4, 5]
+    assert held["own new city way"] == 1
+    assert held["own client way"] == 0 or held["own client way"] > 1  # blue on top brings no Client token
+    assert held["own basket"] == 1 + 4 + 4 + 3  # of the pairs: yellow 4, purple 3, then blue and blue
+    alone = read(
+        game,
+        position(game, player=1, elephants={0: "Bombay"}, baskets={0: ["purple", "blue"]}),
+    )
+    assert [alone[f"own sale {steps}"] for steps in (1, 2)] == [4, 8]  # purple in the middle moves up when blue is sold
+    assert alone["own client way"] == 1  # purple brings one wherever it stands
+
+
+def test_a_purchase_and_sale():
+    """A yellow bale costs 2 rupees in the right market; from its post the best city is some actions away."""
+    game = variant(2)
+    seen = read(game, position(game, player=1, elephants={0: "E1"}, rupees=[5, 5]))
+    ways = [seen[f"own post way {colour}"] for colour in range(len(COLOUR_NAMES))]
+    per_market, room = slots.MAX_POST_WAY + 1, 1 + 3 * (slots.MAX_POST_WAY + 1)
+    assert ways[0] == room + 1 + 2 * per_market  # at the post of yellow, which the right market offers
+    assert all(way > room for way in ways)
+    tables, best = game.tables[0], {}
+    for step in slots.TRADE_STEPS:
+        profits = []
+        for post, colour in zip(tables["post_sites"][:4], range(4), strict=True):
+            market = (2, 1, 0, 0)[colour]
+            spent = tables["distance"][game.board.site_index("E1"), post] + tables["market_actions"][market] + 1
+            for city, column in zip(tables["city_sites"], tables["demand_columns"], strict=True):
+                if colour in column and spent + tables["distance"][post, city] <= step:
+                    place = list(column).index(colour)
+                    profits.append(tables["sale_rupees"][place, colour] - tables["market_rupees"][market])
+        best[step] = slots.MAX_PROFIT + 3 + (2 + max(-1, min(slots.MAX_PROFIT, max(profits))) if profits else 0)
+    assert {step: seen[f"own trade {step}"] for step in slots.TRADE_STEPS} == best
+
+
+def test_a_rivals_slots_are_its_own_seen_from_the_viewer():
+    """What a seat reads of itself, the others read of it."""
+    game = variant(4)
+    states = position(game, player=2, elephants=dict(enumerate(("E1", "F2", "G3", "Bombay"))), rupees=[3, 7, 0, 12])
+    for viewer in range(4):
+        seen = read(game, states, viewer)
+        for place in range(1, 4):
+            own = read(game, states, (viewer + place) % 4)
+            for slot in slots.seat_slots(game.board.num_sites):
+                assert seen[f"{slot.name}, place {place}"] == own[f"own {slot.name}"]
+
+
+# --- Evaluation ---
+
+
+@kernel
+def evaluate_node(number, tables, viewer, nets, workspaces):
+    """Evaluate a node of the turn laid out last, with what is in the cache."""
+    return valuation.evaluate(workspaces[0].memory.node[number], tables[0], viewer, nets[0], workspaces[0].evaluation)
+
+
+@kernel
+def value_first(state, tables, nets, workspaces):
+    workspaces[0].memory.node[0].state = state
+    return valuation.value_turn(tables[0], nets[0], np.float32(2), workspaces[0])
+
+
+def evaluation(game, workspace):
+    """Margins and shares that were computed last."""
+    forward, n = workspace["evaluation"]["forward"][0], game.num_players
+    return np.concatenate((forward["margin"][:n], forward["share"][:n]))
+
+
+@each_table
+def test_updating_the_accumulator_equals_computing_it_in_full(game):
+    net, compared, n = random_net(game).record(), 0, game.num_players
+    workspace = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1)
+    memory, view = workspace["memory"][0], workspace["evaluation"]["reading"]
+    for state in starts_of_turns(game, 3 if SLOW else 12, 5):
+        mover, count = int(state["current_player"]), value_first(state, game.tables, net, workspace)
+        values = workspace["values"][0, :count].copy()
+        for node in range(1, count, 4 if SLOW else 1):
+            if memory["node"]["due"][node] != turns.TURN_GOES_ON:
+                view["num_contexts"] = 0
+                evaluate_node(node, game.tables, mover, net, workspace)
+                full = evaluation(game, workspace)
+                assert values[node] == pytest.approx(full[0] + 2 * full[n], abs=1e-4)
+                assert full[:n].sum() == pytest.approx(0, abs=1e-4)
+                assert full[n:].sum() == pytest.approx(1, abs=1e-5)
+                compared += 1
+    assert compared > (2 if SLOW else 20)
+
+
+def test_a_finished_game_is_worth_its_result():
+    game = variant(3, sets=1, turns_per_set=1)
+    states = position(game, player=2, rupees=[4, 9, 1])
+    workspace = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1)
+    game.step(states, np.array([game.action_index("end_turn")]))
+    workspace["memory"]["node"]["state"][0, 0] = np.asarray(states)[0]
+    evaluate_node(0, game.tables, 1, random_net(game).record(), workspace)
+    values, final = evaluation(game, workspace), game.results(states)["final"][0]
+    assert values[:3] == pytest.approx((np.roll(final, -1) - final.mean()) / zero_net.MARGIN_UNIT)
+    assert values[3:].tolist() == np.roll(game.results(states)["win_share"][0], -1).tolist()
+
+
+# --- Files ---
+
+
+def test_a_net_is_the_same_after_saving_and_loading(tmp_path):
+    net = random_net(*TABLES)
+    net.save(tmp_path / "net.safetensors")
+    loaded = ZeroNet.load(tmp_path / "net.safetensors")
+    assert loaded.record().tobytes() == net.record().tobytes()
+    assert (loaded.slots, loaded.share_weight, loaded.about) == (net.slots, net.share_weight, dict(net.about))
+    assert isinstance(make_net(str(tmp_path / "net.safetensors")), ZeroAgent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"share_weight": -1.0}, "share_weight is -1.0; it must be from 0 to 100"),
+        ({"last_bias": np.zeros(9, np.float32)}, r"last_bias has shape \(9,\)"),
+        ({"second_bias": np.full(SECOND, np.nan, np.float32)}, "second_bias holds numbers that are not finite"),
+        ({"first": np.zeros((5, HIDDEN))}, "first is float64; it must be float32"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(changes, reason):
+    with pytest.raises(ValueError, match=reason):
+        random_net(TABLES[0], **changes)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"sample": True}, "sample and outcomes are for policy nets"),
+        ({"rounds": 21}, "rounds is 21; it must be a whole number from 0 to 20"),
+        ({"width": 0}, "width is 0; it must be a whole number from 1 to 32"),
+    ],
+)
+def test_options_out_of_range_are_refused(tmp_path, options, reason):
+    random_net(TABLES[0]).save(tmp_path / "net.safetensors")
+    with pytest.raises(ValueError, match=reason):
+        make_net(str(tmp_path / "net.safetensors"), **options)
+
+
+def test_it_refuses_games_it_was_not_trained_on():
+    agent, states = ZeroAgent(random_net(TABLES[0])), TABLES[1].new_states([0])
+    with pytest.raises(
+        ValueError, match="was not trained on these rules for 3 players; force=true plays it all the same"
+    ):
+        agent.act(TABLES[1], states, np.random.default_rng(0))
+    assert ZeroAgent(agent.net, force=True, rounds=0).act(TABLES[1], states, np.random.default_rng(0)).shape == (1,)
+    with pytest.raises(ValueError, match="was trained on slots"):
+        ZeroAgent(dataclasses.replace(agent.net, slots="0" * 16), force=True).check_game(TABLES[0])
+
+
+# --- Players ---
+
+
+@pytest.mark.skipif(SLOW, reason="looking ahead is slow without the compiler")
+@pytest.mark.parametrize("rounds", [0, 1])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_agents_pass_the_audit(n, rounds):
+    """Legal, repeatable, blind to the seed and to the order of the lanes."""
+    game = TABLES[n - 2]
+    report = audit(lambda: ZeroAgent(random_net(game), rounds=rounds), [game], 20, seed=4)
+    assert report.verdict == "passed", report
+
+
+@pytest.mark.skipif(SLOW, reason="a match takes minutes without the compiler")
+def test_an_untrained_net_loses_to_greedy():
+    """So what a trained one knows it has learned."""
+    game = variant(4)
+    match = arena.one_vs_rest(game, ZeroAgent(random_net(game), rounds=0), "greedy", 25, seed=1)
+    assert match.of_agent(match.win_share).mean() <= 0.05
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_the_last_turn_of_a_game_is_played_for_its_result(rounds):
+    """Whatever the net says, no other outcome has a better margin and share of the win."""
+    game = variant(2, sets=1, turns_per_set=1)
+    states = position(game, player=1, elephants={1: "Bombay"}, baskets={1: ["blue"]}, rupees=[5, 0])
+    ends = [turn.state for turn in turns.distinct_turns(game, np.asarray(states))]
+    results = game.results(np.concatenate(ends))
+    worth = (results["final"][:, 1] - results["final"].mean(axis=1)) / 10 + 2 * results["win_share"][:, 1]
+    agent, rng = ZeroAgent(random_net(game), rounds=rounds), np.random.default_rng(0)
+    while not game.is_terminal(states)[0]:
+        game.step(states, agent.act(game, states, rng))
+    result = game.results(states)[0]
+    assert (result["final"][1] - result["final"].mean()) / 10 + 2 * result["win_share"][1] == pytest.approx(worth.max())
+    assert worth.max() > np.median(worth)

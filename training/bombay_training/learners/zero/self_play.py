@@ -1,0 +1,240 @@
+"""Self-play for `zero`: in whole games every seat takes the outcome of its turn that a net values most; outcomes become samples.
+
+    samples of a game:  end of a turn, end of a turn, …                    from the mover's perspective, before any restock
+    training targets:   λ-returns, computed backwards from the result: each mixes what the net expects later in the game
+
+Every sample has a target for each seat. If a turn ends the game there is no sample, because there is nothing to learn. Where a
+mover explores, earlier samples learn from the best outcome instead of the one played. A game is a function of the run's key, its
+number and the net; the number of threads changes nothing. Nothing here is scripted: the only judgement is the net's.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bombay_agents import turns
+from bombay_agents.nets.zero import net as zero_net
+from bombay_agents.nets.zero import slots, valuation
+from bombay_env import Game, batch, chance
+from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
+from bombay_env.jit.records import composed_dtype, new_records
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
+from bombay_env.state import NOBODY
+
+GAMES: Final = np.uint64(3100)  # streams of keyed chance: seeds of games, and what movers do
+EXPLORES: Final = np.uint64(3101)
+CHOICE: Final = np.uint64(3102)
+TO_UNIT: Final = 2.0**-64
+CHUNKS: Final = 16  # pieces of work, whatever the number of threads
+
+
+class PlayOptions(NamedTuple):
+    """How games are played and how targets are made, typed as kernels take it."""
+
+    share_weight: np.float32  # weight of the share of the win beside the margin in the choice of an outcome
+    epsilon: float  # probability that a turn explores: any outcome is taken
+    td_lambda: np.float32  # λ
+
+
+def sample_dtype(num_sites: int) -> np.dtype[Any]:
+    """A sample: the end of a turn and its targets; entries of seats are in seat order from the viewer."""
+    by_seat = (np.float32, (MAX_PLAYERS,))
+    return record_dtype(
+        [
+            ("rows", np.int16, (slots.num_context_slots(num_sites) + slots.num_own_slots(),)),
+            ("final", np.int16, (MAX_PLAYERS,)),  # rupees if the game ended now
+            ("turns_left", np.int16),  # of the viewer
+            ("seat", np.int8),  # the viewer
+            ("num_players", np.int8),
+            ("explored", np.int8),
+            ("margin", *by_seat),  # what the net expected, later the target
+            ("share", *by_seat),
+            ("best_margin", *by_seat),  # what it expected of the best outcome, where the mover explored
+            ("best_share", *by_seat),
+        ]
+    )
+
+
+def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
+    """Memory for playing a game, for one thread at a time."""
+    return composed_dtype(
+        {
+            "current": turns.memory_dtype(num_sites)["node"].base,  # where the game stands
+            "turn": valuation.turn_dtype(num_sites, hidden, second),
+        }
+    )
+
+
+def new_workspaces(game: Game, hidden: int, second: int, count: int) -> np.ndarray:
+    """Memory for playing `game`, (count,) of `workspace_dtype`."""
+    num_sites = game.board.num_sites
+    workspaces = new_records(workspace_dtype(num_sites, hidden, second), count)
+    valuation.reading.set_constants(workspaces["turn"]["evaluation"]["reading"], num_sites)
+    return workspaces
+
+
+def max_samples(rules: Rules) -> int:
+    """The most samples that a game can give."""
+    return rules.sets * rules.turns_per_set * rules.num_players
+
+
+class SelfPlay:
+    """Plays games in which one net has all seats, and holds their samples.
+
+    Args:
+        games: one for each player count.
+        each: games that are played at a time, of each player count.
+        hidden: width of the net.
+        second: width of its second hidden layer.
+
+    Attributes:
+        samples: (player counts, each, most) of `sample_dtype`.
+        counts: (player counts, each) int64, samples of each game.
+    """
+
+    def __init__(self, games: Sequence[Game], each: int, hidden: int, second: int) -> None:
+        self.games, self.each = games, each
+        most = max(max_samples(game.rules) for game in games)
+        self.samples = np.zeros((len(games), each, most), sample_dtype(games[0].board.num_sites))
+        self.counts = np.zeros((len(games), each), np.int64)
+        self.workspaces = new_workspaces(games[0], hidden, second, CHUNKS)
+
+    def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
+        """Play the games numbered from `first` on, `each` of each player count.
+
+        Args:
+            net: (1,) of `net.net_dtype`.
+            key: of all chance.
+            first: number of the first game.
+            options: how to play.
+
+        Returns:
+            Indices of the samples, into the flattened `samples`.
+
+        Raises:
+            OverflowError: a turn has too many states; see `turns.distinct_turns`.
+        """
+        for number, game in enumerate(self.games):
+            play_piece(
+                CHUNKS, self.workspaces, game.tables, net, options, np.uint64(key), first, self.samples[number],
+                self.counts[number],
+            )  # fmt: skip
+            turns.check_count(self.counts[number].min())
+        most = self.samples.shape[-1]
+        return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
+
+
+@piece_kernel
+def play_piece(chunk, workspaces, tables, net, options, key, first, samples, counts):
+    """Play the games of a chunk, of as many as there are `counts`, in the workspace with the chunk's number."""
+    for number in batch.lanes_of(chunk, len(workspaces), len(counts)):
+        index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
+        seed = chance.random_word(key, GAMES, index)
+        counts[number] = play_game(seed, tables[0], net[0], options, workspaces[chunk], samples[number])
+
+
+@kernel
+def play_game(seed, tables, net, options, workspace, samples):
+    """Play a game and store its samples. Returns their number, or `turns.TOO_MANY`."""
+    state = workspace.current.state
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    batch.start(state, tables, seed, drawn)
+    count, move = np.int64(0), np.uint64(0)
+    while state.current_player != NOBODY:
+        chosen = play_turn(seed, move, tables, net, options, workspace, samples[count])
+        if chosen == turns.TOO_MANY:
+            return np.int64(turns.TOO_MANY)
+        after = workspace.turn.memory.node[chosen]
+        state_after = after.state
+        workspace.current.state = state_after
+        count += state.current_player != NOBODY
+        if after.due == turns.RESTOCK_DUE:
+            batch.restock(state, tables, drawn)
+        move += np.uint64(1)
+    forward = workspace.turn.evaluation.forward
+    zero_net.result_output(state, tables, np.int64(0), forward)
+    set_targets(np.int64(tables.num_players), options.td_lambda, forward, samples, count)
+    return count
+
+
+@kernel
+def play_turn(seed, move, tables, net, options, workspace, sample):
+    """Choose the outcome of the turn of `workspace.current` and store its sample. Returns its node, or `turns.TOO_MANY`.
+
+    `move` is the number of the turn for keyed chance.
+    """
+    turn, evaluation = workspace.turn, workspace.turn.evaluation
+    memory, forward = turn.memory, evaluation.forward
+    seat = np.int64(workspace.current.state.current_player)
+    memory.node[0].state = workspace.current.state
+    num_nodes = valuation.value_turn(tables, net, options.share_weight, turn)
+    if num_nodes == turns.TOO_MANY:
+        return np.int64(turns.TOO_MANY)
+    best = turns.best_outcome(memory, turn.values, num_nodes)
+    chosen = best
+    if np.float64(chance.random_word(seed, EXPLORES, move)) * TO_UNIT < options.epsilon:
+        chosen = draw_outcome(memory, num_nodes, chance.random_word(seed, CHOICE, move))
+    sample.explored = chosen != best
+    if chosen != best:
+        valuation.evaluate(memory.node[best], tables, seat, net, evaluation)
+        sample.best_margin[:] = forward.margin
+        sample.best_share[:] = forward.share
+    slot = valuation.evaluate(memory.node[chosen], tables, seat, net, evaluation)
+    if slot >= 0:  # the game is not over
+        store_sample(tables, seat, slot, evaluation, sample)
+    return np.int64(chosen)
+
+
+@kernel
+def draw_outcome(memory, num_nodes, word):
+    """The node of one of the outcomes, chosen by a random word, uint64."""
+    count = 0
+    for node in range(1, num_nodes):
+        count += memory.node[node].due != turns.TURN_GOES_ON
+    left = np.int64(word % np.uint64(count))
+    for node in range(1, num_nodes):
+        if memory.node[node].due != turns.TURN_GOES_ON:
+            if left == 0:
+                return node
+            left -= 1
+    return -1
+
+
+@kernel
+def store_sample(tables, seat, slot, evaluation, sample):
+    """Overwrite a sample with the position that was evaluated last, from the perspective of `seat`."""
+    reading, forward = evaluation.reading, evaluation.forward
+    context = reading.context[slot]
+    width = len(context.rows)
+    for place in range(width):
+        sample.rows[place] = context.rows[place]
+    for place in range(len(reading.own)):
+        sample.rows[width + place] = reading.own[place]
+    for place in range(MAX_PLAYERS):
+        sample.final[place] = reading.final[place]
+    sample.turns_left = reading.turns_left
+    sample.seat = seat
+    sample.num_players = tables.num_players
+    sample.margin[:] = forward.margin
+    sample.share[:] = forward.share
+
+
+@kernel
+def set_targets(n, td_lambda, forward, samples, count):
+    """Replace what the first `count` samples expected by λ-returns; `forward` holds the result, seat 0 first."""
+    margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # λ-returns so far, by seat
+    margin[:] = forward.margin
+    share[:] = forward.share
+    rest = np.float32(1) - td_lambda
+    for index in range(count - 1, -1, -1):
+        sample = samples[index]
+        for place in range(n):
+            seat = (np.int64(sample.seat) + place) % n
+            own_margin, own_share = sample.margin[place], sample.share[place]
+            sample.margin[place], sample.share[place] = margin[seat], share[seat]
+            if sample.explored:
+                margin[seat], share[seat] = sample.best_margin[place], sample.best_share[place]
+            else:
+                margin[seat] = rest * own_margin + td_lambda * margin[seat]
+                share[seat] = rest * own_share + td_lambda * share[seat]
