@@ -107,6 +107,8 @@ ORDER = (
     "bombay_agents.search.flat_mc",
     "bombay_agents.search.endgame",
     "bombay_agents.search.agent",
+    "bombay_agents.search.zero_tree",
+    "bombay_agents.search.zero_agent",
     "bombay_agents.shipped",
     "bombay_training",
     "bombay_training.extras",
@@ -143,9 +145,9 @@ ORDER = (
     "bombay_training.learners.best_response",
     "bombay_training.learners.expert_iteration",
     "bombay_training.learners.ppo.seat_buffer",
+    "bombay_training.learners.ppo.settings",
     "bombay_training.learners.ppo.seat_games",
     "bombay_training.learners.ppo.vec_env",
-    "bombay_training.learners.ppo.settings",
     "bombay_training.learners.ppo.policy",
     "bombay_training.learners.ppo.run",
     "bombay_training.learners.ppo",
@@ -203,11 +205,12 @@ HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib
 # What `bombay_env` may import from elsewhere: the four libraries it is made with, and the standard library. llvmlite is Numba's.
 LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo"}
 # Modules for nets that learn from the rules alone: nothing scripted reaches them, directly or through another module.
+ZERO = ("bombay_agents.nets.zero", "bombay_agents.search.zero", "bombay_training.learners.zero")
 FREE_OF_SCRIPT = (
     "bombay_agents.nets.files",
     "bombay_agents.nets.value_net",
     "bombay_agents.nets.policy_net",
-    *(name for name in ORDER if name.startswith(("bombay_agents.nets.zero", "bombay_training.learners.zero"))),
+    *(name for name in ORDER if name.startswith(ZERO)),
 )
 
 

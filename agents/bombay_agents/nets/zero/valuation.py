@@ -15,6 +15,7 @@ from bombay_agents.nets.zero import reading, slots
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 from bombay_env.jit.records import composed_dtype, new_records
+from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 
 
@@ -34,7 +35,8 @@ def turn_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
         {
             "memory": turns.memory_dtype(num_sites),  # of the turn
             "evaluation": evaluation_dtype(num_sites, hidden, second),
-            "values": (np.float32, (turns.MAX_NODES,)),  # of outcomes
+            "values": (np.float32, (turns.MAX_NODES,)),  # of outcomes, to their mover
+            "utilities": (np.float32, (turns.MAX_NODES, MAX_PLAYERS)),  # to each seat, in seat order from the mover
         }
     )
 
@@ -83,10 +85,10 @@ def evaluate(node, tables, viewer, net, evaluation):
 
 @kernel
 def value_turn(tables, net, share_weight, workspace):
-    """Lay out the turn of the state at node 0 of `workspace.memory` and overwrite `values` of its outcomes.
+    """Lay out the turn of the state at node 0 of `workspace.memory` and overwrite `values` and `utilities` of its outcomes.
 
-    An outcome's value is what the mover expects of it: margin in tens of rupees + `share_weight` · share. Returns the number of
-    nodes, or TOO_MANY.
+    An outcome's utility to a seat is what it expects there: margin in tens of rupees + `share_weight` · share. Returns the number
+    of nodes, or TOO_MANY.
     """
     memory, evaluation = workspace.memory, workspace.evaluation
     count = turns.lay_out(tables, memory)
@@ -97,5 +99,8 @@ def value_turn(tables, net, share_weight, workspace):
     for node in range(1, count):
         if memory.node[node].due != turns.TURN_GOES_ON:
             evaluate(memory.node[node], tables, seat, net, evaluation)
-            workspace.values[node] = evaluation.forward.margin[0] + share_weight * evaluation.forward.share[0]
+            for place in range(tables.num_players):
+                worth = evaluation.forward.margin[place] + share_weight * evaluation.forward.share[place]
+                workspace.utilities[node, place] = worth
+            workspace.values[node] = workspace.utilities[node, 0]
     return count

@@ -1,5 +1,6 @@
 """`bombay train ppo`: self-play PPO. The learner is imported when the command runs, because nothing else needs PyTorch."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -18,12 +19,25 @@ from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, See
 from bombay_training.learners.train import run_class
 
 
+class Features(StrEnum):
+    """What the net reads."""
+
+    LOOKAHEAD = "lookahead"
+    RAW = "raw"
+
+
 def ppo(
     minutes: Minutes = 3.0,
     updates: Updates = None,
     players: Players = "2-5",
     seed: Seed = 0,
     board: BoardFile = None,
+    features: Annotated[
+        Features,
+        typer.Option(
+            help="What the net reads: lookahead by the planner, which shapes its rewards too, or raw observations."
+        ),
+    ] = Features.LOOKAHEAD,
     threads: Annotated[int, typer.Option(help="Threads of PyTorch.", min=1, max=MAX_COUNT)] = 1,
     out: RunFolder = None,
     blocks: Blocks = 250,
@@ -33,7 +47,9 @@ def ppo(
     with user_input():
         common = common_settings(minutes, updates, players, seed, board)
         learner = run_class("ppo")
-        settings: Any = learner.settings_class(**common, threads=threads)  # type: ignore[call-arg]
+        settings_class: Any = learner.settings_class
+        make = settings_class.raw if features is Features.RAW else settings_class
+        settings = make(**common, threads=threads)
         run = learner(settings)
         folder = new_folder(out, settings.learner)
     train_and_evaluate(run.start, settings, folder, blocks, as_json)

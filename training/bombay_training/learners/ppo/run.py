@@ -55,6 +55,7 @@ class PPORun(Run):
             settings.seed,
             shaping_weight=settings.shaping_weight,
             observation_mode=settings.observation_mode,
+            shaping=settings.shaping,
         )
         self.model = make_model(settings, self.env, lambda: self.clock.remaining)
         self.model.learn(0)  # deals the first games
@@ -148,6 +149,7 @@ class PPORun(Run):
             "players": list(self.settings.players),
             "blend": self.blend,
             "shaping_weight": self.settings.shaping_weight,
+            "shaping": self.settings.shaping,
             "updates": self.clock.updates_done,
             "decisions": self.totals()["decisions"],
             "bombay_env": bombay_env.__version__,

@@ -1,8 +1,9 @@
 """Games of one player count, stepped in parallel, with rewards for every seat; `BombayVecEnv` is made of such groups.
 
 A step plays one decision in every game, then all forced ones: where only one action is legal there is nothing to learn. A game
-that ends is followed by the next one in the same step. Legality, chance and scoring are the engine's, rewards are those of
-`scripted/potential.py`. Nothing here knows Stable-Baselines3: `vec_env.py` does.
+that ends is followed by the next one in the same step. Legality, chance and scoring are the engine's. Rewards are shaped by what
+the planner expects (`scripted/potential.py`) or by the result if the game ended now. Nothing here knows Stable-Baselines3:
+`vec_env.py` does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bombay_env.game import Game
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY, rows
+from bombay_training.learners.ppo.settings import PLANNER_SHAPING
 
 ACTION_KINDS: Final = tuple(action_ranges(0))
 NOWHERE: Final = -1
@@ -75,12 +77,16 @@ class SeatGames:
         lanes: the group's place among all environments.
         shaping_weight: part of the reward that is paid as potentials change.
         observation_mode: what a seat sees, one of `policy_net.MODES`.
+        shaping: what the potential is, one of `settings.SHAPINGS`.
     """
 
-    def __init__(self, game: Game, lanes: slice, shaping_weight: float, observation_mode: str) -> None:
+    def __init__(
+        self, game: Game, lanes: slice, shaping_weight: float, observation_mode: str, shaping: str = PLANNER_SHAPING
+    ) -> None:
         self.game = game
         self.lanes = lanes
         self.shaping_weight = shaping_weight
+        self.shaping = shaping
         self.size = lanes.stop - lanes.start
         self.num_seats = game.rules.num_players
         self.games = AutoresetGames(game, self.size)
@@ -99,7 +105,9 @@ class SeatGames:
 
     def compute_potentials(self, states: np.ndarray, blend: float) -> np.ndarray:
         """The potential of each seat in (k,) states, (k, num_seats) float32."""
-        return potentials(self.game, states, blend, self.workspace)
+        if self.shaping == PLANNER_SHAPING:
+            return potentials(self.game, states, blend, self.workspace)
+        return blended(self.game.provisional_results(states), 0.0).astype(np.float32)
 
     def step(
         self, actions: np.ndarray, blend: float, statistics: PlayStatistics

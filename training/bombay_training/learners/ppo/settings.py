@@ -1,13 +1,16 @@
 """The settings of self-play PPO; see `run.py` for how they are used."""
 
 import dataclasses
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from bombay_agents.nets.policy_net import ACTIVATIONS, LOOKAHEAD, MODES, PARTS
 from bombay_env.checks import is_whole_number, one_of
 from bombay_training.learners import periodic_eval
 from bombay_training.learners.runs import RunSettings, require, require_fraction, require_whole
 
+PLANNER_SHAPING: Final = "planner"
+RESULT_SHAPING: Final = "result"
+SHAPINGS: Final = (PLANNER_SHAPING, RESULT_SHAPING)
 MAX_THREADS: Final = 256  # PyTorch aborts the process if the system cannot provide its threads
 
 
@@ -27,6 +30,9 @@ class PPOSettings(RunSettings):
     """Weight of the win, as opposed to the margin, in a game's reward at the end of the run; it grows linearly from 0."""
     shaping_weight: float = 1.0
     """Part of the reward that is paid during the game as each seat's potential changes; the rest is paid at the end."""
+    shaping: str = PLANNER_SHAPING
+    """What a seat's potential is: `planner`, the reward that the scripted planner expects; or `result`, the margin if the game
+    ended now, which follows from the rules alone."""
     trust: float = 3.0
     """Initial weight, per rupee, of an action's loss according to the lookahead in its logit. Used only if the net observes
     losses and has a trunk and no hidden layers of the policy's own."""
@@ -71,6 +77,7 @@ class PPOSettings(RunSettings):
         self._as_tuples(*PARTS, "references")
         one_of(self.observation_mode, "observation_mode", MODES)
         one_of(self.activation, "activation", tuple(ACTIVATIONS))
+        one_of(self.shaping, "shaping", SHAPINGS)
         require_whole(self, "num_envs", "num_steps", "batch_size", "epochs", low=1)
         require_whole(self, "threads", low=1, high=MAX_THREADS)
         require(
@@ -91,3 +98,19 @@ class PPOSettings(RunSettings):
         require(self, "learning_rate", "clip", "max_grad_norm", holds=lambda value: value > 0, allowed="above 0")
         require(self, "entropy", "value_weight", "trust", holds=lambda value: value >= 0, allowed="at least 0")
         require_fraction(self, "gamma", "gae_lambda", "blend", "shaping_weight")
+
+    @classmethod
+    def raw(cls, **settings: Any) -> Self:
+        """Settings of a learner that knows the rules alone: it reads observations, and nothing scripted shapes its rewards.
+
+        Args:
+            settings: other fields, which replace these.
+        """
+        defaults: dict[str, Any] = {
+            "observation_mode": "perfect_recall",
+            "shaping": RESULT_SHAPING,
+            "trunk": (256,),
+            "policy": (128,),
+            "value": (128,),
+        }
+        return cls(**{**defaults, **settings})

@@ -28,6 +28,7 @@ from bombay_env.game import Game
 from bombay_env.state import rows
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.seat_games import PlayStatistics, SeatGames
+from bombay_training.learners.ppo.settings import PLANNER_SHAPING
 
 
 class SeatVecEnv(VecEnv):
@@ -89,6 +90,7 @@ class BombayVecEnv(SeatVecEnv):
         shaping_weight: this part of the reward is paid as each seat's potential changes, the rest at the end. Over a game with
             constant `blend` the sum is the same, less this part of the seat's potential at the deal.
         observation_mode: what a seat sees, one of `policy_net.MODES`.
+        shaping: what the potential is, one of `settings.SHAPINGS`.
     Raises:
         ValueError: no games, fewer environments than games, or games that one net cannot serve.
     """
@@ -101,6 +103,7 @@ class BombayVecEnv(SeatVecEnv):
         blend: float = 1.0,
         shaping_weight: float = 0.0,
         observation_mode: str = "perfect_recall",
+        shaping: str = PLANNER_SHAPING,
     ) -> None:
         if not 1 <= len(games) <= num_envs:
             raise ValueError(f"num_envs is {num_envs}; it must be at least 1 for each of the {len(games)} games")
@@ -113,7 +116,7 @@ class BombayVecEnv(SeatVecEnv):
                     )
         bounds = [num_envs * i // len(games) for i in range(len(games) + 1)]
         self.groups = [
-            SeatGames(game, slice(low, high), shaping_weight, observation_mode)
+            SeatGames(game, slice(low, high), shaping_weight, observation_mode, shaping)
             for game, low, high in zip(games, bounds, bounds[1:], strict=False)
         ]
         self.num_features, self.num_actions = self.groups[0].reader.num_features, first.num_actions
