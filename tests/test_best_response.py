@@ -1,4 +1,4 @@
-"""Best response: whose turns are learned from, that value nets play the same as victims, and that runs repeat."""
+"""Best response: whose turns are learned from, that threads change nothing, where it starts, and that runs repeat."""
 
 import dataclasses
 
@@ -6,9 +6,9 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.nets import value_features
-from bombay_agents.nets.value_net import ValueNet
-from bombay_agents.nets.value_net_agent import ValueNetAgent
+from bombay_agents.nets.zero import slots
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.zero.net import ZeroNet
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault
 from bombay_training.evaluation import arena
@@ -16,19 +16,20 @@ from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (
     BestResponseRun,
     BestResponseSettings,
-    FrozenNet,
     FrozenOpponent,
     ResponsePlay,
 )
 from bombay_training.learners.run_files import AGENT
-from bombay_training.learners.td import TDRun, TDSettings, optimizer
 from bombay_training.learners.train import open_run, resume, train
-from helpers.nets import HIDDEN
+from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer
+from bombay_training.learners.zero.self_play import PlayOptions
+from test_zero_net import HIDDEN, SECOND
 
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 6  # games for each player count
+WIDTHS = {"hidden": HIDDEN, "second": SECOND}
 TINY = BestResponseSettings(
-    players=(2, 3), games=4, hidden=HIDDEN, batch_size=16, epochs=1, updates=3, epsilon=0.2, victim="random-turn"
+    players=(2, 3), games=4, batch_size=16, updates=3, epsilon=0.2, victim="random-turn", **WIDTHS
 )
 needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
 
@@ -39,7 +40,7 @@ def short_games():
 
 def net(seed=1):
     """An untrained net whose file claims that it learned from 1000 games."""
-    run = TDRun(TDSettings(players=(2, 3), games=2, hidden=HIDDEN, updates=1, seed=seed))
+    run = ZeroRun(ZeroSettings(players=(2, 3), games=2, updates=1, seed=seed, **WIDTHS))
     made = run.net()
     return dataclasses.replace(made, about={**made.about, "training": {"games": 1000}})
 
@@ -53,43 +54,47 @@ def victim(tmp_path):
 
 def played(victim, games, td_lambda=1.0, epsilon=0.0, first=0):
     """The samples of a few short games."""
-    play = ResponsePlay(games, EACH, HIDDEN, victim)
-    trainer = optimizer.Trainer(value_features.num_features(games[0].feature_layout), HIDDEN, seed=1)
-    indices = play.play(trainer.net, 5, first, 0.5, epsilon, td_lambda)
+    play, num_sites = ResponsePlay(games, EACH, HIDDEN, SECOND, FrozenOpponent(victim)), games[0].board.num_sites
+    trainer = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=1)
+    indices = play.play(trainer.net, 5, first, PlayOptions(np.float32(2), epsilon, np.float32(td_lambda)))
     return play, play.samples.reshape(-1)[indices]
 
 
 def test_only_the_learners_turns_are_learned_from():
     games = short_games()
-    play, samples = played(FrozenOpponent("random"), games)
+    play, samples = played("random", games)
     for number, game in enumerate(games):
         n = game.num_players
         for lane, count in enumerate(play.counts[number]):
             mine = play.samples[number, lane, :count]
-            assert (mine["seat"] != lane % n).sum() <= 1, "after a restock another seat may be to move"
-            assert 1 <= count <= 3  # two turns, of which the last may end the game, and a restock
+            assert (mine["seat"] == lane % n).all()
+            assert 1 <= count <= 2  # two turns, of which the last may end the game
             by_seat = [np.roll(sample["margin"][:n], sample["seat"]) for sample in mine]
             assert (np.ptp(by_seat, axis=0) < 1e-6).all(), "with λ = 1 all targets are the result"
     assert np.allclose(samples["margin"].sum(axis=1), 0, atol=1e-5)
     assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
 
 
-def test_a_net_plays_the_same_turns_by_act_and_in_compiled_code(victim):
-    games = short_games()[: 1 if SLOW else 2]
-    _, by_act = played(FrozenOpponent(victim), games)
-    _, compiled = played(FrozenNet(victim, games), games)
-    assert np.array_equal(by_act, compiled)
+@needs_jit
+def test_threads_change_nothing(victim):
+    """Neither do other copies of the victim: each decides for its own lanes."""
+    before, found = numba.get_num_threads(), []
+    for threads in (1, before):
+        numba.set_num_threads(threads)
+        try:
+            found.append(played(victim, short_games(), epsilon=0.3)[1])
+        finally:
+            numba.set_num_threads(before)
+    assert np.array_equal(*found)
 
 
 @needs_jit
 def test_games_repeat_and_later_games_differ():
     games = short_games()
-    _, samples = played(FrozenOpponent("random"), games, epsilon=0.3, td_lambda=0.7)
-    _, again = played(FrozenOpponent("random"), games, epsilon=0.3, td_lambda=0.7)
+    _, samples = played("random", games, epsilon=0.3, td_lambda=0.7)
+    _, again = played("random", games, epsilon=0.3, td_lambda=0.7)
     assert np.array_equal(samples, again)
-    assert not np.array_equal(
-        samples["expected"][:4], played(FrozenOpponent("random"), games, first=EACH)[1]["expected"][:4]
-    )
+    assert not np.array_equal(samples["rows"][:4], played("random", games, first=EACH)[1]["rows"][:4])
 
 
 class Raising:
@@ -112,7 +117,7 @@ class Careless:
 )
 def test_a_failing_victim_ends_the_run_with_one_line(name, reason):
     with pytest.raises(AgentFault, match=rf"^victim 'test_best_response:{name}': it {reason}$") as caught:
-        played(FrozenOpponent(f"test_best_response:{name}"), short_games())
+        played(f"test_best_response:{name}", short_games())
     assert "\n" not in str(caught.value)
 
 
@@ -126,32 +131,38 @@ def test_a_failing_victim_is_reported_before_there_is_a_folder(tmp_path):
 # --- Settings ---
 
 
-def test_the_response_takes_width_and_games_from_a_net(victim):
+def test_the_response_takes_widths_and_games_from_a_net(victim):
     settings = best_response.settings_for(victim, players=(2, 3), games=101)
-    assert (settings.hidden, settings.updates) == (HIDDEN, 10)  # of 100 games
+    assert (settings.hidden, settings.second, settings.updates) == (HIDDEN, SECOND, 10)  # of 100 games
+    assert settings.start == victim
     assert best_response.settings_for(victim, players=(2, 3), minutes=2.0).updates is None
-    assert best_response.settings_for("greedy").hidden == 64
-    assert best_response.settings_for("greedy").updates is None
+    other = best_response.settings_for("greedy")
+    assert (other.start, other.updates) == ("zero", None)
+    assert best_response.settings_for("greedy", "").hidden == ZeroSettings.hidden
 
 
-def test_a_response_starts_from_the_weights_of_its_victim(victim):
+def test_a_response_starts_from_the_weights_of_a_net(victim):
     settings = best_response.settings_for(victim, players=(2, 3), updates=1)
     begun = BestResponseRun(settings).learner
-    assert np.array_equal(begun.net, net().record())
-    assert np.array_equal(begun.average, begun.net)
-    other = BestResponseRun(dataclasses.replace(settings, from_scratch=True)).learner
+    held = ZeroNet.load(victim.removeprefix("net:path=").removesuffix(",force=true")).record()
+    assert begun.net.tobytes() == begun.average.tobytes() == held.tobytes()
+    other = BestResponseRun(dataclasses.replace(settings, start="")).learner
     assert not np.array_equal(other.net, begun.net)
-    with pytest.raises(ValueError, match=rf"^hidden is 9; to start from the weights of net:.* it must be {HIDDEN}$"):
-        BestResponseRun(dataclasses.replace(settings, hidden=9))
+    with pytest.raises(ValueError, match=r"^hidden and second are not the widths of net:"):
+        BestResponseRun(dataclasses.replace(settings, hidden=16))
 
 
-def test_unsuitable_victims_are_refused(victim):
+def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
     with pytest.raises(ValueError, match=r"^the victim search thinks by the clock; give it a budget"):
         FrozenOpponent("search")
     with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
         BestResponseSettings()
-    with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):
-        BestResponseRun(BestResponseSettings(players=(4,), hidden=HIDDEN, victim=victim.removesuffix(",force=true")))
+    with pytest.raises(ValueError, match=r"^start is 'greedy'; it must be a zero agent, such as zero or net:path="):
+        best_response.settings_for("greedy", "greedy")
+    four = dataclasses.replace(TINY, players=(4,), victim=victim.removesuffix(",force=true"))
+    with pytest.raises(AgentFault, match="was not trained on these rules for 4 players"):
+        train(four, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 # --- Runs ---
@@ -171,7 +182,7 @@ def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
     assert open_run(tmp_path / "cut").clock.updates_done == 1
     resume(tmp_path / "cut")
     assert agent(tmp_path / "cut") == agent(tmp_path / "whole")
-    about = ValueNet.load(tmp_path / "whole" / AGENT).about["training"]
+    about = ZeroNet.load(tmp_path / "whole" / AGENT).about["training"]
     assert (about["victim"], about["games"]) == ("random-turn", 12)
 
 
@@ -185,10 +196,9 @@ def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
         open_run(tmp_path / "run")
 
 
-@pytest.mark.slow
 @needs_jit
 def test_some_seconds_of_learning_exploit_a_weak_victim(tmp_path):
-    settings = BestResponseSettings(players=(2,), games=64, hidden=HIDDEN, batch_size=32, updates=30, victim="greedy")
-    response = ValueNetAgent(train(settings, tmp_path))
-    match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 100, seed=1)
-    assert match.of_agent(match.win_share).mean() > 0.6
+    settings = BestResponseSettings(players=(2,), games=64, updates=40, learning_rate=2e-3, victim="random-turn")
+    response = ZeroAgent(train(settings, tmp_path), rounds=0)
+    match = arena.one_vs_rest(Game(Rules.official(2)), response, "random-turn", 50, seed=1)
+    assert match.of_agent(match.win_share).mean() > 0.8

@@ -1,4 +1,4 @@
-"""The players that come with the project, by trained nets: `td`, `ppo`, and `champion`, a search by the net of `td`.
+"""The players that come with the project, by trained nets: `zero`, `td`, `ppo`, and `champion`, a search by the net of `td`.
 
 The nets lie in `weights/`. Each has a card beside it: how it was trained, how strong it is, and what is known to beat it. They
 play 2 to 5 players by the official rules on the packaged board; other games need `force=true`.
@@ -9,10 +9,33 @@ from typing import Final
 
 from bombay_agents.nets.loading import make_net
 from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, ValueNetAgent
+from bombay_agents.nets.zero import agent as zero_agent
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.zero.net import ZeroNet
 from bombay_agents.search.agent import SearchAgent
 from bombay_env.agent import Agent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
+
+
+def make_zero(
+    rounds: int = zero_agent.DEFAULT_ROUNDS,
+    width: int = zero_agent.DEFAULT_WIDTH,
+    draws: int = zero_agent.DEFAULT_DRAWS,
+    force: bool = False,
+) -> ZeroAgent:
+    """The player by the net that learned from the rules alone: it takes the outcome of its turn that is best after looking ahead.
+
+    Args:
+        rounds: own turns to play on before the net values a position, from 0 to 20; by default 1. 0 takes what the net values
+            most at once.
+        width: number of outcomes to look ahead from, from 1 to 32; by default 8.
+        draws: restocks to draw where a set ends while looking ahead, from 1 to 64; by default 2.
+        force: whether to play also under rules or on boards that the net was not trained on; by default false.
+    """
+    agent = ZeroAgent(ZeroNet.load(WEIGHTS / "zero.safetensors"), force, rounds, width, draws)
+    agent.name = agent.name.replace("net", "zero", 1)
+    return agent
 
 
 def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:

@@ -37,6 +37,7 @@ class SearchParams(NamedTuple):
     exploration: float = 0.15  # weight of the bonus in PUCT
     temperature: float = 0.1  # the prior of an edge worth so much less to the mover is divided by e
     widening: float = 0.5  # a node with v visits considers 2 + widening · √v edges
+    depth: int = MAX_DEPTH  # turns from the root; deeper positions are valued as they are
     own_visits: float = 1.0  # how many simulations the net's own value of an edge counts as
 
 
@@ -134,7 +135,7 @@ def simulate(tables, search, key, edge):
         tree.path[depth, 0] = node
         tree.path[depth, 1] = edge
         depth += 1
-        if tree.edge_states[edge].current_player == NOBODY or depth == MAX_DEPTH:
+        if tree.edge_states[edge].current_player == NOBODY or depth >= search.params.depth:
             for seat in range(tables.num_players):
                 tree.leaf[seat] = tree.edge_value[edge, seat]
             return depth

@@ -25,6 +25,7 @@ KNOWLEDGE: Final = {
     "flat-mc": "all",
     "search": "all",
     "net": "as the net in the file",
+    "zero": "none",
     "td": "all",
     "ppo": "all",
     "champion": "all",

@@ -1,78 +1,90 @@
-"""Best response: TD learns to beat copies of one frozen agent, the victim. What it wins shows how exploitable the victim is.
+"""Best response: `zero` learns to beat copies of one frozen agent, the victim. What it wins shows how exploitable the victim is.
 
 The learner has one seat of each game, every seat equally often; copies of the victim have the others. Everything but the games is
-as in `td/run.py`: samples are the ends of the learner's own turns, after looking ahead, and the positions after restocks that
-follow them, with λ-returns along its turns, for every seat. Any agent can be the victim. It acts by `act` for a batch of games,
-on copies with other seeds. If the victim is a value net, compiled code plays its turns, and the response starts from the victim's
-weights and has its width (unless `from_scratch`), since a weak response would prove nothing.
+as in `zero/run.py`: samples are the ends of the learner's own turns, with λ-returns along them, for every seat. Any agent can be
+the victim. It acts by `act` for a batch of games, on copies with other seeds. A response starts from the weights of a trained
+`zero` net, that of the victim if it is one, since a weak response would prove nothing.
 """
 
 import dataclasses
 import functools
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Final, NamedTuple
 
+import numba
 import numpy as np
 
 from bombay_agents import make, turns
-from bombay_agents.nets import value_net_turns
-from bombay_agents.nets.value_net import ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.zero.net import ZeroNet
 from bombay_env import Game, batch
 from bombay_env.agent import Blame, ask
 from bombay_env.chance import random_word
-from bombay_env.jit.kernels import kernel, piece_kernel
+from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
-from bombay_env.state import NOBODY
+from bombay_env.state import NOBODY, rows
 from bombay_training.evaluation import ladder
 from bombay_training.learners.runs import require
-from bombay_training.learners.td.run import TDRun, TDSettings
-from bombay_training.learners.td.self_play import CHUNKS, PlayOptions, SelfPlay, play_turn, set_final_targets
+from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
+from bombay_training.learners.zero.self_play import (
+    CHUNKS,
+    PlayOptions,
+    SelfPlay,
+    finish_turn,
+    play_turn,
+    set_final_targets,
+)
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
+COPIES: Final = 8  # of the victim, each of which plays its own lanes, whatever the number of threads
 
 
 @dataclasses.dataclass(frozen=True)
-class BestResponseSettings(TDSettings):
+class BestResponseSettings(ZeroSettings):
     """Everything that decides a run; see `settings_for`."""
 
     learner: ClassVar[str] = "best-response"
 
-    batch_size: int = 128
+    batch_size: int = 256
     """Positions per gradient step. A game has fewer samples than in self-play, where all seats learn."""
+    learning_rate: float = 1e-3
+    """Adam's learning rate at the start."""
+    epsilon: float = 0.05
+    """The ε of ε-greedy play at the start of the run: probability that the learner takes a random outcome."""
     victim: str = ""
     """Spec of the agent to respond to."""
-    from_scratch: bool = False
-    """Start from random weights even if the victim is a value net."""
+    start: str = ""
+    """Spec of the `zero` agent whose weights the response starts from; empty for random weights."""
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
-        require(
-            self,
-            "victim",
-            holds=lambda spec: isinstance(spec, str) and spec != "",
-            allowed="the spec of an agent",
-        )
+        require(self, "victim", holds=lambda spec: isinstance(spec, str) and spec != "", allowed="the spec of an agent")
+        require(self, "start", holds=lambda spec: isinstance(spec, str), allowed="the spec of a zero agent, or empty")
 
 
-def settings_for(victim: str, hidden: int | None = None, **options: Any) -> BestResponseSettings:
-    """Settings for a victim. If the victim is a value net, it decides what is not given: the width and the number of games.
+def settings_for(victim: str, start: str | None = None, **options: Any) -> BestResponseSettings:
+    """Settings for a victim. Its kind decides what is not given: where the response starts, and the number of games.
 
-    The response then learns from at least as many games as the victim did, if the victim's file records that number.
+    A response starts from the victim's weights if that is a `zero` net, else from those of `zero`. It learns from at least as
+    many games as the victim did, if the victim's file records that number. The net to start from decides the widths.
 
     Args:
         victim: its spec.
-        hidden: width of the net.
+        start: spec of a `zero` agent, or empty for random weights; None for the default.
         options: other fields of `BestResponseSettings`; None means not given.
     Raises:
-        ValueError: there is no such agent, or a setting is out of range.
+        ValueError: there is no such agent, `start` is no `zero` agent, or a setting is out of range.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    agent = make(victim)
-    if isinstance(agent, ValueNetAgent):
-        hidden = hidden or agent.net.hidden
-    settings = BestResponseSettings(victim=victim, hidden=hidden or BestResponseSettings.hidden, **given)
+    if start is None:
+        start = victim if isinstance(make(victim), ZeroAgent) else "zero"
+    if start:
+        net = net_of(start)
+        given = {"hidden": net.hidden, "second": net.second.shape[1]} | given
+    settings = BestResponseSettings(victim=victim, start=start, **given)
     games = games_learned_from(victim)
     if games and not {"minutes", "updates"} & set(given):
         counts = len(settings.players)
@@ -81,19 +93,31 @@ def settings_for(victim: str, hidden: int | None = None, **options: Any) -> Best
     return settings
 
 
+def net_of(spec: str) -> ZeroNet:
+    """The net of a `zero` agent.
+
+    Raises:
+        ValueError: there is no such agent, or it is of another kind.
+    """
+    agent = make(spec)
+    if not isinstance(agent, ZeroAgent):
+        raise ValueError(f"start is {spec!r}; it must be a zero agent, such as zero or net:path=agent.safetensors")
+    return agent.net
+
+
 def games_learned_from(agent: str) -> int | None:
     """The number of games in a value net's file; None if the agent is no value net or its file does not say."""
     made = make(agent)
-    training = made.net.about.get("training") if isinstance(made, ValueNetAgent) else None
+    training = made.net.about.get("training") if isinstance(made, ValueNetAgent | ZeroAgent) else None
     games = training.get("games") if isinstance(training, dict) else None
     return games if isinstance(games, int) and games > 0 else None
 
 
-# --- victims ---
+# --- The victim ---
 
 
 class FrozenOpponent:
-    """Any agent as the victim; it decides by `act`.
+    """Copies of the victim, which decide in threads, each for its own lanes.
 
     Args:
         spec: of the agent.
@@ -104,89 +128,40 @@ class FrozenOpponent:
     def __init__(self, spec: str) -> None:
         self.spec, self.who = spec, f"victim {spec!r}"
         self.renew()
-        if getattr(self.agent, "ms", None) is not None:
+        if getattr(self.agents[0], "ms", None) is not None:
             raise ValueError(f"the victim {spec} thinks by the clock; give it a budget in rollouts or nodes")
 
     def renew(self) -> None:
-        """Create the agent again, so that nothing it remembers influences later games."""
-        self.agent = make(self.spec)
+        """Create the copies again, so that nothing they remember influences later games."""
+        self.agents = [make(self.spec) for _ in range(COPIES)]
 
-    def play(self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
-        """Decide once, or for a whole turn, in these lanes of `states`, which are changed in place.
+    def play(self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: np.random.Generator) -> None:
+        """Decide once in these lanes of `states`, which are changed in place.
 
         Raises:
             AgentFault: the victim raised or chose an illegal action.
         """
-        some = states[lanes]
-        game.step(some, ask(self.agent, game, some, rng, seeds=rng, who=self.who))
-        states[lanes] = some
+        parts = [lanes[lanes % COPIES == number] for number in range(COPIES)]
+        seeds = rng.integers(1 << 63, size=COPIES)
+
+        def decide(number: int) -> np.ndarray:
+            own = np.random.default_rng(seeds[number])
+            return ask(self.agents[number], game, states[parts[number]], own, seeds=own, who=self.who)
+
+        due = [number for number in range(COPIES) if parts[number].size]
+        threads = 1 if CONFIG.DISABLE_JIT else min(len(due), numba.get_num_threads())
+        if threads == 1:
+            actions = [decide(number) for number in due]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                actions = list(pool.map(decide, due))
+        played = np.concatenate([parts[number] for number in due])
+        some = states[played]
+        game.step(some, np.concatenate(actions))
+        rows(states)[played] = rows(some)
 
 
-class FrozenNet(FrozenOpponent):
-    """A value net as the victim; compiled code plays its turns in many games at once.
-
-    Raises:
-        ValueError: the net is for other games.
-    """
-
-    agent: ValueNetAgent
-
-    def __init__(self, spec: str, games: list[Game]) -> None:
-        super().__init__(spec)
-        for game in games:
-            self.agent.check_game(game)
-        net = self.agent.net
-        self.weights, self.blend = net.record(), np.float32(net.blend)
-        self.workspaces = {
-            game.num_players: value_net_turns.new_turn_workspaces(game, net.hidden, CHUNKS, self.agent.rounds)
-            for game in games
-        }
-
-    def renew(self) -> None:
-        """Load the net on the first call only: it remembers nothing."""
-        if not hasattr(self, "agent"):
-            super().renew()
-
-    def play(self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: Any) -> None:
-        """Play whole turns in these lanes of `states`, which are changed in place.
-
-        Raises:
-            OverflowError: a turn has too many states; see `turns.distinct_turns`.
-        """
-        done = np.zeros(len(lanes), np.bool_)
-        play_net_piece(
-            CHUNKS,
-            lanes,
-            states,
-            game.tables,
-            game.lookups,
-            self.weights,
-            self.blend,
-            self.workspaces[game.num_players],
-            done,
-        )
-        turns.check_count(0 if done.all() else turns.TOO_MANY)
-
-
-@piece_kernel
-def play_net_piece(chunk, lanes, states, tables, lookups, net, blend, workspaces, done):
-    """Play the net's turn in a chunk of some lanes of `states`. `done` becomes true where the turn fits in memory."""
-    drawn = np.empty(NUM_COLOURS, np.int64)
-    workspace = workspaces[chunk]
-    memory = workspace.memory
-    for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
-        lane = lanes[number]
-        memory.node[0].state = states[lane]
-        num_nodes = value_net_turns.value_turn(tables[0], lookups[0], net[0], blend, workspace)
-        if num_nodes != turns.TOO_MANY:
-            best = turns.best_outcome(memory, workspace.values, num_nodes)
-            states[lane] = memory.node[best].state
-            if memory.node[best].due == turns.RESTOCK_DUE:
-                batch.restock(states[lane], tables[0], drawn)
-            done[number] = True
-
-
-# --- games ---
+# --- Games ---
 
 
 class ResponseGames(NamedTuple):
@@ -202,11 +177,11 @@ class ResponseGames(NamedTuple):
 class ResponsePlay(SelfPlay):
     """Plays games of one learner against copies of a victim; see `SelfPlay`."""
 
-    def __init__(self, games: list[Game], each: int, hidden: int, victim: FrozenOpponent) -> None:
-        super().__init__(games, each, hidden)
+    def __init__(self, games: list[Game], each: int, hidden: int, second: int, victim: FrozenOpponent) -> None:
+        super().__init__(games, each, hidden, second)
         self.victim = victim
 
-    def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
+    def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
         """Play the games numbered from `first` on; the learner of game g has seat g modulo the number of players.
 
         Raises:
@@ -214,19 +189,18 @@ class ResponsePlay(SelfPlay):
         """
         with Blame(self.victim.who):
             self.victim.renew()
-        options = PlayOptions(np.float32(blend), epsilon, np.float32(td_lambda))
         for number, game in enumerate(self.games):
-            workspaces, games = self.workspaces[number], self._deal(number, key, first)
+            games = self._deal(number, key, first)
             states, seats = games.states, np.arange(first, first + self.each) % game.num_players
             rng = np.random.default_rng((key, first, game.num_players))
             while (running := states["current_player"] != NOBODY).any():
                 own = np.flatnonzero(running & (states["current_player"] == seats))
                 if own.size:
-                    play_response_piece(CHUNKS, own, games, game.tables, game.lookups, net, options, workspaces)
+                    play_response_piece(CHUNKS, own, games, game.tables, net, options, self.workspaces)
                     turns.check_count(games.counts.min())
                 else:  # all games wait for the victim, so that it decides for the largest batch
                     self.victim.play(game, states, np.flatnonzero(running), rng)
-            set_all_targets(games, game.tables, options.td_lambda, workspaces)
+            set_all_targets(games, game.tables, options.td_lambda, self.workspaces)
         return self.sample_indices()
 
     def _deal(self, number: int, key: int, first: int) -> ResponseGames:
@@ -240,17 +214,21 @@ class ResponsePlay(SelfPlay):
 
 
 @piece_kernel
-def play_response_piece(chunk, lanes, games, tables, lookups, net, options, workspaces):
+def play_response_piece(chunk, lanes, games, tables, net, options, workspaces):
     """Play the learner's turn in a chunk of some lanes and store its samples."""
     workspace = workspaces[chunk]
+    drawn = np.empty(NUM_COLOURS, np.int64)
     for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
         lane = lanes[number]
         workspace.current.state = games.states[lane]
-        games.counts[lane] = play_turn(
-            games.seeds[lane], games.moves[lane], tables[0], lookups[0], net[0], options, workspace,
-            games.samples[lane], games.counts[lane],
-        )  # fmt: skip
+        sample = games.samples[lane, games.counts[lane]]
+        chosen = play_turn(games.seeds[lane], games.moves[lane], tables[0], net[0], options, workspace, sample)
+        if chosen == turns.TOO_MANY:
+            games.counts[lane] = turns.TOO_MANY
+            continue
+        finish_turn(chosen, tables[0], workspace, drawn)
         games.states[lane] = workspace.current.state
+        games.counts[lane] += workspace.current.state.current_player != NOBODY
         games.moves[lane] += np.uint64(1)
 
 
@@ -266,34 +244,30 @@ def set_all_targets(games, tables, td_lambda, workspaces):
 # --- The run ---
 
 
-class BestResponseRun(TDRun):
-    """A run of TD whose games are against a victim.
+class BestResponseRun(ZeroRun):
+    """A run of `zero` whose games are against a victim.
 
     Raises:
-        ValueError: the victim cannot play these games, or `hidden` is not the width of the victim's net, from which it starts.
+        ValueError: the widths are not those of the net that it starts from.
     """
 
-    settings_class: ClassVar[type[TDSettings]] = BestResponseSettings
+    settings_class: ClassVar[type[ZeroSettings]] = BestResponseSettings
     settings: BestResponseSettings
 
     def __init__(self, settings: BestResponseSettings) -> None:
         super().__init__(settings)
-        if isinstance(self.victim, FrozenNet) and not settings.from_scratch:
-            width = self.victim.agent.net.hidden
-            if width != settings.hidden:
-                raise ValueError(
-                    f"hidden is {settings.hidden}; to start from the weights of {settings.victim} it must be {width}"
-                )
-            for net in (self.learner.net, self.learner.average):
-                net[:] = self.victim.weights
+        if settings.start:
+            weights = net_of(settings.start).record()
+            if weights.dtype != self.learner.net.dtype:
+                raise ValueError(f"hidden and second are not the widths of {settings.start}, from which the run starts")
+            self.learner.net[:] = self.learner.average[:] = weights
 
     def make_generator(self) -> SelfPlay:
         """Games against the victim, with memory for their training samples."""
-        victim = FrozenOpponent(self.settings.victim)
-        if isinstance(victim.agent, ValueNetAgent):
-            victim = FrozenNet(self.settings.victim, self.games)
-        self.victim = victim
-        return ResponsePlay(self.games, self.games_each, self.settings.hidden, victim)
+        settings = self.settings
+        return ResponsePlay(
+            self.games, self.games_each, settings.hidden, settings.second, FrozenOpponent(settings.victim)
+        )
 
     def references(self) -> tuple[str, ...]:
         """The victim."""
@@ -301,10 +275,16 @@ class BestResponseRun(TDRun):
 
     def about(self) -> dict[str, Any]:
         """How the response was trained, for its file."""
-        return {**super().about(), "algorithm": "TD(λ) against frozen copies", "victim": self.settings.victim}
+        start = {"start": self.settings.start} if self.settings.start else {}
+        return {
+            **super().about(),
+            "algorithm": "TD(λ) on all outcomes of turns, against frozen copies",
+            "victim": self.settings.victim,
+            **start,
+        }
 
     def identity_parts(self) -> list[str]:
-        """The features, and digests of the victim's decisions: another agent under the same spec makes another run."""
+        """The slots, and digests of the victim's decisions: another agent under the same spec makes another run."""
         return [*super().identity_parts(), *self._victim_digests]
 
     @functools.cached_property
@@ -315,6 +295,6 @@ class BestResponseRun(TDRun):
 def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:
     """The number of games that the response in a file and its victim learned from; None where the victim's is unknown."""
     return {
-        "games": ValueNet.load(agent).about["training"]["games"],
+        "games": ZeroNet.load(agent).about["training"]["games"],
         "victim_games": games_learned_from(victim),
     }

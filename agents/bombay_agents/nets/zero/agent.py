@@ -19,7 +19,7 @@ from bombay_agents.nets.zero.net import ZeroNet
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 from bombay_env.checks import whole_number
-from bombay_env.jit.kernels import kernel
+from bombay_env.jit.kernels import long_kernel
 
 DEFAULT_ROUNDS: Final = 1
 DEFAULT_WIDTH: Final = 8
@@ -65,11 +65,23 @@ class ZeroAgent(TurnAgent):
         self.draws = whole_number(draws, "draws", 1, MAX_DRAWS)
         self.net = net if isinstance(net, ZeroNet) else ZeroNet.load(net)
         self.force = force
-        self.name = files.spec_of(None if loaded else net, force=force)  # type: ignore[arg-type]
+        self.name = self._spec(None if loaded else net)  # type: ignore[arg-type]
         self._record = self.net.record()
         self._options = ZeroOptions(
             np.float32(self.net.share_weight), self.width if self.rounds else 1, self.rounds, self.draws
         )
+
+    def _spec(self, path: str | os.PathLike[str] | None) -> str:
+        """The agent's spec: the file, if it has one, and the options that differ from their defaults."""
+        options: dict[str, tuple[int, int]] = {
+            "force": (self.force, False),
+            "rounds": (self.rounds, DEFAULT_ROUNDS),
+            "width": (self.width, DEFAULT_WIDTH),
+            "draws": (self.draws, DEFAULT_DRAWS),
+        }
+        parts = [] if path is None else [f"path={os.fspath(path)}"]
+        parts += [f"{name}={str(value).lower()}" for name, (value, default) in options.items() if value != default]
+        return f"net:{','.join(parts)}" if parts else "net"
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Make the memory for turns.
@@ -96,7 +108,7 @@ class ZeroAgent(TurnAgent):
             files.check_trained_on(self.name, self.net.about, game)
 
 
-@kernel
+@long_kernel
 def plan_turn(state, tables, net, options, key, workspace):
     """The node of the best outcome of the mover's turn; TOO_MANY if a turn does not fit in memory."""
     return lookahead.plan_turn(state, tables[0], net[0], options, key, workspace[0])

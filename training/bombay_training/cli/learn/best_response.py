@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from bombay_agents.nets.value_net import MAX_HIDDEN
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.training import (
     Blocks,
@@ -37,21 +36,22 @@ def best_response(
     seed: Seed = 0,
     board: BoardFile = None,
     threads: Threads = None,
-    hidden: Annotated[
-        int | None,
-        typer.Option(help="Width of the net. Default: that of a value net victim, else 64.", min=1, max=MAX_HIDDEN),
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="The zero agent whose weights the response starts from, or '' for random weights. Default: the victim if it is "
+            "one, else zero.",
+            metavar="AGENT",
+        ),
     ] = None,
-    from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="Start from random weights even if the victim is a value net.")
-    ] = False,
     out: RunFolder = None,
     blocks: Blocks = 250,
     as_json: Json = False,
 ) -> None:
-    """Train a best response by TD(λ) to copies of a frozen agent, to find out how exploitable it is."""
+    """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is."""
     with user_input():
         common = common_settings(minutes, updates, players, seed, board)
-        settings = learner.settings_for(victim, hidden, from_scratch=from_scratch, threads=threads or 0, **common)
+        settings = learner.settings_for(victim, start, threads=threads or 0, **common)
         run = learner.BestResponseRun(settings)
         folder = new_folder(out, settings.learner)
     respond_and_evaluate(run.start, settings, folder, blocks, as_json)

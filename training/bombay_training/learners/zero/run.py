@@ -90,7 +90,7 @@ class ZeroSettings(RunSettings):
 
 
 class ZeroRun(Run):
-    """A run of `zero`."""
+    """A run of `zero`. Learners with other games than self-play's override `make_generator` (see `best_response.py`)."""
 
     settings_class: ClassVar[type[ZeroSettings]] = ZeroSettings
     checkpoint_format = "bombay-zero-checkpoint/1"
@@ -102,11 +102,15 @@ class ZeroRun(Run):
         num_sites = self.games[0].board.num_sites
         self.slots = slots.digest(num_sites)
         self.games_each = settings.games // len(self.games)  # per update and player count
-        self.generator = SelfPlay(self.games, self.games_each, settings.hidden, settings.second)
+        self.generator = self.make_generator()
         self.learner = Trainer(
             slots.first_rows(num_sites), slots.num_rows(num_sites), settings.hidden, settings.second, settings.seed
         )
         self.positions = 0  # learned from so far
+
+    def make_generator(self) -> SelfPlay:
+        """The games of an update, with memory for their training samples."""
+        return SelfPlay(self.games, self.games_each, self.settings.hidden, self.settings.second)
 
     def update(self) -> dict[str, float]:
         """Play some games and learn from their positions."""

@@ -121,6 +121,10 @@ class SelfPlay:
                 self.counts[number],
             )  # fmt: skip
             turns.check_count(self.counts[number].min())
+        return self.sample_indices()
+
+    def sample_indices(self) -> np.ndarray:
+        """Indices of the samples of the last games, into the flattened `samples`."""
         most = self.samples.shape[-1]
         return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
@@ -145,17 +149,28 @@ def play_game(seed, tables, net, options, workspace, samples):
         chosen = play_turn(seed, move, tables, net, options, workspace, samples[count])
         if chosen == turns.TOO_MANY:
             return np.int64(turns.TOO_MANY)
-        after = workspace.turn.memory.node[chosen]
-        state_after = after.state
-        workspace.current.state = state_after
+        finish_turn(chosen, tables, workspace, drawn)
         count += state.current_player != NOBODY
-        if after.due == turns.RESTOCK_DUE:
-            batch.restock(state, tables, drawn)
         move += np.uint64(1)
-    forward = workspace.turn.evaluation.forward
-    zero_net.result_output(state, tables, np.int64(0), forward)
-    set_targets(np.int64(tables.num_players), options.td_lambda, forward, samples, count)
+    set_final_targets(tables, options.td_lambda, workspace, samples, count)
     return count
+
+
+@kernel
+def finish_turn(chosen, tables, workspace, drawn):
+    """Move the game of `workspace.current` to node `chosen` of its turn, and draw the restock that is due."""
+    state, after = workspace.current.state, workspace.turn.memory.node[chosen]
+    workspace.current.state = after.state
+    if after.due == turns.RESTOCK_DUE:
+        batch.restock(state, tables, drawn)
+
+
+@kernel
+def set_final_targets(tables, td_lambda, workspace, samples, count):
+    """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
+    forward = workspace.turn.evaluation.forward
+    zero_net.result_output(workspace.current.state, tables, np.int64(0), forward)
+    set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)
 
 
 @kernel
