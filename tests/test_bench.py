@@ -13,7 +13,10 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.bench import cases, learning, peers, report
+from bombay_training.docs import speed
+from bombay_training.docs.results import targets_table
 from bombay_training.learners.td.run import TDSettings
+from bombay_training.learners.zero import ZeroSettings
 from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -163,6 +166,73 @@ def test_the_time_of_td_is_divided_into_parts():
         players=(2,), games=4, hidden=HIDDEN
     )  # as in the tests of TD, whose kernels are compiled already
     check_learning(learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
+
+
+@needs_jit
+def test_zero_is_measured_on_one_thread_and_on_two():
+    before, on_two = numba.get_num_threads(), numba.config.NUMBA_NUM_THREADS >= 2
+    settings = ZeroSettings(
+        players=(2,), games=6, batch_size=64
+    )  # widths of the shipped net, whose kernels are compiled
+    rows = learning.measure_zero(Game(Rules.official(2)), on_two, 2, 0.0, settings)
+    assert numba.get_num_threads() == before
+    assert [(row.name, row.threads) for row in rows] == [("zero", 1), ("zero", 2)][: len(rows)]
+    assert len(rows) == 1 + on_two
+    for row in rows:
+        check_learning(row)
+        assert list(row.rates) == ["games", "evaluations", "learning steps"]
+        steps, games, evaluations = (row.rates[name].median for name in ("learning steps", "games", "evaluations"))
+        assert 0 < steps < games < row.rate.median < evaluations
+        assert row.gain == (pytest.approx(row.rate.median / rows[0].rate.median) if row.threads > 1 else None)
+
+
+def test_further_rates_and_the_gain_of_two_threads_have_columns():
+    old = {"name": "TD", "includes": "all", "unit": "positions", "rate": {"median": 30, "low": 20, "high": 40}}
+    old |= {"collected": {"median": 40}, "learned": {"median": 90}, "shares": {"engine": 0.25, "net": 0.75}}
+    old |= {"threads": 1, "ratio": None}
+    rates = {"games": {"median": 1234.4}, "learning steps": {"median": 17.31}}
+    new = {**old, "name": "zero", "threads": 2, "rates": rates, "gain": 1.875}
+    assert report.further_columns([old]) == ([], [[]])
+    columns, cells = report.further_columns([old, new])
+    assert columns == ["games/s", "learning steps/s", "× one thread"]
+    assert cells == [["–", "–", "–"], ["1,234", "17.3", "1.88"]]
+    for rows in ([old], [old, new]):
+        shown = report._learning_table(rows)
+        assert shown.row_count == len(rows)
+        assert [list(column.cells)[-1] for column in shown.columns[-2:]] == ["0.25", "0.75"]
+    assert list(shown.columns[1].cells) == ["1", "2"]
+    (line,) = report.compare({"rows": [], "learning": [old]}, {"rows": [], "learning": [old, new]})
+    assert (line["name"], line["threads"]) == ("TD", 1)
+
+
+def test_the_docs_show_further_figures_where_the_data_has_them():
+    rate = {"median": 12345, "low": 12000, "high": 13000}
+    row = {"name": "TD", "unit": "positions", "rate": rate, "shares": {"engine": 0.25}}
+    zero = {**row, "name": "zero", "threads": 2, "rates": {"games": {"median": 99}}, "gain": 1.5}
+
+    class Saved:
+        def __init__(self, learning):
+            self.data = {"rows": [{"name": "net", "includes": "all", "rate": rate}], "learning": learning}
+
+        def read(self, name):
+            return self.data
+
+    def cells(*learning):
+        lines = speed.Speed(Saved(list(learning))).speed_learning().splitlines()
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+    first, _, net, td = cells(row)
+    assert first == ["what", "per second", "range", "engine"]
+    assert (net[3], td[3]) == ("", "0.25")
+    first, _, net, td, last = cells(row, zero)
+    assert first == ["what", "per second", "range", "games/s", "× one thread", "engine"]
+    assert (net[3:], td[3:], last[3:]) == ([""] * 3, ["–", "–", "0.25"], ["99", "1.50", "0.25"])
+    assert last[0] == "zero, 2 threads: positions played and learned from"
+
+
+def test_a_target_that_was_not_measured_neither_passes_nor_misses():
+    targets = [{"what": "speed", "target": "9", "measured": None, "passed": None}]
+    assert targets_table(targets).splitlines()[-1] == "| speed | 9 | – | – |"
 
 
 @pytest.mark.slow

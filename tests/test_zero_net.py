@@ -218,6 +218,19 @@ def test_updating_the_accumulator_equals_computing_it_in_full(game):
     assert compared > (2 if SLOW else 20)
 
 
+def test_the_outcomes_that_the_net_values_are_counted():
+    """Each outcome of a turn counts once; none of a turn that ends the game does, since the result is known."""
+    game = variant(3, sets=1, turns_per_set=1, actions_per_turn=2)
+    net, workspace = random_net(game).record(), valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1)
+    total = 0
+    for player in range(3):
+        count = value_first(position(game, player=player)[0], game.tables, net, workspace)
+        outcomes = (workspace["memory"]["node"]["due"][0, 1:count] != turns.TURN_GOES_ON).sum()
+        assert outcomes > 1
+        total += outcomes * (player < 2)
+        assert workspace["evaluated"] == total
+
+
 def test_a_finished_game_is_worth_its_result():
     game = variant(3, sets=1, turns_per_set=1)
     states = position(game, player=2, rupees=[4, 9, 1])

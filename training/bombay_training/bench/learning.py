@@ -1,13 +1,14 @@
 """How fast the learners learn, and how their time divides into engine, net, learning and the rest.
 
-Both run with their default settings, a new net, one thread and one player count. An update first collects games played by the
-net, then learns from them. As everywhere in `bench`, the figures hold for this machine at this moment; `cases.py` has the others.
+All run with their default settings, a new net and one player count, on one thread; `zero` also on two. An update first
+collects games played by the net, then learns from them. As everywhere in `bench`, the figures hold for this machine at this
+moment; `cases.py` has the others.
 """
 
 import dataclasses
 import importlib.util
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numba
@@ -16,18 +17,24 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.nets import value_features, value_net_turns
 from bombay_agents.nets.value_net_agent import ValueNetAgent, plan_turn
+from bombay_agents.nets.zero import valuation
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 from bombay_training.bench import cases
 from bombay_training.bench.cases import Rates
-from bombay_training.learners import td
+from bombay_training.learners import td, zero
 
 GAMES: Final = 16  # their turns are timed with the net and without it
 
 
 @dataclasses.dataclass(frozen=True)
 class Spent:
-    """How much some updates learned from, and their seconds in total and by part; engine and net are parts of collecting."""
+    """How much some updates learned from, and their seconds in total and by part; engine and net are parts of collecting.
+
+    `counts` holds what else the updates did, by name.
+    """
 
     count: int
     total: float
@@ -35,6 +42,7 @@ class Spent:
     learning: float
     engine: float
     net: float
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +58,8 @@ class LearningRow:
         learned: units a second while learning.
         shares: of the time, by part: engine, net, learning, other.
         threads: used.
+        rates: of what else it does, such as games and learning steps, per second overall; by name.
+        gain: `rate` divided by that on one thread, measured alternately; None on one thread.
     """
 
     name: str
@@ -60,9 +70,11 @@ class LearningRow:
     learned: Rates
     shares: dict[str, float]
     threads: int = 1
+    rates: dict[str, Rates] = dataclasses.field(default_factory=dict)
+    gain: float | None = None
 
     @classmethod
-    def of(cls, name: str, includes: str, unit: str, runs: list[Spent]) -> "LearningRow":
+    def of(cls, name: str, includes: str, unit: str, runs: list[Spent], threads: int = 1) -> "LearningRow":
         """Rates over runs; shares of the time of all runs together."""
         total = sum(run.total for run in runs)
         parts = {part: sum(getattr(run, part) for run in runs) / total for part in ("engine", "net", "learning")}
@@ -74,17 +86,116 @@ class LearningRow:
             Rates.of([run.count / run.collecting for run in runs]),
             Rates.of([run.count / run.learning for run in runs]),
             {**parts, "other": 1 - sum(parts.values())},
+            threads,
+            {name: Rates.of([run.counts[name] / run.total for run in runs]) for name in runs[0].counts},
         )
 
 
-def measure_all(game: Game, repeats: int, seconds: float, progress: Callable[[str], None]) -> list[LearningRow]:
-    """Measure every learner whose packages are installed."""
+def measure_all(
+    game: Game, threads: Sequence[int], repeats: int, seconds: float, progress: Callable[[str], None]
+) -> list[LearningRow]:
+    """Measure every learner whose packages are installed; `zero` also on two threads if any of `threads` is 2 or more."""
+    players = (game.num_players,)
+    progress("zero")
+    rows = measure_zero(game, max(threads) >= 2, repeats, seconds, zero.ZeroSettings(players=players))
     progress("TD")
-    rows = [measure_td(game, repeats, seconds, td.TDSettings(players=(game.num_players,)))]
+    rows.append(measure_td(game, repeats, seconds, td.TDSettings(players=players)))
     if importlib.util.find_spec("sb3_contrib") is not None:
         progress("MaskablePPO")
         rows.append(measure_ppo(game, repeats, seconds))
     return rows
+
+
+def _updates(run: td.TDRun | zero.ZeroRun, engine: float, seconds: float, count: Callable[[], dict[str, int]]) -> Spent:
+    """Some updates of a run that times playing and learning itself.
+
+    Args:
+        run: updated.
+        engine: the engine's part of the time of playing; the rest is the net's.
+        seconds: about how long.
+        count: what the run has done so far besides positions, by name.
+    """
+    before, known = count(), run.positions
+    start = time.perf_counter()
+    collecting = learning = total = 0.0
+    while total == 0.0 or total < seconds:
+        figures = run.step()
+        collecting += figures["play_seconds"]
+        learning += figures["learn_seconds"]
+        total = max(time.perf_counter() - start, collecting + learning)  # the run rounds its times
+    done = {name: number - before[name] for name, number in count().items()}
+    positions = run.positions - known
+    return Spent(positions, total, collecting, learning, engine * collecting, (1 - engine) * collecting, done)
+
+
+# --- zero ---
+
+
+def measure_zero(
+    game: Game, on_two: bool, repeats: int, seconds: float, settings: zero.ZeroSettings
+) -> list[LearningRow]:
+    """Updates of `zero` on one thread and, if `on_two`, on two; runs on one and on two alternate.
+
+    The run itself times playing and learning, and `share_of_layout` divides the time of playing.
+    """
+    before, run = numba.get_num_threads(), zero.ZeroRun(settings)
+    runs: dict[int, list[Spent]] = {threads: [] for threads in ((1, 2) if on_two else (1,))}
+    try:
+        for threads in runs:
+            numba.set_num_threads(threads)
+            run.step()  # compiles
+        part = share_of_layout(game, run.player())
+        for _ in range(repeats):
+            for threads, spent in runs.items():
+                numba.set_num_threads(threads)
+                spent.append(_updates(run, part, seconds, lambda: _zero_counts(run)))
+    finally:
+        numba.set_num_threads(before)
+    includes = (
+        "engine: turns laid out; net: slots read, outcomes evaluated, the rest of playing; learning: gradient and Adam"
+    )
+    one, *two = (LearningRow.of("zero", includes, "positions", spent, threads) for threads, spent in runs.items())
+    return [one, *(dataclasses.replace(row, gain=row.rate.median / one.rate.median) for row in two)]
+
+
+def _zero_counts(run: zero.ZeroRun) -> dict[str, int]:
+    """What the run has done so far besides positions; evaluations are outcomes of turns that the net valued."""
+    return {
+        "games": int(run.totals()["games"]),
+        "evaluations": run.generator.evaluated,
+        "learning steps": run.learner.steps,
+    }
+
+
+def share_of_layout(game: Game, agent: ZeroAgent) -> float:
+    """The share that laying out a turn has in the time to choose its outcome."""
+    states, net, share_weight = turns_of(game, agent), agent.net.record(), np.float32(agent.net.share_weight)
+    workspaces = valuation.new_turn_workspaces(game, agent.net.hidden, agent.net.second.shape[1], 1)
+    return time_ratio(
+        lambda: lay_out_turns(states, game.tables, workspaces),
+        lambda: value_turns(states, game.tables, net, share_weight, workspaces),
+    )
+
+
+@kernel
+def lay_out_turns(states, tables, workspaces):
+    """Lay out the turn of each state. Returns the sum of the numbers of nodes, so that nothing is optimised away."""
+    memory, total = workspaces[0].memory, 0
+    for lane in range(len(states)):
+        memory.node[0].state = states[lane]
+        total += turns.lay_out(tables[0], memory)
+    return total
+
+
+@kernel
+def value_turns(states, tables, net, share_weight, workspaces):
+    """Choose the outcome of the turn of each state as self-play does. Returns the sum of the nodes."""
+    workspace, total = workspaces[0], 0
+    for lane in range(len(states)):
+        workspace.memory.node[0].state = states[lane]
+        count = valuation.value_turn(tables[0], net[0], share_weight, workspace)
+        total += turns.best_outcome(workspace.memory, workspace.values, count)
+    return total
 
 
 # --- TD ---
@@ -98,46 +209,38 @@ def measure_td(game: Game, repeats: int, seconds: float, settings: td.TDSettings
         run = td.TDRun(settings)
         run.step()
         part = share_of_net(game, ValueNetAgent(run.net(), rounds=1))
-        runs = [_td_updates(run, part, seconds) for _ in range(repeats)]
+        runs = [_updates(run, 1 - part, seconds, dict) for _ in range(repeats)]
     finally:
         numba.set_num_threads(before)
     includes = "engine: turns laid out, features; net: outcomes evaluated; learning: gradient and Adam"
     return LearningRow.of("TD", includes, "positions", runs)
 
 
-def _td_updates(run: td.TDRun, part: float, seconds: float) -> Spent:
-    start, known = time.perf_counter(), run.positions
-    collecting = learning = total = 0.0
-    while total == 0.0 or total < seconds:
-        figures = run.step()
-        collecting += figures["play_seconds"]
-        learning += figures["learn_seconds"]
-        total = time.perf_counter() - start
-    return Spent(run.positions - known, total, collecting, learning, (1 - part) * collecting, part * collecting)
-
-
 def share_of_net(game: Game, agent: ValueNetAgent) -> float:
-    """The net's share of the time to choose a turn: what is saved if outcomes are read but not evaluated.
-
-    Both ways are timed alternately, on the same turns of games of self-play.
-    """
+    """The net's share of the time to choose a turn: what is saved if outcomes are read but not evaluated."""
     states = turns_of(game, agent)
     agent.act(game, states[:1], np.random.default_rng(0))  # makes its memory for this game
-    ways: tuple[Callable[[], Any], ...] = (
+    return 1 - time_ratio(
         lambda: read_outcomes(states, game.tables, agent.workspace),
         lambda: plan_turns(states, game.tables, agent.workspace),
     )
+
+
+def time_ratio(part: Callable[[], Any], whole: Callable[[], Any]) -> float:
+    """The time of `part` divided by that of `whole`, which includes it; at most 1.
+
+    Both are timed alternately; the best time of each counts.
+    """
     best = [np.inf, np.inf]
     for _ in range(6):  # the first time compiles
-        for number, way in enumerate(ways):
+        for number, way in enumerate((part, whole)):
             start = time.perf_counter()
             way()
             best[number] = min(best[number], time.perf_counter() - start)
-    read, chosen = best
-    return max(0.0, 1 - read / chosen)
+    return min(1.0, best[0] / best[1])
 
 
-def turns_of(game: Game, agent: ValueNetAgent) -> np.ndarray:
+def turns_of(game: Game, agent: TurnAgent) -> np.ndarray:
     """States at which turns start, from a few games in which the agent has every seat."""
     states, rng, found = game.new_states(range(GAMES)), np.random.default_rng(0), []
     while not (over := game.is_terminal(states)).all():

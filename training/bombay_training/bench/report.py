@@ -43,7 +43,7 @@ def report(
     progress("start-up")
     start = facts(game)
     rows = measure_all(game, threads, repeats, seconds, progress)
-    learners = learning.measure_all(game, repeats, seconds, progress) if with_learners else []
+    learners = learning.measure_all(game, threads, repeats, seconds, progress) if with_learners else []
     others, absent = measure_peers(repeats, seconds, progress) if with_peers else ([], [])
     return {
         "format": FORMAT,
@@ -123,7 +123,7 @@ def tables(data: dict[str, Any]) -> list[Table]:
     for row in data["rows"] + data["peers"]:
         rates.add_row(*map(cell, cells(row)))
     shown = [known, rates]
-    if data["learning"]:
+    if data.get("learning"):
         shown.append(_learning_table(data["learning"]))
     if "comparison" in data:
         comparison = new_table(
@@ -158,18 +158,44 @@ def cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def further_columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The columns that only some learners fill, and their cells in each row: further rates and the gain of several threads.
+
+    A column that no row fills is left out; older reports have none of them.
+    """
+    units = list(dict.fromkeys(unit for row in rows for unit in row.get("rates", {})))
+    columns = [f"{unit}/s" for unit in units]
+    cells = [[_number(row.get("rates", {}).get(unit)) for unit in units] for row in rows]
+    if any(row.get("gain") for row in rows):
+        columns.append("× one thread")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(f"{row['gain']:.2f}" if row.get("gain") else "–")
+    return columns, cells
+
+
+def _number(rate: dict[str, float] | None) -> str:
+    """A median rate, a small one with three digits."""
+    if rate is None:
+        return "–"
+    return f"{rate['median']:,.0f}" if rate["median"] >= 100 else f"{rate['median']:.3g}"
+
+
 def _learning_table(rows: list[dict[str, Any]]) -> Table:
-    columns = ["what", "per second", "range", "collected/s", "learned/s", *rows[0]["shares"]]
-    table = new_table("learning, one thread, from a new net; parts of the time", columns)
-    table.caption = Text("\n").join(cell(f"{row['name']}: {row['includes']}") for row in rows)
-    for row in rows:
+    further, lines = further_columns(rows)
+    columns = ["what", "threads", "per second", "range", "collected/s", "learned/s", *further, *rows[0]["shares"]]
+    table = new_table("learning from a new net; parts of the time", columns)
+    notes = dict.fromkeys(f"{row['name']}: {row['includes']}" for row in rows)
+    table.caption = Text("\n").join(map(cell, notes))
+    for row, line in zip(rows, lines, strict=True):
         rate = row["rate"]
         table.add_row(
             cell(f"{row['name']}, {row['unit']}"),
+            str(row["threads"]),
             f"{rate['median']:,.0f}",
             f"{rate['low']:,.0f}–{rate['high']:,.0f}",
             f"{row['collected']['median']:,.0f}",
             f"{row['learned']['median']:,.0f}",
+            *line,
             *(f"{share:.2f}" for share in row["shares"].values()),
         )
     return table

@@ -177,8 +177,9 @@ class Results:
 
 
 def targets_table(targets: Sequence[dict[str, Any]]) -> str:
-    """A row for each target: what was measured, and whether that is enough."""
-    rows = [[row["what"], row["target"], row["measured"], "pass" if row["passed"] else "**miss**"] for row in targets]
+    """A row for each target: what was measured, and whether that is enough; dashes if nothing was measured yet."""
+    verdicts = {True: "pass", False: "**miss**", None: "–"}
+    rows = [[row["what"], row["target"], row["measured"] or "–", verdicts[row["passed"]]] for row in targets]
     columns = ["what", "target", "measured", "result"]
     return markdown.table(columns, rows, left=columns)
 

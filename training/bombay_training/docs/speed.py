@@ -41,11 +41,15 @@ class Speed:
         """How fast nets are evaluated and learners learn, and the parts of the learners' time."""
         data = self.results.read("bench_learning")
         parts = list(data["learning"][0]["shares"])
-        rows = [[f"{row['name']}: {row['includes']}", *_rate(row), *[""] * len(parts)] for row in data["rows"]]
-        for row in data["learning"]:
+        further, lines = report.further_columns(data["learning"])
+        empty = [""] * (len(further) + len(parts))
+        rows = [[f"{row['name']}: {row['includes']}", *_rate(row), *empty] for row in data["rows"]]
+        for row, line in zip(data["learning"], lines, strict=True):
+            threads = row.get("threads", 1)
+            name = row["name"] if threads == 1 else f"{row['name']}, {threads} threads"
             shares = (f"{share:.2f}" for share in row["shares"].values())
-            rows.append([f"{row['name']}: {row['unit']} played and learned from", *_rate(row), *shares])
-        return markdown.table(["what", "per second", "range", *parts], rows, left=("what",))
+            rows.append([f"{name}: {row['unit']} played and learned from", *_rate(row), *line, *shares])
+        return markdown.table(["what", "per second", "range", *further, *parts], rows, left=("what",))
 
     def cold_start(self) -> str:
         """Seconds until the first use with nothing compiled."""

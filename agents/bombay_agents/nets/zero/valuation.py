@@ -37,6 +37,7 @@ def turn_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
             "evaluation": evaluation_dtype(num_sites, hidden, second),
             "values": (np.float32, (turns.MAX_NODES,)),  # of outcomes, to their mover
             "utilities": (np.float32, (turns.MAX_NODES, MAX_PLAYERS)),  # to each seat, in seat order from the mover
+            "evaluated": np.int64,  # outcomes that `value_turn` has valued by the net so far, finished games not among them
         }
     )
 
@@ -87,8 +88,8 @@ def evaluate(node, tables, viewer, net, evaluation):
 def value_turn(tables, net, share_weight, workspace):
     """Lay out the turn of the state at node 0 of `workspace.memory` and overwrite `values` and `utilities` of its outcomes.
 
-    An outcome's utility to a seat is what it expects there: margin in tens of rupees + `share_weight` · share. Returns the number
-    of nodes, or TOO_MANY.
+    An outcome's utility to a seat is what it expects there: margin in tens of rupees + `share_weight` · share. Adds the number of
+    outcomes that the net valued to `evaluated`. Returns the number of nodes, or TOO_MANY.
     """
     memory, evaluation = workspace.memory, workspace.evaluation
     count = turns.lay_out(tables, memory)
@@ -96,11 +97,13 @@ def value_turn(tables, net, share_weight, workspace):
         return count
     seat = np.int64(memory.node[0].state.current_player)
     clear_cache(evaluation)
+    evaluated = np.int64(0)
     for node in range(1, count):
         if memory.node[node].due != turns.TURN_GOES_ON:
-            evaluate(memory.node[node], tables, seat, net, evaluation)
+            evaluated += evaluate(memory.node[node], tables, seat, net, evaluation) >= 0
             for place in range(tables.num_players):
                 worth = evaluation.forward.margin[place] + share_weight * evaluation.forward.share[place]
                 workspace.utilities[node, place] = worth
             workspace.values[node] = workspace.utilities[node, 0]
+    workspace.evaluated += evaluated
     return count

@@ -25,7 +25,7 @@ def bench(
     repeats: Annotated[int, typer.Option(help="Runs of each row.", min=1, max=MAX_COUNT)] = 5,
     seconds: Annotated[float, typer.Option(help="Approximate length of a run.", min=0.01, max=600)] = 1.0,
     learners: Annotated[
-        bool, typer.Option(help="Also measure how fast TD and PPO learn, and what they spend the time on.")
+        bool, typer.Option(help="Also measure how fast zero, TD and PPO learn, and what they spend the time on.")
     ] = True,
     peers: Annotated[bool, typer.Option(help="Also measure other environments, if they are installed.")] = True,
     old: Annotated[

@@ -100,6 +100,11 @@ class SelfPlay:
         self.counts = np.zeros((len(games), each), np.int64)
         self.workspaces = new_workspaces(games[0], hidden, second, CHUNKS)
 
+    @property
+    def evaluated(self) -> int:
+        """Number of outcomes of turns that the net has valued so far."""
+        return int(self.workspaces["turn"]["evaluated"].sum())
+
     def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
         """Play the games numbered from `first` on, `each` of each player count.
 
