@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && command -v $$python && break; done)
 MINUTES ?= 3
 PLAYERS ?= 2-5
-LEARNER ?= td
+LEARNER ?= zero
 SEED ?= 0
 WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
@@ -19,7 +19,8 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 
 .PHONY: train test slow lint compiled interpreted package coverage bench ladder clean
 
-# LEARNER=ppo trains by PPO and installs PyTorch; LEARNER=expert by expert iteration, starting from `td`.
+# `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert is expert iteration that starts from `td`;
+# LEARNER=ppo is PPO and installs PyTorch.
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
@@ -59,7 +60,7 @@ bench: .venv/.bench
 	$(BIN)/bombay bench
 
 # Matches of each agent against weaker ones: hours on two cores. A run that was stopped continues where it was.
-ladder: .venv/.td
+ladder: .venv/.zero
 	$(BIN)/bombay ladder --out $(LADDER)
 
 clean:
@@ -71,12 +72,13 @@ clean:
 	"$(PYTHON)" -m venv .venv
 	@touch $@
 
-# Beside the learner, Matplotlib draws its curve.
-.venv/.td: .venv/.made pyproject.toml constraints.txt
+# Matplotlib draws the learning curve.
+.venv/.zero: .venv/.made pyproject.toml constraints.txt
 	$(INSTALL) --editable . matplotlib
 	@touch $@
 
-.venv/.expert: .venv/.td
+# The same installation.
+.venv/.td .venv/.expert: .venv/.zero
 	@touch $@
 
 .venv/.ppo: .venv/.made pyproject.toml constraints.txt

@@ -203,6 +203,7 @@ def finals(data: dict[str, Any]) -> list[Any]:
 
 
 LEARNERS = {
+    "zero": ["zero", "--hidden", HIDDEN],
     "td": ["td", "--hidden", HIDDEN],
     "best-response": ["best-response", "--victim", "greedy", "--hidden", HIDDEN],
     "ppo": ["ppo"],
@@ -224,7 +225,8 @@ FILES = {
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
 @pytest.mark.parametrize(
-    "learner", ["td", "best-response", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "expert"))]
+    "learner",
+    ["zero", "td", "best-response", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "expert"))],
 )
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     small = ("--updates", 1, "--players", "2", "--blocks", 2)
@@ -253,7 +255,7 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
 
 def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
-    assert_one_line(bombay("train", "resume", ".", cwd=tmp_path), "sarsa", "td, best-response, expert, ppo")
+    assert_one_line(bombay("train", "resume", ".", cwd=tmp_path), "sarsa", "zero, td, best-response, expert, ppo")
 
 
 def test_bare_commands_show_their_help() -> None:
@@ -305,12 +307,16 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["gate", "greedy", "nobody"], ["nobody"]),
         (["audit", "nobody"], ["nobody", "greedy", "module:object"]),
         (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
-        (["train", "td", "--minutes", "0"], ["--minutes"]),
+        (["train", "zero", "--minutes", "0"], ["--minutes"]),
+        (["train", "zero", "--hidden", "6"], ["hidden is 6", "a multiple of 4"]),
+        (["train", "zero", "--hidden", "0"], ["--hidden", "greater than or equal to 4"]),
+        (["train", "zero", "--features", "raw"], ["--features"]),
         (["train", "td", "--players", "1"], ["--players"]),
         (["train", "td", "--out", "."], ["exists"]),
         (["train", "sarsa"], ["sarsa"]),
         (["train", "td", "--out", "a,b"], ["a,b", "comma", "spec"]),
         (["train", "ppo", "--hidden", "8"], ["--hidden"]),
+        (["train", "ppo", "--features", "scripted"], ["--features", "scripted", "lookahead", "raw"]),
         (["train", "best-response"], ["--victim"]),
         (["train", "best-response", "--victim", "nobody"], ["nobody", "greedy"]),
         (["train", "best-response", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),

@@ -373,7 +373,7 @@ def test_settings_survive_json():
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="whole games by the official rules are slow without the compiler")
 def test_the_example_in_the_documentation_runs(tmp_path, monkeypatch):
     page = Path(__file__).parent.parent / "docs" / "training.md"
-    (example,) = re.findall(r"```python\n([^`]*TDSettings[^`]*)```", page.read_text(encoding="utf-8"))
+    (example,) = re.findall(r"```python\n([^`]*ZeroSettings[^`]*)```", page.read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)
     exec(example, {})
     assert [line["update"] for line in lines(tmp_path / "runs" / "first")] == [1]
@@ -389,6 +389,6 @@ def test_every_learner_is_found_by_its_name():
 def test_an_unknown_learner_is_refused(tmp_path):
     (tmp_path / SETTINGS).write_text('{"learner": "sarsa"}', encoding="utf-8")
     with pytest.raises(
-        ValueError, match=r"^there is no learner 'sarsa'; the learners are td, best-response, expert, ppo$"
+        ValueError, match=r"^there is no learner 'sarsa'; the learners are zero, td, best-response, expert, ppo$"
     ):
         open_run(tmp_path)

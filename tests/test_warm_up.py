@@ -16,6 +16,7 @@ from bombay_env.jit import cache
 from bombay_training import warm_up
 from bombay_training.learners import best_response, expert_iteration
 from bombay_training.learners.td import TDSettings
+from bombay_training.learners.zero import ZeroSettings
 from bombay_training.warm_up import (
     AGENTS,
     Job,
@@ -122,18 +123,23 @@ def _installed():
 
 
 def test_warm_up_covers_the_default_run_of_every_learner():
-    settings = [TDSettings(), expert_iteration.settings_for("td"), best_response.settings_for("planner-v1")]
+    settings = [
+        ZeroSettings(),
+        TDSettings(),
+        expert_iteration.settings_for("td"),
+        best_response.settings_for("planner-v1"),
+    ]
     try:
         from bombay_training.learners.ppo import PPOSettings
     except ImportError:  # without the extra
         pass
     else:
-        settings.append(PPOSettings())
+        settings += [PPOSettings(), PPOSettings.raw()]
     covered = {repr(job) for job in all_jobs()}
     for one in settings:
         assert {repr(job) for job in jobs_of_run(one)} <= covered, one.learner
-    wide = {repr(job) for job in jobs_of_run(TDSettings(hidden=32))}
-    assert not wide & covered
+    for other in (TDSettings(hidden=32), ZeroSettings(hidden=32), ZeroSettings(second=16)):
+        assert not {repr(job) for job in jobs_of_run(other)} & covered
 
 
 def names_compiled(code, *arguments, cwd):
@@ -147,12 +153,13 @@ def names_compiled(code, *arguments, cwd):
 
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    learning = jobs_of_run(TDSettings())
+    learning = [*jobs_of_run(ZeroSettings()), *jobs_of_run(TDSettings())]
     compile_all([*learning, *jobs_of_agents(["planner", "greedy", "random"]), Job("environments")], quiet=True)
     for arguments in (
         ("simulate", "greedy", "planner", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),
         ("replay", "games.jsonl", "--show", "1"),
-        ("train", "td", "--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "run"),
+        ("train", "zero", "--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "zero"),
+        ("train", "td", "--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "td"),
     ):
         assert names_compiled(COMMAND, *arguments, cwd=tmp_path) == "compiled []", arguments
     assert names_compiled(ENVIRONMENTS, cwd=tmp_path) == "compiled []"
@@ -187,7 +194,7 @@ def ended(pid):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
 def test_a_signal_while_compiling_acts_at_once(tmp_path, number, code):
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "bombay_training.cli", "train", "td", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "bombay_training.cli", "train", "zero", "--out", str(tmp_path / "run")]
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
         begin = time.monotonic()
         while not list(tmp_path.glob("cache/*/*/*.part")):  # it compiles

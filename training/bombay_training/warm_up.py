@@ -85,7 +85,10 @@ DECIDES_TYPES: Final = (
     "victim",
     "start",
     "observation_mode",
+    "shaping",
 )  # settings of a learner that kernels depend on
+# Observation mode and shaping of `PPOSettings` and of its `raw`; written here because importing them imports PyTorch.
+PPO_RUNS: Final = ((LOOKAHEAD, "planner"), ("perfect_recall", "result"))
 PLAYERS: Final = 4  # any number: it changes no type
 FEW_STEPS: Final = 200  # more decisions than a game has
 
@@ -246,7 +249,8 @@ def all_jobs() -> list[Job]:
     )
     learning = [job for settings in runs for job in jobs_of_run(settings)]
     if importlib.util.find_spec("torch") and importlib.util.find_spec("sb3_contrib"):
-        learning += _jobs_of_learner(PPO, {"observation_mode": LOOKAHEAD})
+        for mode, shaping in PPO_RUNS:
+            learning += _jobs_of_learner(PPO, {"observation_mode": mode, "shaping": shaping})
     return [*learning, *jobs_of_agents(AGENTS), Job("environments"), Job("batches"), Job("balance")]
 
 
