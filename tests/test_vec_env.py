@@ -18,7 +18,8 @@ from safetensors.numpy import save_file
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from bombay_agents.nets import files
+from bombay_agents import scripted
+from bombay_agents.nets import files, policy_features
 from bombay_agents.nets.files import HEADER
 from bombay_agents.nets.policy_net import Net
 from bombay_agents.nets.policy_net_agent import NetAgent
@@ -28,8 +29,10 @@ from bombay_env import Board, Game, IllegalActionError, Rules
 from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.rewards import seat_rewards
+from bombay_env.state import NOBODY
 from bombay_training.learners import periodic_eval
-from bombay_training.learners.ppo import PPOSettings
+from bombay_training.learners.ppo import PPOSettings, seat_games
+from bombay_training.learners.ppo.run import PPORun
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
 from bombay_training.learners.run_files import AGENT, CHECKPOINT, METRICS, SETTINGS
@@ -52,6 +55,20 @@ def random_actions(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (rng.random(masks.shape) * masks).argmax(axis=1)
 
 
+def result_potentials(game: Game, states: np.ndarray, blend: float) -> np.ndarray:
+    """What each seat would be paid by margin if the game ended now, (k, n); for finished games, the reward."""
+    stopped = states.copy()
+    stopped["current_player"] = NOBODY
+    results = game.results(stopped)
+    final = results["final"].astype(np.float64)
+    margin = (final - final.mean(axis=1, keepdims=True)) / 10
+    reward = (1 - blend) * margin + blend * seat_rewards(results, "win")
+    return np.where(game.is_terminal(states)[:, None], reward, margin)
+
+
+POTENTIALS = {"planner": potentials, "result": result_potentials}
+
+
 def step_to_choice(game: Game, states: np.ndarray, actions: np.ndarray) -> int:
     """Play actions, and forced ones after them. Returns the number of forced ones."""
     game.step(states, actions)
@@ -71,14 +88,16 @@ def step_to_choice(game: Game, states: np.ndarray, actions: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("players", COUNTS)
-@pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5])
-def test_environments_are_games_stepped_by_hand(players, shaping_weight):
+@pytest.mark.parametrize(
+    ("shaping", "shaping_weight"), [*([] if SLOW else [("planner", 0.0)]), ("planner", 0.5), ("result", 0.5)]
+)
+def test_environments_are_games_stepped_by_hand(players, shaping, shaping_weight):
     """Compared with one game each: deals, views, masks, movers, rewards of all seats, and what follows the end of a game."""
     (game,) = short_games(players)
-    env = BombayVecEnv([game], num_envs=3, seed=11, blend=0.25, shaping_weight=shaping_weight)
+    env = BombayVecEnv([game], num_envs=3, seed=11, blend=0.25, shaping_weight=shaping_weight, shaping=shaping)
     observations, rng = env.reset(), np.random.default_rng(0)
-    states = game.new_states([11, 12, 13])
-    dealt, counted, ends, forced = [1, 1, 1], potentials(game, states, 0.25), 0, 0
+    states, potential = game.new_states([11, 12, 13]), POTENTIALS[shaping]
+    dealt, counted, ends, forced = [1, 1, 1], potential(game, states, 0.25), 0, 0
     for _ in range(STEPS):
         np.testing.assert_array_equal(observations, game.observe(states))
         masks = env.action_masks()
@@ -86,7 +105,7 @@ def test_environments_are_games_stepped_by_hand(players, shaping_weight):
         actions = random_actions(masks, rng)
         movers = game.current_player(states)
         forced += step_to_choice(game, states, actions)
-        now = potentials(game, states, 0.25)
+        now = potential(game, states, 0.25)
         expected = shaping_weight * (now - counted)
         counted = now
         observations, rewards, dones, infos = env.step(actions)
@@ -101,7 +120,7 @@ def test_environments_are_games_stepped_by_hand(players, shaping_weight):
             np.testing.assert_array_equal(infos[lane]["terminal_observation"], game.observe(ended)[0])
             states[lane] = game.new_states([int(random_word(np.uint64(11 + lane), EPISODE, np.uint64(dealt[lane])))])[0]
             dealt[lane] += 1
-            counted[lane] = potentials(game, states[lane : lane + 1], 0.25)[0]
+            counted[lane] = potential(game, states[lane : lane + 1], 0.25)[0]
         np.testing.assert_array_equal(env.last_seats, movers)
         np.testing.assert_array_equal(env.last_dones, dones)
         np.testing.assert_allclose(env.last_seat_rewards[:, :players], expected, atol=1e-5)
@@ -136,14 +155,15 @@ def test_rewards_sum_to_zero_in_each_game(blend):
     assert env.take_statistics().games == 0
 
 
+@pytest.mark.parametrize("shaping", POTENTIALS)
 @pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5, 1.0])
-def test_over_a_game_shaping_changes_the_reward_only_by_the_potential_at_the_deal(shaping_weight):
+def test_over_a_game_shaping_changes_the_reward_only_by_the_potential_at_the_deal(shaping, shaping_weight):
     (game,) = short_games(5)
-    env = BombayVecEnv([game], num_envs=1, seed=5, blend=0.5, shaping_weight=shaping_weight)
+    env = BombayVecEnv([game], num_envs=1, seed=5, blend=0.5, shaping_weight=shaping_weight, shaping=shaping)
     env.reset()
     rng, total = np.random.default_rng(2), np.zeros(MAX_SEATS)
     states = game.new_states([5])
-    dealt = potentials(game, states, 0.5)[0]
+    dealt = POTENTIALS[shaping](game, states, 0.5)[0]
     while True:
         actions = random_actions(env.action_masks(), rng)
         step_to_choice(game, states, actions)
@@ -155,6 +175,23 @@ def test_over_a_game_shaping_changes_the_reward_only_by_the_potential_at_the_dea
     np.testing.assert_allclose(total, (margin + win) / 2 - shaping_weight * dealt, atol=1e-4)
     assert infos[0]["episode"]["r"] == pytest.approx(total[0], abs=1e-4)
     assert infos[0]["episode"]["l"] >= 1
+
+
+def test_the_potential_of_the_result_is_the_margin_if_the_game_ended_now():
+    """In rewards' unit, ten rupees, whatever the weight of the win; rupees and palaces count."""
+    game = Game(Rules.official(3))
+    env = BombayVecEnv([game], num_envs=8, seed=2, blend=0.75, shaping_weight=1.0, shaping="result")
+    env.reset()
+    rng, group = np.random.default_rng(4), env.groups[0]
+    for _ in range(40):
+        env.step(random_actions(env.action_masks(), rng))
+        states = np.asarray(group.games.states)
+        np.testing.assert_allclose(group.potentials, result_potentials(game, states, 0.75), atol=1e-6)
+    assert len(np.unique(group.potentials)) > 8
+    before = group.compute_potentials(states, 0.75)
+    states["rupees"][:, 1] += 9
+    after = group.compute_potentials(states, 0.75)
+    np.testing.assert_allclose(after - before, np.broadcast_to([-0.3, 0.6, -0.3], (8, 3)), atol=1e-6)
 
 
 def test_the_share_of_wasted_action_points_and_of_kinds_of_actions():
@@ -287,6 +324,41 @@ TINY = PPOSettings(
     updates=2, num_envs=4, num_steps=8 if SLOW else 24, batch_size=32, epochs=2, trunk=(16,), policy=(8,), value=(8,), seed=4,
     references=() if SLOW else ("greedy",), observation_mode="perfect_recall" if SLOW else "lookahead",
 )  # fmt: skip
+
+
+@pytest.fixture
+def without_script(monkeypatch):
+    """Whatever is scripted raises where PPO uses it; `blended`, which only mixes rewards, is not scripted knowledge."""
+
+    def refuse(*_):
+        raise AssertionError("scripted")
+
+    for module in (scripted.potential, scripted.outcome_values, seat_games, policy_features):
+        for name, value in vars(module).items():
+            home = getattr(value, "__module__", "")
+            if callable(value) and home.startswith("bombay_agents.scripted") and name != "blended":
+                monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr(policy_features, "read_all", refuse)  # compiled, it would not see what was replaced
+
+
+def test_nothing_scripted_takes_part_in_a_raw_run(without_script):
+    small = {"updates": 1, "players": (3,), "num_envs": 4, "num_steps": 8, "batch_size": 16}
+    run = PPORun(PPOSettings.raw(**small))
+    game, states = run.games[0], run.env.groups[0].games.states
+    run.step()
+    np.testing.assert_array_equal(run.model._last_obs, game.observe(states))
+    actions = run.player().act(game, states, np.random.default_rng(0))
+    assert game.legal_actions(states)[np.arange(4), actions].all()
+    for changed in ({"shaping": "planner"}, {"observation_mode": "lookahead"}):
+        with pytest.raises(AssertionError, match="scripted"):
+            PPORun(PPOSettings.raw(**small, **changed)).step()
+
+
+def test_raw_settings_read_observations_and_take_other_fields():
+    settings = PPOSettings.raw(seed=7, trunk=(16,))
+    assert (settings.observation_mode, settings.shaping) == ("perfect_recall", "result")
+    assert (settings.seed, settings.trunk, settings.policy) == (7, (16,), (128,))
+    assert (PPOSettings().observation_mode, PPOSettings().shaping) == ("lookahead", "planner")
 
 
 class Watcher(Progress):
@@ -494,6 +566,11 @@ def test_sigterm_saves_the_run_and_then_kills(tmp_path):
 def test_settings_out_of_range_are_refused(field, value):
     with pytest.raises(ValueError, match=field):
         PPOSettings(**{field: value})
+
+
+def test_an_unknown_shaping_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"^shaping .*'greedy'.*planner.*result"):
+        PPOSettings.raw(shaping="greedy")
 
 
 # --- the file ---

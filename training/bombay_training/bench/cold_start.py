@@ -22,6 +22,7 @@ from bombay_training.bench import cases
 from bombay_training.learners import run_files
 from bombay_training.rich_tables import cell, new_table
 
+LEARNER: Final = "zero"  # of `bombay train`, and of the kernels
 SLOWEST: Final = 20
 TIMEOUT: Final = 600.0  # seconds
 
@@ -77,7 +78,7 @@ ENVIRONMENTS: Final = {
 KERNELS: Final = """
 import json, time
 from numba.core import event
-from bombay_training.learners.td import TDRun, TDSettings
+from bombay_training.learners.zero import ZeroRun, ZeroSettings
 open_calls, rows = [], []
 class Listener(event.Listener):
     def on_start(self, happened):
@@ -90,19 +91,20 @@ class Listener(event.Listener):
         function = happened.data["dispatcher"].py_func
         rows.append((function.__module__ + "." + function.__name__, seconds - inner, seconds))
 event.register("numba:compile", Listener())
-TDRun(TDSettings(updates=1)).warm_up()
+ZeroRun(ZeroSettings(updates=1)).warm_up()
 print(json.dumps(rows))
 """
 
 
 def measure() -> dict[str, Any]:
-    """All figures, as JSON values: seconds by what they were spent on, and the slowest functions of td's learning."""
+    """All figures, as JSON values: seconds by what they were spent on, and the slowest functions of an update of `learner`."""
     with _empty_cache() as environment:
         kernels = _run(KERNELS, environment)
     return {
         "format": "bombay-cold-start/1",
         "machine": cases.machine(),
         "environments": {name: _environment(program) for name, program in ENVIRONMENTS.items()},
+        "learner": LEARNER,
         "train": _train(),
         "kernels": sorted(kernels, key=lambda row: -row[1])[:SLOWEST],
         "compiled": len(kernels),
@@ -118,20 +120,11 @@ def _environment(program: str) -> dict[str, float]:
 
 
 def _train() -> dict[str, float]:
-    """Seconds from the start of `bombay train td` until it has learned from its first games."""
+    """Seconds from the start of `bombay train` until it has learned from its first games."""
     with _empty_cache() as environment, tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        command = [
-            sys.executable,
-            "-m",
-            "bombay_training.cli",
-            "train",
-            "td",
-            "--updates",
-            "1000000",
-            "--out",
-            str(out),
-        ]
+        arguments = ["train", LEARNER, "--updates", "1000000", "--out", str(out)]
+        command = [sys.executable, "-m", "bombay_training.cli", *arguments]
         begin = time.perf_counter()
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -139,7 +132,7 @@ def _train() -> dict[str, float]:
             try:
                 while not (out / run_files.METRICS).exists() or not (out / run_files.METRICS).stat().st_size:
                     if process.poll() is not None or time.perf_counter() - begin > TIMEOUT:
-                        raise RuntimeError("bombay train td did not get as far as its first update")
+                        raise RuntimeError(f"bombay train {LEARNER} did not get as far as its first update")
                     time.sleep(0.05)
                 seconds = time.perf_counter() - begin
             finally:
@@ -161,6 +154,11 @@ def _run(program: str, environment: dict[str, str]) -> Any:
     return json.loads(done.stdout)
 
 
+def training_row(learner: str) -> str:
+    """The name of the row of training."""
+    return f"bombay train {learner}, until its first update"
+
+
 def tables(data: dict[str, Any]) -> list[Table]:
     """The figures for people."""
     columns = ["what", "import", "first reset", "first step", "reset and step", "the same, compiled", "processor time"]
@@ -168,12 +166,12 @@ def tables(data: dict[str, Any]) -> list[Table]:
     for name, seconds in data["environments"].items():
         keys = ("import", "reset", "step", "first use", "first use, compiled", "processor")
         first.add_row(cell(name), *(f"{seconds[key]:.1f}" for key in keys))
-    first.add_row(
-        "bombay train td, until its first update", "–", "–", "–", f"{data['train']['first update']:.1f}", "–", "–"
-    )
+    seconds = f"{data['train']['first update']:.1f}"
+    first.add_row(training_row(data["learner"]), "–", "–", "–", seconds, "–", "–")
     total = f"{data['compiled']} compiled in {data['compile_seconds']:.1f} s"
     slowest = new_table(
-        f"slowest functions of td's learning; {total}", ["function", "seconds of its own", "with what it calls"]
+        f"slowest functions of an update of {data['learner']}; {total}",
+        ["function", "seconds of its own", "with what it calls"],
     )
     for name, own, whole in data["kernels"]:
         slowest.add_row(cell(name), f"{own:.2f}", f"{whole:.2f}")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bombay_training.bench import report
+from bombay_training.bench import cold_start, report
 from bombay_training.docs import markdown
 from bombay_training.docs.results import Results, targets_table
 
@@ -53,20 +53,23 @@ class Speed:
 
     def cold_start(self) -> str:
         """Seconds until the first use with nothing compiled."""
-        data, before = self.results.read("cold_start"), self.results.read("cold_start_before")["seconds"]
-        found = {name: row["first use"] for name, row in data["environments"].items()}
-        found["bombay train td, until its first update"] = data["train"]["first update"]
-        rows = [
-            [name, f"{before[name]['measured']:.1f}", f"{seconds:.1f}", f"{before[name]['target']}"]
-            for name, seconds in found.items()
-        ]
+        data, before = self.results.read("cold_start"), self.results.read("cold_start_before")
+        rows = []
+        for name, found in data["environments"].items():
+            old = before["environments"][name]
+            rows.append([name, f"{old['measured']:.1f}", f"{found['first use']:.1f}", f"{old['target']}"])
+        old, learner = before["train"], data["learner"]
+        measured = f"{old['measured']:.1f}" if old["learner"] == learner else "–"  # before, there was no such learner
+        seconds = f"{data['train']['first update']:.1f}"
+        rows.append([cold_start.training_row(learner), measured, seconds, f"{old['target']}"])
         return markdown.table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
 
     def slowest_kernels(self) -> str:
-        """The functions of an update of `td` that take longest to compile."""
+        """The functions of an update of a learner that take longest to compile."""
         data = self.results.read("cold_start")
         rows = [[f"`{name.removeprefix('bombay_')}`", f"{own:.1f}"] for name, own, _ in data["kernels"]]
-        return markdown.table(["function", "seconds of its own"], rows, left=("function",))
+        column = f"function of an update of `{data['learner']}`"
+        return markdown.table([column, "seconds of its own"], rows, left=(column,))
 
     def speed_targets(self) -> str:
         """Targets of speed."""

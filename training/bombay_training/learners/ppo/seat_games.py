@@ -91,7 +91,7 @@ class SeatGames:
         self.num_seats = game.rules.num_players
         self.games = AutoresetGames(game, self.size)
         self.reader = Reader(game, observation_mode)
-        self.workspace = new_workspace(game)
+        self.workspace = new_workspace(game) if shaping == PLANNER_SHAPING else None
         self.potentials = np.zeros((self.size, self.num_seats), np.float32)
         self.forced = np.zeros(self.size, np.int64)  # forced decisions of the last step
         self.came_from = np.full(self.size, NOWHERE)  # site that the mover left, if its last action was a move
