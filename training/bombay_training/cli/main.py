@@ -47,8 +47,8 @@ for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
-train.command(short_help="A value net, from the rules alone.")(zero)
-train.command(short_help="A value net, by self-play TD.")(td)
+train.command(short_help="A value net, by self-play TD from the rules alone.")(zero)
+train.command(short_help="A value net, by self-play TD with a scripted lookahead.")(td)
 train.command(short_help="A policy net, by self-play PPO.")(ppo)
 train.command("best-response", short_help="A best response to a frozen agent.")(best_response)
 train.command(short_help="A value net, by expert iteration.")(expert)

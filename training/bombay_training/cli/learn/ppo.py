@@ -35,7 +35,8 @@ def ppo(
     features: Annotated[
         Features,
         typer.Option(
-            help="What the net reads: lookahead by the planner, which shapes its rewards too, or raw observations."
+            help="What the net reads. lookahead: the planner's values of actions; the planner also shapes the rewards. "
+            "raw: observations; the result if the game ended now shapes the rewards, and nothing is scripted."
         ),
     ] = Features.LOOKAHEAD,
     threads: Annotated[int, typer.Option(help="Threads of PyTorch.", min=1, max=MAX_COUNT)] = 1,

@@ -32,7 +32,7 @@ def td(
     blocks: Blocks = 250,
     as_json: Json = False,
 ) -> None:
-    """Train a value net by self-play TD(λ) on the outcomes of turns. Needs no PyTorch."""
+    """Train a value net by self-play TD(λ). The planner proposes outcomes of turns and looks ahead. Needs no PyTorch."""
     with user_input():
         common = common_settings(minutes, updates, players, seed, board)
         settings = TDSettings(**common, hidden=hidden, threads=threads or 0)

@@ -28,13 +28,16 @@ def zero(
     board: BoardFile = None,
     threads: Threads = None,
     hidden: Annotated[
-        int, typer.Option(help="Width of the net, a multiple of 4.", min=4, max=MAX_HIDDEN)
+        int, typer.Option(help="Width of the net's first layer, a multiple of 4.", min=4, max=MAX_HIDDEN)
     ] = ZeroSettings.hidden,
     out: RunFolder = None,
     blocks: Blocks = 250,
     as_json: Json = False,
 ) -> None:
-    """Train a value net by self-play TD(λ) from the rules alone: no scripted player takes part. Needs no PyTorch."""
+    """Train a value net by self-play TD(λ) from the rules alone; nothing scripted takes part. Needs no PyTorch.
+
+    The net values all distinct outcomes of a turn for every seat. `net:path=FILE` plays it.
+    """
     with user_input():
         common = common_settings(minutes, updates, players, seed, board)
         settings = ZeroSettings(**common, hidden=hidden, threads=threads or 0)
