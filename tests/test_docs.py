@@ -13,6 +13,7 @@ from bombay_env.registry import GROUP
 from bombay_training.cli.main import app
 from bombay_training.docs import agents, markdown, pages
 from bombay_training.docs.results import Results
+from bombay_training.docs.speed import Speed
 from bombay_training.evaluation import ladder
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -94,3 +95,16 @@ def test_rows_of_the_ladder_come_from_its_file_where_they_are_whole():
     share = rows["td", "ppo", 4]["win_share"]["mean"]
     assert share == pytest.approx(part["kept"]["share"][0] / part["kept"]["share"][2])
     assert rows["td", "ppo", 4]["games"] == 4000
+
+
+def test_the_cold_start_of_training_is_compared_with_that_of_the_same_learner(tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in ("cold_start", "cold_start_before"):
+        (tmp_path / "data" / f"{name}.json").write_bytes((DOCS / "data" / f"{name}.json").read_bytes())
+    tables, file = Speed(Results(tmp_path)), tmp_path / "data" / "cold_start.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    for learner, before in (("td", "120.0"), ("zero", "–")):
+        file.write_text(json.dumps(data | {"learner": learner, "train": {"first update": 30.0}}), encoding="utf-8")
+        row = f"| bombay train {learner}, until its first update | {before} | 30.0 | 45 |"
+        assert tables.cold_start().splitlines()[-1] == row
+        assert f"function of an update of `{learner}`" in tables.slowest_kernels()

@@ -1,7 +1,7 @@
 """A training run: started, resumed, repeated update by update, evaluated, saved and stopped here, for every learner.
 
 A learner subclasses `Run`. It defines its settings, how one update plays and learns, what a checkpoint holds, and the agent that
-comes out; `td/run.py` is the example to read next. The loop, the clock, signals and the folder are the same for all learners. A
+comes out; `zero/run.py` is the example to read next. The loop, the clock, signals and the folder are the same for all learners. A
 run can be killed at any time. When it is resumed, it repeats the updates since its last checkpoint, and with a fixed number of
 updates it ends in the same weights bit for bit. The files of the folder are described in `run_files.py`.
 """

@@ -1,6 +1,6 @@
 """Train with any learner: `train` starts a run, `resume` continues one; both find the learner by its name.
 
-    train(TDSettings(minutes=3, players=(4,)), "runs/first")
+    train(ZeroSettings(minutes=3, players=(4,)), "runs/first")
     resume("runs/first")
 
 What a run does is in `runs.py`; what a learner does is in its own module: `zero/run.py`, `td/run.py`, `ppo/run.py`,
@@ -33,7 +33,7 @@ def train(settings: RunSettings, out: str | os.PathLike[str], progress: Progress
     update and save it.
 
     Args:
-        settings: the settings of a learner, such as `TDSettings` or `PPOSettings`.
+        settings: the settings of a learner, such as `ZeroSettings` or `PPOSettings`.
         out: the folder.
         progress: who follows the run.
     Returns:
