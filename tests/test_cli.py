@@ -205,7 +205,7 @@ def finals(data: dict[str, Any]) -> list[Any]:
 LEARNERS = {
     "zero": ["zero", "--hidden", HIDDEN],
     "td": ["td", "--hidden", HIDDEN],
-    "best-response": ["best-response", "--victim", "greedy", "--hidden", HIDDEN],
+    "best-response": ["best-response", "--victim", "greedy", "--start", ""],
     "ppo": ["ppo"],
     "expert": ["expert", "--start", "net:path=before/agent.safetensors", "--rollouts", 8],
 }

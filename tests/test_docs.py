@@ -79,7 +79,7 @@ def test_every_command_is_on_the_page():
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     for name in ("simulate", "ladder", "train best-response", "docs"):
         assert f"`bombay {name}`\n" in page
-    assert "--from-scratch" in page
+    assert "--victim" in page
 
 
 def test_rows_of_the_ladder_come_from_its_file_where_they_are_whole():
