@@ -8,6 +8,7 @@ from bombay_agents import make, shipped
 from bombay_agents.nets import files
 from bombay_agents.nets.policy_net import Net
 from bombay_agents.nets.value_net import ValueNet
+from bombay_agents.nets.zero.net import ZeroNet
 from bombay_env import Game, Rules
 from bombay_training.evaluation import ladder
 from helpers.position import official
@@ -25,7 +26,7 @@ def test_every_net_is_small_and_has_a_card():
             assert f"## {heading}" in card, (path.name, heading)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("td", ValueNet), ("ppo", Net)])
+@pytest.mark.parametrize(("name", "kind"), [("zero", ZeroNet), ("td", ValueNet), ("ppo", Net)])
 def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kind):
     net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
     for n in (2, 3, 4, 5):
@@ -35,7 +36,7 @@ def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kin
 @pytest.mark.skipif(
     numba.config.DISABLE_JIT, reason="looking ahead is slow without the compiler; test_value_nets has short games"
 )
-@pytest.mark.parametrize("spec", ["td", "ppo", "ppo:outcomes=true"])
+@pytest.mark.parametrize("spec", ["zero", "zero-search:nodes=8", "td", "ppo", "ppo:outcomes=true"])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_nets_decide_legally_with_every_player_count(n, spec):
     game = official(n)
@@ -48,7 +49,7 @@ def test_the_nets_decide_legally_with_every_player_count(n, spec):
 def test_other_rules_take_force():
     game = Game(Rules(3, sets=1))
     rng = np.random.default_rng(0)
-    for spec in ("td", "ppo", "ppo:outcomes=true", "champion:nodes=8"):
+    for spec in ("zero", "zero-search:nodes=8", "td", "ppo", "ppo:outcomes=true", "champion:nodes=8"):
         with pytest.raises(ValueError, match="was not trained on these rules") as caught:
             make(spec).act(game, game.new_states([1]), rng)
         assert "\n" not in str(caught.value)
@@ -57,6 +58,10 @@ def test_other_rules_take_force():
 @pytest.mark.parametrize(
     "spec",
     [
+        "zero",
+        "zero:force=true,rounds=0",
+        "zero:width=4,draws=1",
+        "zero-search:nodes=20,force=true",
         "td",
         "td:force=true",
         "td:rounds=1,force=true",

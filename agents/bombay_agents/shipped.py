@@ -12,7 +12,9 @@ from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, ValueNetAgent
 from bombay_agents.nets.zero import agent as zero_agent
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
+from bombay_agents.search import zero_agent as zero_search
 from bombay_agents.search.agent import SearchAgent
+from bombay_agents.search.zero_agent import ZeroSearchAgent
 from bombay_env.agent import Agent
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
@@ -35,6 +37,31 @@ def make_zero(
     """
     agent = ZeroAgent(ZeroNet.load(WEIGHTS / "zero.safetensors"), force, rounds, width, draws)
     agent.name = agent.name.replace("net", "zero", 1)
+    return agent
+
+
+def make_zero_search(
+    ms: float | None = None,
+    nodes: int | None = None,
+    k: int = zero_search.DEFAULT_K,
+    value: Agent | None = None,
+    force: bool = False,
+) -> ZeroSearchAgent:
+    """A tree search over whole turns by a net that learned from the rules alone; nothing scripted takes part.
+
+    Args:
+        ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
+        nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
+        k: number of turns compared at the root, those that the net values most, from 1 to 16; by default 8.
+        value: an agent in brackets whose net it uses, such as `[net:path=agent.safetensors]`; by default `zero`.
+        force: whether to play also under rules or on boards that the net of `zero` was not trained on; by default false.
+    """
+    player = make_zero(force=force) if value is None else value
+    if not isinstance(player, ZeroAgent):
+        raise ValueError(f"zero-search: {player.name!r} has no net of zero; take one that has, such as zero")
+    agent = ZeroSearchAgent(player, ms, nodes, k)
+    given = {"ms": ms, "nodes": nodes, "k": None if k == zero_search.DEFAULT_K else k, "force": force or None}
+    agent.name = spec("zero-search", **given, value=value and f"[{player.name}]")
     return agent
 
 
@@ -77,7 +104,7 @@ def make_champion(ms: float | None = None, nodes: int | None = None, force: bool
     return agent
 
 
-def spec(agent: str, **options: float | None) -> str:
+def spec(agent: str, **options: float | str | None) -> str:
     """The spec of an agent with the options that are not None."""
     given = ",".join(f"{name}={str(value).lower()}" for name, value in options.items() if value is not None)
     return f"{agent}:{given}" if given else agent

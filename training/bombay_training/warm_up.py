@@ -65,6 +65,7 @@ AGENTS: Final = (
     "search:nodes=16",
     "champion:nodes=16",
     "flat-mc:rollouts=1",
+    "zero-search:nodes=16",
     "zero",
     "td",
     "ppo",

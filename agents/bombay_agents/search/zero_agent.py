@@ -3,9 +3,6 @@
 `zero_tree.py` has the tree. Uses nothing but the rules and the net.
 """
 
-from __future__ import annotations
-
-import os
 import time
 from typing import Any, Final
 
@@ -14,7 +11,6 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.nets.zero import valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.nets.zero.net import ZeroNet
 from bombay_agents.search import zero_tree
 from bombay_agents.search.halving import best_by_halving
 from bombay_agents.search.zero_tree import MAX_EDGES, SearchParams, ZeroSearch
@@ -22,6 +18,7 @@ from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 
 DEFAULT_MS: Final = 100.0
+DEFAULT_K: Final = 8
 MAX_MS: Final = 60_000.0
 MAX_NODES: Final = 1_000_000
 NODES_PER_MS: Final = 100  # room in the tree for a budget in ms: more than was ever measured
@@ -31,22 +28,21 @@ class ZeroSearchAgent(TurnAgent):
     """The turn that a tree search by a `zero` net finds best.
 
     Args:
-        net: the net, or the file to load it from (errors as `ZeroNet.load`).
+        player: the player of the net.
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
         nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
         k: number of turns compared at the root, from 1 to 16.
-        force: also play under rules and on boards that the net was not trained on.
+        params: of the tree but for `share_weight`, which is the net's; by default those of `SearchParams`.
     Raises:
         ValueError: a number is out of range.
     """
 
     def __init__(
         self,
-        net: ZeroNet | str | os.PathLike[str],
+        player: ZeroAgent,
         ms: float | None = None,
         nodes: int | None = None,
-        k: int = 8,
-        force: bool = False,
+        k: int = DEFAULT_K,
         **params: float,
     ) -> None:
         super().__init__()
@@ -60,10 +56,9 @@ class ZeroSearchAgent(TurnAgent):
             raise ValueError(f"zero-search: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
         if not 1 <= k <= MAX_EDGES:
             raise ValueError(f"zero-search: k is {k}; it must be from 1 to {MAX_EDGES}")
-        self.ms, self.nodes, self.k = ms, nodes, k
-        self.player = ZeroAgent(net, force)
-        self.name = "zero-search"
-        self.params = SearchParams(np.float32(self.player.net.share_weight), **params)
+        self.ms, self.nodes, self.k, self.player = ms, nodes, k, player
+        self.params = SearchParams(np.float32(player.net.share_weight), **params)  # type: ignore[arg-type]
+        self.name = f"zero-search of {player.name}"
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Allocate the tree and the other memory.

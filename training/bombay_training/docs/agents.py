@@ -26,6 +26,7 @@ KNOWLEDGE: Final = {
     "search": "all",
     "net": "as the net in the file",
     "zero": "none",
+    "zero-search": "none",
     "td": "all",
     "ppo": "all",
     "champion": "all",

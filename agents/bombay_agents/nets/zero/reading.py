@@ -124,7 +124,7 @@ def set_constants(workspaces: np.ndarray, num_sites: int) -> None:
 
 @kernel
 def clear_cache(workspace):
-    """Forget all contexts; call it before the positions of another turn."""
+    """Forget all contexts; call it before the positions of another turn, and before those of another viewer."""
     workspace.num_contexts = 0
 
 

@@ -115,7 +115,7 @@ def context_slots(num_sites: int) -> list[Slot]:
 
 
 def seat_slots(num_sites: int) -> list[Slot]:
-    """The slots of one seat; a way is the fewest actions, sale or building included."""
+    """The slots of one seat. A way is the fewest actions to a site; to a sale, the sale included."""
     return [
         Slot("site", num_sites, "of the elephant"),
         Slot("basket", NUM_BASKETS, "the bales on the elephant"),

@@ -2,7 +2,7 @@
 
 One net values the ends of turns for every seat. In an update it first plays some games against itself, in which every seat takes
 the outcome of its turn that the net values highest (`self_play.py`). It then learns from the positions of these games
-(`optimizer.py`). The agent is a running average of the weights. No player, value or feature made by hand takes part: the net
+(`optimizer.py`). The agent is a running average of the weights. No player and no value made by hand takes part: the net
 reads what is on the board and what follows from the rules exactly (`nets/zero/slots.py`). All chance is keyed by the seed and by
 counters, so only the weights and Adam's moments carry over from one update to the next. The loop around the updates and the
 folder of a run are in `runs.py`. No PyTorch, no pickle.

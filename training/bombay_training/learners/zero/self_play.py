@@ -193,7 +193,8 @@ def play_turn(seed, move, tables, net, options, workspace, sample):
         return np.int64(turns.TOO_MANY)
     best = turns.best_outcome(memory, turn.values, num_nodes)
     chosen = best
-    if np.float64(chance.random_word(seed, EXPLORES, move)) * TO_UNIT < options.epsilon:
+    is_last = memory.node[best].state.current_player == NOBODY  # of the game: exploring would teach nothing
+    if not is_last and np.float64(chance.random_word(seed, EXPLORES, move)) * TO_UNIT < options.epsilon:
         chosen = draw_outcome(memory, num_nodes, chance.random_word(seed, CHOICE, move))
     sample.explored = chosen != best
     if chosen != best:

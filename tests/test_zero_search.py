@@ -1,0 +1,105 @@
+"""`zero-search`: the bookkeeping of its tree, that it plays the last turn for the result, and that it repeats its decisions."""
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import make, turns
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.search import zero_tree
+from bombay_agents.search.zero_agent import ZeroSearchAgent
+from bombay_env.state import NOBODY
+from bombay_training.evaluation.audit import audit
+from helpers.position import position, variant
+from test_zero_net import TABLES, random_net, starts_of_turns
+
+SLOW = numba.config.DISABLE_JIT  # evaluating a turn then takes a while
+NODES = 12 if SLOW else 200
+
+
+def searched(game, state, nodes=NODES):
+    """An agent after it searched from a state."""
+    agent = ZeroSearchAgent(ZeroAgent(random_net(game)), nodes=nodes)
+    agent.act(game, state.reshape(1), np.random.default_rng(0))
+    return agent
+
+
+@pytest.mark.parametrize("n", [2, 4] if SLOW else [2, 3, 4, 5])
+def test_visits_and_values_of_the_tree_add_up(n):
+    game = TABLES[n - 2]
+    for state in starts_of_turns(game, 2 if SLOW else 8, 7):
+        tree = searched(game, state).search.tree
+        nodes = int(tree.count[0])
+        assert tree.count[1] == tree.num_edges[:nodes].sum()
+        for node in range(nodes):
+            edges = slice(tree.first_edge[node], tree.first_edge[node] + tree.num_edges[node])
+            assert tree.visits[node] == 1 + tree.edge_visits[edges].sum()
+            assert tree.edge_prior[edges].sum() == pytest.approx(1, abs=1e-5)
+            values = tree.edge_value[edges, tree.mover[node]]
+            assert (np.diff(values) <= 0).all(), "edges are in the order of the net's values"
+            assert (tree.edge_due[edges] != turns.TURN_GOES_ON).all()
+
+
+def test_a_node_takes_the_value_of_its_best_edge():
+    """After one simulation of each edge of the root, an edge's total is what the best turn after it is worth to the mover."""
+    game = TABLES[0]
+    state = starts_of_turns(game, 8, 9)[0]
+    agent = searched(game, state, nodes=1)
+    search, tables = agent.search, game.tables[0]
+    zero_tree.init(state, tables, search)
+    edges = np.arange(search.tree.num_edges[0])
+    tree = search.tree
+    mover = int(tree.mover[0])
+    assert len(tree.visits) == 2  # a budget of one node leaves room for the root and one child
+    assert zero_tree.run(tables, search, np.uint64(1), edges[:1], 1) == 1
+    child = int(tree.edge_child[0]) if tree.edge_due[0] != turns.RESTOCK_DUE else int(tree.restocked[0, 0])
+    best = tree.first_edge[child]
+    assert tree.edge_total[0] == pytest.approx(tree.edge_value[best, mover], abs=1e-6)
+    assert zero_tree.run(tables, search, np.uint64(1), edges[:1], 1) == 0, "a full tree stops growing"
+
+
+@pytest.mark.skipif(SLOW, reason="searching is slow without the compiler")
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_it_passes_the_audit(n):
+    """Legal, repeatable, blind to the seed and to the order of the lanes."""
+    game = TABLES[n - 2]
+    report = audit(lambda: ZeroSearchAgent(ZeroAgent(random_net(game)), nodes=20), [game], 20, seed=4)
+    assert report.verdict == "passed", report
+
+
+def test_the_last_turn_of_a_game_is_played_for_its_result():
+    game = variant(2, sets=1, turns_per_set=1)
+    states = position(game, player=1, elephants={1: "Bombay"}, baskets={1: ["blue"]}, rupees=[5, 0])
+    results = game.results(np.concatenate([turn.state for turn in turns.distinct_turns(game, np.asarray(states))]))
+    worth = (results["final"][:, 1] - results["final"].mean(axis=1)) / 10 + 2 * results["win_share"][:, 1]
+    agent, rng = ZeroSearchAgent(ZeroAgent(random_net(game)), nodes=8), np.random.default_rng(0)
+    while not game.is_terminal(states)[0]:
+        game.step(states, agent.act(game, states, rng))
+    result = game.results(states)[0]
+    assert (result["final"][1] - result["final"].mean()) / 10 + 2 * result["win_share"][1] == pytest.approx(worth.max())
+    assert states["current_player"][0] == NOBODY
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("zero-search:ms=5,nodes=5", "zero-search takes ms or nodes, not both"),
+        ("zero-search:nodes=0", "zero-search: nodes is 0; it must be from 1 to 1000000"),
+        ("zero-search:ms=0", "zero-search: ms is 0.0; it must be above 0, up to 60000"),
+        ("zero-search:k=17", "zero-search: k is 17; it must be from 1 to 16"),
+        ("zero-search:value=[td]", "zero-search: 'td' has no net of zero; take one that has, such as zero"),
+    ],
+)
+def test_unsuitable_options_are_refused(spec, reason):
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        make(spec)
+
+
+def test_its_name_is_its_spec(tmp_path):
+    random_net(TABLES[2]).save(tmp_path / "net.safetensors")
+    for spec in (
+        "zero-search",
+        "zero-search:nodes=50,k=4",
+        f"zero-search:ms=5.0,value=[net:path={tmp_path}/net.safetensors]",
+    ):
+        assert make(spec).name == spec
