@@ -169,7 +169,7 @@ def test_one_name_makes_the_player_for_every_kind_of_net(tmp_path):
         ({"path": value, "sample": True}, "sample=true is for policy nets played without outcomes=true"),
         ({"path": policy, "sample": True, "outcomes": True}, "sample=true is for policy nets"),
         ({"path": policy, "rounds": 2}, "rounds is for value nets and with outcomes=true"),
-        ({"path": other}, "'bombay-dance/1'; this program reads 'bombay-net/2' and 'bombay-value/2'"),
+        ({"path": other}, "'bombay-dance/1'; this program reads 'bombay-net/2', 'bombay-value/2', 'bombay-zero/1'"),
         ({"path": __file__}, "not a safetensors file"),
     ):
         with pytest.raises(ValueError, match=complaint) as caught:
