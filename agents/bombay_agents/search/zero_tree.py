@@ -52,12 +52,14 @@ class ZeroTree(NamedTuple):
     edge_due: np.ndarray  # (E,) int8, of `turns/enumeration.py`
     edge_child: np.ndarray  # (E,) int32, a node or NEW; where a restock is due, a row of `restocked` or NEW
     edge_prior: np.ndarray  # (E,) float32, sums to 1 over the edges of a node
-    edge_value: np.ndarray  # (E, P) float32, utility of the outcome to each seat, by the net or the result
+    edge_value: (
+        np.ndarray
+    )  # (E, 2 P) float32, margins and shares of the outcome, seat 0 first, by the net or the result
     edge_visits: np.ndarray  # (E,) int32
-    edge_total: np.ndarray  # (E,) float64, sum of the mover's utilities
+    edge_total: np.ndarray  # (E, 2 P) float64, sum of those where simulations ended
     restocked: np.ndarray  # (N, RESTOCKS) int32, the nodes after each restock of an edge, or NEW
     path: np.ndarray  # (MAX_DEPTH, 2) int64: nodes from the root, and the edges followed
-    leaf: np.ndarray  # (P,) float64, utility to each seat of where the last simulation ended
+    leaf: np.ndarray  # (2 P,) float32, margins and shares where the last simulation ended
     drawn: np.ndarray  # (4,) int64
     count: np.ndarray  # (3,) int64: nodes, edges, rows of `restocked`
 
@@ -84,12 +86,12 @@ def new_tree(game: Game, max_nodes: int) -> ZeroTree:
         np.zeros(num_edges, np.int8),
         np.zeros(num_edges, np.int32),
         np.zeros(num_edges, np.float32),
-        np.zeros((num_edges, MAX_PLAYERS), np.float32),
+        np.zeros((num_edges, 2 * MAX_PLAYERS), np.float32),
         np.zeros(num_edges, np.int32),
-        np.zeros(num_edges, np.float64),
+        np.zeros((num_edges, 2 * MAX_PLAYERS), np.float64),
         np.zeros((max_nodes, RESTOCKS), np.int32),
         np.zeros((MAX_DEPTH, 2), np.int64),
-        np.zeros(MAX_PLAYERS, np.float64),
+        np.zeros(2 * MAX_PLAYERS, np.float32),
         np.zeros(NUM_COLOURS, np.int64),
         np.zeros(3, np.int64),
     )
@@ -136,17 +138,14 @@ def simulate(tables, search, key, edge):
         tree.path[depth, 1] = edge
         depth += 1
         if tree.edge_states[edge].current_player == NOBODY or depth >= search.params.depth:
-            for seat in range(tables.num_players):
-                tree.leaf[seat] = tree.edge_value[edge, seat]
+            tree.leaf[:] = tree.edge_value[edge]
             return depth
         child = child_of(tables, search, edge, key)
         if child < 0:  # it is new
             number = add_node(tables, search)
             if number == turns.TOO_MANY:
                 return np.int64(turns.TOO_MANY)
-            best = tree.first_edge[tree.count[0] - 1]
-            for seat in range(tables.num_players):
-                tree.leaf[seat] = tree.edge_value[best, seat]
+            tree.leaf[:] = tree.edge_value[tree.first_edge[tree.count[0] - 1]]  # of the best edge
             return depth
         node = np.int64(child)
         edge = choose_edge(tree, search.params, node)
@@ -204,9 +203,12 @@ def add_node(tables, search):
         tree.edge_due[edge] = turn.memory.node[outcome].due
         tree.edge_child[edge] = NEW
         tree.edge_visits[edge] = 0
-        tree.edge_total[edge] = 0.0
-        for seat in range(n):
-            tree.edge_value[edge, (mover + seat) % n] = turn.utilities[outcome, seat]
+        tree.edge_total[edge, :] = 0.0
+        tree.edge_value[edge, :] = np.float32(0)
+        for place in range(n):
+            seat = (mover + place) % n
+            tree.edge_value[edge, seat] = turn.outputs[outcome, place]
+            tree.edge_value[edge, MAX_PLAYERS + seat] = turn.outputs[outcome, MAX_PLAYERS + place]
         tree.edge_prior[edge] = np.exp((turn.values[outcome] - best) / params.temperature)
         total += tree.edge_prior[edge]
     for place in range(number):
@@ -217,8 +219,9 @@ def add_node(tables, search):
 @kernel
 def mean_utility(tree, params, edge, mover):
     """What an edge is worth to its node's mover: the mean of its simulations and of the net's own value."""
-    total = tree.edge_total[edge] + params.own_visits * tree.edge_value[edge, mover]
-    return total / (tree.edge_visits[edge] + params.own_visits)
+    margin = tree.edge_total[edge, mover] + params.own_visits * tree.edge_value[edge, mover]
+    share = tree.edge_total[edge, MAX_PLAYERS + mover] + params.own_visits * tree.edge_value[edge, MAX_PLAYERS + mover]
+    return (margin + params.share_weight * share) / (tree.edge_visits[edge] + params.own_visits)
 
 
 @kernel
@@ -244,7 +247,8 @@ def back_up(tree, depth):
         node, edge = tree.path[step, 0], tree.path[step, 1]
         tree.visits[node] += 1
         tree.edge_visits[edge] += 1
-        tree.edge_total[edge] += tree.leaf[tree.mover[node]]
+        for place in range(len(tree.leaf)):
+            tree.edge_total[edge, place] += tree.leaf[place]
 
 
 def root_means(search: ZeroSearch, edges: np.ndarray) -> np.ndarray:

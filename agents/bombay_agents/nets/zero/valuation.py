@@ -36,7 +36,10 @@ def turn_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
             "memory": turns.memory_dtype(num_sites),  # of the turn
             "evaluation": evaluation_dtype(num_sites, hidden, second),
             "values": (np.float32, (turns.MAX_NODES,)),  # of outcomes, to their mover
-            "utilities": (np.float32, (turns.MAX_NODES, MAX_PLAYERS)),  # to each seat, in seat order from the mover
+            "outputs": (
+                np.float32,
+                (turns.MAX_NODES, 2 * MAX_PLAYERS),
+            ),  # margins, then shares, in seat order from the mover
             "evaluated": np.int64,  # outcomes that `value_turn` has valued by the net so far, finished games not among them
         }
     )
@@ -86,9 +89,9 @@ def evaluate(node, tables, viewer, net, evaluation):
 
 @kernel
 def value_turn(tables, net, share_weight, workspace):
-    """Lay out the turn of the state at node 0 of `workspace.memory` and overwrite `values` and `utilities` of its outcomes.
+    """Lay out the turn of the state at node 0 of `workspace.memory` and overwrite `values` and `outputs` of its outcomes.
 
-    An outcome's utility to a seat is what it expects there: margin in tens of rupees + `share_weight` · share. Adds the number of
+    An outcome's value is what the mover expects there: margin in tens of rupees + `share_weight` · share. Adds the number of
     outcomes that the net valued to `evaluated`. Returns the number of nodes, or TOO_MANY.
     """
     memory, evaluation = workspace.memory, workspace.evaluation
@@ -102,8 +105,8 @@ def value_turn(tables, net, share_weight, workspace):
         if memory.node[node].due != turns.TURN_GOES_ON:
             evaluated += evaluate(memory.node[node], tables, seat, net, evaluation) >= 0
             for place in range(tables.num_players):
-                worth = evaluation.forward.margin[place] + share_weight * evaluation.forward.share[place]
-                workspace.utilities[node, place] = worth
-            workspace.values[node] = workspace.utilities[node, 0]
+                workspace.outputs[node, place] = evaluation.forward.margin[place]
+                workspace.outputs[node, MAX_PLAYERS + place] = evaluation.forward.share[place]
+            workspace.values[node] = evaluation.forward.margin[0] + share_weight * evaluation.forward.share[0]
     workspace.evaluated += evaluated
     return count
