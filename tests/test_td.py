@@ -13,7 +13,7 @@ from bombay_agents.nets import value_features, value_net
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation import arena
-from bombay_training.learners import periodic_eval, run_files
+from bombay_training.learners import lambda_returns, periodic_eval, run_files
 from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 from bombay_training.learners.td import TDRun, TDSettings, optimizer, self_play
 from bombay_training.learners.train import open_run, train
@@ -63,7 +63,7 @@ def targets(samples, td_lambda, result=1.0):
     """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
     workspace = np.zeros(1, value_net.workspace_dtype(8, 1))
     workspace["margin"][0, :2] = workspace["share"][0, :2] = result, -result
-    self_play.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
+    lambda_returns.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
     assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
     return samples["margin"][:, 0].tolist()

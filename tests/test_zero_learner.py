@@ -14,6 +14,7 @@ from bombay_agents.nets.zero.net import ZeroNet
 from bombay_env import Game, Rules
 from bombay_env.jit.kernels import kernel
 from bombay_training.evaluation import arena
+from bombay_training.learners import lambda_returns
 from bombay_training.learners.run_files import AGAINST, AGENT, METRICS
 from bombay_training.learners.train import train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
@@ -62,7 +63,7 @@ def targets(samples, td_lambda, result=1.0):
     """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
     workspace = np.zeros(1, zero_net.workspace_dtype(1, 4, 4))
     workspace["margin"][0, :2] = workspace["share"][0, :2] = result, -result
-    self_play.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
+    lambda_returns.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
     assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
     return samples["margin"][:, 0].tolist()

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from bombay_agents import turns
-from bombay_agents.nets import files
+from bombay_agents.nets import files, value_net
 from bombay_agents.nets.loading import make_net
-from bombay_agents.nets.zero import net as zero_net
 from bombay_agents.nets.zero import reading, slots, valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
@@ -239,7 +238,7 @@ def test_a_finished_game_is_worth_its_result():
     workspace["memory"]["node"]["state"][0, 0] = np.asarray(states)[0]
     evaluate_node(0, game.tables, 1, random_net(game).record(), workspace)
     values, final = evaluation(game, workspace), game.results(states)["final"][0]
-    assert values[:3] == pytest.approx((np.roll(final, -1) - final.mean()) / zero_net.MARGIN_UNIT)
+    assert values[:3] == pytest.approx((np.roll(final, -1) - final.mean()) / value_net.MARGIN_UNIT)
     assert values[3:].tolist() == np.roll(game.results(states)["win_share"][0], -1).tolist()
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets.zero import net as zero_net
+from bombay_agents.nets import value_net
 from bombay_agents.nets.zero import reading, valuation
 from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel
@@ -122,5 +122,5 @@ def rollout(after, state, tables, net, options, key, draw, workspace):
             first.words[place] = node.words[place]
         first.due = node.due
     forward = ahead.evaluation.forward
-    zero_net.result_output(first.state, tables, seat, forward)
+    value_net.result_output(first.state, tables, seat, forward)
     return forward.margin[0] + options.share_weight * forward.share[0], drawn

@@ -21,7 +21,7 @@ import numpy as np
 
 from bombay_agents.nets import files
 from bombay_agents.nets.files import check
-from bombay_env import engine
+from bombay_agents.nets.value_net import MARGIN_UNIT, softmax
 from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import result_dtype
@@ -34,7 +34,6 @@ MAX_HIDDEN: Final = 1024
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS
 OUTPUT_WIDTH: Final = 16  # of the row of outputs in memory: whole vectors
 # Changing one of these numbers changes the meaning of weights, so it needs a new FORMAT.
-MARGIN_UNIT: Final = 10.0  # rupees of margin that count as 1
 # Rupees of lead that weigh 1 in the logarithm of a share: at the end, and more for each turn of the viewer to come.
 TEMPERATURE: Final = 1.5
 TEMPERATURE_PER_TURN: Final = 0.5
@@ -242,31 +241,3 @@ def multiply_add(vector, matrix, bias, result):
             result[column] += (one * matrix[row, column] + two * matrix[row + 1, column]) + (
                 three * matrix[row + 2, column] + four * matrix[row + 3, column]
             )
-
-
-@kernel
-def softmax(share, n):
-    """Turn the first `n` numbers from logarithms of weights into shares that sum to 1."""
-    most, total = np.float32(-np.inf), ZERO
-    for place in range(n):
-        most = max(most, share[place])
-    for place in range(n):
-        share[place] = np.exp(share[place] - most)
-        total += share[place]
-    for place in range(n):
-        share[place] /= total
-
-
-@kernel
-def result_output(state, tables, viewer, workspace):
-    """Overwrite `margin` and `share` with the result of a game that is over, in seat order from `viewer`."""
-    n = np.int64(tables.num_players)
-    engine.settle(state, tables, workspace.result)
-    mean = ZERO
-    for player in range(n):
-        mean += np.float32(workspace.result.final[player])
-    mean /= np.float32(n)
-    for place in range(n):
-        player = (viewer + place) % n
-        workspace.margin[place] = (np.float32(workspace.result.final[player]) - mean) / np.float32(MARGIN_UNIT)
-        workspace.share[place] = workspace.result.win_share[player]

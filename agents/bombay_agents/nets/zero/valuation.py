@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.nets import value_net
 from bombay_agents.nets.zero import net as zero_net
 from bombay_agents.nets.zero import reading, slots
 from bombay_env import Game
@@ -67,7 +68,7 @@ def evaluate(node, tables, viewer, net, evaluation):
     """
     view, forward = evaluation.reading, evaluation.forward
     if node.state.current_player == NOBODY:
-        zero_net.result_output(node.state, tables, viewer, forward)
+        value_net.result_output(node.state, tables, viewer, forward)
         return np.int64(-1)
     known = view.num_contexts
     slot = np.int64(reading.read_position(node, tables, viewer, view))

@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets.zero import net as zero_net
+from bombay_agents.nets import value_net
 from bombay_agents.nets.zero import slots, valuation
 from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
 from bombay_env.jit.records import composed_dtype, new_records
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.state import NOBODY
+from bombay_training.learners import lambda_returns
 
 GAMES: Final = np.uint64(3100)  # streams of keyed chance: seeds of games, and what movers do
 EXPLORES: Final = np.uint64(3101)
@@ -174,8 +175,8 @@ def finish_turn(chosen, tables, workspace, drawn):
 def set_final_targets(tables, td_lambda, workspace, samples, count):
     """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
     forward = workspace.turn.evaluation.forward
-    zero_net.result_output(workspace.current.state, tables, np.int64(0), forward)
-    set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)
+    value_net.result_output(workspace.current.state, tables, np.int64(0), forward)
+    lambda_returns.set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)
 
 
 @kernel
@@ -239,23 +240,3 @@ def store_sample(tables, seat, slot, evaluation, sample):
     sample.num_players = tables.num_players
     sample.margin[:] = forward.margin
     sample.share[:] = forward.share
-
-
-@kernel
-def set_targets(n, td_lambda, forward, samples, count):
-    """Replace what the first `count` samples expected by λ-returns; `forward` holds the result, seat 0 first."""
-    margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # λ-returns so far, by seat
-    margin[:] = forward.margin
-    share[:] = forward.share
-    rest = np.float32(1) - td_lambda
-    for index in range(count - 1, -1, -1):
-        sample = samples[index]
-        for place in range(n):
-            seat = (np.int64(sample.seat) + place) % n
-            own_margin, own_share = sample.margin[place], sample.share[place]
-            sample.margin[place], sample.share[place] = margin[seat], share[seat]
-            if sample.explored:
-                margin[seat], share[seat] = sample.best_margin[place], sample.best_share[place]
-            else:
-                margin[seat] = rest * own_margin + td_lambda * margin[seat]
-                share[seat] = rest * own_share + td_lambda * share[seat]
