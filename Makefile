@@ -19,7 +19,7 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 
 .PHONY: train test slow lint compiled interpreted package coverage bench ladder clean
 
-# `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert is expert iteration that starts from `td`;
+# `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert continues the shipped net by expert iteration;
 # LEARNER=ppo is PPO and installs PyTorch.
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)

@@ -207,7 +207,7 @@ LEARNERS = {
     "td": ["td", "--hidden", HIDDEN],
     "best-response": ["best-response", "--victim", "greedy", "--start", ""],
     "ppo": ["ppo"],
-    "expert": ["expert", "--start", "net:path=before/agent.safetensors", "--rollouts", 8],
+    "expert": ["expert", "--start", "net:path=before/agent.safetensors", "--nodes", 4],
 }
 OPPONENTS = {  # of the periodic matches
     "best-response": ["greedy"],
@@ -233,7 +233,7 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
     if learner == "ppo":
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
     if learner == "expert":
-        output("train", *LEARNERS["td"], *small, "--out", "before", cwd=tmp_path)
+        output("train", *LEARNERS["zero"], *small, "--out", "before", cwd=tmp_path)
     data = output("train", *LEARNERS[learner], *small, "--out", "run", cwd=tmp_path)
     rivals = ["greedy"] if learner == "best-response" else ["random", "greedy", "planner-v1"]
     assert [match["lineup"][1] for match in data["matches"]] == rivals
@@ -322,7 +322,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "best-response", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
         (["train", "td", "--victim", "greedy"], ["--victim"]),
         (["train", "td", "--rollouts", "8"], ["--rollouts"]),
-        (["train", "expert", "--start", "greedy"], ["start is 'greedy'", "value-net agent"]),
+        (["train", "expert", "--start", "greedy"], ["start is 'greedy'", "zero agent"]),
         (["train", "expert", "--hidden", "8"], ["--hidden"]),
         (["train", "resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "resume", "nowhere", "--out", "new"], ["--out"]),

@@ -137,6 +137,7 @@ ORDER = (
     "bombay_training.learners.lambda_returns",
     "bombay_training.learners.zero.optimizer",
     "bombay_training.learners.zero.self_play",
+    "bombay_training.learners.zero.tree_play",
     "bombay_training.learners.zero.run",
     "bombay_training.learners.zero",
     "bombay_training.learners.td.optimizer",

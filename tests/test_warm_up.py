@@ -126,7 +126,7 @@ def test_warm_up_covers_the_default_run_of_every_learner():
     settings = [
         ZeroSettings(),
         TDSettings(),
-        expert_iteration.settings_for("td"),
+        expert_iteration.settings_for("zero"),
         best_response.settings_for("planner-v1"),
     ]
     try:

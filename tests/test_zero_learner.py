@@ -213,9 +213,9 @@ def test_settings_out_of_range_are_refused(changes, reason):
 @needs_jit
 def test_it_learns_from_the_rules_alone(tmp_path):
     """Untrained it takes next to nothing from `greedy`; after some seconds much more."""
-    settings = ZeroSettings(players=(2,), games=64, updates=40, epsilon=0.1)
+    settings = ZeroSettings(players=(2,), games=64, updates=60, epsilon=0.1)
     net = ZeroNet.load(train(settings, tmp_path))
-    assert net.about["training"]["games"] == 40 * 64
+    assert net.about["training"]["games"] == 60 * 64
     game = Game(Rules.official(2))
     untrained, trained = (
         arena.one_vs_rest(game, ZeroAgent(each, rounds=0), "greedy", 50, 1) for each in (ZeroRun(settings).net(), net)

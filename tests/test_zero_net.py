@@ -132,6 +132,8 @@ def test_ways_and_prices_of_a_position():
     )
     assert [held[f"own sale {steps}"] for steps in (1, 2)] == [4, 5]
     assert held["own new city way"] == 1
+    many_turns, ways = slots.BUCKETS - 1, slots.MAX_SALE_WAY + 1
+    assert held["own sale way"] == (many_turns * slots.LOADS + 2) * ways + 1
     assert held["own client way"] == 0 or held["own client way"] > 1  # blue on top brings no Client token
     assert held["own basket"] == 1 + 4 + 4 + 3  # of the pairs: yellow 4, purple 3, then blue and blue
     alone = read(
@@ -150,6 +152,7 @@ def test_a_purchase_and_sale():
     per_market, room = slots.MAX_POST_WAY + 1, 1 + 3 * (slots.MAX_POST_WAY + 1)
     assert ways[0] == room + 1 + 2 * per_market  # at the post of yellow, which the right market offers
     assert all(way > room for way in ways)
+    assert seen["own sale way"] == (slots.BUCKETS - 1) * slots.LOADS * (slots.MAX_SALE_WAY + 1)  # no bales, no sale
     tables, best = game.tables[0], {}
     for step in slots.TRADE_STEPS:
         profits = []

@@ -244,7 +244,7 @@ def all_jobs() -> list[Job]:
     runs = (
         ZeroSettings(),
         TDSettings(),
-        expert_iteration.settings_for("td"),
+        expert_iteration.settings_for("zero"),
         best_response.settings_for("td"),
         best_response.settings_for("planner-v1"),
     )

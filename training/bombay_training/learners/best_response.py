@@ -82,7 +82,7 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     if start is None:
         start = victim if isinstance(make(victim), ZeroAgent) else "zero"
     if start:
-        net = net_of(start)
+        net = zero_agent(start).net
         given = {"hidden": net.hidden, "second": net.second.shape[1]} | given
     settings = BestResponseSettings(victim=victim, start=start, **given)
     games = games_learned_from(victim)
@@ -93,8 +93,8 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     return settings
 
 
-def net_of(spec: str) -> ZeroNet:
-    """The net of a `zero` agent.
+def zero_agent(spec: str) -> ZeroAgent:
+    """The `zero` agent of a spec, whose net a run can start from.
 
     Raises:
         ValueError: there is no such agent, or it is of another kind.
@@ -102,7 +102,7 @@ def net_of(spec: str) -> ZeroNet:
     agent = make(spec)
     if not isinstance(agent, ZeroAgent):
         raise ValueError(f"start is {spec!r}; it must be a zero agent, such as zero or net:path=agent.safetensors")
-    return agent.net
+    return agent
 
 
 def games_learned_from(agent: str) -> int | None:
@@ -257,10 +257,7 @@ class BestResponseRun(ZeroRun):
     def __init__(self, settings: BestResponseSettings) -> None:
         super().__init__(settings)
         if settings.start:
-            weights = net_of(settings.start).record()
-            if weights.dtype != self.learner.net.dtype:
-                raise ValueError(f"hidden and second are not the widths of {settings.start}, from which the run starts")
-            self.learner.net[:] = self.learner.average[:] = weights
+            self.start_from(zero_agent(settings.start).net, settings.start)
 
     def make_generator(self) -> SelfPlay:
         """Games against the victim, with memory for their training samples."""

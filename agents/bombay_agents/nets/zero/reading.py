@@ -39,6 +39,7 @@ from bombay_agents.nets.zero.slots import (
     POST_WAY,
     RUPEES,
     SALE,
+    SALE_WAY,
     SEAT_SITE,
     SITE,
     SUPPLY,
@@ -65,6 +66,7 @@ _ONE: Final = np.int64(1)
 SEAT: Final = record_dtype(  # the seat that is being read
     [
         ("player", np.int64),
+        ("turns_left", np.int64),  # turns to come
         ("site", np.int64),  # of the elephant
         ("load", np.int64),  # bales on it
         ("one", np.int64),  # the colours of the first two; −1 for none
@@ -346,7 +348,7 @@ def read_hands(state, tables, seat):
     elif seat.load > 1:  # pairs in order, one ≤ two
         values[BASKET] = 1 + NUM_COLOURS + seat.one * NUM_COLOURS - seat.one * (seat.one - 1) // 2 + seat.two - seat.one
     values[RUPEES] = max(np.int64(0), min(np.int64(state.rupees[player]), slots.MAX_RUPEES))
-    left = turns_left(state, tables, player)
+    seat.turns_left = left = turns_left(state, tables, player)
     held, city_palace_tokens = np.int64(0), np.int64(state.city_palace_tokens[player])
     for city in range(NUM_CITIES):
         held += np.int64(state.city_tokens[player, city]) << city
@@ -360,7 +362,7 @@ def read_hands(state, tables, seat):
 def read_sales(state, tables, context, seat):
     """Overwrite the values of what the bales on the elephant bring."""
     values = seat.values
-    client_way, city_way = FAR, FAR
+    sale_way, client_way, city_way = FAR, FAR, FAR
     for step in range(len(SALE_STEPS)):
         values[SALE + step] = 0
     for city in range(NUM_CITIES):
@@ -375,10 +377,13 @@ def read_sales(state, tables, context, seat):
             elif way <= SALE_STEPS[step]:
                 worth = best
             values[SALE + step] = max(np.int64(values[SALE + step]), min(worth, slots.MAX_SALE))
+        sale_way = min(sale_way, way)
         if clients > 0:
             client_way = min(client_way, way)
         if state.city_tokens[seat.player, city] == 0 and state.city_piles[city] > 0:
             city_way = min(city_way, way)
+    time_and_load = bucket_of(seat.turns_left) * slots.LOADS + min(seat.load, np.int64(slots.LOADS - 1))
+    values[SALE_WAY] = time_and_load * (slots.MAX_SALE_WAY + 1) + (sale_way if sale_way <= slots.MAX_SALE_WAY else 0)
     values[CLIENT_WAY] = client_way if client_way <= MAX_WAY else 0
     values[NEW_CITY_WAY] = city_way if city_way <= MAX_WAY else 0
 

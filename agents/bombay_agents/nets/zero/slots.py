@@ -34,10 +34,12 @@ MAX_PALACES_LEFT: Final = 5
 MAX_SALE: Final = 11  # rupees
 MAX_WAY: Final = 8  # actions
 MAX_POST_WAY: Final = 6
+MAX_SALE_WAY: Final = 6
 MAX_BUILD_WAY: Final = 7
 MAX_PROFIT: Final = 6  # rupees
 MAX_EMPIRE_GAP: Final = 7
 MAX_LEAD: Final = 15  # rupees
+LOADS: Final = 3  # none, one, two or more bales
 BUCKETS: Final = 6  # of turns to come: 0, 1, 2, 3 to 4, 5 to 8, more
 
 NUM_COUNTS: Final = MAX_PLAYERS - 1  # player counts
@@ -66,7 +68,8 @@ PALACES: Final = 5
 SALE: Final = 6
 CLIENT_WAY: Final = SALE + len(SALE_STEPS)
 NEW_CITY_WAY: Final = CLIENT_WAY + 1
-POST_WAY: Final = NEW_CITY_WAY + 1
+SALE_WAY: Final = NEW_CITY_WAY + 1
+POST_WAY: Final = SALE_WAY + 1
 TRADE: Final = POST_WAY + NUM_COLOURS
 BUILD_WAY: Final = TRADE + len(TRADE_STEPS)
 PALACE_TOKEN_WAY: Final = BUILD_WAY + 1
@@ -126,6 +129,7 @@ def seat_slots(num_sites: int) -> list[Slot]:
         *(Slot(f"sale {steps}", MAX_SALE + 1, f"most rupees in one city in {steps} actions") for steps in SALE_STEPS),
         Slot("client way", MAX_WAY + 1, "way to a sale that gives a Client token; 0 for none"),
         Slot("new city way", MAX_WAY + 1, "way to a sale that gives a City token; 0 for none"),
+        Slot("sale way", BUCKETS * LOADS * (MAX_SALE_WAY + 1), "turns to come, bales, and way to a sale; 0 for none"),
         *(
             Slot(f"post way {colour}", 2 * (1 + NUM_MARKETS * (MAX_POST_WAY + 1)), "room, market, way to an open post")
             for colour in range(NUM_COLOURS)

@@ -26,16 +26,17 @@ from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, See
 from bombay_training.evaluation import gate
 from bombay_training.learners import expert_iteration as learner
 from bombay_training.learners import run_files
+from bombay_training.learners.best_response import zero_agent
 from bombay_training.matches.pool import WorkerPool
 
 
 def expert(
     start: Annotated[
-        str, typer.Option(help="The value-net agent to start from: td or net:path=FILE.", metavar="AGENT")
+        str, typer.Option(help="The zero agent to start from: zero or net:path=FILE.", metavar="AGENT")
     ] = learner.ExpertIterationSettings.start,
-    rollouts: Annotated[
-        int, typer.Option(help="Rollouts per turn of the teacher.", min=1, max=MAX_COUNT)
-    ] = learner.ExpertIterationSettings.rollouts,
+    nodes: Annotated[
+        int, typer.Option(help="Simulations per turn of the search that plays.", min=1, max=learner.MAX_NODES)
+    ] = learner.ExpertIterationSettings.nodes,
     minutes: Minutes = 3.0,
     updates: Updates = None,
     players: Players = "2-5",
@@ -49,13 +50,13 @@ def expert(
     ] = 250,
     as_json: Json = False,
 ) -> None:
-    """Improve a value net by expert iteration: it learns from games whose turns are chosen by rollouts.
+    """Improve a net of `zero` by expert iteration: it learns from games whose turns are chosen by a tree search with it.
 
     The run ends with a gate match against the agent that it started from.
     """
     with user_input():
         common = common_settings(minutes, updates, players, seed, board)
-        settings = learner.settings_for(start, rollouts=rollouts, threads=threads, **common)
+        settings = learner.settings_for(start, nodes=nodes, threads=threads, **common)
         run = learner.ExpertIterationRun(settings)
         folder = new_folder(out, settings.learner)
     iterate_and_gate(run.start, settings, folder, blocks, as_json)
@@ -82,6 +83,7 @@ def _gate(path: Path, settings: Any, blocks: int, quiet: bool) -> dict[str, Any]
         output.progress_bar("gate, games at most", most, quiet) as advance,
         user_input(*MATCH_ERRORS),
     ):
-        new = f"net:path={path},rounds={learner.net_of(settings.start).rounds}"
+        old = zero_agent(settings.start)
+        new = f"net:path={path},rounds={old.rounds},width={old.width},draws={old.draws}"  # looks as far ahead as the old one
         verdict = gate.gate(games, new, settings.start, bounds, blocks, settings.seed, pool, advance)
     return {**verdict.to_dict(), "verdict": str(verdict)}

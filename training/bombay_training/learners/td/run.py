@@ -22,7 +22,7 @@ from bombay_agents.nets.value_net import MAX_HIDDEN, ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_training.learners.runs import Run, RunSettings, numba_threads, require, require_fraction, require_whole
 from bombay_training.learners.td.optimizer import Trainer
-from bombay_training.learners.td.self_play import GameGenerator, SelfPlay
+from bombay_training.learners.td.self_play import SelfPlay
 
 SAVED: Final = (
     "weights",
@@ -104,7 +104,7 @@ class TDRun(Run):
         )
         self.positions = 0  # learned from so far
 
-    def make_generator(self) -> GameGenerator:
+    def make_generator(self) -> SelfPlay:
         """The games of an update, with memory for their training samples."""
         return SelfPlay(self.games, self.games_each, self.settings.hidden)
 

@@ -10,7 +10,6 @@ learn from the best outcome instead of the one played. A game is a function of t
 of threads changes nothing. `optimizer.py` learns from the samples, `run.py` does both in turn.
 """
 
-import abc
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -82,15 +81,16 @@ def max_samples(rules: Rules) -> int:
     return rules.sets * (rules.turns_per_set * rules.num_players + 1)
 
 
-class GameGenerator(abc.ABC):
-    """Plays games and holds their samples.
+class SelfPlay:
+    """Plays games in which one net has all seats, and holds their samples.
 
     Args:
         games: one for each player count.
         each: games that are played at a time, of each player count.
+        hidden: width of the net.
     """
 
-    def __init__(self, games: Sequence[Game], each: int) -> None:
+    def __init__(self, games: Sequence[Game], each: int, hidden: int) -> None:
         self.games, self.each = games, each
         layout = games[0].feature_layout
         self.num_features = value_features.num_features(layout)
@@ -98,8 +98,8 @@ class GameGenerator(abc.ABC):
         most = max(max_samples(game.rules) for game in games)
         self.samples = np.zeros((len(games), each, most), sample_dtype(self.num_features))
         self.counts = np.zeros((len(games), each), np.int64)
+        self.workspaces = [new_workspaces(game, hidden, CHUNKS) for game in games]
 
-    @abc.abstractmethod
     def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
         """Play the games numbered from `first` on, `each` of each player count.
 
@@ -117,28 +117,6 @@ class GameGenerator(abc.ABC):
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
-
-    def sample_indices(self) -> np.ndarray:
-        """Indices of the samples of the last games, into the flattened `samples`."""
-        most = self.samples.shape[-1]
-        return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
-
-
-class SelfPlay(GameGenerator):
-    """Plays games in which one net has all seats.
-
-    Args:
-        games: one for each player count.
-        each: games that are played at a time, of each player count.
-        hidden: width of the net.
-    """
-
-    def __init__(self, games: Sequence[Game], each: int, hidden: int) -> None:
-        super().__init__(games, each)
-        self.workspaces = [new_workspaces(game, hidden, CHUNKS) for game in games]
-
-    def play(self, net: np.ndarray, key: int, first: int, blend: float, epsilon: float, td_lambda: float) -> np.ndarray:
-        """Play the games numbered from `first` on; see `GameGenerator`."""
         options = PlayOptions(np.float32(blend), epsilon, np.float32(td_lambda))
         for number, game in enumerate(self.games):
             play_piece(
@@ -146,7 +124,8 @@ class SelfPlay(GameGenerator):
                 self.samples[number], self.counts[number],
             )  # fmt: skip
             turns.check_count(self.counts[number].min())
-        return self.sample_indices()
+        most = self.samples.shape[-1]
+        return np.flatnonzero((np.arange(most) < self.counts[..., None]).reshape(-1))
 
 
 @piece_kernel

@@ -108,6 +108,17 @@ class ZeroRun(Run):
         )
         self.positions = 0  # learned from so far
 
+    def start_from(self, net: ZeroNet, spec: str) -> None:
+        """Take the weights of a net; `spec` names its agent in messages.
+
+        Raises:
+            ValueError: its widths are not those of the settings.
+        """
+        weights = net.record()
+        if weights.dtype != self.learner.net.dtype:
+            raise ValueError(f"hidden and second are not the widths of {spec}, from which the run starts")
+        self.learner.net[:] = self.learner.average[:] = weights
+
     def make_generator(self) -> SelfPlay:
         """The games of an update, with memory for their training samples."""
         return SelfPlay(self.games, self.games_each, self.settings.hidden, self.settings.second)
