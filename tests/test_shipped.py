@@ -71,7 +71,7 @@ def test_other_rules_take_force():
         "champion",
         "champion:ms=5.0",
         "champion:nodes=20",
-        "champion:ms=5.0,force=true",
+        "champion:ms=5.0,model_share=0.5,force=true",
     ],
 )
 def test_their_names_are_their_specs(spec):
@@ -80,10 +80,8 @@ def test_their_names_are_their_specs(spec):
 
 def test_the_champion_thinks_for_a_tenth_of_a_second():
     champion = make("champion")
-    assert (champion.ms, champion.rounds, champion.prior) == (100, 0, 0.5)
-    assert (champion.value.name, champion.value.rounds) == ("td:rounds=1", 1)
-    with pytest.raises(ValueError, match=r"^search takes ms or nodes, not both$"):
-        make("champion:ms=5,nodes=5")
+    assert (champion.ms, champion.nodes) == (100, None)
+    assert champion.player.name == "zero"
 
 
 def test_the_champion_repeats_with_a_number_of_nodes(monkeypatch):

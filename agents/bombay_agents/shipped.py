@@ -1,4 +1,4 @@
-"""The players that come with the project, by trained nets: `zero`, `td`, `ppo`, and `champion`, a search by the net of `td`.
+"""The players that come with the project, by trained nets: `zero`, `td`, `ppo`, and searches by the net of `zero`.
 
 The nets lie in `weights/`. Each has a card beside it: how it was trained, how strong it is, and what is known to beat it. They
 play 2 to 5 players by the official rules on the packaged board; other games need `force=true`.
@@ -12,8 +12,9 @@ from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, ValueNetAgent
 from bombay_agents.nets.zero import agent as zero_agent
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
+from bombay_agents.search import champion
 from bombay_agents.search import zero_agent as zero_search
-from bombay_agents.search.agent import SearchAgent
+from bombay_agents.search.champion import ChampionAgent
 from bombay_agents.search.zero_agent import ZeroSearchAgent
 from bombay_env.agent import Agent
 
@@ -91,16 +92,23 @@ def make_ppo(sample: bool = False, outcomes: bool = False, force: bool = False, 
     return agent
 
 
-def make_champion(ms: float | None = None, nodes: int | None = None, force: bool = False) -> SearchAgent:
-    """A tree search over whole turns whose positions the net of `td` evaluates, looking one round ahead, without rollouts.
+def make_champion(
+    ms: float | None = None,
+    nodes: int | None = None,
+    model_share: float = champion.DEFAULT_MODEL_SHARE,
+    force: bool = False,
+) -> ChampionAgent:
+    """The tree search of `zero-search`, in which rivals sometimes take the turn of `planner-v1`; the strongest player.
 
     Args:
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
         nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
+        model_share: part of the simulations through a rival's position that follow the turn of `planner-v1`, from 0 to 1.
         force: whether to play also under rules or on boards that the net was not trained on; by default false.
     """
-    agent = SearchAgent(ms, nodes, rounds=0, value=make_td(1, force))
-    agent.name = spec("champion", ms=ms, nodes=nodes, force=force or None)
+    agent = ChampionAgent(make_zero(force=force), ms, nodes, model_share=model_share)
+    changed = None if model_share == champion.DEFAULT_MODEL_SHARE else model_share
+    agent.name = spec("champion", ms=ms, nodes=nodes, model_share=changed, force=force or None)
     return agent
 
 

@@ -32,6 +32,7 @@ class ZeroSearchAgent(TurnAgent):
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
         nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
         k: number of turns compared at the root, from 1 to 16.
+        who: name of the agent, for messages.
         params: of the tree but for `share_weight`, which is the net's; by default those of `SearchParams`.
     Raises:
         ValueError: a number is out of range.
@@ -43,22 +44,23 @@ class ZeroSearchAgent(TurnAgent):
         ms: float | None = None,
         nodes: int | None = None,
         k: int = DEFAULT_K,
+        who: str = "zero-search",
         **params: float,
     ) -> None:
         super().__init__()
         if ms is not None and nodes is not None:
-            raise ValueError("zero-search takes ms or nodes, not both")
+            raise ValueError(f"{who} takes ms or nodes, not both")
         if nodes is None:
             ms = DEFAULT_MS if ms is None else ms
         if ms is not None and not 0 < ms <= MAX_MS:
-            raise ValueError(f"zero-search: ms is {ms}; it must be above 0, up to {MAX_MS:.0f}")
+            raise ValueError(f"{who}: ms is {ms}; it must be above 0, up to {MAX_MS:.0f}")
         if nodes is not None and not 1 <= nodes <= MAX_NODES:
-            raise ValueError(f"zero-search: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
+            raise ValueError(f"{who}: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
         if not 1 <= k <= MAX_EDGES:
-            raise ValueError(f"zero-search: k is {k}; it must be from 1 to {MAX_EDGES}")
+            raise ValueError(f"{who}: k is {k}; it must be from 1 to {MAX_EDGES}")
         self.ms, self.nodes, self.k, self.player = ms, nodes, k, player
         self.params = SearchParams(np.float32(player.net.share_weight), **params)  # type: ignore[arg-type]
-        self.name = f"zero-search of {player.name}"
+        self.name = f"{who} of {player.name}"
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Allocate the tree and the other memory.
@@ -75,13 +77,17 @@ class ZeroSearchAgent(TurnAgent):
         )
         return turns.workspace_in(turn["memory"])
 
+    def simulate(self, tables: np.void, key: np.uint64, edges: np.ndarray, each: int) -> int:
+        """Run `each` simulations along each of some edges of the root; see `zero_tree.run`."""
+        return zero_tree.run(tables, self.search, key, edges, each)
+
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """Search, then enumerate the turn again to find the node of the outcome chosen."""
         start, tables, search = time.perf_counter(), game.tables[0], self.search
         edges = turns.check_count(zero_tree.init(state, tables, search))
         best = best_by_halving(
             min(self.k, edges),
-            lambda edges, each: turns.check_count(zero_tree.run(tables, search, key, edges, each)),
+            lambda edges, each: turns.check_count(self.simulate(tables, key, edges, each)),
             lambda edges: zero_tree.root_means(search, edges),
             self.nodes,
             (self.ms or 0) / 1000 - (time.perf_counter() - start),

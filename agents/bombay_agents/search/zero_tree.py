@@ -39,6 +39,7 @@ class SearchParams(NamedTuple):
     widening: float = 0.5  # a node with v visits considers 2 + widening · √v edges
     depth: int = MAX_DEPTH  # turns from the root; deeper positions are valued as they are
     own_visits: float = 1.0  # how many simulations the net's own value of an edge counts as
+    model_share: float = 0.0  # part of the simulations through a node that follow its expected edge, if it has one
 
 
 class ZeroTree(NamedTuple):
@@ -46,6 +47,7 @@ class ZeroTree(NamedTuple):
 
     mover: np.ndarray  # (N,) int8, NOBODY after the game
     visits: np.ndarray  # (N,) int32
+    expected: np.ndarray  # (N,) int64, the edge that an opponent model expects; NEW if there is none
     first_edge: np.ndarray  # (N,) int64
     num_edges: np.ndarray  # (N,) int32
     edge_states: np.ndarray  # (E,) records: the turn's outcome, before any restock
@@ -80,6 +82,7 @@ def new_tree(game: Game, max_nodes: int) -> ZeroTree:
     return ZeroTree(
         np.zeros(max_nodes, np.int8),
         np.zeros(max_nodes, np.int32),
+        np.zeros(max_nodes, np.int64),
         np.zeros(max_nodes, np.int64),
         np.zeros(max_nodes, np.int32),
         np.zeros(num_edges, game.state_dtype),
@@ -194,6 +197,7 @@ def add_node(tables, search):
     tree.count[1] += number
     tree.mover[node] = mover
     tree.visits[node] = 1
+    tree.expected[node] = NEW
     tree.first_edge[node] = first
     tree.num_edges[node] = number
     best, total = turn.values[search.best[0]], 0.0
@@ -226,8 +230,13 @@ def mean_utility(tree, params, edge, mover):
 
 @kernel
 def choose_edge(tree, params, node):
-    """The edge to follow from `node`: the best for its mover by mean utility and bonus, among those considered so far."""
-    mover, visits = np.int64(tree.mover[node]), np.float64(tree.visits[node])
+    """The edge to follow from `node`: the best for its mover by mean utility and bonus, among those considered so far.
+
+    The expected edge goes first as long as it has fewer than its part of the visits.
+    """
+    mover, visits, expected = np.int64(tree.mover[node]), np.float64(tree.visits[node]), np.int64(tree.expected[node])
+    if expected != NEW and tree.edge_visits[expected] < params.model_share * visits:
+        return expected
     considered = min(np.int64(tree.num_edges[node]), 2 + np.int64(params.widening * np.sqrt(visits)))
     bonus = params.exploration * np.sqrt(visits)
     chosen, best = tree.first_edge[node], -np.inf

@@ -121,7 +121,7 @@ def cases(game: Game) -> list[Case]:
             needs="sb3_contrib",
         ),
         Case("td's net", "a position between turns, win shares for all seats", 1, 0, _evaluate),
-        Case("td's net in a tree", "the same after looking ahead one round, as in champion's tree", 1, 0, _search),
+        Case("td's net in a tree", "the same after looking ahead one round, as in its tree", 1, 0, _search),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
     ]
 

@@ -27,6 +27,7 @@ from bombay_training.cli.learn.curve import curve
 from bombay_training.cli.learn.expert import expert
 from bombay_training.cli.learn.ppo import ppo
 from bombay_training.cli.learn.resume import resume
+from bombay_training.cli.learn.study import study
 from bombay_training.cli.learn.td import td
 from bombay_training.cli.learn.tune import tune
 from bombay_training.cli.learn.zero import zero
@@ -40,7 +41,7 @@ train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and 
 COMMANDS = {
     "Games": (simulate, replay),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
-    "Training": (curve, tune),
+    "Training": (study, curve, tune),
     "Project": (bench, docs, warm_up),
 }
 for panel, commands in COMMANDS.items():

@@ -29,7 +29,7 @@ KNOWLEDGE: Final = {
     "zero-search": "none",
     "td": "all",
     "ppo": "all",
-    "champion": "all",
+    "champion": "lookahead",
 }
 TYPES: Final = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
 

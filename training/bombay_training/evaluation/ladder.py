@@ -54,7 +54,7 @@ COLUMNS: Final = (
 # Budgets that take about 10, 20, 100 and 1000 ms per turn on the machine of the table in the docs.
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
-CHAMPION_100 = "champion:nodes=2200"
+TD_SEARCH_100 = "search:nodes=2200,rounds=0,value=[td:rounds=1]"
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
 
 
@@ -132,9 +132,9 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
     searching = [
         (FLAT_20, "planner-v1"),
         (FLAT_100, "planner-v1"),
-        (CHAMPION_100, "planner-v1"),
+        (TD_SEARCH_100, "planner-v1"),
         (SEARCH_100, FLAT_100),
-        (CHAMPION_100, SEARCH_100),
+        (TD_SEARCH_100, SEARCH_100),
     ]
     for agent, rest in searching:
         for players in counts:

@@ -1,0 +1,177 @@
+"""What a learner reaches in a given time: runs of several lengths and seeds, each judged by matches on held-out deals.
+
+Runs are left in a folder, `zero-10min-seed0` and so on, and every match is a line of `matches.jsonl` there. What is there is not
+done again, so a study that was stopped can be continued. `bombay study` runs it.
+"""
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from bombay_env import Board, Game, Rules
+from bombay_training.evaluation import arena, ladder
+from bombay_training.learners import train as learners
+from bombay_training.learners.run_files import AGENT, METRICS, SETTINGS
+from bombay_training.learners.runs import Progress, RunSettings
+from bombay_training.learners.zero import ZeroSettings
+from bombay_training.matches import statistics
+from bombay_training.matches.pool import WorkerPool
+
+MATCHES: Final = "matches.jsonl"
+FILE: Final = "FILE"  # stands for the net's file in the spec of an agent
+AT_ONCE: Final = f"net:path={FILE},rounds=0"
+LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at most 5 ms a turn
+POLICY: Final = f"net:path={FILE}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A learner, and the matches that judge it.
+
+    Args:
+        settings: makes the settings of a run from `minutes`, `seed`, `players` and `threads`.
+        matches: specs of the agent with `FILE` for the net's file, and of the others.
+        players: numbers of players that it learns with.
+    """
+
+    settings: Callable[..., RunSettings]
+    matches: tuple[tuple[str, str], ...]
+    players: tuple[int, ...]
+
+
+def ppo_settings(**options: Any) -> RunSettings:
+    """Settings of PPO from the rules alone; PyTorch is needed only here."""
+    from bombay_training.learners.ppo import PPOSettings
+
+    return PPOSettings.raw(**options)
+
+
+SUBJECTS: Final = {
+    "zero": Subject(
+        ZeroSettings,
+        (
+            (AT_ONCE, "greedy"),
+            (AT_ONCE, "planner-v1"),
+            (LOOKING_AHEAD, "planner-v1"),
+            (LOOKING_AHEAD, "td"),
+        ),
+        (2, 3, 4, 5),
+    ),
+    "ppo-raw": Subject(ppo_settings, ((POLICY, "greedy"), (POLICY, "planner-v1")), (4,)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A run and its folder."""
+
+    learner: str
+    minutes: float
+    seed: int
+    folder: Path
+
+    @property
+    def subject(self) -> Subject:
+        """The learner, one of `SUBJECTS`."""
+        return SUBJECTS[self.learner]
+
+    def settings(self, threads: int | None = None) -> RunSettings:
+        """Those of the run: as they were saved if it has begun, else new ones.
+
+        Raises:
+            ValueError: a setting is out of range, or the folder holds another run.
+        """
+        if (self.folder / SETTINGS).exists():
+            return learners.open_run(self.folder).settings
+        given = {} if threads is None else {"threads": threads}
+        return self.subject.settings(minutes=self.minutes, seed=self.seed, players=self.subject.players, **given)
+
+    def train(self, settings: RunSettings, progress: Progress | None = None) -> Path:
+        """Train the run, or what is left of it. Returns the path of its net.
+
+        Raises:
+            ValueError: the run cannot start with these settings.
+            KeyboardInterrupt: after saving, on Ctrl-C.
+        """
+        if (self.folder / SETTINGS).exists():
+            return learners.resume(self.folder, progress)
+        return learners.train(settings, self.folder, progress)
+
+
+def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Path) -> list[Trial]:
+    """The runs of a study, short ones first.
+
+    Raises:
+        ValueError: there is no such learner in the study.
+    """
+    if learner not in SUBJECTS:
+        raise ValueError(f"there is no study of {learner!r}; there is one of {', '.join(SUBJECTS)}")
+    return [
+        Trial(learner, length, seed, out / f"{learner}-{length:g}min-seed{seed}")
+        for length in minutes
+        for seed in seeds
+    ]
+
+
+def judge(
+    trial: Trial, players: Sequence[int], blocks: int, out: Path, pool: WorkerPool | None = None
+) -> Iterator[dict[str, Any]]:
+    """Play the matches of a run that are not in `matches.jsonl` yet, add them there, and yield all of them as plain JSON types.
+
+    Args:
+        trial: the run, which is finished.
+        players: numbers of players.
+        blocks: deals of each match, those of the ladder; each is played in all cyclic seatings.
+        out: the folder of the study.
+        pool: the processes to play in; None for this process.
+    """
+    known = read(out)
+    for count in players:
+        game = Game(Rules.official(count), Board.load())
+        for agent, rest in trial.subject.matches:
+            what = {
+                "learner": trial.learner,
+                "minutes": trial.minutes,
+                "seed": trial.seed,
+                "players": count,
+                "agent": agent,
+                "rest": rest,
+                "blocks": blocks,
+            }
+            found = [row for row in known if what.items() <= row.items()]
+            yield found[0] if found else _play(trial, game, what, out, pool)
+
+
+def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, pool: WorkerPool | None) -> dict[str, Any]:
+    """Play a match and add it to the file."""
+    agent = what["agent"].replace(FILE, str(trial.folder / AGENT))
+    match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], ladder.SEED, pool=pool)
+    row = {
+        **what,
+        "games": match.num_games,
+        "par": statistics.par(match),
+        "win_share": statistics.share_with_interval(match).to_dict(),
+        "margin": statistics.margin_with_interval(match).to_dict(),
+        "ms_per_turn": match.timings[0].ms_per_turn,
+        "learned_from": _learned_from(trial.folder),
+    }
+    ladder.append_part(out / MATCHES, row)
+    return row
+
+
+def _learned_from(folder: Path) -> dict[str, int]:
+    """How much a run learned from, by its last update."""
+    last = json.loads((folder / METRICS).read_text(encoding="utf-8").splitlines()[-1])
+    return {name: last[name] for name in ("update", "games", "positions", "decisions") if name in last}
+
+
+def read(out: Path) -> list[dict[str, Any]]:
+    """The matches in a folder, none if there is no file; an incomplete last line is left out."""
+    path, rows = out / MATCHES, []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError):
+            rows.append(json.loads(line))
+    return rows
