@@ -332,7 +332,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["regret", "nobody"], ["nobody", "greedy"]),
         (["tune", "."], [".", "cannot be read"]),
         (["tune", "nowhere/weights.json"], ["nowhere"]),
-        (["study", "sarsa"], ["there is no study of 'sarsa'", "zero, ppo-raw"]),
+        (["study", "sarsa"], ["there is no study of 'sarsa'", "zero, ppo, ppo-raw"]),
         (["study", "--minutes", "soon"], ["--minutes is 'soon'", "numbers separated by commas"]),
         (["study", "--minutes", "0"], ["minutes is 0"]),
         (["study", "--seeds", "-1"], ["--seeds is '-1'"]),

@@ -60,6 +60,14 @@ def test_several_runs_have_a_colour_each_and_are_named_by_their_folders(tmp_path
     assert len(figure.axes[1].get_lines()) == 2
 
 
+def test_runs_that_differ_in_their_seed_have_one_colour_and_metrics_can_be_left_out(tmp_path):
+    found = [curve.read_run(made(tmp_path / name)) for name in ("zero-seed0", "zero-seed1", "ppo-seed0")]
+    (panel,) = curve.figure_of(found, metrics=False).axes
+    assert legend(panel)[:3] == ["zero, 2 seeds", "ppo", "against greedy"]
+    colours = [line.get_color() for line in panel.get_lines()[:6]]
+    assert colours == [curve.COLOURS[0]] * 4 + [curve.COLOURS[1]] * 2
+
+
 def test_a_run_without_evaluations_or_settings_is_drawn_too(tmp_path):
     folder = made(tmp_path / "run", matches=())
     (folder / run_files.SETTINGS).unlink()

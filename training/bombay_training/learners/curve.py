@@ -8,6 +8,7 @@ screen. Needs Matplotlib (extra `analysis`). `learners/run_files.py` writes the 
 import contextlib
 import dataclasses
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +76,11 @@ class RunHistory:
         }
 
     @property
+    def group(self) -> str:
+        """The name without its seed: runs that differ in nothing else have the same colour."""
+        return re.sub(r"-seed\d+$", "", self.name)
+
+    @property
     def _names(self) -> dict[str, None]:
         return dict.fromkeys(name for line in self.lines for name in line)
 
@@ -109,21 +115,21 @@ def _par(folder: Path) -> float | None:
     return None
 
 
-def draw(found: Sequence[RunHistory], file: Path) -> None:
-    """Draw runs into one PNG file.
+def draw(found: Sequence[RunHistory], file: Path, metrics: bool = True) -> None:
+    """Draw runs into one PNG file; see `figure_of`.
 
     Raises:
         OSError: the file cannot be written.
     """
-    figure_of(found).savefig(file, format="png", dpi=DPI)
+    figure_of(found, metrics).savefig(file, format="png", dpi=DPI)
 
 
-def figure_of(found: Sequence[RunHistory]) -> Figure:
-    """A figure with the win shares on top and a panel for each metric below."""
-    names = [name for name in METRICS if any(name in run.metrics for run in found)]
+def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
+    """A figure with the win shares on top and, unless `metrics` is false, a panel for each metric below."""
+    names = [name for name in METRICS if metrics and any(name in run.metrics for run in found)]
     rows = -(-len(names) // COLUMNS)
     figure = Figure(figsize=(10, 4.2 + 2.5 * rows), layout="constrained")
-    figure.suptitle(found[0].name if len(found) == 1 else f"{len(found)} runs")
+    figure.suptitle(found[0].name if len(found) == 1 else "Learning curves")
     grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[4.2, *[2.5] * rows])
     _win_shares(_tidy(figure.add_subplot(grid[0, :])), found)
     for place, name in enumerate(names):
@@ -140,14 +146,14 @@ def _tidy(panel: Axes) -> Axes:
 
 
 def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
-    """A line per reference and run. Each reference has its own line style; colours are by reference for one run, else by run."""
+    """A line per reference and run. Each reference has its own line style; colours are by reference for one run, else by group."""
     references = list(dict.fromkeys(name for run in found for name in run.references))
-    alone = len(found) == 1
-    for number, run in enumerate(found):
+    alone, numbers = len(found) == 1, _group_numbers(found)
+    for run in found:
         for place, reference in enumerate(references):
             minutes, shares = run.points(run_files.AGAINST + reference)
-            panel.plot(minutes, shares, color=_colour(place if alone else number), **_style(place))
-    handles = [Line2D([], [], color=_colour(number), label=run.name) for number, run in enumerate(found) if not alone]
+            panel.plot(minutes, shares, color=_colour(place if alone else numbers[run.group]), **_style(place))
+    handles = [] if alone else [_group_handle(name, number, found) for name, number in numbers.items()]
     for place, name in enumerate(references):
         handles.append(
             Line2D([], [], color=_colour(place) if alone else "dimgrey", label=f"against {name}", **_style(place))
@@ -164,15 +170,27 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
 
 def _metric(panel: Axes, found: Sequence[RunHistory], name: str) -> None:
     """A running mean for each run; for a single run also every update, in a pale colour."""
-    for number, run in enumerate(found):
+    numbers = _group_numbers(found)
+    for run in found:
         minutes, values = run.points(name)
         if len(found) == 1:
-            panel.plot(minutes, values, color=_colour(number), alpha=0.25, linewidth=0.6)
-        panel.plot(minutes, smooth(values), color=_colour(number), linewidth=1.4)
+            panel.plot(minutes, values, color=_colour(0), alpha=0.25, linewidth=0.6)
+        panel.plot(minutes, smooth(values), color=_colour(numbers[run.group]), linewidth=1.4)
     panel.set_xlim(left=0)
     panel.set_title(METRICS[name], fontsize=9)
     panel.tick_params(labelsize=8)
     panel.xaxis.label.set_size(8)
+
+
+def _group_handle(name: str, number: int, found: Sequence[RunHistory]) -> Line2D:
+    """The line of a group in the legend, with the number of its runs if there are several."""
+    runs = sum(run.group == name for run in found)
+    return Line2D([], [], color=_colour(number), label=f"{name}, {runs} seeds" if runs > 1 else name)
+
+
+def _group_numbers(found: Sequence[RunHistory]) -> dict[str, int]:
+    """A number for each group, in the order of the runs."""
+    return {name: number for number, name in enumerate(dict.fromkeys(run.group for run in found))}
 
 
 def smooth(values: np.ndarray) -> np.ndarray:

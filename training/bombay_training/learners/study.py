@@ -6,6 +6,7 @@ done again, so a study that was stopped can be continued. `bombay study` runs it
 
 import contextlib
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ FILE: Final = "FILE"  # stands for the net's file in the spec of an agent
 AT_ONCE: Final = f"net:path={FILE},rounds=0"
 LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at most 5 ms a turn
 POLICY: Final = f"net:path={FILE}"
+POLICY_MATCHES: Final = ((POLICY, "greedy"), (POLICY, "planner-v1"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +44,11 @@ class Subject:
     players: tuple[int, ...]
 
 
-def ppo_settings(**options: Any) -> RunSettings:
-    """Settings of PPO from the rules alone; PyTorch is needed only here."""
+def ppo_settings(raw: bool, **options: Any) -> RunSettings:
+    """Settings of PPO, from the rules alone if `raw`; PyTorch is needed only here."""
     from bombay_training.learners.ppo import PPOSettings
 
-    return PPOSettings.raw(**options)
+    return PPOSettings.raw(**options) if raw else PPOSettings(**options)
 
 
 SUBJECTS: Final = {
@@ -60,7 +62,8 @@ SUBJECTS: Final = {
         ),
         (2, 3, 4, 5),
     ),
-    "ppo-raw": Subject(ppo_settings, ((POLICY, "greedy"), (POLICY, "planner-v1")), (4,)),
+    "ppo": Subject(functools.partial(ppo_settings, raw=False), POLICY_MATCHES, (4,)),
+    "ppo-raw": Subject(functools.partial(ppo_settings, raw=True), POLICY_MATCHES, (4,)),
 }
 
 

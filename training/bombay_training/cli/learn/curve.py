@@ -19,9 +19,13 @@ def curve(
     out: Annotated[
         Path | None, typer.Option(help="A new .png file. Default: learning_curve.png in the folder of a single run.")
     ] = None,
+    win_shares: Annotated[bool, typer.Option("--win-shares", help="Draw only the win shares.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Draw the learning curves of one or more runs in one picture: win share, losses and learning rate."""
+    """Draw the learning curves of one or more runs in one picture: win share, losses and learning rate.
+
+    Runs whose folders differ only in an ending such as -seed0 have one colour.
+    """
     with user_input():
         curves = analysis_module("learners.curve")
         if out is None and len(folders) > 1:
@@ -31,7 +35,7 @@ def curve(
         found = [curves.read_run(folder) for folder in folders]
         check_new_file(out)
         file = out or folders[0] / curves.FILE
-        curves.draw(found, file)
+        curves.draw(found, file, metrics=not win_shares)
     data = {"command": "curve", "file": str(file), "runs": [run.summary() for run in found]}
     table = new_table("runs", ["run", "updates", "minutes", "against", "last win share"])
     for row in data["runs"]:
