@@ -239,25 +239,12 @@ def test_games_that_ended_by_faults_are_not_in_means_of_rupees():
         assert part["kept"][name][2] == 3
 
 
-def test_the_markdown_table_is_made_from_the_file_alone(run, tmp_path, monkeypatch):
-    run("file")
-    monkeypatch.setattr(Whim, "last", True)  # the table is of what was recorded, whatever the agents do now
-    parts = ladder.read_parts(tmp_path / "file")
-    heading, rule, *lines = ladder.markdown_table(ladder.recorded(parts)).splitlines()
-    assert [cell.strip() for cell in heading.strip("|").split("|")] == list(ladder.COLUMNS)
-    assert set(rule) == {"|", "-"}
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert [row[:4] for row in cells] == [["2", WHIM, "1 × random", "10"], ["2", "random", f"1 × {WHIM}", "4"]]
-    share = ladder.estimate(ladder.parts_of(Row(2, WHIM, "random", 5, 2), parts), "share")
-    assert cells[0][4:6] == [str(share), "0.50"]
-
-
-def test_recorded_rows_are_those_of_the_agents_last_digest(run, tmp_path, monkeypatch):
+def test_recorded_parts_are_those_of_the_agents_last_digest(run, tmp_path, monkeypatch):
     run("file")
     monkeypatch.setattr(Whim, "last", True)
     run("file", most=1)
-    (row, parts), *_ = ladder.recorded(ladder.read_parts(tmp_path / "file"))
-    assert (row.agent, sum(part["kept"]["blocks"] for part in parts)) == (WHIM, 2)
+    parts = ladder.parts_of(Row(2, WHIM, "random", 5, 2), ladder.read_parts(tmp_path / "file"))
+    assert sum(part["kept"]["blocks"] for part in parts) == 2
 
 
 # --- matches in parts ---
@@ -331,3 +318,11 @@ def test_a_candidate_like_the_incumbent_has_no_margin():
         assert matches.margins(WEIGHTS_V1[2], WEIGHTS_V1[2], seeds).tolist() == [0] * 5
     assert tune.deals(1, tune.TUNING, 1, 4).tolist() == tune.deals(1, tune.TUNING, 0, 5)[1:].tolist()
     assert set(tune.deals(1, tune.TUNING, 0, 5)) & set(tune.deals(1, tune.GATE, 0, 5)) == set()
+
+
+def test_the_selection_leaves_out_the_reference_opponent_and_the_deals_of_the_ladder():
+    rows = ladder.select([4], selection=True)
+    assert {row.seed for row in rows} == {ladder.SELECTION_SEED} != {ladder.SEED}
+    assert {row.agent for row in rows} == set(ladder.CANDIDATES)
+    assert all(row.rest != row.agent for row in rows)
+    assert not [row for row in rows if row.rest.startswith("planner")]

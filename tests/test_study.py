@@ -16,7 +16,7 @@ needs_jit = pytest.mark.skipif(SLOW, reason="learning takes the compiler")
 def tiny(monkeypatch):
     """A study of a net that hardly learns."""
     settings = functools.partial(ZeroSettings, updates=1, games=2, hidden=8, second=4)
-    monkeypatch.setitem(study.SUBJECTS, "tiny", study.Subject(settings, ((study.AT_ONCE, "random"),), (2,)))
+    monkeypatch.setitem(study.SUBJECTS, "tiny", study.Subject(settings, ((study.AT_ONCE, "random", 4),), (2,)))
 
 
 def lines(out):
@@ -28,7 +28,7 @@ def test_runs_and_matches_are_done_once(tiny, tmp_path):
     for _ in range(2):
         for trial in study.trials("tiny", [1.0], [0, 1], tmp_path):
             trial.train(trial.settings())
-            (row,) = study.judge(trial, [2], 2, tmp_path)
+            (row,) = study.judge(trial, [2], tmp_path)
             assert (row["seed"], row["games"], row["par"]) == (trial.seed, 4, 0.5)
             assert row["learned_from"] == {"update": 1, "games": 2, "positions": row["learned_from"]["positions"]}
         assert len(lines(tmp_path)) == 2
@@ -39,12 +39,12 @@ def test_runs_and_matches_are_done_once(tiny, tmp_path):
 def test_an_incomplete_line_is_played_again(tiny, tmp_path):
     (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
     trial.train(trial.settings())
-    first = list(study.judge(trial, [2], 2, tmp_path))
+    first = list(study.judge(trial, [2], tmp_path))
     (tmp_path / study.MATCHES).write_text(lines(tmp_path)[0][:50])
-    assert study.read(tmp_path) == []
-    (again,) = study.judge(trial, [2], 2, tmp_path)
+    assert study.read(tmp_path / study.MATCHES) == []
+    (again,) = study.judge(trial, [2], tmp_path)
     assert again["win_share"] == first[0]["win_share"]
-    assert len(study.read(tmp_path)) == 1
+    assert len(study.read(tmp_path / study.MATCHES)) == 1
 
 
 def test_settings_are_those_of_the_learner(tmp_path):

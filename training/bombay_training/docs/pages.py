@@ -1,5 +1,6 @@
 """Which documents are generated: whole pages, and marked blocks in pages that people write."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "training-td": results.training_td,
         "training-ppo": results.training_ppo,
         "training-time": results.training_time,
+        "learning-zero-4": functools.partial(results.learning, "zero", (4,)),
+        "learning-zero": functools.partial(results.learning, "zero"),
+        "learning-ppo-raw": functools.partial(results.learning, "ppo-raw"),
         "ppo": results.ppo,
         "best-responses": results.best_responses,
         "fairness": results.fairness,

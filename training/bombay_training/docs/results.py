@@ -11,10 +11,17 @@ from typing import Any
 
 from bombay_training.docs import agents, markdown
 from bombay_training.evaluation import ladder
+from bombay_training.evaluation.ladder import COUNTS
+from bombay_training.learners import study
 from bombay_training.rich_tables import format_ms, interval
 
 SHARE = "{:.3f}"
 PAR_4 = 0.25
+PLAYS = {  # how the agents of a study play
+    study.AT_ONCE: "at once",
+    study.LOOKING_AHEAD: "by a tree of 150 nodes",
+    study.POLICY: "most likely action",
+}
 
 
 class Results:
@@ -42,7 +49,7 @@ class Results:
         timed = ladder.read_parts(self.folder / "data" / "turn_times.jsonl")
         printed = {_key(row): row for row in self.read("ladder")["rows"]}
         found = []
-        for row in ladder.rows(ladder.COUNTS):
+        for row in ladder.rows(COUNTS):
             parts = ladder.parts_of(row, saved)
             result = ladder.summary(row, parts) if parts else None
             whole = sum(part["kept"]["blocks"] for part in parts) >= row.blocks
@@ -95,6 +102,18 @@ class Results:
             for minutes, target in data["targets"].items()
         ]
         return markdown.table(["minutes", *(f"seed {seed}" for seed in seeds), "target"], rows)
+
+    def learning(self, learner: str, counts: Sequence[int] = COUNTS) -> str:
+        """What a learner reaches in a given time, a row for each run and number of players (`bombay study`)."""
+        found = [row for row in study.read(self.folder / "data" / "learning.jsonl") if row["learner"] == learner]
+        matches = [(agent, rest) for agent, rest, _ in study.SUBJECTS[learner].matches]
+        shares = {(*_run(row), row["agent"], row["rest"]): interval(row["win_share"], SHARE) for row in found}
+        rows = []
+        for players, minutes, seed in sorted({_run(row) for row in found if row["players"] in counts}):
+            cells = (shares.get((players, minutes, seed, *match), "–") for match in matches)
+            rows.append([str(players), f"{minutes:g}", str(seed), *cells])
+        plays = (f"{PLAYS[agent]}, against `{rest}`" for agent, rest in matches)
+        return markdown.table(["players", "minutes", "seed", *plays], rows)
 
     def ppo(self) -> str:
         """What PPO reaches at 4 players."""
@@ -195,6 +214,11 @@ def _closing_table(data: dict[str, Any]) -> str:
         cells = (interval(shares[players, rival], SHARE) for rival in rivals)
         rows.append([str(players), f"{games:,}", *cells, f"{1 / players:.2f}"])
     return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
+
+
+def _run(row: dict[str, Any]) -> tuple[int, float, int]:
+    """Number of players of a match of a study, and minutes and seed of its run."""
+    return row["players"], row["minutes"], row["seed"]
 
 
 def _times(row: ladder.Row, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -55,7 +55,14 @@ COLUMNS: Final = (
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
 TD_SEARCH_100 = "search:nodes=2200,rounds=0,value=[td:rounds=1]"
+SELECTION_SEED: Final = 2027
+SELECTION_GAMES: Final = 200
+CANDIDATES: Final = (  # at about 20 ms a turn
+    *(f"champion:nodes=600,model_share={share}" for share in ("0.0", "0.25", "0.5")),
+    "search:nodes=450,rounds=0,value=[td:rounds=1]",
+)
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
+PANEL: Final = (*STYLES, "ppo", "td", "zero", "search:nodes=100")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,16 +105,29 @@ class Row:
 Results = Sequence[tuple[Row, Sequence[dict[str, Any]]]]  # rows with their parts
 
 
-def select(counts: Sequence[int], prefix: str = "", max_blocks: int | None = None, seed: int = SEED) -> list[Row]:
-    """The rows at these numbers of players whose agent's spec begins with `prefix`, on deals of this seed.
+def select(
+    counts: Sequence[int],
+    prefix: str = "",
+    max_blocks: int | None = None,
+    seed: int | None = None,
+    selection: bool = False,
+) -> list[Row]:
+    """The rows at these numbers of players whose agent's spec begins with `prefix`.
 
+    Args:
+        counts: numbers of players.
+        prefix: of the spec.
+        max_blocks: most blocks of a row; None for all.
+        seed: of the deals; None for that of the row.
+        selection: whether to take `selection_rows` instead of `rows`.
     Raises:
         ValueError: there is none.
     """
-    chosen = (row.limited(max_blocks) for row in rows(counts) if row.agent.startswith(prefix))
-    found = [dataclasses.replace(row, seed=seed) for row in chosen]
+    every = list(selection_rows(counts) if selection else rows(counts))
+    chosen = (row.limited(max_blocks) for row in every if row.agent.startswith(prefix))
+    found = [row if seed is None else dataclasses.replace(row, seed=seed) for row in chosen]
     if not found:
-        agents = ", ".join(dict.fromkeys(row.agent for row in rows(counts)))
+        agents = ", ".join(dict.fromkeys(row.agent for row in every))
         raise ValueError(f"no row's agent begins with {prefix!r}; the agents are {agents}")
     return found
 
@@ -143,6 +163,18 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
     if 4 in counts:
         for agent, rest in ((SEARCH_100, SEARCH_10), (SEARCH_1000, SEARCH_100)):
             yield Row(4, agent, rest, -(-MIN_GAMES // 6), 2, "2v2")
+
+
+def selection_rows(counts: Sequence[int]) -> Iterator[Row]:
+    """The tournament that `champion` was chosen by: each candidate at about 20 ms a turn against the panel and the others.
+
+    The panel does without `planner-v1`, against which the champion is reported, and the deals are others than the ladder's.
+    """
+    for players in counts:
+        for agent in CANDIDATES:
+            for rest in (*PANEL, *CANDIDATES):
+                if rest != agent:
+                    yield Row(players, agent, rest, -(-SELECTION_GAMES // players), 10, seed=SELECTION_SEED)
 
 
 # --- play ---
@@ -295,12 +327,6 @@ def parts_of(row: Row, parts: Sequence[dict[str, Any]], digest: str | None = Non
     return found
 
 
-def recorded(parts: Sequence[dict[str, Any]], counts: Sequence[int] = COUNTS) -> Results:
-    """The rows that have parts, without checking that the agents still decide as they did."""
-    found = ((row, parts_of(row, parts)) for row in rows(counts))
-    return [(row, of_row) for row, of_row in found if of_row]
-
-
 def append_part(path: Path, part: dict[str, Any]) -> None:
     """Append a part to a file, on a new line even if the last line is incomplete."""
     incomplete = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
@@ -383,8 +409,3 @@ def results_table(results: Results) -> Table:
     for row, parts in results:
         table.add_row(*map(rich_tables.cell, cells(summary(row, parts))))
     return table
-
-
-def markdown_table(results: Results) -> str:
-    """Rows with their parts as a Markdown table without a title, one line per row."""
-    return rich_tables.markdown(results_table(results))

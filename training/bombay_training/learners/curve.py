@@ -146,7 +146,7 @@ def _tidy(panel: Axes) -> Axes:
 
 
 def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
-    """A line per reference and run. Each reference has its own line style; colours are by reference for one run, else by group."""
+    """A line per reference and run. A reference has its own line style; colours are by reference for one run, else by group."""
     references = list(dict.fromkeys(name for run in found for name in run.references))
     alone, numbers = len(found) == 1, _group_numbers(found)
     for run in found:

@@ -26,7 +26,9 @@ FILE: Final = "FILE"  # stands for the net's file in the spec of an agent
 AT_ONCE: Final = f"net:path={FILE},rounds=0"
 LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at most 5 ms a turn
 POLICY: Final = f"net:path={FILE}"
-POLICY_MATCHES: Final = ((POLICY, "greedy"), (POLICY, "planner-v1"))
+GAMES: Final = 2000  # of a match
+SEARCH_GAMES: Final = 1000  # if the agent searches
+POLICY_MATCHES: Final = ((POLICY, "greedy", GAMES), (POLICY, "planner-v1", GAMES))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,30 +37,29 @@ class Subject:
 
     Args:
         settings: makes the settings of a run from `minutes`, `seed`, `players` and `threads`.
-        matches: specs of the agent with `FILE` for the net's file, and of the others.
+        matches: the agent's spec with `FILE` for the net's file, the spec of the others, and the number of games.
         players: numbers of players that it learns with.
     """
 
     settings: Callable[..., RunSettings]
-    matches: tuple[tuple[str, str], ...]
+    matches: tuple[tuple[str, str, int], ...]
     players: tuple[int, ...]
 
 
 def ppo_settings(raw: bool, **options: Any) -> RunSettings:
-    """Settings of PPO, from the rules alone if `raw`; PyTorch is needed only here."""
-    from bombay_training.learners.ppo import PPOSettings
-
-    return PPOSettings.raw(**options) if raw else PPOSettings(**options)
+    """Settings of PPO, from the rules alone if `raw`. Raises ValueError without the extra `ppo`."""
+    settings_class: Any = learners.run_class("ppo").settings_class
+    return settings_class.raw(**options) if raw else settings_class(**options)
 
 
 SUBJECTS: Final = {
     "zero": Subject(
         ZeroSettings,
         (
-            (AT_ONCE, "greedy"),
-            (AT_ONCE, "planner-v1"),
-            (LOOKING_AHEAD, "planner-v1"),
-            (LOOKING_AHEAD, "td"),
+            (AT_ONCE, "greedy", GAMES),
+            (AT_ONCE, "planner-v1", GAMES),
+            (LOOKING_AHEAD, "planner-v1", SEARCH_GAMES),
+            (LOOKING_AHEAD, "td", SEARCH_GAMES),
         ),
         (2, 3, 4, 5),
     ),
@@ -120,21 +121,21 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
 
 
 def judge(
-    trial: Trial, players: Sequence[int], blocks: int, out: Path, pool: WorkerPool | None = None
+    trial: Trial, players: Sequence[int], out: Path, max_games: int = GAMES, pool: WorkerPool | None = None
 ) -> Iterator[dict[str, Any]]:
     """Play the matches of a run that are not in `matches.jsonl` yet, add them there, and yield all of them as plain JSON types.
 
     Args:
         trial: the run, which is finished.
         players: numbers of players.
-        blocks: deals of each match, those of the ladder; each is played in all cyclic seatings.
         out: the folder of the study.
+        max_games: most games of a match. The deals are those of the ladder, each in all cyclic seatings.
         pool: the processes to play in; None for this process.
     """
-    known = read(out)
+    known = read(out / MATCHES)
     for count in players:
         game = Game(Rules.official(count), Board.load())
-        for agent, rest in trial.subject.matches:
+        for agent, rest, games in trial.subject.matches:
             what = {
                 "learner": trial.learner,
                 "minutes": trial.minutes,
@@ -142,7 +143,7 @@ def judge(
                 "players": count,
                 "agent": agent,
                 "rest": rest,
-                "blocks": blocks,
+                "blocks": -(-min(games, max_games) // count),
             }
             found = [row for row in known if what.items() <= row.items()]
             yield found[0] if found else _play(trial, game, what, out, pool)
@@ -171,9 +172,9 @@ def _learned_from(folder: Path) -> dict[str, int]:
     return {name: last[name] for name in ("update", "games", "positions", "decisions") if name in last}
 
 
-def read(out: Path) -> list[dict[str, Any]]:
-    """The matches in a folder, none if there is no file; an incomplete last line is left out."""
-    path, rows = out / MATCHES, []
+def read(path: Path) -> list[dict[str, Any]]:
+    """The matches in a file, none if it does not exist; an incomplete last line is left out."""
+    rows = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         with contextlib.suppress(ValueError):
             rows.append(json.loads(line))

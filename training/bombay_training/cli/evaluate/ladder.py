@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import player_counts
-from bombay_training.cli.options import MAX_COUNT, Json, Players, Processes, Seed
+from bombay_training.cli.options import MAX_COUNT, MAX_SEED, Json, Players, Processes
 from bombay_training.evaluation import ladder as ladders
 from bombay_training.matches.pool import WorkerPool
 
@@ -25,7 +25,12 @@ def ladder(
         int | None,
         typer.Option(help="Most deals per row. Default: 1000, or enough for 400 games.", min=1, max=MAX_COUNT),
     ] = None,
-    seed: Seed = ladders.SEED,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of the deals. Default: that of the rows.", min=0, max=MAX_SEED)
+    ] = None,
+    selection: Annotated[
+        bool, typer.Option("--selection", help="The tournament that champion was chosen by, instead of the ladder.")
+    ] = False,
     processes: Processes = None,
     show: Annotated[bool, typer.Option("--show", help="Play nothing; print what the file holds.")] = False,
     as_json: Json = False,
@@ -34,8 +39,8 @@ def ladder(
 
     It takes hours for the searching agents. A run that was stopped continues where it was.
     """
-    counts = _check(out, players, only, show)
-    wanted = ladders.select(counts, only, blocks, seed)
+    counts = _check(out, players, only, show, selection)
+    wanted = ladders.select(counts, only, blocks, seed, selection)
     parts = ladders.read_parts(out)
     digests = ladders.official_digests(counts)
     done: list[tuple[ladders.Row, list[dict[str, Any]]]] = []
@@ -54,16 +59,16 @@ def ladder(
             if played:
                 done.append((row, played))
     results = [ladders.summary(row, parts) for row, parts in done]
-    data = {"command": "ladder", "file": str(out), "seed": seed, "rows": results}
+    data = {"command": "ladder", "file": str(out), "rows": results}
     output.show(data, [ladders.results_table(done)], as_json)
 
 
-def _check(path: Path, players: str, only: str, show: bool) -> tuple[int, ...]:
+def _check(path: Path, players: str, only: str, show: bool, selection: bool) -> tuple[int, ...]:
     """The numbers of players. Ends the command if the options are not valid, or the file cannot be read or written."""
     with user_input():
         counts = player_counts(players)
         try:
-            ladders.select(counts, only)
+            ladders.select(counts, only, selection=selection)
             ladders.read_parts(path)
             if not show:
                 ladders.check_writable(path)

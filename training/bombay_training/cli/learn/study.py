@@ -28,7 +28,14 @@ def study(
         "runs/study"
     ),
     threads: Threads = None,
-    blocks: Annotated[int, typer.Option(help="Deals of each match.", min=1, max=MAX_COUNT)] = 500,
+    games: Annotated[
+        int,
+        typer.Option(
+            help=f"Most games of a match; at most {studies.SEARCH_GAMES} where the agent searches.",
+            min=1,
+            max=MAX_COUNT,
+        ),
+    ] = studies.GAMES,
     processes: Processes = None,
     as_json: Json = False,
 ) -> None:
@@ -36,7 +43,7 @@ def study(
 
     A study that was stopped continues where it was.
     """
-    with user_input(OSError):
+    with user_input():
         trials = studies.trials(learner, _numbers(minutes, "--minutes", float), _numbers(seeds, "--seeds", int), out)
         plans = [(trial, trial.settings(threads)) for trial in trials]
         counts = player_counts(players) if players else trials[0].subject.players
@@ -45,7 +52,7 @@ def study(
     for trial, settings in plans:
         learn(functools.partial(_train, trial, settings), settings, trial.folder, as_json)
         with WorkerPool(processes) as pool, user_input(*MATCH_ERRORS):
-            rows += studies.judge(trial, counts, blocks, out, pool)
+            rows += studies.judge(trial, counts, out, games, pool)
     output.show({"command": "study", "rows": rows}, [_table(rows)], as_json)
 
 
