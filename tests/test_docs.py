@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bombay_env.registry import GROUP
 from bombay_training.cli.main import app
-from bombay_training.docs import agents, markdown, pages
+from bombay_training.docs import agents, markdown, pages, targets
 from bombay_training.docs.results import Results
 from bombay_training.docs.speed import Speed
 from bombay_training.evaluation import ladder
@@ -95,6 +95,36 @@ def test_rows_of_the_ladder_come_from_its_file_where_they_are_whole():
     share = rows["td", "ppo", 4]["win_share"]["mean"]
     assert share == pytest.approx(part["kept"]["share"][0] / part["kept"]["share"][2])
     assert rows["td", "ppo", 4]["games"] == 4000
+
+
+def share(mean, low, high, **entries):
+    return {**entries, "win_share": {"mean": mean, "low": low, "high": high}}
+
+
+@pytest.mark.parametrize(
+    ("limit", "cells"),
+    [
+        ({"low": 0.4}, "at least 0.40 | 0.450 [0.400, 0.500], worst of 2 seeds | pass"),
+        ({"low": 0.401}, "at least 0.40 | 0.450 [0.400, 0.500], worst of 2 seeds | **miss**"),
+        ({"high": 0.6}, "at most 0.60 | 0.500 [0.450, 0.550], worst of 2 seeds | pass"),
+        ({"high": 0.5}, "at most 0.50 | 0.500 [0.450, 0.550], worst of 2 seeds | **miss**"),
+    ],
+)
+def test_a_target_is_judged_by_the_worst_seed_and_the_unfavourable_end_of_its_interval(limit, cells):
+    results = [
+        share(0.5, 0.45, 0.55, agent="a", seed=0),
+        share(0.45, 0.4, 0.5, agent="a", seed=1),
+        share(0.1, 0.0, 0.9, agent="b", seed=0),
+    ]
+    table = targets.table([{"what": "goal", "match": {"agent": "a"}, **limit}], results)
+    assert table.splitlines()[-1] == f"| goal | {cells} |"
+
+
+def test_a_target_that_was_not_measured_has_dashes():
+    stated = {"what": "speed", "target": "20,000", "measured": None, "passed": None}
+    compared = {"what": "strength", "low": 0.5, "match": {"agent": "c"}}
+    lines = targets.table([stated, compared]).splitlines()[2:]
+    assert lines == ["| speed | 20,000 | – | – |", "| strength | at least 0.50 | – | – |"]
 
 
 def test_the_cold_start_of_training_is_compared_with_that_of_the_same_learner(tmp_path):

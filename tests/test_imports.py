@@ -167,6 +167,7 @@ ORDER = (
     "bombay_training.warm_up",
     "bombay_training.docs",
     "bombay_training.docs.markdown",
+    "bombay_training.docs.targets",
     "bombay_training.docs.spaces",
     "bombay_training.docs.commands",
     "bombay_training.docs.agents",

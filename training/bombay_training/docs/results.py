@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bombay_training.docs import agents, markdown
+from bombay_training.docs import agents, markdown, targets
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.ladder import COUNTS
 from bombay_training.learners import study
@@ -43,7 +43,8 @@ class Results:
         """The whole ladder, as `ladder.summary` gives it.
 
         A row comes from `ladder.jsonl` if all its blocks are there, else from `data/ladder.json`, which holds printed rows of
-        earlier runs. Times come from `data/turn_times.jsonl` if the row is there: two deals on idle cores.
+        earlier runs. A row that was never played is left out. Times come from `data/turn_times.jsonl` if the row is there: two
+        deals on idle cores.
         """
         saved = ladder.read_parts(self.folder / "ladder.jsonl")
         timed = ladder.read_parts(self.folder / "data" / "turn_times.jsonl")
@@ -53,9 +54,15 @@ class Results:
             parts = ladder.parts_of(row, saved)
             result = ladder.summary(row, parts) if parts else None
             whole = sum(part["kept"]["blocks"] for part in parts) >= row.blocks
-            best = result if result and whole else printed[(row.players, row.agent, row.rest, row.format)]
-            found.append(best | _times(row, ladder.parts_of(row, timed)))
+            best = result if whole else printed.get((row.players, row.agent, row.rest, row.format), result)
+            if best is not None:
+                found.append(best | _times(row, ladder.parts_of(row, timed)))
         return found
+
+    @functools.cached_property
+    def learning_rows(self) -> list[dict[str, Any]]:
+        """The matches of all studies (`bombay study`)."""
+        return study.read(self.folder / "data" / "learning.jsonl")
 
     # Tables, by block
 
@@ -105,7 +112,7 @@ class Results:
 
     def learning(self, learner: str, counts: Sequence[int] = COUNTS) -> str:
         """What a learner reaches in a given time, a row for each run and number of players (`bombay study`)."""
-        found = [row for row in study.read(self.folder / "data" / "learning.jsonl") if row["learner"] == learner]
+        found = [row for row in self.learning_rows if row["learner"] == learner]
         matches = [(agent, rest) for agent, rest, _ in study.SUBJECTS[learner].matches]
         shares = {(*_run(row), row["agent"], row["rest"]): interval(row["win_share"], SHARE) for row in found}
         rows = []
@@ -192,15 +199,7 @@ class Results:
 
     def strength_targets(self) -> str:
         """Targets of strength at 4 players."""
-        return targets_table(self.read("targets")["strength"])
-
-
-def targets_table(targets: Sequence[dict[str, Any]]) -> str:
-    """A row for each target: what was measured, and whether that is enough; dashes if nothing was measured yet."""
-    verdicts = {True: "pass", False: "**miss**", None: "–"}
-    rows = [[row["what"], row["target"], row["measured"] or "–", verdicts[row["passed"]]] for row in targets]
-    columns = ["what", "target", "measured", "result"]
-    return markdown.table(columns, rows, left=columns)
+        return targets.table(self.read("targets")["strength"], [*self.ladder_rows, *self.learning_rows])
 
 
 def _closing_table(data: dict[str, Any]) -> str:

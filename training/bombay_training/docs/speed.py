@@ -3,8 +3,8 @@
 from typing import Any
 
 from bombay_training.bench import cold_start, report
-from bombay_training.docs import markdown
-from bombay_training.docs.results import Results, targets_table
+from bombay_training.docs import markdown, targets
+from bombay_training.docs.results import Results
 
 # The README's lines: what is compared, and the rows of ours and of the peer, by name and number of threads.
 COMPARISONS = (
@@ -73,7 +73,7 @@ class Speed:
 
     def speed_targets(self) -> str:
         """Targets of speed."""
-        return targets_table(self.results.read("targets")["speed"])
+        return targets.table(self.results.read("targets")["speed"])
 
 
 def _rate(row: dict[str, Any]) -> tuple[str, str]:
