@@ -30,7 +30,9 @@ class ExpertIterationSettings(ZeroSettings):
     lr_hold: float = 0.0
     """Fraction of the run before the learning rate decays, linearly to a twentieth."""
     td_lambda: float = 0.6
-    """The λ of TD(λ): 1 learns from results only, 0 only from what the next search finds."""
+    """The λ of TD(λ) at the start of the run: 1 learns from results only, 0 only from what the next search finds."""
+    final_td_lambda: float = 0.6
+    """The same at the end. It stays, because what a search finds is less biased than the net's own values."""
     epsilon: float = 0.03
     """The ε of ε-greedy play at the start of the run: probability that a seat takes a random outcome."""
     start: str = "zero"

@@ -26,8 +26,8 @@ FILE: Final = "FILE"  # stands for the net's file in the spec of an agent
 AT_ONCE: Final = f"net:path={FILE},rounds=0"
 LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at most 5 ms a turn
 POLICY: Final = f"net:path={FILE}"
-GAMES: Final = 2000  # of a match
-SEARCH_GAMES: Final = 1000  # if the agent searches
+GAMES: Final = 8000  # of a match
+SEARCH_GAMES: Final = 2000  # if the agent searches
 POLICY_MATCHES: Final = ((POLICY, "greedy", GAMES), (POLICY, "planner-v1", GAMES))
 
 

@@ -57,7 +57,9 @@ class ZeroSettings(RunSettings):
     lr_hold: float = 0.4
     """Fraction of the run before the learning rate decays, linearly to a twentieth."""
     td_lambda: float = 0.75
-    """The λ of TD(λ): 1 learns from results only, 0 only from the net's own next value."""
+    """The λ of TD(λ) at the start of the run: 1 learns from results only, 0 only from the net's own next value."""
+    final_td_lambda: float = 1.0
+    """The same at the end; between them it changes linearly. The net's own values speed learning up, but they are biased."""
     epsilon: float = 0.08
     """The ε of ε-greedy self-play at the start of the run: probability that a seat takes a random outcome."""
     final_epsilon: float = 0.01
@@ -82,7 +84,7 @@ class ZeroSettings(RunSettings):
             self, "games", holds=lambda games: games >= counts, allowed=f"at least {counts}, one for each player count"
         )
         require(self, "learning_rate", holds=lambda rate: rate > 0, allowed="above 0")
-        require_fraction(self, "lr_hold", "td_lambda", "epsilon", "final_epsilon")
+        require_fraction(self, "lr_hold", "td_lambda", "final_td_lambda", "epsilon", "final_epsilon")
         require(self, "margin_weight", holds=lambda weight: weight >= 0, allowed="at least 0")
         require(self, "share_weight", holds=lambda weight: 0 <= weight <= 100, allowed="from 0 to 100")
         require(self, "ema_decay", holds=lambda decay: 0 <= decay < 1, allowed="at least 0 and below 1")
@@ -128,7 +130,8 @@ class ZeroRun(Run):
         settings, number, done = self.settings, self.clock.updates_done, self.clock.fraction
         rate = self._learning_rate(done)
         epsilon = settings.epsilon + (settings.final_epsilon - settings.epsilon) * done
-        options = PlayOptions(np.float32(settings.share_weight), epsilon, np.float32(settings.td_lambda))
+        td_lambda = settings.td_lambda + (settings.final_td_lambda - settings.td_lambda) * done
+        options = PlayOptions(np.float32(settings.share_weight), epsilon, np.float32(td_lambda))
         start = time.perf_counter()
         places = self.generator.play(self.learner.net, settings.seed, number * self.games_each, options)
         played = time.perf_counter()
