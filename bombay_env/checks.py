@@ -13,6 +13,8 @@ import numpy as np
 MAX_SEED: Final = 2**64 - 1
 MAX_COUNT: Final = 2**62  # the sum of two such counts still fits into int64
 MAX_SHOWN: Final = 100  # characters of a value in an error message
+MAX_SHOWN_PATH: Final = 200  # likewise of a path
+MAX_MESSAGE: Final = 500  # characters of an error message
 
 
 def shown(value: Any) -> str:
@@ -27,6 +29,11 @@ def one_line(text: str, limit: int = MAX_SHOWN) -> str:
     """`text` on one line, shortened to at most `limit` characters."""
     line = " ".join(part.strip() for part in text.splitlines())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def shown_path(path: Any) -> str:
+    """A path as error messages show it: on one line, shortened if it is long."""
+    return one_line(str(path), MAX_SHOWN_PATH)
 
 
 def whole_number(value: Any, name: str, low: int | None = None, high: int | None = None) -> int:

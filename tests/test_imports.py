@@ -27,6 +27,8 @@ ORDER = (
     "bombay_env.jit.kernels",
     "bombay_env.jit.records",
     "bombay_env.checks",
+    "bombay_env.files",
+    "bombay_env.files.json_text",
     "bombay_env.random_board",
     "bombay_env.board",
     "bombay_env.rules",
