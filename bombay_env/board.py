@@ -20,9 +20,10 @@ from bombay_env import checks
 from bombay_env.random_board import random_board
 
 PACKAGED_FILE = "reconstruction.toml"
-MAX_FILE_BYTES = 1 << 20  # many times what the largest board needs
+MAX_FILE_BYTES = 1 << 16  # enough for 64 sites with a trail between any two of them
+MAX_DOTS = 150  # in a line of a file: 64 sites in one line have 128 decimal points
 MAX_SITES = 64
-MAX_SHOWN_PATH = 200  # characters of a path in an error message
+MAX_SHOWN_NAME = 60  # characters of a name in an error message
 MAX_SHOWN_NAMES = 200  # likewise of a list of names
 
 
@@ -112,8 +113,8 @@ class Board:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)
         except (OSError, ValueError) as error:  # ValueError: a null character in the path
-            where = checks.one_line(str(path), MAX_SHOWN_PATH)
-            raise BoardError(f"{where}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise BoardError(f"{checks.shown_path(path)}: cannot be read: {reason}") from error
         return _from_toml(content, str(path))
 
     @classmethod
@@ -133,7 +134,7 @@ class Board:
             trails = tuple(tuple(entry) if isinstance(entry, list) else entry for entry in _list(data, "trails"))
             return cls(data["name"], sites, trails)
         except BoardError as error:
-            raise BoardError(f"{checks.one_line(source, MAX_SHOWN_PATH)}: {error}") from None
+            raise BoardError(f"{checks.shown_path(source)}: {error}") from None
 
     @classmethod
     def random(cls, seed: int) -> "Board":
@@ -186,9 +187,10 @@ def _packaged() -> Board:
 
 
 def _from_toml(content: bytes, source: str) -> Board:
-    where = checks.one_line(source, MAX_SHOWN_PATH)
+    where = checks.shown_path(source)
     if len(content) > MAX_FILE_BYTES:
         raise BoardError(f"{where}: the file is too large; at most {MAX_FILE_BYTES} bytes are allowed")
+    _check_dots(content, where)
     try:
         data = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
@@ -198,6 +200,14 @@ def _from_toml(content: bytes, source: str) -> Board:
     except RecursionError as error:
         raise BoardError(f"{where}: not a board: the TOML is nested too deeply") from error
     return Board.from_dict(data, source)
+
+
+def _check_dots(content: bytes, where: str) -> None:
+    """Raise BoardError if a line has too many dots, such as a.a.a.a: `tomllib` takes quadratic time for a key of many parts."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        dots = line.count(b".")
+        if dots > MAX_DOTS:
+            raise BoardError(f"{where}: line {number} has {dots} dots; at most {MAX_DOTS} are allowed in a line")
 
 
 def _read_site(number: int, entry: Any) -> Site:
@@ -315,4 +325,5 @@ def _type(value: Any) -> str:
 def _quote(text: str) -> str:
     """A string from a file as error messages show it: on one line, and shortened if it is long."""
     shown = text if len(text) <= 40 else f"{text[:40]}…"
-    return json.dumps(shown, ensure_ascii=not shown.isprintable())
+    quoted = json.dumps(shown, ensure_ascii=not shown.isprintable())
+    return checks.one_line(quoted, MAX_SHOWN_NAME)  # an escaped letter takes up to 12 characters

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -18,9 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bombay_env import random_board as random_board_module
-from bombay_env.board import Board, BoardError, Site, SiteKind
+from bombay_env.board import MAX_DOTS, MAX_FILE_BYTES, MAX_SITES, Board, BoardError, Site, SiteKind
 
 SEEDS = range(30 if numba.config.DISABLE_JIT else 300)  # coverage makes plain Python several times slower
+SECONDS = 5 if numba.config.DISABLE_JIT else 1
 ENDS = (SiteKind.CITY, SiteKind.INNER_POST, SiteKind.OUTER_POST)
 
 
@@ -262,7 +264,7 @@ def test_values_that_are_not_objects_are_rejected(data):
 
 def test_long_strings_are_shortened_in_messages(tmp_path):
     data = small_board()
-    data["trails"][6] = ["D1", "Z" * 100_000]
+    data["trails"][6] = ["D1", "Z" * 50_000]
     assert refusal(data, tmp_path) == f'trail 7 ("D1", "{"Z" * 40}…"): unknown site "{"Z" * 40}…"'
 
 
@@ -288,8 +290,9 @@ def test_the_constructors_check_too():
     [
         (b"name = ", "not TOML: Invalid value (at end of document)"),
         (b'name = "\xff"', "not UTF-8: invalid start byte at byte 8"),
-        (b"x = " + b"[" * 100_000, "not a board: the TOML is nested too deeply"),
-        (b"#" * 2_000_000, "the file is too large; at most 1048576 bytes are allowed"),
+        (b"x = " + b"[" * 60_000, "not a board: the TOML is nested too deeply"),
+        (b"#" * 65_537, "the file is too large; at most 65536 bytes are allowed"),
+        (b"\n" + b"a." * 200 + b"a = 1", "line 2 has 200 dots; at most 150 are allowed in a line"),
         (b"", '"name" is missing'),
         (b'{"name": "json"}', "not TOML: Invalid statement (at line 1, column 1)"),
     ],
@@ -315,6 +318,75 @@ def test_a_file_that_cannot_be_read_is_rejected(tmp_path):
         with pytest.raises(BoardError) as error:
             Board.load(path)
         assert str(error.value).startswith(f"{path}: cannot be read: ")
+
+
+def test_a_board_with_every_site_and_trail_fits_into_a_file(tmp_path):
+    data = small_board()
+    data["sites"] += [{"name": f"H{i}", "kind": "open_site", "x": -i / 7, "y": i / 3} for i in range(10, 53)]
+    names = [site["name"] for site in data["sites"]]
+    assert len(names) == MAX_SITES
+    data["trails"] = [list(pair) for pair in combinations(names, 2)]
+    one_line = ", ".join(
+        "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in site.items()) + "}" for site in data["sites"]
+    )
+    for text in (toml_of(data), f"name = 'ring'\ntrails = {json.dumps(data['trails'])}\nsites = [{one_line}]"):
+        (tmp_path / "large.toml").write_text(text, encoding="utf-8")
+        assert Board.load(tmp_path / "large.toml") == Board.from_dict(data)
+
+
+WORDS = [f"{number:x}" for number in range(1 << 13)]
+PARTS = ".a" * MAX_DOTS
+# Lines that take `tomllib` much time or memory for their length.
+SLOW_FILES = {
+    "a key of many parts": ["a" + ".a" * 20_000 + "=1"],
+    "keys of many parts": [f"{word}{PARTS}=1" for word in WORDS],
+    "keys in a table of many parts": [f"[a{PARTS}]", *(f"{word}=1" for word in WORDS)],
+    "keys of many parts in a table of many parts": [f"[a{PARTS}]", *(f"{word}{PARTS}=1" for word in WORDS)],
+    "keys of two parts in a table of many parts": [f"[a{PARTS}]", *(f"{word}.b=1" for word in WORDS)],
+    "tables": [f"[{word}]" for word in WORDS],
+    "tables of many parts": [f"[{word}{PARTS}]" for word in WORDS],
+    "tables in lists": [f"[[a.{word}]]" for word in WORDS],
+    "inline tables": ["a=[" + "{b=1}," * 10_000 + "]"],
+    "a number of many digits": ["a=0x" + "f" * 60_000],
+    "a float of many digits": ["x=0." + "9" * 60_000],
+    "many lists in a list": ["sites=[" + "[]," * 20_000 + "]"],
+    "many trails": ["trails=[" + "['a','b']," * 6_000 + "]"],
+}
+
+
+def largest_file(lines):
+    """As many of the lines as a file may have."""
+    text = "\n".join(lines) + "\n"
+    return text[: text.rfind("\n", 0, MAX_FILE_BYTES) + 1]
+
+
+@pytest.mark.parametrize("what", SLOW_FILES)
+def test_any_file_is_read_or_refused_in_a_second(what, tmp_path):
+    file = tmp_path / "slow.toml"
+    file.write_text(largest_file(SLOW_FILES[what]), encoding="utf-8")
+    start = time.process_time()
+    with pytest.raises(BoardError):
+        Board.load(file)
+    assert time.process_time() - start < SECONDS
+
+
+def test_any_file_is_read_in_200_megabytes(tmp_path):
+    file = tmp_path / "large.toml"
+    file.write_text(largest_file(SLOW_FILES["keys of many parts in a table of many parts"]), encoding="utf-8")
+    tracemalloc.start()
+    try:
+        with pytest.raises(BoardError):
+            Board.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_a_large_file_no_more_than_the_limit_is_read():
+    start = time.perf_counter()
+    with pytest.raises(BoardError, match="too large"):
+        Board.load("/dev/zero")  # it has no end
+    assert time.perf_counter() - start < 1
 
 
 json_like = st.recursive(
