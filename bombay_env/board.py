@@ -20,8 +20,8 @@ from bombay_env import checks
 from bombay_env.random_board import random_board
 
 PACKAGED_FILE = "reconstruction.toml"
-MAX_FILE_BYTES = 1 << 16  # enough for 64 sites with a trail between any two of them
-MAX_DOTS = 150  # in a line of a file: 64 sites in one line have 128 decimal points
+MAX_FILE_BYTES = 48 << 10  # enough for 64 sites with a trail between any two of them
+MAX_DOTS = 130  # in a line of a file: 64 sites in one line have 128 decimal points
 MAX_SITES = 64
 MAX_SHOWN_NAME = 60  # characters of a name in an error message
 MAX_SHOWN_NAMES = 200  # likewise of a list of names
@@ -29,6 +29,9 @@ MAX_SHOWN_NAMES = 200  # likewise of a list of names
 
 class BoardError(ValueError):
     """A board is not valid. The message names the entry and what is wrong with it, in one line; entries count from 1."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
 
 
 class SiteKind(IntEnum):

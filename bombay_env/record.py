@@ -18,6 +18,7 @@ import numpy as np
 
 from bombay_env import checks
 from bombay_env.board import Board
+from bombay_env.files import json_text
 from bombay_env.game import Game
 from bombay_env.rules import NUM_COLOURS, Rules
 from bombay_env.setup import SETUP_KEYS
@@ -26,12 +27,16 @@ from bombay_env.state import NOBODY, state_to_dict
 FORMAT: Final = "bombay-record/1"
 RESTOCK: Final = "restock:"
 FAULT_KEYS: Final = ("seat", "action", "reason")
-MAX_MESSAGE: Final = 500  # characters
+MAX_LINE_BYTES: Final = 1 << 20  # of one record in a file
+MAX_EVENTS: Final = 20_000  # the longest game has some 18,000: 20 sets of 20 turns of 5 players with 9 actions each
 _KEYS: Final = ("format", "players", "board", "rules", "seed", "agents", "setup", "events", "result")
 
 
 class RecordError(ValueError):
     """A record is malformed or breaks the rules. The message names the key, or the number of the event, and the reason."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
 
 
 class History:
@@ -117,11 +122,11 @@ class Record:
         if not isinstance(data, Mapping):
             raise RecordError(f"a record must be a JSON object, not {type(data).__name__}")
         missing = [key for key in _KEYS if key not in data]
-        unknown = [checks.shown(key) for key in data if key not in (*_KEYS, "fault")]
+        unknown = [key for key in data if key not in (*_KEYS, "fault")]
         if data.get("format") != FORMAT:
             raise RecordError(f"format is {checks.shown(data.get('format'))}; this program reads {FORMAT!r}")
         if missing or unknown:
-            found = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {', '.join(unknown)}"
+            found = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {checks.shown(unknown[0])}"
             raise RecordError(f"the record {found}; its keys are {', '.join(_KEYS)} and, after a fault, fault")
         game = _game(data)
         return cls(
@@ -244,19 +249,19 @@ class Record:
 
 
 def read_records(path: str | Path) -> Iterator[Record]:
-    """Read the records of a `.jsonl` file, one record a line. Empty lines are skipped.
+    """Read the records of a `.jsonl` file one by one, one record a line. Empty lines are skipped.
 
     Raises:
-        RecordError: the file cannot be read, or a line is not a record. The message names the file, the line and the reason.
+        RecordError: the file cannot be read, or a line is longer than `MAX_LINE_BYTES`, is not strict JSON, or is not a record.
+            The message names the file, the line and the reason.
     """
     try:
-        with open(path, encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield _parse(line, f"{checks.one_line(str(path))}, line {number}")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise RecordError(f"{checks.one_line(str(path))} cannot be read: {reason}") from None
+        for number, line in json_text.lines(path, MAX_LINE_BYTES):
+            yield _parse(line, f"{checks.shown_path(path)}, line {number}")
+    except RecordError:
+        raise
+    except ValueError as error:
+        raise RecordError(str(error)) from None
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> int:
@@ -275,13 +280,11 @@ def write_records(path: str | Path, records: Iterable[Record]) -> int:
     return count
 
 
-def _parse(line: str, where: str) -> Record:
+def _parse(line: bytes, where: str) -> Record:
     try:
-        return Record.from_dict(json.loads(line))
-    except RecordError as error:
-        raise RecordError(checks.one_line(f"{where}: {error}", MAX_MESSAGE)) from None
-    except (ValueError, RecursionError) as error:  # malformed, a number with too many digits, or nested too deeply
-        raise RecordError(f"{where}: not JSON: {error}") from None
+        return Record.from_dict(json_text.parse(line, MAX_LINE_BYTES))
+    except ValueError as error:
+        raise RecordError(f"{where}: {error}") from None
 
 
 def _game(data: Mapping[str, Any]) -> Game:
@@ -293,7 +296,7 @@ def _game(data: Mapping[str, Any]) -> Game:
         game = Game(Rules.from_dict(rules), _board(data["board"]))
     except ValueError as error:
         raise RecordError(str(error)) from None
-    if isinstance(data["players"], bool) or data["players"] != game.num_players:
+    if not checks.is_whole_number(data["players"], game.num_players, game.num_players):
         raise RecordError(f"players is {checks.shown(data['players'])}, but the rules are for {game.num_players}")
     return game
 
@@ -340,6 +343,8 @@ def _is_set_up(key: str, site: Any, given: Any) -> bool:
 def _events(events: Any) -> tuple[str, ...]:
     if not isinstance(events, list) or not all(isinstance(event, str) for event in events):
         raise RecordError("events must be a list of strings")
+    if len(events) > MAX_EVENTS:
+        raise RecordError(f"events has {len(events)} entries; a game has at most {MAX_EVENTS}")
     return tuple(events)
 
 

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Any, Final, Self
 
 from bombay_env import checks
+from bombay_env.files import json_text
 
 MIN_PLAYERS: Final = 2
 MAX_PLAYERS: Final = 5
@@ -45,6 +46,7 @@ class PalaceToken(IntEnum):
 COLOUR_NAMES: Final = tuple(colour.name.lower() for colour in Colour)
 TOKEN_NAMES: Final = tuple(token.name.lower() for token in PalaceToken)
 
+MAX_JSON_LENGTH: Final = 1 << 16  # characters of rules as JSON, which have some 1,500
 MAX_ACTIONS: Final = 9  # actions in a turn; also the highest cost of an action
 MAX_AWARD: Final = 1000  # rupees of one award; also of one player's starting rupees
 MAX_AMOUNT: Final = 100  # rupees or tokens that one action gains
@@ -217,11 +219,11 @@ class Rules:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read rules from the text of `to_json`. Raises ValueError as `from_dict` does, or if `text` is not JSON."""
+        """Read rules from the text of `to_json`. Raises ValueError as `from_dict` does, or if `text` is not strict JSON."""
         try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:  # malformed, a number with too many digits, or nested too deeply
-            raise ValueError(f"rules are not JSON: {error}") from None
+            data = json_text.parse(text, MAX_JSON_LENGTH)
+        except ValueError as error:
+            raise ValueError(f"rules: {error}") from None
         return cls.from_dict(data)
 
     def to_json(self) -> str:

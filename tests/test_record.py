@@ -11,7 +11,15 @@ import random
 import pytest
 
 from bombay_env import Board, Game, Rules
-from bombay_env.record import History, Record, read_records, result_to_dict, write_records
+from bombay_env.record import (
+    MAX_EVENTS,
+    MAX_LINE_BYTES,
+    History,
+    Record,
+    read_records,
+    result_to_dict,
+    write_records,
+)
 from helpers.position import COLOURS, official
 from helpers.records import (
     BASE,
@@ -254,7 +262,11 @@ def test_a_file_is_written_atomically(tmp_path):
         (json.dumps(BASE).encode() + b"\n{", ("line 2", "JSON")),
         (json.dumps(BASE).encode() + b" {}", ("line 1", "JSON")),
         (json.dumps(BASE | {"seed": -1}).encode(), ("line 1", "seed", "-1")),
-        (json.dumps(BASE | {"seed": float("nan")}).encode(), ("line 1", "seed", "nan")),
+        (json.dumps(BASE | {"seed": float("nan")}).encode(), ("line 1", "JSON", "NaN")),
+        (json.dumps(BASE).replace('"seed"', '"seed": 1, "seed"').encode(), ("line 1", "'seed' twice")),
+        (json.dumps(BASE).encode() + b" " * MAX_LINE_BYTES + b"\n", ("line 1", "longer than the 1,048,576 bytes")),
+        (json.dumps(BASE | {"events": ["0 buy"] * (MAX_EVENTS + 1)}).encode(), ("line 1", "20001", "at most 20000")),
+        (json.dumps(BASE | {"z" * 9999: 1, "y" * 9999: 2}).encode(), ("line 1", "unknown key 'zzz")),
         (json.dumps(BASE | {"players": 3}).encode(), ("line 1", "players", "3")),
     ],
     ids=lambda value: repr(value)[:30],

@@ -450,9 +450,16 @@ def test_wrong_values_are_rejected_in_json_too(name):
 
 
 def test_deeply_nested_json_is_rejected():
-    for text in ("[" * 100_000, '{"num_players": ' * 100_000):
+    for text in ("[" * 50_000, '{"num_players": ' * 4_000):
         with pytest.raises(ValueError, match="JSON"):
             Rules.from_json(text)
+
+
+def test_json_with_a_key_twice_or_of_great_length_is_rejected():
+    with pytest.raises(ValueError, match="'toll' twice"):
+        Rules.from_json('{"num_players": 2, "toll": 1, "toll": 2}')
+    with pytest.raises(ValueError, match="longer than"):
+        Rules.from_json(Rules.official(2).to_json() + " " * 100_000)
 
 
 json_values = st.recursive(
