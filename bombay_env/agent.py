@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
+from bombay_env import checks
 from bombay_env.checks import MAX_SEED
 from bombay_env.game import Game, IllegalActionError
 
@@ -171,7 +172,7 @@ def _checked(game: Game, states: np.ndarray, answer: Any, who: str) -> np.ndarra
     count = len(states)
     if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
         kind = type(answer).__name__
-        found = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else f"a {kind}"
+        found = checks.form(answer) if isinstance(answer, np.ndarray) else f"a {kind}"
         raise AgentFault(who, f"its actions are {found}, not integers of shape ({count},)", range(count), kind)
     chosen = np.ascontiguousarray(answer, np.int64)
     try:

@@ -98,7 +98,7 @@ def seeds(values: Any) -> np.ndarray:
     """
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise ValueError(f"seeds must be integers of shape (batch,), not {values.dtype} of shape {values.shape}")
+            raise ValueError(f"seeds must be integers of shape (batch,), not {form(values)}")
         if values.size and values.min() < 0:
             raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {values.min()} is not")
         return np.ascontiguousarray(values, np.uint64)
@@ -116,6 +116,27 @@ def array(value: Any) -> np.ndarray:
         return np.asarray(value)
     except ValueError:
         return np.array(None)
+
+
+def form(array: np.ndarray) -> str:
+    """The dtype and the shape of an array as error messages show them."""
+    return one_line(f"{array.dtype} of shape {array.shape}")
+
+
+def actions(values: Any, count: int) -> np.ndarray:
+    """Action numbers as (count,) int64; those above the range of int64, which are illegal, become its largest number.
+
+    Raises:
+        ValueError: `values` is not a list or an array of `count` integers.
+    """
+    numbers = array(values)
+    if numbers.shape == (0,):
+        numbers = numbers.astype(np.int64)  # NumPy converts an empty list to floats
+    if numbers.dtype.kind not in "iu" or numbers.shape != (count,):
+        raise ValueError(f"actions must be integers of shape ({count},), not {form(numbers)}")
+    if numbers.dtype.kind == "u":
+        numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))
+    return np.ascontiguousarray(numbers, np.int64)
 
 
 def output(out: Any, shape: tuple[int, ...], dtype: Any, name: str = "out") -> None:

@@ -75,7 +75,7 @@ class Game:
         self.num_features = self.feature_layout.num_features
 
     def __repr__(self) -> str:
-        return f"Game({self.rules.num_players} players, board {self.board.name!r}, rules {self.rules.digest[:8]})"
+        return f"Game({self.rules.num_players} players, board {checks.shown(self.board.name)}, rules {self.rules.digest[:8]})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Game) and (self.rules, self.board) == (other.rules, other.board)
@@ -214,7 +214,7 @@ class Game:
     def check_actions(self, states: States, actions: Any) -> np.ndarray:
         """Check actions and return them as (batch,) int64: each is legal or its game is over. Raises the errors of `step`."""
         records = self._states(states)
-        chosen = self._actions(actions, len(records))
+        chosen = checks.actions(actions, len(records))
         self._check_legal(records, chosen)
         return chosen
 
@@ -459,18 +459,6 @@ class Game:
         if len(streams) != count:
             raise ValueError(f"keys has {len(streams)} entries for {count} states")
         return streams
-
-    def _actions(self, actions: Any, count: int) -> np.ndarray:
-        numbers = checks.array(actions)
-        if numbers.shape == (0,):
-            numbers = numbers.astype(np.int64)  # NumPy converts an empty list to floats
-        if numbers.dtype.kind not in "iu" or numbers.shape != (count,):
-            raise ValueError(
-                f"actions must be integers of shape ({count},), not {numbers.dtype} of shape {numbers.shape}"
-            )
-        if numbers.dtype.kind == "u":
-            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # out of range before and after
-        return np.ascontiguousarray(numbers, np.int64)
 
     def _seats(self, seats: Any, count: int) -> np.ndarray:
         numbers = checks.array(seats)

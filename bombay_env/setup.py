@@ -116,9 +116,7 @@ def checked_restocks(restocks: Any, count: int) -> np.ndarray:
     """Check draws and return them as (count, 4) int64, bales by colour. Raises ValueError for a wrong shape or dtype."""
     draws = checks.array(restocks)
     if draws.dtype.kind not in "iu" or draws.shape != (count, NUM_COLOURS):
-        raise ValueError(
-            f"restocks must be integers of shape ({count}, {NUM_COLOURS}), not {draws.dtype} of shape {draws.shape}"
-        )
+        raise ValueError(f"restocks must be integers of shape ({count}, {NUM_COLOURS}), not {checks.form(draws)}")
     return np.ascontiguousarray(draws, np.int64)
 
 

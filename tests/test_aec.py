@@ -24,6 +24,7 @@ from helpers.aec_envs import (
     snapshot,
     started,
 )
+from helpers.bad_actions import NOT_AN_ACTION
 from helpers.position import official
 from helpers.refusal import refusal
 
@@ -312,12 +313,12 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
 
 
 @pytest.mark.parametrize("mode", ["raise", "terminate"])
-@pytest.mark.parametrize("action", [None, 1.0, "buy", [1], np.array([1, 2]), np.float64(2)], ids=repr)
-def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(mode, action):
+@pytest.mark.parametrize("what", NOT_AN_ACTION)
+def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(mode, what):
     """It is an error of the program, not an illegal move."""
     env = started(illegal_action=mode)
     before = snapshot(env)
-    refusal(lambda: env.step(action), "whole number", error=IllegalActionError)
+    refusal(lambda: env.step(NOT_AN_ACTION[what]), "whole number", error=IllegalActionError)
     assert snapshot(env) == before
 
 

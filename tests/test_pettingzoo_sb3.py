@@ -18,6 +18,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from bombay_training.examples import pettingzoo_sb3
 from bombay_training.examples.pettingzoo_sb3 import Follow, FrozenPolicy, LastMoverEnv, SelfPlayEnv
+from helpers.bad_actions import NOT_AN_ACTION
+from helpers.refusal import refusal
 
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
@@ -120,6 +122,19 @@ def test_the_tutorials_wrapper_pays_the_last_mover_and_hides_what_all_others_are
     assert np.abs(np.sum(paid, axis=1)).max() < 1e-9  # zero-sum for the seats
     assert np.abs(seen).max() > 1e-9  # and not for the learner
     assert any(one == other for one, other in itertools.pairwise(movers))  # no strict alternation
+
+
+@pytest.mark.parametrize("make", [SelfPlayEnv, LastMoverEnv], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("what", [*NOT_AN_ACTION, "a large number"])
+def test_an_action_that_is_not_a_whole_number_is_refused(make, what):
+    env = make(table(3), any_legal(1)) if make is SelfPlayEnv else make(table(3))
+    env.reset(seed=1)
+    raw = env.env.unwrapped
+    before = raw.game_state.tobytes()
+    refusal(lambda: env.step(NOT_AN_ACTION.get(what, 2**70)), "action")
+    assert raw.game_state.tobytes() == before
+    env.step(np.int64(env.action_masks().argmax()))
+    assert raw.game_state.tobytes() != before
 
 
 def test_maskable_ppo_learns_through_it_against_copies_of_itself():

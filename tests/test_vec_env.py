@@ -39,6 +39,8 @@ from bombay_training.learners.run_files import AGENT, CHECKPOINT, METRICS, SETTI
 from bombay_training.learners.runs import Progress
 from bombay_training.learners.train import open_run, resume, train
 from helpers import killed
+from helpers.bad_actions import NOT_ACTIONS
+from helpers.refusal import refusal
 
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
@@ -316,6 +318,33 @@ def test_an_illegal_action_is_an_error():
     env.reset()
     with pytest.raises(IllegalActionError):
         env.step(env.action_masks().argmin(axis=1))
+
+
+def unharmed(env: BombayVecEnv, snapshot: dict[str, np.ndarray]) -> bool:
+    now = env.snapshot()
+    return all(np.array_equal(now[name], snapshot[name]) for name in snapshot)
+
+
+def test_an_illegal_action_in_one_game_changes_none():
+    env = BombayVecEnv(short_games(2, 3), num_envs=4, seed=0)
+    env.reset()
+    actions = env.action_masks().argmax(axis=1)
+    before = env.snapshot()
+    with pytest.raises(IllegalActionError):
+        env.step(np.append(actions[:3], env.action_masks()[3].argmin()))
+    assert unharmed(env, before)
+    env.step(actions)
+    assert not unharmed(env, before)
+
+
+@pytest.mark.parametrize("what", NOT_ACTIONS)
+def test_actions_that_are_not_whole_numbers_are_refused(what):
+    env = BombayVecEnv(short_games(2), num_envs=4, seed=0)
+    env.reset()
+    before = env.snapshot()
+    refusal(lambda: env.step(NOT_ACTIONS[what]), "actions must be integers of shape (4,)")
+    assert unharmed(env, before)
+    env.step(env.action_masks().argmax(axis=1).tolist())
 
 
 # --- a run, from settings to a player ---

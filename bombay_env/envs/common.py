@@ -36,7 +36,7 @@ def make_game(num_players: int, rules: Rules | None, board: Board | None) -> Gam
     if rules is None:
         return Game(Rules.official(num_players), board)
     if isinstance(rules, Rules) and num_players not in (DEFAULT_PLAYERS, rules.num_players):
-        raise ValueError(f"num_players is {num_players}, but the rules are for {rules.num_players}")
+        raise ValueError(f"num_players is {checks.shown(num_players)}, but the rules are for {rules.num_players}")
     return Game(rules, board)
 
 

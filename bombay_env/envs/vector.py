@@ -152,7 +152,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             IllegalActionError: see this module's table.
             ResetNeeded: the environment has not been reset, or a lane's game is over and the autoreset mode is `DISABLED`.
         """
-        chosen = self._actions(actions)
+        chosen = checks.actions(actions, self.num_envs)
         self._check_playable()
         games, due = self._games, np.flatnonzero(self._ended)
         games.act(chosen)
@@ -306,19 +306,9 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     # --- checks ---
 
-    def _actions(self, actions: Any) -> np.ndarray:
-        numbers = checks.array(actions)
-        if numbers.dtype.kind not in "iu" or numbers.shape != (self.num_envs,):
-            raise ValueError(
-                f"actions must be integers of shape ({self.num_envs},), not {numbers.dtype} of shape {numbers.shape}"
-            )
-        if numbers.dtype.kind == "u":
-            numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))  # illegal before and after
-        return numbers.astype(np.int64)
-
     def _marked(self, mask: Any) -> np.ndarray:
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            found = f"{mask.dtype} of shape {mask.shape}" if isinstance(mask, np.ndarray) else type(mask).__name__
+            found = checks.form(mask) if isinstance(mask, np.ndarray) else type(mask).__name__
             raise ValueError(f"reset_mask must be a NumPy array of bool of shape ({self.num_envs},), not {found}")
         if not mask.any():
             raise ValueError("reset_mask is all False; it must mark at least one lane")

@@ -20,7 +20,7 @@ import numpy as np
 import typer
 from pettingzoo import AECEnv
 
-from bombay_env import Game, bombay_v0
+from bombay_env import Game, bombay_v0, checks
 from bombay_training.evaluation import arena
 from bombay_training.extras import missing_extra
 from bombay_training.matches.statistics import Estimate, share_with_interval
@@ -71,8 +71,12 @@ class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
         return self._view(), {}
 
     def step(self, action: int) -> Step:
-        """Play the learner's action, then those of the others until it is the learner's turn or the game is over."""
-        self.env.step(int(action))
+        """Play the learner's action, then those of the others until it is the learner's turn or the game is over.
+
+        Raises:
+            ValueError: the action is not a whole number; nothing has changed.
+        """
+        self.env.step(checks.whole_number(action, "action"))
         reward = self.env.rewards[self.learner] + self._play_others()
         terminated, truncated = self.env.terminations[self.learner], self.env.truncations[self.learner]
         return self._view(), float(reward), terminated, truncated, {}
@@ -120,7 +124,7 @@ class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
     def step(self, action: int) -> Step:
         """Play an action: the view is that of the agent to move now, all else belongs to the agent that just moved."""
         env, mover = self.env, self.env.agent_selection
-        env.step(int(action))
+        env.step(checks.whole_number(action, "action"))
         return self._view(), env.rewards[mover], env.terminations[mover], env.truncations[mover], {}
 
     def action_masks(self) -> np.ndarray:

@@ -115,21 +115,18 @@ class SeatGames:
         """Play one decision in every game and the forced ones after it; where a game ends the next one is dealt.
 
         Args:
-            actions: (size,) of the players to move.
+            actions: (size,) int64 of the players to move, all of them legal.
             blend: weight of the win, as opposed to the margin, in the rewards.
             statistics: updated, apart from what concerns games that ended.
         Returns:
             movers (size,) seats, rewards (size, num_seats) float32 of this step, ended (size,) bool.
-        Raises:
-            IllegalActionError: an action is not legal; nothing has changed.
         """
         games, game = self.games, self.game
         movers = game.current_player(games.states)
-        chosen = game.check_actions(games.states, actions)
-        self._count_actions(chosen, statistics)
+        self._count_actions(actions, statistics)
         sets = games.states["set"].copy()
         advance_to_choice(
-            np.asarray(games.states), game.tables, chosen, games.seeds, games.episodes, games.ended,
+            np.asarray(games.states), game.tables, actions, games.seeds, games.episodes, games.ended,
             np.asarray(games.finals), self.forced,
         )  # fmt: skip
         statistics.forced += int(self.forced.sum())

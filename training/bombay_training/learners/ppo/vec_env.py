@@ -23,6 +23,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from bombay_env import checks
 from bombay_env.envs.autoreset_games import lane_seeds
 from bombay_env.game import Game
 from bombay_env.state import rows
@@ -53,8 +54,8 @@ class SeatVecEnv(VecEnv):
         """(E, MAX_SEATS, F) float32: the current states as each seat sees them; undefined beyond `num_seats`."""
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Store the actions (E,) for `step_wait`."""
-        self.actions = np.asarray(actions, np.int64)
+        """Store the actions (E,) for `step_wait`. Raises ValueError unless they are integers, one for each environment."""
+        self.actions = checks.actions(actions, self.num_envs)
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
         """Only `action_masks`: its row for each environment of `indices`. Raises AttributeError for any other method."""
@@ -199,12 +200,16 @@ class BombayVecEnv(SeatVecEnv):
         Returns:
             (E, F) float32 views of the players to move now, (E,) float32 rewards of those who just moved, (E,) bool
             where a game ended, and infos; all of them new objects.
+        Raises:
+            IllegalActionError: an action is not legal; nothing has changed.
         """
         start = time.perf_counter()
         movers = np.empty(self.num_envs, np.int64)
         rewards = np.zeros((self.num_envs, MAX_SEATS), np.float32)
         dones = np.empty(self.num_envs, bool)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for group in self.groups:  # all of them before the first one plays
+            group.game.check_actions(group.games.states, self.actions[group.lanes])
         for group in self.groups:
             lanes = group.lanes
             movers[lanes], rewards[lanes, : group.num_seats], dones[lanes] = group.step(
