@@ -20,13 +20,17 @@ import operator
 import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from bombay_env.agent import Agent, describe_error
+from bombay_env import checks
+from bombay_env.agent import Agent, describe_error, one_line
 
 GROUP = "bombay_env.agents"
+MAX_LENGTH = 10_000  # characters of a spec
+MAX_NESTED = 20  # agents in brackets in a spec
+MAX_LISTED = 250  # characters of a list of names in an error message
 OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?")
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -41,16 +45,19 @@ def make(spec: str) -> Agent:
     """Make the agent that `spec` describes.
 
     Raises:
-        ValueError: the spec is malformed, a name or an option is unknown, an option does not take the value, or the
-        agent cannot
+        ValueError: the spec is malformed, a name or an option is unknown, an option does not take the value, or the agent cannot
             be imported or made. The message is one line and says what is allowed.
     """
     if not isinstance(spec, str) or not spec.strip():
-        raise ValueError(f"an agent spec is name[:key=value,…], such as 'greedy', or module:object, not {spec!r}")
+        form = "an agent spec is name[:key=value,…], such as 'greedy', or module:object"
+        raise ValueError(f"{form}, not {checks.shown(spec)}")
+    if len(spec) > MAX_LENGTH or spec.count("[") > MAX_NESTED:
+        allowed = f"at most {MAX_LENGTH} characters and {MAX_NESTED} agents in brackets are allowed"
+        raise ValueError(f"agent spec {checks.shown(spec)} is too long; {allowed}")
     name, factory, options = _resolve(spec.strip())
     if not isinstance(factory, type) and hasattr(factory, "act"):
         if options is not None:
-            raise ValueError(f"agent {name!r} is an object, not a factory: it takes no options")
+            raise ValueError(f"agent {checks.shown(name)} is an object, not a factory: it takes no options")
         return _checked(factory, name)
     return _checked(_construct(factory, _option_values(factory, options, spec, name), name), name)
 
@@ -61,12 +68,14 @@ def _option_values(factory: Callable[..., Any], options: str | None, spec: str, 
     parameters = _parameters(factory)
     for key in texts:
         if key not in parameters:
-            takes = f"its options are {', '.join(parameters)}" if parameters else "it has none"
-            raise ValueError(f"agent {name!r} has no option {key!r}; {takes}")
+            takes = f"its options are {_listed(parameters)}" if parameters else "it has none"
+            raise ValueError(f"agent {checks.shown(name)} has no option {checks.shown(key)}; {takes}")
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in texts:
-            raise ValueError(f"agent {name!r} needs the option {key!r}, as in '{name}:{key}=…'")
-    return {key: _parse(text, parameters[key], f"option {key!r} of agent {name!r}") for key, text in texts.items()}
+            example = checks.one_line(f"{name}:{key}=…")
+            raise ValueError(f"agent {checks.shown(name)} needs the option {checks.shown(key)}, as in '{example}'")
+    where = f"of agent {checks.shown(name)}"
+    return {key: _parse(text, parameters[key], f"option {checks.shown(key)} {where}") for key, text in texts.items()}
 
 
 def _resolve(spec: str) -> tuple[str, Any, str | None]:
@@ -79,15 +88,16 @@ def _resolve(spec: str) -> tuple[str, Any, str | None]:
 
 
 def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -> Any:
-    """Call a factory. Its ValueErrors of one line pass: they say what is wrong with the values."""
+    """Call a factory. Its ValueErrors of one line that is not too long pass: they say what is wrong with the values."""
     try:
         return factory(**values)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, too
-        if isinstance(error, ValueError) and len(str(error).splitlines()) == 1:
+        message = str(error)
+        if isinstance(error, ValueError) and message and message == checks.one_line(message, checks.MAX_MESSAGE):
             raise
-        raise ValueError(f"agent {name!r} cannot be made: {describe_error(error)}") from error
+        raise ValueError(one_line(f"agent {checks.shown(name)} cannot be made: {describe_error(error)}")) from error
 
 
 def _checked(agent: Any, name: str) -> Agent:
@@ -96,20 +106,22 @@ def _checked(agent: Any, name: str) -> Agent:
         with contextlib.suppress(AttributeError):  # a class with slots: the check below reports the missing name
             agent.name = name
     if not isinstance(agent, Agent):
-        raise ValueError(f"{name!r} makes a {type(agent).__name__}, which is no agent: it lacks `name` or `act`")
+        kind = type(agent).__name__
+        raise ValueError(f"{checks.shown(name)} makes a {kind}, which is no agent: it lacks `name` or `act`")
     return agent
 
 
 def _own_object(module: str, path: str) -> Any:
     """The object at a dotted path in a module."""
+    name = checks.shown(f"{module}:{path}")
     try:
         found = operator.attrgetter(path)(importlib.import_module(module))
     except AttributeError as error:
-        raise ValueError(f"agent {module + ':' + path!r} does not exist: {error}") from error
+        raise ValueError(one_line(f"agent {name} does not exist: {error}")) from error
     except (Exception, SystemExit) as error:  # importing runs the module's code
-        raise ValueError(f"agent {module + ':' + path!r} cannot be imported: {describe_error(error)}") from error
+        raise ValueError(one_line(f"agent {name} cannot be imported: {describe_error(error)}")) from error
     if not callable(found) and not hasattr(found, "act"):
-        raise ValueError(f"{module + ':' + path!r}, of type {type(found).__name__}, is no agent: it lacks `act`")
+        raise ValueError(f"{name}, of type {type(found).__name__}, is no agent: it lacks `act`")
     return found
 
 
@@ -123,12 +135,12 @@ def _entries() -> dict[str, EntryPoint]:
 def _factory(name: str) -> Callable[..., Any]:
     entries = _entries()
     if name not in entries:
-        known = ", ".join(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
-        raise ValueError(f"no agent is named {name!r}; there are {known}; your own agent is module:object")
+        known = _listed(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
+        raise ValueError(f"no agent is named {checks.shown(name)}; there are {known}; your own agent is module:object")
     try:
         return entries[name].load()  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"agent {name!r} ({entries[name].value}) cannot be loaded: {error}") from error
+        raise ValueError(one_line(f"agent {name!r} ({entries[name].value}) cannot be loaded: {error}")) from error
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -145,9 +157,9 @@ def _options(text: str, spec: str) -> dict[str, str]:
         key, equals, value = part.partition("=")
         key, value = key.strip(), value.strip()
         if not (key and equals and value):
-            raise ValueError(f"agent spec {spec!r}: {part!r} is not of the form key=value")
+            raise ValueError(f"agent spec {checks.shown(spec)}: {checks.shown(part)} is not of the form key=value")
         if key in options:
-            raise ValueError(f"agent spec {spec!r} gives {key!r} twice")
+            raise ValueError(f"agent spec {checks.shown(spec)} gives {checks.shown(key)} twice")
         options[key] = value
     return options
 
@@ -164,7 +176,7 @@ def _split(text: str, spec: str) -> list[str]:
         else:
             parts[-1] += letter
     if depth != 0:
-        raise ValueError(f"agent spec {spec!r} has unbalanced brackets")
+        raise ValueError(f"agent spec {checks.shown(spec)} has unbalanced brackets")
     return parts
 
 
@@ -176,14 +188,19 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
         return text
     if text.startswith("[") and text.endswith("]"):
         if plain:
-            raise ValueError(f"{what} takes {_names(plain)}, not the agent {text}")
+            raise ValueError(f"{what} takes {_names(plain)}, not the agent {checks.one_line(text)}")
         return make(text[1:-1])
     for kind in plain:
         try:
             return TRUTH[text.lower()] if kind is bool else kind(text)
         except (ValueError, KeyError):
             continue
-    raise ValueError(f"{what} is {text!r}; it takes {_names(plain) if plain else 'an agent in brackets, as [planner]'}")
+    takes = _names(plain) if plain else "an agent in brackets, as [planner]"
+    raise ValueError(f"{what} is {checks.shown(text)}; it takes {takes}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return checks.one_line(", ".join(names), MAX_LISTED)
 
 
 def _names(kinds: list[Any]) -> str:
