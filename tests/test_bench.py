@@ -13,11 +13,11 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.bench import cases, learning, peers, report
-from bombay_training.docs import speed
-from bombay_training.docs.results import targets_table
+from bombay_training.docs import speed, targets
 from bombay_training.learners.td.run import TDSettings
 from bombay_training.learners.zero import ZeroSettings
 from helpers.nets import HIDDEN
+from helpers.refusal import refusal
 
 QUICK = bool(numba.config.DISABLE_JIT)
 COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
@@ -121,17 +121,41 @@ def test_reports_are_compared_row_by_row():
     assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("TD", 1, None)]
 
 
-@pytest.mark.parametrize("change", [{"rate": {"median": 0}}, {"rate": {"median": "5"}}, {"ratio": "x"}, {"name": []}])
-def test_a_report_with_other_figures_than_numbers_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rate": {"median": 0}}, "rows[0].rate.median is 0; it must be a number from 1e-09"),
+        ({"rate": {"median": "5"}}, "median is '5'"),
+        ({"rate": {"median": True}}, "median is True"),
+        ({"rate": {"median": 10**29}}, "median is 1"),
+        ({"rate": {"median": 10**400}}, "more than 30 characters"),
+        ({"rate": {"median": float("nan")}}, "NaN is no number"),
+        ({"rate": [5.0]}, "rate is [5.0]; it must be an object with median"),
+        ({"rate": {}}, "rows[0].rate has no 'median'"),
+        ({"ratio": "x"}, "ratio is 'x'"),
+        ({"name": []}, "name is []; it must be a text"),
+        ({"threads": 1.5}, "threads is 1.5; it must be null or a whole number"),
+        ({"name": ["x" * 300_000]}, "name is ['xxx"),
+    ],
+)
+def test_a_report_with_other_figures_than_numbers_is_refused(
+    tmp_path: Path, change: dict[str, object], words: str
+) -> None:
     row = {"name": "collect", "threads": 1, "rate": {"median": 5.0}, "ratio": None}
     file = tmp_path / "old.json"
-    for rows in ([row], [{**row, **change}]):
-        file.write_text(json.dumps({"format": report.FORMAT, "rows": rows}), encoding="utf-8")
-        if rows == [row]:
-            assert report.read_report(file)["rows"] == [row]
-        else:
-            with pytest.raises(ValueError, match="is not a report of bombay bench --json: "):
-                report.read_report(file)
+    data = {"format": report.FORMAT, "players": 4, "rows": [row]}
+    file.write_text(json.dumps(data), encoding="utf-8")
+    assert report.read_report(file) == data
+    for key in ("rows", "learning"):
+        file.write_text(json.dumps({**data, key: [{**row, **change}]}), encoding="utf-8")
+        refusal(lambda: report.read_report(file), "not a report of bombay bench --json: ", words.replace("rows", key))
+
+
+@pytest.mark.parametrize("change", [{"players": None}, {"players": 9}, {"rows": {}}, {"rows": [None]}, {"learning": 1}])
+def test_a_report_of_another_form_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({"format": report.FORMAT, "players": 4, "rows": [], **change}), encoding="utf-8")
+    refusal(lambda: report.read_report(file), f"not a report of bombay bench --json: {file}", next(iter(change)))
 
 
 def test_cases_that_cannot_use_several_threads_run_on_one(monkeypatch):
@@ -231,8 +255,8 @@ def test_the_docs_show_further_figures_where_the_data_has_them():
 
 
 def test_a_target_that_was_not_measured_neither_passes_nor_misses():
-    targets = [{"what": "speed", "target": "9", "measured": None, "passed": None}]
-    assert targets_table(targets).splitlines()[-1] == "| speed | 9 | – | – |"
+    missing = [{"what": "speed", "target": "9", "measured": None, "passed": None}]
+    assert targets.table(missing).splitlines()[-1] == "| speed | 9 | – | – |"
 
 
 @pytest.mark.slow
@@ -287,8 +311,8 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
         (("--threads", "two"), "from 1 to"),
         (("--players", "6"), "less than or equal to 5"),
         (("--repeats", "0"), "greater than or equal to 1"),
-        (("--compare", "no-such-file.json"), "no-such-file.json is not a report"),
-        (("--compare", __file__), "is not a report of bombay bench --json"),
+        (("--compare", "no-such-file.json"), "a report of bombay bench --json: no-such-file.json: cannot be read"),
+        (("--compare", __file__), "not a report of bombay bench --json"),
     ],
 )
 def test_wrong_arguments_end_in_one_line(arguments, words):

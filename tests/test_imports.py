@@ -29,6 +29,7 @@ ORDER = (
     "bombay_env.checks",
     "bombay_env.files",
     "bombay_env.files.json_text",
+    "bombay_env.files.json_form",
     "bombay_env.random_board",
     "bombay_env.board",
     "bombay_env.rules",

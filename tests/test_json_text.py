@@ -1,4 +1,4 @@
-"""Strict JSON: what is read, what is refused, and that reading takes little time and memory."""
+"""Strict JSON: what is read, what is refused, that reading takes little time and memory; and the forms of values."""
 
 import json
 import time
@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from bombay_env.files import json_text
+from bombay_env.files import json_form, json_text
 from helpers.refusal import refusal
 
 LIMIT = 1 << 20
@@ -150,3 +150,44 @@ def test_reading_takes_little_time_and_some_30_bytes_for_each_byte(what):
         assert tracemalloc.get_traced_memory()[1] < 40 * len(text)
     finally:
         tracemalloc.stop()
+
+
+# --- forms ---
+
+FORM = {
+    "name": json_form.TEXT,
+    "count": json_form.whole(1, 9),
+    "share": json_form.optional(json_form.number(0, 1)),
+    "pair": (json_form.whole(0), json_form.OBJECT),
+    "rows": [{"x": json_form.number(-1e3, 1e3)}],
+}
+GOOD = {"name": "", "count": 9, "share": None, "pair": [0, {}], "rows": [{"x": 1, "y": None}, {"x": -0.5}], "more": 1}
+
+
+def test_a_value_may_have_more_keys_than_its_form():
+    json_form.check(GOOD, FORM, "it")
+    assert json_form.has(GOOD | {"share": 0.5, "rows": []}, FORM)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": 3}, "it.name is 3; it must be a text"),
+        ({"count": 0}, "it.count is 0; it must be a whole number from 1 to 9"),
+        ({"count": True}, "it.count is True; it must be a whole number from 1 to 9"),
+        ({"count": 2.0}, "it.count is 2.0; it must be a whole number from 1 to 9"),
+        ({"share": int("9" * 4300) * 10}, "it.share is a value of type int; it must be null or a number from 0 to 1"),
+        ({"share": float("nan")}, "it.share is nan; it must be null or a number from 0 to 1"),
+        ({"share": False}, "it.share is False; it must be null or a number from 0 to 1"),
+        ({"pair": [0]}, "it.pair is [0]; it must be a list of 2 entries"),
+        ({"pair": [0, []]}, "it.pair[1] is []; it must be an object"),
+        ({"rows": {}}, "it.rows is {}; it must be a list"),
+        ({"rows": [{"x": 1}, {"y": 1}]}, "it.rows[1] has no 'x'; it must have x"),
+        ({"rows": [{"x": "y" * 999}]}, f"it.rows[0].x is '{'y' * 98}…; it must be a number from -1000 to 1000"),
+    ],
+    ids=lambda value: None,
+)
+def test_a_value_of_another_form_is_refused_by_its_place(change, message):
+    assert refusal(lambda: json_form.check(GOOD | change, FORM, "it")) == message
+    assert not json_form.has(GOOD | change, FORM)
+    refusal(lambda: json_form.check([], FORM, "it"), "it is []; it must be an object with name, count")

@@ -1,18 +1,21 @@
 """`planner-v1`: it takes the outcome of its turn that it values most, by public facts only, and its decisions never change."""
 
 import hashlib
+import json
 import random
 
 import numba
 import numpy as np
 import pytest
 
+from bombay_agents import make
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import planner, planner_value
 from bombay_agents.scripted.planner import make_planner_v1
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, read_weights
 from bombay_env import Game, Rules, engine
 from helpers.position import official, position
+from helpers.refusal import refusal
 from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT
@@ -61,6 +64,58 @@ def decide(n, lanes, digest, every=1):
         states = states[~game.is_terminal(states)]
         step += 1
     return count
+
+
+def written(tmp_path, text):
+    file = tmp_path / "weights.json"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+WEIGHTS = {str(count): weights._asdict() for count, weights in WEIGHTS_V1.items()}
+
+
+def test_weights_are_read_from_a_file(tmp_path):
+    file = written(tmp_path, json.dumps(WEIGHTS))
+    assert read_weights(file) == dict(WEIGHTS_V1)
+    assert make(f"planner:weights={file}").weights == dict(WEIGHTS_V1)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("9" * 400, "more than 30 characters"),
+        ("1" + "0" * 29, "weights.4.idle is 1000"),
+        ("1e999", "too large"),
+        ("NaN", "NaN is no number"),
+        ("true", "weights.4.idle is True; it must be a number from -1e+06 to 1e+06"),
+        ("null", "weights.4.idle is None"),
+        ('"2.8"', "weights.4.idle is '2.8'"),
+        (json.dumps("x" * 50_000), "weights.4.idle is 'xxx"),
+        ("[2.8]", "weights.4.idle is [2.8]"),
+        ('1, "idle": 1', "'idle' twice"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_weights_that_are_not_numbers_are_refused(tmp_path, value, words):
+    text = json.dumps({**WEIGHTS, "4": {**WEIGHTS["4"], "idle": "HERE"}}).replace('"HERE"', value)
+    file = written(tmp_path, text)
+    for read in (lambda: read_weights(file), lambda: make(f"planner:weights={file}")):
+        refusal(read, "planner: ", str(file), words)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "must be an object with the keys 2, 3, 4, 5"),
+        ({**WEIGHTS, "6": {}}, "must be an object with the keys 2, 3, 4, 5"),
+        ({**WEIGHTS, "3": []}, "3 must be an object with exactly the keys action, idle"),
+        ({**WEIGHTS, "3": {**WEIGHTS["3"], "x" * 9999: 0}}, "3 must be an object with exactly the keys action, idle"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_files_without_the_weights_are_refused(tmp_path, data, words):
+    refusal(lambda: read_weights(written(tmp_path, json.dumps(data))), words)
 
 
 @pytest.mark.skipif(SLOW, reason="ten thousand decisions")

@@ -3,12 +3,16 @@
 The value itself stands in `planner_survey.py` and `planner_value.py`; `bombay_training/learners/tune.py` tunes weights.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
+from bombay_env import checks
+from bombay_env.files import json_form, json_text
+
+MAX_BYTES: Final = 1 << 16  # of a file of weights
+MAX_WEIGHT: Final = 1e6  # rupees or turns, either sign
+WEIGHT: Final = json_form.number(-MAX_WEIGHT, MAX_WEIGHT)
 
 
 class PlannerWeights(NamedTuple):
@@ -88,21 +92,22 @@ def read_weights(path: Path) -> dict[int, PlannerWeights]:
 
     Raises:
         ValueError: the file cannot be read, or does not hold exactly the fields of `PlannerWeights` for 2 to 5 players, each a
-            finite number.
+            number of at most `MAX_WEIGHT`. The message is one line.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"planner: {path} cannot be read as JSON: {error}") from None
-    names = PlannerWeights._fields
+        found = json_text.read(path, MAX_BYTES)
+    except ValueError as error:
+        raise ValueError(f"planner: {error}") from None
+    where, names = f"planner: {checks.shown_path(path)}", PlannerWeights._fields
     if not isinstance(found, dict) or set(found) != set(map(str, WEIGHTS_V1)):
-        raise ValueError(f"planner: {path} must be an object with the keys {', '.join(map(str, WEIGHTS_V1))}: players")
+        raise ValueError(f"{where} must be an object with the keys {', '.join(map(str, WEIGHTS_V1))}: players")
     for count, weights in found.items():
         if not isinstance(weights, dict) or set(weights) != set(names):
-            raise ValueError(f"planner: {count} in {path} must be an object with the keys {', '.join(names)}")
-        for key, value in weights.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-                raise ValueError(f"planner: {key} for {count} in {path} is {value!r}; it must be a finite number")
+            raise ValueError(f"{where}: {count} must be an object with exactly the keys {', '.join(names)}")
+    try:
+        json_form.check(found, dict.fromkeys(found, dict.fromkeys(names, WEIGHT)), "weights")
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     return {
         int(count): PlannerWeights(**{key: float(weights[key]) for key in names}) for count, weights in found.items()
     }

@@ -23,10 +23,11 @@ import numpy as np
 
 import bombay_agents
 from bombay_agents import Agent
-from bombay_env import Game, Rules, engine
+from bombay_env import Game, Rules, checks, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.agent import AgentFault, ask
 from bombay_env.chance import random_word
+from bombay_env.files import json_text
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
 from bombay_training.evaluation.arena import DEALS
@@ -34,6 +35,7 @@ from bombay_training.evaluation.arena import DEALS
 # Three levels of skill, the expensive agent with fewer games.
 TIERS: Final = ("greedy", "planner-v1", "flat-mc:rollouts=125@400")
 JOB_GAMES: Final = 1024  # most games played together
+MAX_VALUES_LENGTH: Final = 10_000  # characters of the values of one --vary
 MIN_JOBS: Final = 16  # per setting, if it has that many games: enough for the processes to share
 
 SOURCES: Final = (
@@ -186,14 +188,12 @@ class Change:
         if field not in fields:
             raise ValueError(f"--vary names the unknown field {field[:40]!r}; the fields are {', '.join(fields)}")
         try:
-            parsed = json.loads(f"[{values}]")
-        except (ValueError, RecursionError):
+            parsed = json_text.parse(f"[{values}]", MAX_VALUES_LENGTH)
+        except ValueError:
             parsed = []
         if not parsed:
-            raise ValueError(
-                f"--vary {path}: the values are {values[:60]!r}; they must be JSON, such as 2,3 or true,false or null or "
-                "[8,4,2,0]"
-            )
+            allowed = "they must be JSON, such as 2,3 or true,false or null or [8,4,2,0]"
+            raise ValueError(f"--vary {checks.one_line(path)}: the values are {values[:60]!r}; {allowed}")
         return cls(field, tuple(map(int, entry)), tuple(parsed))
 
     @property
@@ -214,7 +214,9 @@ class Change:
         part = rules.to_dict()[self.field]
         for index in self.entry:
             if not isinstance(part, list):
-                raise ValueError(f"--vary {self.path}: {self.field} has no entry of that kind; it is {part!r}")
+                raise ValueError(
+                    f"--vary {checks.one_line(self.path)}: {self.field} has no entry of that kind; it is {part!r}"
+                )
             if index >= len(part):
                 return False
             part = part[index]
@@ -231,7 +233,9 @@ class Change:
         try:
             return Rules.from_dict(changed)
         except ValueError as error:
-            raise ValueError(f"--vary {self.label(value)} with {rules.num_players} players: {error}") from None
+            raise ValueError(
+                f"--vary {checks.one_line(self.label(value))} with {rules.num_players} players: {error}"
+            ) from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,7 +266,7 @@ def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]
     for change in changes:
         if not any(change.fits(game.rules) for game in games):
             players = ", ".join(str(game.num_players) for game in games)
-            raise ValueError(f"--vary {change.path}: there is no such entry with {players} players")
+            raise ValueError(f"--vary {checks.one_line(change.path)}: there is no such entry with {players} players")
     for game in games:
         variants: dict[str, Game] = {}
         for change in changes:

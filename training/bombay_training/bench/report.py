@@ -1,7 +1,6 @@
 """The report of `bombay bench`: as plain data, as tables, and compared with an older report."""
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,12 +9,28 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from bombay_env import Game, Rules
+from bombay_env import Game, Rules, checks
+from bombay_env.files import json_form, json_text
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.bench import learning
 from bombay_training.bench.cases import Row, facts, machine, measure_all, measure_peers
 from bombay_training.rich_tables import cell, new_table
 
 FORMAT: Final = "bombay-bench/1"
+MAX_BYTES: Final = 1 << 20  # of a file
+FIGURE: Final = json_form.number(1e-9, 1e15)
+MEASURED: Final = {
+    "name": json_form.TEXT,
+    "threads": json_form.optional(json_form.whole(0)),
+    "rate": {"median": FIGURE},
+    "ratio": json_form.optional(FIGURE),
+}
+# What a report must have to be compared with.
+COMPARED: Final = {
+    "players": json_form.whole(MIN_PLAYERS, MAX_PLAYERS),
+    "rows": [MEASURED],
+    "learning": [MEASURED],
+}
 COLUMNS: Final = (
     "what",
     "a decision includes",
@@ -69,20 +84,17 @@ def read_report(path: Path) -> dict[str, Any]:
     """Read what `report` returned from a file.
 
     Raises:
-        ValueError: the file cannot be read or is no such report.
+        ValueError: the file cannot be read or is no such report. The message is one line.
     """
+    where = checks.shown_path(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json_text.read(path, MAX_BYTES)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"its format is not {FORMAT!r}")
-        for row in _rows(data):
-            figures = row["rate"]["median"], row["ratio"] if row["ratio"] is not None else 1
-            if not all(isinstance(figure, int | float) and figure > 0 for figure in figures):
-                raise ValueError("a row has figures that are not numbers above 0")
-            hash((row["name"], row["threads"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a report of bombay bench --json: {' '.join(str(error).split())}") from None
-    return data
+            raise ValueError(f"{where}: its format is not {FORMAT!r}")
+        json_form.check({"learning": [], **data}, COMPARED, where)
+    except ValueError as error:
+        raise ValueError(f"not a report of bombay bench --json: {error}") from None
+    return data  # type: ignore[no-any-return]
 
 
 def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ Every function raises ValueError or OSError with one line that says what is wron
 """
 
 import importlib
-import json
 from pathlib import Path
 from typing import Any
 
-from bombay_env import Board, Game, Rules
-from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_env import Board, Game, Rules, checks
+from bombay_env.files import json_text
+from bombay_env.rules import MAX_JSON_LENGTH, MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.extras import missing_extra
 
 
@@ -30,12 +30,10 @@ def games_of(players: str, rules: Path | None, board: Path | None) -> list[Game]
     """A game for each number of players. The rules file holds the fields that differ from the official rules."""
     changes: Any = {}
     if rules is not None:
-        try:
-            changes = json.loads(rules.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ValueError(f"{rules} cannot be read as JSON: {error}") from None
+        changes = json_text.read(rules, MAX_JSON_LENGTH)
         if not isinstance(changes, dict) or "num_players" in changes:
-            raise ValueError(f"{rules} must be an object with fields of Rules, without num_players (use --players)")
+            form = "an object with fields of Rules, without num_players (use --players)"
+            raise ValueError(f"{checks.shown_path(rules)} must be {form}")
     loaded = Board.load(board)
     return [Game(Rules.from_dict({"num_players": count, **changes}), loaded) for count in player_counts(players)]
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
+from bombay_env.agent import describe_error, one_line
+
 BLOCK: Final = re.compile(
     r"^<!-- generated: (?P<name>[\w-]+) -->\n(?P<text>.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
@@ -36,14 +38,18 @@ def fill(text: str, blocks: Mapping[str, Callable[[], str]], where: object) -> s
         blocks: what makes a block, by name.
         where: the page's name, for errors.
     Raises:
-        ValueError: a block has an unknown name, or no end.
+        ValueError: a block has an unknown name or no end, or the data that it is made of lacks something.
     """
 
     def made(found: re.Match[str]) -> str:
         name = found["name"]
         if name not in blocks:
             raise ValueError(f"{where} has a generated block {name!r}; there are {', '.join(sorted(blocks))}")
-        return f"<!-- generated: {name} -->\n{blocks[name]()}\n<!-- end -->"
+        try:
+            made = blocks[name]()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(one_line(f"{where}: block {name!r} cannot be made: {describe_error(error)}")) from error
+        return f"<!-- generated: {name} -->\n{made}\n<!-- end -->"
 
     if text.count("<!-- generated: ") != len(block_names(text)):
         raise ValueError(f"{where} has a generated block that does not end with a line <!-- end -->")

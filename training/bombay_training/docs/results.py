@@ -4,17 +4,18 @@ The files hold what a command printed with `--json`, or the part of it that a ta
 """
 
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bombay_env.files import json_text
 from bombay_training.docs import agents, markdown, targets
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.ladder import COUNTS
 from bombay_training.learners import study
 from bombay_training.rich_tables import format_ms, interval
 
+MAX_BYTES = 1 << 20  # of a file of results
 SHARE = "{:.3f}"
 PAR_4 = 0.25
 PLAYS = {  # how the agents of a study play
@@ -35,8 +36,8 @@ class Results:
         self.folder = folder
 
     def read(self, name: str) -> Any:
-        """The content of a JSON file in `data`."""
-        return json.loads((self.folder / "data" / f"{name}.json").read_text(encoding="utf-8"))
+        """The content of a JSON file in `data`. Raises ValueError if it cannot be read or is not strict JSON."""
+        return json_text.read(self.folder / "data" / f"{name}.json", MAX_BYTES)
 
     @functools.cached_property
     def ladder_rows(self) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ that played. Each line holds a digest of both agents' decisions in a few positio
 decide in that way. `bombay ladder` plays it, and `bombay docs` makes the tables of docs/results.md from docs/ladder.jsonl.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -23,6 +22,7 @@ from rich.table import Table
 from bombay_agents import make
 from bombay_env import Board, Game, Rules
 from bombay_env.agent import ask
+from bombay_env.files import json_form, json_text
 from bombay_training import rich_tables
 from bombay_training.evaluation import arena
 from bombay_training.matches import statistics
@@ -35,7 +35,20 @@ CHEAP_BLOCKS: Final = 1000
 MIN_GAMES: Final = 400  # of agents that search
 POSITIONS: Final = 24  # in a digest
 DEPTH: Final = 6  # decisions between the positions of a digest
-MINIMUM: Final = {"blocks": 1, "games": 1, "faults": 0}  # smallest valid counts of a part
+MAX_LINE_BYTES: Final = 1 << 16
+COUNT, SUM = json_form.whole(0), json_form.number(-1e15, 1e15)  # what a part holds is far below these bounds
+TIMES: Final = (COUNT, SUM, json_form.optional(SUM))
+PART: Final = {  # what is used of a line of the file
+    "row": json_form.OBJECT,
+    "first": COUNT,
+    "kept": {
+        "blocks": json_form.whole(1),
+        "games": json_form.whole(1),
+        **dict.fromkeys(("share", "margin", "final"), (SUM, SUM, COUNT)),
+        "faults": COUNT,
+        "clocks": (TIMES, TIMES),
+    },
+}
 COUNTS: Final = (2, 3, 4, 5)  # of players
 COLUMNS: Final = (
     "players",
@@ -283,26 +296,14 @@ def sums(match: Match) -> dict[str, Any]:
 
 
 def read_parts(path: Path) -> list[dict[str, Any]]:
-    """The parts in a file, none if it does not exist. Invalid lines are skipped, because the last one may be incomplete."""
-    if not path.exists():
-        return []
-    parts = []
-    for text in path.read_bytes().splitlines():
-        with contextlib.suppress(ValueError, RecursionError):  # ValueError: also for bytes that are not UTF-8
-            part = json.loads(text)
-            if is_part(part):
-                parts.append(part)
-    return parts
+    """The parts in a file, none if it does not exist.
 
+    Lines that are not of the form `PART` are skipped, because the last one may be incomplete.
 
-def is_part(line: Any) -> bool:
-    """Whether a decoded line has what the other functions use of it."""
-    row, kept = (line.get(name) if isinstance(line, dict) else None for name in ("row", "kept"))
-    if not isinstance(row, dict) or not isinstance(kept, dict) or not isinstance(line.get("first"), int):
-        return False
-    lengths = {"share": 3, "margin": 3, "final": 3, "clocks": 2}
-    lists = all(isinstance(kept.get(name), list) and len(kept[name]) == length for name, length in lengths.items())
-    return lists and all(isinstance(kept.get(name), int) and kept[name] >= least for name, least in MINIMUM.items())
+    Raises:
+        ValueError: the file cannot be read. The message is one line.
+    """
+    return [part for part in json_text.valid_lines(path, MAX_LINE_BYTES) if json_form.has(part, PART)]
 
 
 def parts_of(row: Row, parts: Sequence[dict[str, Any]], digest: str | None = None) -> list[dict[str, Any]]:

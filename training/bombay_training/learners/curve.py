@@ -7,7 +7,6 @@ screen. Needs Matplotlib (extra `analysis`). `learners/run_files.py` writes the 
 
 import contextlib
 import dataclasses
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from bombay_env import checks
+from bombay_env.files import json_form, json_text
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.learners import run_files
 
 FILE: Final = "learning_curve.png"  # in a run's folder
@@ -26,6 +28,11 @@ COLUMNS: Final = 3  # panels per row below the win share
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 STYLES: Final = ("-", "--", ":", "-.")
 MARKERS: Final = ("o", "s", "^", "D")
+MAX_LINE_BYTES: Final = 1 << 16  # of the metrics
+MAX_SETTINGS_BYTES: Final = 1 << 20
+COUNT: Final = json_form.whole(MIN_PLAYERS, MAX_PLAYERS)
+FIGURE: Final = json_form.number(-1e15, 1e15)  # what can be drawn
+UPDATE: Final = {"update": json_form.whole(0), "seconds": json_form.number(0, 1e9)}
 # Metrics that are drawn, in this order, if a run has them.
 METRICS: Final = {
     "margin_loss": "squared error of margins, (10 rupees)²",
@@ -91,27 +98,25 @@ def read_run(folder: Path) -> RunHistory:
     Raises:
         ValueError: there is no complete line of metrics.
     """
-    path, lines = folder / run_files.METRICS, []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as the metrics of a run: {error}") from None
-    for line in text.splitlines():
-        with contextlib.suppress(ValueError, RecursionError):  # the last line may be incomplete
-            found = json.loads(line)
-            if isinstance(found, dict) and all(isinstance(value, int | float) for value in found.values()):
-                lines.append(found)
-    lines = [line for line in lines if {"update", "seconds"} <= set(line)]
+    path = folder / run_files.METRICS
+    lines = [line for line in json_text.valid_lines(path, MAX_LINE_BYTES) if _is_update(line)]
     if not lines:
-        raise ValueError(f"{path} holds no complete update of a run")
+        raise ValueError(f"{checks.shown_path(path)} holds no complete update of a run")
     return RunHistory(folder.resolve().name, lines, _par(folder))
+
+
+def _is_update(line: Any) -> bool:
+    """Whether a line of metrics is of an update: numbers only. The last line may be incomplete."""
+    return json_form.has(line, UPDATE) and all(json_form.has(value, FIGURE) for value in line.values())
 
 
 def _par(folder: Path) -> float | None:
     """The mean of 1/n over the player counts in the settings."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
-        settings = json.loads((folder / run_files.SETTINGS).read_text(encoding="utf-8"))["settings"]
-        return float(np.mean([1 / count for count in settings["players"]]))
+    with contextlib.suppress(ValueError):
+        found = json_text.read(folder / run_files.SETTINGS, MAX_SETTINGS_BYTES)
+        json_form.check(found, {"settings": {"players": [COUNT]}}, "it")
+        counts = found["settings"]["players"]
+        return float(np.mean([1 / count for count in counts])) if counts else None
     return None
 
 
@@ -129,7 +134,7 @@ def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
     names = [name for name in METRICS if metrics and any(name in run.metrics for run in found)]
     rows = -(-len(names) // COLUMNS)
     figure = Figure(figsize=(10, 4.2 + 2.5 * rows), layout="constrained")
-    figure.suptitle(found[0].name if len(found) == 1 else "Learning curves")
+    figure.suptitle(_plain(found[0].name) if len(found) == 1 else "Learning curves")
     grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[4.2, *[2.5] * rows])
     _win_shares(_tidy(figure.add_subplot(grid[0, :])), found)
     for place, name in enumerate(names):
@@ -156,7 +161,9 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
     handles = [] if alone else [_group_handle(name, number, found) for name, number in numbers.items()]
     for place, name in enumerate(references):
         handles.append(
-            Line2D([], [], color=_colour(place) if alone else "dimgrey", label=f"against {name}", **_style(place))
+            Line2D(
+                [], [], color=_colour(place) if alone else "dimgrey", label=_plain(f"against {name}"), **_style(place)
+            )
         )
     for par in dict.fromkeys(run.par for run in found if run.par is not None):
         handles.append(panel.axhline(par, color="black", linewidth=1, linestyle=(0, (1, 3)), label=f"par {par:.2f}"))
@@ -185,7 +192,8 @@ def _metric(panel: Axes, found: Sequence[RunHistory], name: str) -> None:
 def _group_handle(name: str, number: int, found: Sequence[RunHistory]) -> Line2D:
     """The line of a group in the legend, with the number of its runs if there are several."""
     runs = sum(run.group == name for run in found)
-    return Line2D([], [], color=_colour(number), label=f"{name}, {runs} seeds" if runs > 1 else name)
+    label = _plain(f"{name}, {runs} seeds" if runs > 1 else name)
+    return Line2D([], [], color=_colour(number), label=label)
 
 
 def _group_numbers(found: Sequence[RunHistory]) -> dict[str, int]:
@@ -200,6 +208,11 @@ def smooth(values: np.ndarray) -> np.ndarray:
     places = np.arange(len(values))
     low, high = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(values))
     return np.asarray((totals[high] - totals[low]) / (high - low))
+
+
+def _plain(name: str) -> str:
+    """A name as Matplotlib draws it letter by letter: text between two dollar signs would be a formula."""
+    return name.replace("$", r"\$")
 
 
 def _colour(number: int) -> str:

@@ -4,15 +4,16 @@ Runs are left in a folder, `zero-10min-seed0` and so on, and every match is a li
 done again, so a study that was stopped can be continued. `bombay study` runs it.
 """
 
-import contextlib
 import dataclasses
 import functools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from bombay_env import Board, Game, Rules
+from bombay_env.checks import MAX_SEED
+from bombay_env.files import json_form, json_text
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import train as learners
 from bombay_training.learners.run_files import AGENT, METRICS, SETTINGS
@@ -28,6 +29,21 @@ LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at mo
 POLICY: Final = f"net:path={FILE}"
 GAMES: Final = 8000  # of a match
 SEARCH_GAMES: Final = 2000  # if the agent searches
+MAX_LINE_BYTES: Final = 1 << 16
+COUNT, AMOUNT, SHARE = json_form.whole(0), json_form.number(0, 1e9), json_form.number(0, 1)
+MATCH: Final = {  # what is used of a line of the file
+    "learner": json_form.TEXT,
+    "minutes": AMOUNT,
+    "seed": json_form.whole(0, MAX_SEED),
+    "players": json_form.whole(MIN_PLAYERS, MAX_PLAYERS),
+    "agent": json_form.TEXT,
+    "rest": json_form.TEXT,
+    "blocks": COUNT,
+    "games": COUNT,
+    "par": SHARE,
+    "win_share": dict.fromkeys(("mean", "low", "high"), json_form.optional(SHARE)),
+    "ms_per_turn": json_form.optional(AMOUNT),
+}
 POLICY_MATCHES: Final = ((POLICY, "greedy", GAMES), (POLICY, "planner-v1", GAMES))
 
 
@@ -168,14 +184,17 @@ def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, pool: Worke
 
 def _learned_from(folder: Path) -> dict[str, int]:
     """How much a run learned from, by its last update."""
-    last = json.loads((folder / METRICS).read_text(encoding="utf-8").splitlines()[-1])
+    updates = [line for line in json_text.valid_lines(folder / METRICS, MAX_LINE_BYTES) if isinstance(line, dict)]
+    last = updates[-1] if updates else {}
     return {name: last[name] for name in ("update", "games", "positions", "decisions") if name in last}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The matches in a file, none if it does not exist; an incomplete last line is left out."""
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError):
-            rows.append(json.loads(line))
-    return rows
+    """The matches in a file, none if it does not exist.
+
+    Lines that are not of the form `MATCH` are left out, because the last one may be incomplete.
+
+    Raises:
+        ValueError: the file cannot be read. The message is one line.
+    """
+    return [row for row in json_text.valid_lines(path, MAX_LINE_BYTES) if json_form.has(row, MATCH)]

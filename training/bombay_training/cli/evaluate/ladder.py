@@ -69,9 +69,12 @@ def _check(path: Path, players: str, only: str, show: bool, selection: bool) -> 
         counts = player_counts(players)
         try:
             ladders.select(counts, only, selection=selection)
+        except ValueError as error:
+            raise ValueError(f"--only: {error}") from None
+        try:
             ladders.read_parts(path)
             if not show:
                 ladders.check_writable(path)
         except (ValueError, OSError) as error:
-            raise ValueError(f"{'--out' if isinstance(error, OSError) else '--only'}: {error}") from None
+            raise ValueError(f"--out: {error}") from None
         return counts
