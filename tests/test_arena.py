@@ -1,6 +1,12 @@
 """The arena: blocks, deals, repeatability and faults."""
 
+import contextlib
+import json
+import os
 import signal
+import subprocess
+import sys
+import time
 
 import numba
 import numpy as np
@@ -9,8 +15,10 @@ import pytest
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
-from bombay_env.record import Record
+from bombay_env.record import Record, read_records
+from bombay_training.cli.evaluate import arena as command
 from bombay_training.evaluation.arena import (
+    MatchStopped,
     cyclic_seatings,
     mixed,
     mixed_lineups,
@@ -217,6 +225,154 @@ def test_ctrl_c_stops_a_match_and_is_no_fault_unless_the_process_ignores_it(monk
     monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
     match = run_blocks(TINY, [First(), Wrong(interrupting), First()], 1)
     assert [fault.reason.split(" (")[0] for fault in match.faults] == ["it raised KeyboardInterrupt"] * 3
+
+
+class StopsAt(First):
+    """Presses Ctrl-C in one game: the one of a deal in which it has a certain seat."""
+
+    def __init__(self, deal, seat):
+        super().__init__("stops")
+        self.demand, self.seat = TINY.new_states([deal])["demand"], seat
+
+    def act(self, game, states, rng):
+        here = (states["demand"] == self.demand).all(axis=(1, 2)) & (states["current_player"] == self.seat)
+        if here.any():
+            raise KeyboardInterrupt
+        return super().act(game, states, rng)
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Ctrl-C raises, even if this process was started in the background, where it is ignored."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4])
+@pytest.mark.parametrize("seat", [0, 1, 2])
+def test_a_match_that_was_stopped_has_its_first_complete_deals(chunk, seat):
+    deals = run_fixed_seats(TINY, [First()] * 3, 5).deal
+    others, records, all_records = [First("b"), First("c")], [], []
+    with pytest.raises(MatchStopped) as stopped:
+        run_blocks(TINY, [StopsAt(deals[3], seat), *others], 5, chunk_games=chunk, records=records)
+    match = stopped.value.match
+    whole = run_blocks(TINY, [First("stops"), *others], 3, chunk_games=chunk, records=all_records)
+    before = 9 + seat  # games of three deals, and those in which it has a lower seat
+    if before // chunk * chunk >= 9:
+        assert same(match, whole)
+        assert match.lineup == whole.lineup
+        assert records == all_records
+    else:
+        assert match.num_blocks == 2
+        assert records == all_records[:6]
+    assert match.num_games == 3 * match.num_blocks == len(records)
+    assert [row["games"] for row in [summary(match)]] == [match.num_games]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_match_that_was_stopped_in_its_first_deal_has_no_result():
+    (deal,) = run_fixed_seats(TINY, [First()] * 3, 1).deal
+    for play in (
+        lambda: run_blocks(TINY, [First(), First(), StopsAt(deal, 0)], 5),
+        lambda: one_vs_rest(TINY, StopsAt(deal, 2), First(), 5),
+    ):
+        with pytest.raises(MatchStopped) as stopped:
+            play()
+        assert stopped.value.match is None
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_match_that_was_stopped_keeps_its_format_and_its_faults():
+    deals = run_fixed_seats(TINY, [First()] * 3, 3).deal
+
+    class Illegal(StopsAt):
+        def act(self, game, states, rng):
+            return np.full(len(states), 99) if (states["current_player"] == 1).all() else super().act(game, states, rng)
+
+    with pytest.raises(MatchStopped) as stopped:
+        one_vs_rest(TINY, Illegal(deals[2], 0), First(), 3, chunk_games=1)
+    match = stopped.value.match
+    assert (match.format, match.num_blocks) == ("1vrest", 2)
+    assert [(fault.block, fault.seating) for fault in match.faults] == [(0, 1), (1, 1)]
+    with pytest.raises(MatchStopped) as stopped:
+        mixed(TINY, [First("a"), First("b"), StopsAt(deals[1], 0)], 3, chunk_games=1)
+    assert (stopped.value.match.format, stopped.value.match.num_blocks) == ("mixed", 1)
+
+
+class StopsAfter(First):
+    """Presses Ctrl-C in a certain call of all its objects."""
+
+    calls, last = 0, 0
+    nodes = 1  # its games are played one by one
+
+    def act(self, game, states, rng):
+        StopsAfter.calls += 1
+        if StopsAfter.calls == StopsAfter.last:
+            raise KeyboardInterrupt
+        return super().act(game, states, rng)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize(("last", "games"), [(1, []), (20, [4]), (41, [10]), (100, [10, 10, 4])])
+def test_the_command_prints_and_saves_what_was_played_before_ctrl_c(monkeypatch, tmp_path, capsys, last, games):
+    monkeypatch.setattr(StopsAfter, "calls", 0)
+    monkeypatch.setattr(StopsAfter, "last", last)
+    monkeypatch.setattr(command, "WorkerPool", lambda *options: contextlib.nullcontext())
+    monkeypatch.setattr(command.warm_up, "prepare", lambda jobs, quiet: None)
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2, "actions_per_turn": 2}')
+    options = {
+        "players": "2",
+        "blocks": 5,
+        "rules": tmp_path / "rules.json",
+        "out": tmp_path / "r.jsonl",
+        "as_json": True,
+    }
+    with pytest.raises(KeyboardInterrupt):
+        command.arena(["test_arena:StopsAfter", "greedy", "random"], **options)
+    done = capsys.readouterr()
+    assert f"stopped: {sum(games)} of 60 games count" in done.err
+    if not games:
+        assert done.out == ""
+        assert not (tmp_path / "r.jsonl").exists()
+        return
+    data = json.loads(done.out)
+    assert data["stopped"] is True
+    assert [match["games"] for match in data["matches"]] == games
+    assert len(list(read_records(tmp_path / "r.jsonl"))) == sum(games)
+
+
+WAITING = """
+import pathlib
+
+class Waiting:
+    name, nodes, calls = "waiting", 1, 0
+
+    def act(self, game, states, rng):
+        Waiting.calls += 1
+        if Waiting.calls == 500:
+            pathlib.Path("ready").touch()
+        return game.legal_actions(states).argmax(axis=1)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_the_middle_of_a_command_loses_no_complete_deal(tmp_path):
+    (tmp_path / "mine.py").write_text(WAITING)
+    command = [sys.executable, "-m", "bombay_training.cli", "arena", "mine:Waiting", "random", "--players", "2"]
+    command += ["--blocks", "100000", "--processes", "2", "--out", "r.jsonl", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes) as process:
+        while not (tmp_path / "ready").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    data = json.loads(out)
+    assert f"stopped: {data['matches'][0]['games']} of 400,000 games count" in err
+    assert data["stopped"]
+    assert data["matches"][0]["games"] == len(list(read_records(tmp_path / "r.jsonl"))) > 4
 
 
 def test_an_agent_that_fails_gets_no_win_share_in_any_of_its_seats():

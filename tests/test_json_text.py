@@ -185,7 +185,6 @@ def test_a_value_may_have_more_keys_than_its_form():
         ({"rows": [{"x": 1}, {"y": 1}]}, "it.rows[1] has no 'x'; it must have x"),
         ({"rows": [{"x": "y" * 999}]}, f"it.rows[0].x is '{'y' * 98}…; it must be a number from -1000 to 1000"),
     ],
-    ids=lambda value: None,
 )
 def test_a_value_of_another_form_is_refused_by_its_place(change, message):
     assert refusal(lambda: json_form.check(GOOD | change, FORM, "it")) == message

@@ -7,9 +7,10 @@ plays the same deals. Games are played in chunks (`matches/play.py`), in this pr
 estimates.
 """
 
+import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,18 @@ CHUNK_GAMES: Final = 256  # played together; enough for agents that are faster o
 BUDGETS: Final = ("ms", "nodes", "rollouts")  # attributes of agents that search
 
 Player = Agent | str  # an object, which plays in this process only, or a spec
+
+
+class MatchStopped(KeyboardInterrupt):
+    """Ctrl-C has stopped a match.
+
+    Args:
+        match: the match of its first deals, up to the first one of which a game is missing; None if there are none.
+    """
+
+    def __init__(self, match: Match | None) -> None:
+        super().__init__()
+        self.match = match
 
 
 # --- seatings ---
@@ -54,15 +67,16 @@ def team_seatings() -> np.ndarray:
 def one_vs_rest(game: Game, focal: Player, rest: Player, blocks: int, seed: int = 0, **options: Any) -> Match:
     """Play `focal` against copies of `rest` in all other seats; `options` are those of `run_blocks`."""
     lineup = [focal, *[rest] * (game.num_players - 1)]
-    return dataclasses.replace(run_blocks(game, lineup, blocks, seed, **options), format="1vrest")
+    with _labelled(format="1vrest") as labelled:
+        return labelled(run_blocks(game, lineup, blocks, seed, **options))
 
 
 def two_vs_two(game: Game, one: Player, other: Player, blocks: int, seed: int = 0, **options: Any) -> Match:
     """Play two copies of each of two agents, each deal in all 6 seatings. An agent's win share is the sum of its copies'."""
     if game.num_players != 4:
         raise ValueError(f"2v2 is for 4 players, not {game.num_players}")
-    match = run_blocks(game, [one, one, other, other], blocks, seed, seatings=team_seatings(), **options)
-    return dataclasses.replace(match, format="2v2", teams=True)
+    with _labelled(format="2v2", teams=True) as labelled:
+        return labelled(run_blocks(game, [one, one, other, other], blocks, seed, seatings=team_seatings(), **options))
 
 
 def mixed_lineups(agents: Sequence[Player], num_players: int) -> list[tuple[Player, ...]]:
@@ -78,9 +92,22 @@ def mixed_lineups(agents: Sequence[Player], num_players: int) -> list[tuple[Play
 def mixed(game: Game, agents: Sequence[Player], blocks: int, seed: int = 0, **options: Any) -> list[Match]:
     """Play a match for each of `mixed_lineups`, all on the same deals."""
     lineups = mixed_lineups(agents, game.num_players)
-    return [
-        dataclasses.replace(run_blocks(game, lineup, blocks, seed, **options), format="mixed") for lineup in lineups
-    ]
+    with _labelled(format="mixed") as labelled:
+        return [labelled(run_blocks(game, lineup, blocks, seed, **options)) for lineup in lineups]
+
+
+@contextlib.contextmanager
+def _labelled(**labels: Any) -> Iterator[Callable[[Match], Match]]:
+    """Yields what sets these fields of a match; they are also set in the match of a `MatchStopped`."""
+
+    def labelled(match: Match) -> Match:
+        return dataclasses.replace(match, **labels)
+
+    try:
+        yield labelled
+    except MatchStopped as stopped:
+        stopped.match = stopped.match and labelled(stopped.match)
+        raise
 
 
 def run_fixed_seats(game: Game, lineup: Sequence[Player], games: int, seed: int = 0, **options: Any) -> Match:
@@ -120,6 +147,7 @@ def run_blocks(
 
     Raises:
         ValueError: the line-up does not fill the seats, a number is out of range, or a spec is invalid.
+        MatchStopped: on Ctrl-C, with what was played; `records` then receives the records of these games only.
     """
     seatings = cyclic_seatings(game.num_players) if seatings is None else np.asarray(seatings)
     _check(game, lineup, blocks, seed, seatings)
@@ -133,8 +161,14 @@ def run_blocks(
     deal = np.array(deals, np.uint64)[block]
     plan = Plan(game, names, seed, deal, block + first, seating, base[seatings[seating]], records is not None)
     size = chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
-    played = _play(plan, _chunks(len(block), size, first * len(seatings)), players, agents, progress, pool)
-    return _match(plan, tuple(names[index] for index in base), played, records)
+    chunks, lineup_names = _chunks(len(block), size, first * len(seatings)), tuple(names[index] for index in base)
+    played: list[Played] = []
+    try:
+        _play(plan, chunks, players, agents, progress, pool, played)
+    except KeyboardInterrupt as error:
+        games = _complete_games(played, len(block), len(seatings))
+        raise MatchStopped(_match(plan, lineup_names, played, records, games) if games else None) from error
+    return _match(plan, lineup_names, played, records, len(block))
 
 
 def searches(agent: Agent) -> bool:
@@ -162,17 +196,20 @@ def _play(
     agents: Sequence[Agent],
     progress: Callable[[float], None] | None,
     pool: WorkerPool | None,
-) -> list[Played]:
-    """Play the chunks, here with `agents` or in a pool with `players`, the same agents as specs."""
+    played: list[Played],
+) -> None:
+    """Play the chunks, here with `agents` or in a pool with `players`, the same agents as specs. Adds the results to `played`."""
     report = progress or (lambda games: None)
     if pool is None:
         warm: set[int] = set()
         listener = _ProgressListener(plan, report)
-        return [play(plan, chunk, agents, warm, listener) for chunk in chunks]
+        for chunk in chunks:
+            played.append(play(plan, chunk, agents, warm, listener))
+        return
     objects = [player.name for player in players if not isinstance(player, str)]
     if objects:
         raise ValueError(f"agent {objects[0]!r} is an object; to play in other processes it must be given by a spec")
-    return pool.play(plan, [str(player) for player in players], chunks, lambda turns: report(turns / plan.turns))
+    pool.play(plan, [str(player) for player in players], chunks, lambda turns: report(turns / plan.turns), played)
 
 
 class _ProgressListener:
@@ -202,8 +239,16 @@ def _chunks(games: int, size: int, before: int) -> list[Chunk]:
     return [Chunk(tuple(range(start, min(start + size, games))), ((before + start) // size,)) for start in starts]
 
 
-def _match(plan: Plan, lineup: tuple[str, ...], played: Sequence[Played], records: list[Record] | None) -> Match:
-    """The chunks of a match joined."""
+def _complete_games(played: Sequence[Played], games: int, seatings: int) -> int:
+    """The number of games in the first blocks, up to the first one of which a game has not been played."""
+    missing = set(range(games)).difference(*(part.games for part in played))
+    return min(missing, default=games) // seatings * seatings
+
+
+def _match(
+    plan: Plan, lineup: tuple[str, ...], played: Sequence[Played], records: list[Record] | None, games: int
+) -> Match:
+    """The chunks of a match joined; of its games the first `games`, all of which have been played."""
     final, share = np.zeros(plan.seats.shape, np.int32), np.zeros(plan.seats.shape)
     times = [DecisionTimes() for _ in plan.names]
     ordered = sorted(played, key=lambda part: part.games)
@@ -213,20 +258,21 @@ def _match(plan: Plan, lineup: tuple[str, ...], played: Sequence[Played], record
         for total, more in zip(times, part.times, strict=True):
             total.add(more)
         if records is not None:
-            records += [dataclasses.replace(record, game=plan.game) for record in part.records]
+            kept = [record for number, record in zip(numbers, part.records, strict=True) if number < games]
+            records += [dataclasses.replace(record, game=plan.game) for record in kept]
     return Match(
         game=plan.game,
         lineup=lineup,
         agents=plan.names,
         seed=plan.seed,
-        deal=plan.deal,
-        block=plan.block,
-        seating=plan.seating,
-        seats=plan.seats,
-        final=final,
-        win_share=share,
+        deal=plan.deal[:games],
+        block=plan.block[:games],
+        seating=plan.seating[:games],
+        seats=plan.seats[:games],
+        final=final[:games],
+        win_share=share[:games],
         timings=tuple(map(_timing, times)),
-        faults=tuple(lost for part in ordered for lost in part.lost),
+        faults=tuple(lost for part in ordered for lost in part.lost if lost.game < games),
     )
 
 

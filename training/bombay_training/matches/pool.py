@@ -66,8 +66,13 @@ class WorkerPool:
         self.running = []
 
     def play(
-        self, plan: Plan, specs: Sequence[str], chunks: Sequence[Chunk], progress: Callable[[int], None]
-    ) -> list[Played]:
+        self,
+        plan: Plan,
+        specs: Sequence[str],
+        chunks: Sequence[Chunk],
+        progress: Callable[[int], None],
+        played: list[Played],
+    ) -> None:
         """Play chunks of a match.
 
         Args:
@@ -75,9 +80,7 @@ class WorkerPool:
             specs: its agents.
             chunks: the chunks.
             progress: called with the number of turns played since the last call.
-
-        Returns:
-            The results of all games, in any order.
+            played: receives the results of all games as they arrive, in any order.
 
         Raises:
             RuntimeError: a process could not start, or it ended while no agent was being called.
@@ -85,7 +88,6 @@ class WorkerPool:
         report_calls = self.turn_limit is not None
         waiting = deque(Chunk(chunk.games, chunk.key, report_calls) for chunk in chunks)
         match = _PoolMatch(plan, tuple(specs), [FIRST_CALL_SECONDS] * len(specs))
-        played: list[Played] = []
         while waiting or any(worker.chunk for worker in self.running):
             self._start_workers(match, waiting)
             busy = [worker for worker in self.running if worker.chunk]
@@ -98,7 +100,6 @@ class WorkerPool:
                 if worker.gone or worker.overdue():
                     self.running.remove(worker)
                     self._replace(worker, played, waiting, progress)
-        return played
 
     def _start_workers(self, match: "_PoolMatch", waiting: deque[Chunk]) -> None:
         """Give waiting chunks to idle workers; new ones are started while there are fewer than allowed and needed."""

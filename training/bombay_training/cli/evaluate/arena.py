@@ -82,6 +82,9 @@ def arena(
     An agent that raises, exceeds --turn-limit or plays an illegal action loses that game: its win share is 0 in all its
     seats, the other agents share 1 equally, and mean rupees leave the game out. With 1vrest, the column of faults shows
     those of the agent / those of the rest.
+
+    Ctrl-C ends the play: the results and records are those of the deals that were played in all seatings, the JSON
+    object says "stopped": true, and the exit code is 130.
     """
     with user_input():
         games = games_of(players, rules, board)
@@ -91,23 +94,44 @@ def arena(
     pairings = [(game, *pairing) for game in games for pairing in _pairings(agents, game.num_players, chosen)]
     records: list[Record] | None = [] if out else None
     total = blocks * sum(6 if kind is Format.TWO_VS_TWO else game.num_players for game, kind, _ in pairings)
-    matches: list[Match] = []
     with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, as_json) as advance:
-        for game, kind, lineup in pairings:
-            options = {"progress": advance, "records": records, "pool": pool}
-            with user_input(*MATCH_ERRORS):
-                matches += _play(game, kind, lineup, blocks, seed, options)
+        options = {"progress": advance, "records": records, "pool": pool}
+        matches, stopped = _play_all(pairings, blocks, seed, options)
+    if matches:
+        _save(records, out)
+        _print(matches, out, stopped, as_json)
+    if stopped:
+        _print_stopped(matches, total)
+        raise KeyboardInterrupt
+
+
+def _save(records: list[Record] | None, out: Path | None) -> None:
     if out and records is not None:
         with user_input():
             write_records(out, records)
-    _print(matches, out, as_json)
 
 
-def _print(matches: list[Match], records: Path | None, as_json: bool) -> None:
+def _play_all(
+    pairings: list[tuple[Game, Format, tuple[str, ...]]], blocks: int, seed: int, options: dict[str, Any]
+) -> tuple[list[Match], bool]:
+    """Play all matches. Returns those with complete deals, and whether Ctrl-C has stopped the play."""
+    matches: list[Match] = []
+    try:
+        for game, kind, lineup in pairings:
+            with user_input(*MATCH_ERRORS):
+                matches.append(_play(game, kind, lineup, blocks, seed, options))
+    except KeyboardInterrupt as error:
+        partial = error.match if isinstance(error, arenas.MatchStopped) else None
+        return matches + ([partial] if partial else []), True
+    return matches, False
+
+
+def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: bool) -> None:
     data = {
         "command": "arena",
         "matches": [statistics.summary(match) for match in matches],
         "records": str(records) if records else None,
+        "stopped": stopped,
     }
     by_kind = {kind: [match for match in matches if match.format == kind.value] for kind in Format}
     tables = [
@@ -117,6 +141,12 @@ def _print(matches: list[Match], records: Path | None, as_json: bool) -> None:
     output.report_faults([fault for match in matches for fault in match.faults])
     if records and not as_json:
         output.say(f"{sum(match.num_games for match in matches)} records are in {records}")
+
+
+def _print_stopped(matches: list[Match], total: int) -> None:
+    """Say on standard error how many of the games count after Ctrl-C."""
+    played = sum(match.num_games for match in matches)
+    output.err.print(f"stopped: {played:,} of {total:,} games count, those of deals that were played in all seatings")
 
 
 def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str) -> None:
@@ -142,11 +172,10 @@ def _pairings(agents: list[str], num_players: int, chosen: Format | None) -> lis
     return pairings
 
 
-def _play(
-    game: Game, kind: Format, lineup: tuple[str, ...], blocks: int, seed: int, options: dict[str, Any]
-) -> list[Match]:
+def _play(game: Game, kind: Format, lineup: tuple[str, ...], blocks: int, seed: int, options: dict[str, Any]) -> Match:
     if kind is Format.MIXED:
-        return arenas.mixed(game, lineup, blocks, seed, **options)
+        (match,) = arenas.mixed(game, lineup, blocks, seed, **options)  # of as many agents as there are seats
+        return match
     function = arenas.two_vs_two if kind is Format.TWO_VS_TWO else arenas.one_vs_rest
     agent, rest = lineup
-    return [function(game, agent, rest, blocks, seed, **options)]
+    return function(game, agent, rest, blocks, seed, **options)
