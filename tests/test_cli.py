@@ -356,7 +356,8 @@ def test_bad_arguments_end_in_one_line_and_exit_code_2(arguments: list[str], par
         ('{"toll": -1}', "toll"),
         ('{"tolls": 1}', "tolls"),
         ('{"num_players": 3}', "num_players"),
-        ("[" * 100_000, "JSON"),
+        ("[" * 50_000, "inside each other"),
+        ('{"toll": 1, "toll": 2}', "'toll' twice"),
     ],
 )
 def test_bad_rules_files_are_refused(content: str, part: str, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ class Tier:
             spec, number = text, str(games)
         if not (len(number) < 20 and 1 <= int(number) <= most):
             raise ValueError(
-                f"--tier is {text[:80]!r}; after @ it takes a number of games from 1 to {most}, as in greedy@400"
+                f"--tier is {checks.shown(text)}; after @ it takes a number of games from 1 to {most}, as in greedy@400"
             )
         bombay_agents.make(spec)
         return cls(spec, int(number))
@@ -183,17 +183,19 @@ class Change:
         field, *entry = path.strip().split(".")
         if not equals or not all(re.fullmatch(r"[0-9]{1,3}", index) for index in entry):
             raise ValueError(
-                f"--vary is {text[:80]!r}; it must be FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3"
+                f"--vary is {checks.shown(text)}; it must be FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3"
             )
         if field not in fields:
-            raise ValueError(f"--vary names the unknown field {field[:40]!r}; the fields are {', '.join(fields)}")
+            raise ValueError(
+                f"--vary names the unknown field {checks.one_line(repr(field), 40)}; the fields are {', '.join(fields)}"
+            )
         try:
             parsed = json_text.parse(f"[{values}]", MAX_VALUES_LENGTH)
         except ValueError:
             parsed = []
         if not parsed:
             allowed = "they must be JSON, such as 2,3 or true,false or null or [8,4,2,0]"
-            raise ValueError(f"--vary {checks.one_line(path)}: the values are {values[:60]!r}; {allowed}")
+            raise ValueError(f"--vary {checks.one_line(path)}: the values are {checks.shown(values)}; {allowed}")
         return cls(field, tuple(map(int, entry)), tuple(parsed))
 
     @property

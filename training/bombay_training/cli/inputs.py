@@ -21,7 +21,7 @@ def player_counts(players: str) -> tuple[int, ...]:
         low, dash, high = part.strip().partition("-")
         if low not in known or (dash and (high not in known or high < low)):
             allowed = f"numbers from {MIN_PLAYERS} to {MAX_PLAYERS}, such as 4, 2-5 or 2,4"
-            raise ValueError(f"--players is {players[:40]!r}; it must be {allowed}")
+            raise ValueError(f"--players is {checks.shown(players)}; it must be {allowed}")
         counts |= set(range(int(low), int(high or low) + 1))
     return tuple(sorted(counts))
 

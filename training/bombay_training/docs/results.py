@@ -177,7 +177,7 @@ class Results:
     def fairness(self) -> str:
         """Win share by seat."""
         tables = self.read("balance")["tables"]
-        seats = range(max(table["players"] for table in tables))
+        seats = range(max(len(table["seats"]) for table in tables))
         rows = []
         for table in tables:
             shares = [interval(seat["win_share"], SHARE) for seat in table["seats"]]

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import Agent, make
-from bombay_env import Game
+from bombay_env import Game, checks
 from bombay_env.chance import random_word
 from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record
@@ -208,7 +208,9 @@ def _play(
         return
     objects = [player.name for player in players if not isinstance(player, str)]
     if objects:
-        raise ValueError(f"agent {objects[0]!r} is an object; to play in other processes it must be given by a spec")
+        raise ValueError(
+            f"agent {checks.shown(objects[0])} is an object; to play in other processes it must be given by a spec"
+        )
     pool.play(plan, [str(player) for player in players], chunks, lambda turns: report(turns / plan.turns), played)
 
 

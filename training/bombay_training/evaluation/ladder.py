@@ -20,7 +20,7 @@ import numpy as np
 from rich.table import Table
 
 from bombay_agents import make
-from bombay_env import Board, Game, Rules
+from bombay_env import Board, Game, Rules, checks
 from bombay_env.agent import ask
 from bombay_env.files import json_form, json_text
 from bombay_training import rich_tables
@@ -141,7 +141,9 @@ def select(
     found = [row if seed is None else dataclasses.replace(row, seed=seed) for row in chosen]
     if not found:
         agents = ", ".join(dict.fromkeys(row.agent for row in every))
-        raise ValueError(f"no row's agent begins with {prefix!r}; the agents are {agents}")
+        raise ValueError(
+            f"no row's agent begins with {checks.shown(prefix)}; the agents are {checks.one_line(agents, 300)}"
+        )
     return found
 
 

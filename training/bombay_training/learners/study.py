@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bombay_env import Board, Game, Rules
+from bombay_env import Board, Game, Rules, checks
 from bombay_env.checks import MAX_SEED
 from bombay_env.files import json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
@@ -128,7 +128,7 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
         ValueError: there is no such learner in the study.
     """
     if learner not in SUBJECTS:
-        raise ValueError(f"there is no study of {learner!r}; there is one of {', '.join(SUBJECTS)}")
+        raise ValueError(f"there is no study of {checks.shown(learner)}; there is one of {', '.join(SUBJECTS)}")
     return [
         Trial(learner, length, seed, out / f"{learner}-{length:g}min-seed{seed}")
         for length in minutes

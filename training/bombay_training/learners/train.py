@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from bombay_env import checks
 from bombay_training.extras import missing_extra
 from bombay_training.learners import run_files
 from bombay_training.learners.best_response import BestResponseRun
@@ -71,7 +72,7 @@ def run_class(learner: str) -> type[Run]:
         ValueError: there is no such learner, or it needs an extra that is not installed.
     """
     if learner not in LEARNERS:
-        raise ValueError(f"there is no learner {learner!r}; the learners are {', '.join(LEARNERS)}")
+        raise ValueError(f"there is no learner {checks.shown(learner)}; the learners are {', '.join(LEARNERS)}")
     if learner != PPO:
         return RUNS[learner]
     try:

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from bombay_env import Game
+from bombay_env import Game, checks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,5 +146,6 @@ class Match:
     def _index(self, agent: int | str) -> int:
         index = self.agents.index(agent) if agent in self.agents else agent
         if isinstance(index, str) or not 0 <= index < len(self.agents):
-            raise ValueError(f"agent {agent!r} is not in this match; there are {', '.join(self.agents)}")
+            known = checks.one_line(", ".join(self.agents), 300)
+            raise ValueError(f"agent {checks.shown(agent)} is not in this match; there are {known}")
         return index

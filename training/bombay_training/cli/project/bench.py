@@ -8,6 +8,7 @@ from typing import Annotated
 import numba
 import typer
 
+from bombay_env import checks
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.bench import cases, cold_start
 from bombay_training.bench import report as reports
@@ -85,7 +86,7 @@ def _thread_counts(threads: str | None) -> list[int]:
     parts = [part.strip() for part in threads.split(",")]
     if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= most for part in parts):
         raise ValueError(
-            f"--threads is {threads[:40]!r}; it must be numbers from 1 to {most}, the threads that Numba has here"
+            f"--threads is {checks.shown(threads)}; it must be numbers from 1 to {most}, the threads that Numba has here"
         )
     return sorted(set(map(int, parts)))
 

@@ -1,0 +1,271 @@
+"""Everything that reads a file or a text from outside, given damaged ones: it reads them or raises a ValueError of one line.
+
+A `Loader` has a valid input, and reads an input and uses what it has read. Inputs are damaged at random: bytes are flipped,
+deleted and doubled, JSON values are replaced by others. Each is read within a second and 200 MB. The quick form has some hundreds
+of inputs, the slow one more than 10,000.
+"""
+
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numba
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
+
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
+from bombay_env import Board, Rules
+from bombay_env.files import json_text
+from bombay_env.record import Record, read_records
+from bombay_env.registry import make
+from bombay_env.state import state_from_dict, state_to_dict
+from bombay_training.balance.study import Change, Tier
+from bombay_training.bench import report
+from bombay_training.cli.inputs import games_of
+from bombay_training.cli.learn import study as study_command
+from bombay_training.docs import markdown, pages
+from bombay_training.evaluation import ladder
+from bombay_training.learners import curve, run_files, study
+from helpers.file_mutations import damaged_bytes, damaged_json
+from helpers.position import official
+from helpers.records import BASE, golden_file
+from helpers.refusal import MAX_MESSAGE
+
+SECONDS = 10 if numba.config.DISABLE_JIT else 1
+MEGABYTES = 200
+DOCS = Path(__file__).parent.parent / "docs"
+GAME = official(3)
+
+
+class Loader(NamedTuple):
+    """What is read, and how.
+
+    Args:
+        valid: an input that can be read.
+        read: reads an input and uses what it has read. The input is in the file, whose folder belongs to this loader.
+        form: where it holds JSON: "file", "lines" or nowhere.
+        skips: whether it skips what it cannot read, so that it refuses nothing.
+    """
+
+    valid: Callable[[Path], bytes]
+    read: Callable[[Path], object]
+    form: str = ""
+    skips: bool = False
+
+
+def text_of(file):
+    return file.read_bytes().decode(errors="replace")
+
+
+def json_bytes(value):
+    return json.dumps(value).encode()
+
+
+# --- what is read ---
+
+
+def packaged_board(folder):
+    return (DOCS.parent / "bombay_env" / "data" / "reconstruction.toml").read_bytes()
+
+
+def read_all_records(file):
+    for record in read_records(file):
+        record.verify()
+        Record.from_dict(record.to_dict())
+
+
+def read_ladder(file):
+    row = ladder.Row(2, "a", "b", 5, 2)
+    parts = ladder.read_parts(file)
+    return ladder.results_table([(row, ladder.parts_of(row, parts)), (row, parts)]), ladder.summary(row, parts)
+
+
+def ladder_lines(folder):
+    row = {
+        "players": 2,
+        "agent": "a",
+        "rest": "b",
+        "blocks": 5,
+        "part": 2,
+        "format": "1vrest",
+        "seed": 2028,
+        "digest": "0",
+    }
+    kept = {"blocks": 2, "games": 4, "share": [1.5, 1.25, 2], "margin": [3.5, 16.25, 2], "final": [15.5, 148.25, 2]}
+    kept |= {"faults": 0, "clocks": [[62, 0.002, 0.08], [62, 0.001, None]]}
+    return b"\n".join(json_bytes({"row": row, "first": first, "kept": kept}) for first in (0, 2))
+
+
+def read_study(file):
+    return study_command._table(study.read(file))
+
+
+def study_lines(folder):
+    row = {
+        "learner": "zero",
+        "minutes": 3.0,
+        "seed": 0,
+        "players": 2,
+        "agent": "a",
+        "rest": "b",
+        "blocks": 5,
+        "games": 10,
+    }
+    row |= {"par": 0.5, "win_share": {"mean": 0.5, "low": None, "high": 0.6}, "ms_per_turn": 1.5}
+    return b"\n".join(json_bytes(row | {"seed": seed}) for seed in (0, 1))
+
+
+def read_report(file):
+    found = report.read_report(file)
+    return report.compare(found, found), found["players"]
+
+
+def bench_report(folder):
+    row = {"name": "collect", "threads": 1, "rate": {"median": 5.0, "low": 4, "high": 6}, "ratio": 0.5}
+    return json_bytes({"format": report.FORMAT, "players": 4, "rows": [row, row | {"ratio": None}], "learning": [row]})
+
+
+def metrics_lines(folder):
+    (folder / run_files.SETTINGS).write_text('{"settings": {"players": [2, 4]}}', encoding="utf-8")
+    return b"\n".join(
+        json_bytes({"update": n, "seconds": 60.0 * n, "loss": 0.1, "against_greedy": 0.2}) for n in (1, 2, 3)
+    )
+
+
+def curve_settings(folder):
+    (folder / run_files.METRICS).write_bytes(metrics_lines(folder))
+    return (folder / run_files.SETTINGS).read_bytes()
+
+
+def read_curve(file):
+    return curve.read_run(file.parent).summary(), curve.read_run(file.parent).par
+
+
+def read_state(file):
+    state = state_from_dict(json_text.read(file, 1 << 20), GAME.rules, GAME.board)
+    return GAME.legal_actions(state), GAME.observe(state)
+
+
+def read_vary(file):
+    change = Change.parse(text_of(file))
+    rules = Rules.official(4)
+    return change.fits(rules) and [(change.label(value), change.applied(rules, value)) for value in change.values]
+
+
+def balance_results(folder):
+    (folder / "docs" / "data").mkdir(parents=True)
+    return (DOCS / "data" / "balance.json").read_bytes()
+
+
+def read_results(file):
+    (file.parent / "docs" / "data" / "balance.json").write_bytes(file.read_bytes())
+    page = "<!-- generated: fairness -->\n<!-- end -->\n<!-- generated: third-rupee -->\n<!-- end -->\n"
+    return markdown.fill(page, pages.blocks(file.parent / "docs"), "page.md")
+
+
+SPEC = b"search:nodes=20,k=4,rounds=1,restock=false,value=[planner],ranker=[td:rounds=1]"
+LOADERS = {
+    "board": Loader(packaged_board, lambda file: games_of("2", None, file)),
+    "record": Loader(lambda folder: json_bytes(BASE) + b"\n" + golden_file(2).read_bytes(), read_all_records, "lines"),
+    "record with a board": Loader(
+        lambda folder: json_bytes(BASE | {"board": Board.load().to_dict() | {"name": "mine"}}), read_all_records, "lines"
+    ),
+    "rules": Loader(lambda folder: Rules.official(4).to_json().encode(), lambda file: Rules.from_json(text_of(file)), "file"),
+    "rules file": Loader(
+        lambda folder: b'{"toll": 2, "bales": [3, 4, 5, 5], "client_supply": null, "fame": [0, 1]}',
+        lambda file: games_of("2,4", file, None),
+        "file",
+    ),
+    "players": Loader(lambda folder: b"2-4", lambda file: games_of(text_of(file), None, None)),
+    "state": Loader(
+        lambda folder: json_bytes(state_to_dict(GAME.new_states([7])[0], GAME.rules, GAME.board)), read_state, "file"
+    ),
+    "spec": Loader(lambda folder: SPEC, lambda file: make(text_of(file))),
+    "weights": Loader(
+        lambda folder: json_bytes({str(count): weights._asdict() for count, weights in WEIGHTS_V1.items()}),
+        lambda file: make(f"planner:weights={file}"),
+        "file",
+    ),
+    "ladder": Loader(ladder_lines, read_ladder, "lines", skips=True),
+    "study": Loader(study_lines, read_study, "lines", skips=True),
+    "bench report": Loader(bench_report, read_report, "file"),
+    "metrics": Loader(metrics_lines, read_curve, "lines"),
+    "settings for par": Loader(curve_settings, read_curve, "file", skips=True),
+    "vary": Loader(lambda folder: b"bales.1=3,4,5", read_vary),
+    "vary a list": Loader(lambda folder: b"majority=[8, 4, 2, 0],[1,1,1,1]", read_vary),
+    "tier": Loader(lambda folder: b"flat-mc:rollouts=125@400", lambda file: Tier.parse(text_of(file), 7, 10**6)),
+    "results": Loader(balance_results, read_results, "file"),
+}  # fmt: skip
+NAMES = {"metrics": run_files.METRICS, "settings for par": run_files.SETTINGS}  # of files whose name matters
+
+
+# --- damage ---
+
+
+def damaged(content, form, rng):
+    """A damaged input."""
+    if not form or rng.random() < 0.35:
+        return damaged_bytes(content, rng)
+    if form == "file":
+        return damaged_json(json.loads(content), rng).encode(errors="surrogatepass")
+    lines = content.splitlines()
+    number = rng.randrange(len(lines))
+    lines[number] = damaged_json(json.loads(lines[number]), rng).encode(errors="surrogatepass")
+    return b"\n".join(lines)
+
+
+def peak_megabytes():
+    """The most memory that this process has taken so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1 << 20)
+
+
+def check(loader, file, content):
+    """Read a damaged input. Returns the message of the refusal, None if there was none."""
+    file.write_bytes(content)
+    before, start = peak_megabytes(), time.process_time()
+    message = None
+    try:
+        loader.read(file)
+    except (ValueError, OSError) as error:
+        message = str(error)
+    assert time.process_time() - start < SECONDS
+    assert peak_megabytes() - before < MEGABYTES
+    if message is not None:
+        assert message.strip()
+        assert "\n" not in message, message[:1000]
+        assert len(message) <= MAX_MESSAGE, message[:1000]
+    return message
+
+
+def check_damaged(name, folder, count, seed):
+    """Read `count` damaged inputs of a loader."""
+    loader, file, rng = LOADERS[name], folder / NAMES.get(name, "input"), random.Random(seed)
+    content = loader.valid(folder)
+    file.write_bytes(content)
+    loader.read(file)
+    refused = 0
+    for number in range(count):
+        bad = damaged(content, loader.form, rng)
+        try:
+            refused += check(loader, file, bad) is not None
+        except BaseException as error:
+            error.add_note(f"{name}, seed {seed}, input {number}: {bad[:300]!r}")
+            raise
+    assert refused or loader.skips
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_damaged_inputs_are_read_or_refused_in_one_line(name, tmp_path):
+    check_damaged(name, tmp_path, 25, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOADERS)
+def test_many_damaged_inputs_are_read_or_refused_in_one_line(name, tmp_path):
+    check_damaged(name, tmp_path, 600, 1)
