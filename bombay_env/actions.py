@@ -25,10 +25,16 @@ NUM_OTHER_ACTIONS: Final = END_TURN + 1
 def mask_dtype(num_sites: int) -> np.dtype[Any]:
     """One game's action mask as kernels write it: the same bytes as `num_sites` + 15 bool.
 
-    Each entry of `eights` holds 8 flags; the flags left over are in `rest`.
+    Each entry of `eights` holds 8 flags, from the first on. `last` holds the last 8, some of which may be in `eights` too.
     """
-    eights, rest = divmod(num_sites + NUM_OTHER_ACTIONS, 8)
-    return record_dtype([("eights", np.int64, (eights,)), ("rest", np.int8, (rest,))])
+    last = num_sites + NUM_OTHER_ACTIONS - 8
+    fields: Any = {
+        "names": ["eights", "last"],
+        "formats": [(np.int64, (-(-last // 8),)), np.int64],
+        "offsets": [0, last],
+        "itemsize": last + 8,
+    }
+    return record_dtype(fields)
 
 
 def eight_flags() -> np.ndarray:

@@ -13,6 +13,7 @@ from numba import prange
 
 from bombay_env import chance, engine
 from bombay_env.jit.kernels import batch_kernel, compiled, kernel
+from bombay_env.jit.ranges import has_byte_outside
 from bombay_env.jit.records import new_records
 from bombay_env.observation import encode
 from bombay_env.observation.layout import FeatureLayout
@@ -114,17 +115,46 @@ def make_scratch(layout: FeatureLayout) -> np.ndarray:
     return new_records(layout.raw_dtype, MAX_CHUNKS)
 
 
+@kernel
+def is_sound(state, ranges):
+    """Whether kernels can safely play from `state`, whoever made it: they stay inside their tables, and the game comes to an end.
+
+    Every field must be inside `ranges` (`state.state_ranges`), and a pending `take` needs a bale to take: without one there would
+    be no legal action. A sound state may still be impossible under the rules; `state.check_invariants` decides that.
+    """
+    if has_byte_outside(state, ranges[0], ranges[1]):
+        return False
+    return state.take_pending == 0 or engine.leftmost_market(state) != engine.NO_MARKET
+
+
 @batch_kernel
-def find_illegal(states, tables, actions, illegal):
-    """Mark in `illegal` (batch,) bool the lanes still running whose action is illegal. Returns their number."""
+def count_unsound(states, ranges):
+    """The number of lanes that are not sound (`is_sound`)."""
+    count = 0
+    for chunk in prange(num_chunks(states)):
+        for lane in chunk_lanes(states, chunk):
+            count += not is_sound(states[lane], ranges)
+    return count
+
+
+@batch_kernel
+def find_illegal(states, ranges, tables, actions, illegal):
+    """Mark in `illegal` (batch,) bool the lanes still running whose action is illegal.
+
+    Returns the number of lanes that are not sound, whose actions are not looked at, and the number of illegal actions.
+    """
+    unsound = 0
     count = 0
     for chunk in prange(num_chunks(states)):
         for lane in chunk_lanes(states, chunk):
             state = states[lane]
-            wrong = state.current_player != NOBODY and not engine.is_legal(state, tables[0], actions[lane])
+            sound = is_sound(state, ranges)
+            running = sound and state.current_player != NOBODY
+            wrong = running and not engine.is_legal(state, tables[0], actions[lane])
             illegal[lane] = wrong
+            unsound += not sound
             count += wrong
-    return count
+    return unsound, count
 
 
 @batch_kernel

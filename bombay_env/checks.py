@@ -146,9 +146,20 @@ def output(out: Any, shape: tuple[int, ...], dtype: Any, name: str = "out") -> N
         raise ValueError(f"{name} must be a writable C-contiguous {np.dtype(dtype).name} array of shape {shape}")
 
 
-def new_or_output(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Check `out` and return it; return a new array if `out` is None."""
+def new_or_output(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any, *inputs: Any) -> np.ndarray:
+    """Check `out` and return it; return a new array if `out` is None.
+
+    Raises:
+        ValueError: `out` does not fit (see `output`), or shares memory with one of `inputs`.
+    """
     if out is None:
         return np.empty(shape, dtype)
     output(out, shape, dtype)
+    apart(out, "out", *inputs)
     return out
+
+
+def apart(out: np.ndarray, name: str, *others: Any) -> None:
+    """Raise ValueError, which uses `name`, if writing to `out` would change an array among `others`."""
+    if any(isinstance(other, np.ndarray) and np.shares_memory(out, other) for other in others):
+        raise ValueError(f"{name} shares memory with an array that is read; it must be an array of its own")

@@ -41,6 +41,7 @@ END_TURN_FLAG = ONE << np.uint64(END_TURN)
 MAX_WORD_SITES = 64 - NUM_OTHER_ACTIONS
 EIGHT, SIXTY_FOUR, BYTE = np.uint64(8), np.uint64(64), np.uint64(0xFF)
 EIGHT_FLAGS = eight_flags()
+LAST_EIGHT = np.uint64(NUM_OTHER_ACTIONS - 8)  # the last eight actions are no moves
 
 
 # --- Set-up (RULES 2) ---
@@ -289,8 +290,7 @@ def write_flags(moves, others, tables, mask):
         mask.eights[eight] = EIGHT_FLAGS[low & BYTE]
         low = (low >> EIGHT) | (high << SIXTY_FOUR - EIGHT)
         high >>= EIGHT
-    for place in range(len(mask.rest)):
-        mask.rest[place] = (low >> np.uint64(place)) & ONE
+    mask.last = EIGHT_FLAGS[others >> LAST_EIGHT]
 
 
 @kernel

@@ -22,7 +22,17 @@ from bombay_env.observation.layout import FeatureLayout
 from bombay_env.observation.lookups import make_lookups
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.setup import check_restock, checked_restocks, draw_probabilities, force_setups
-from bombay_env.state import NOBODY, bag, new_records, reading_dtype, result_dtype, rows, state_dtype
+from bombay_env.state import (
+    NOBODY,
+    bag,
+    describe_unsound,
+    new_records,
+    reading_dtype,
+    result_dtype,
+    rows,
+    state_dtype,
+    state_ranges,
+)
 from bombay_env.tables import make_tables
 
 SETTLED_DTYPE: Final = result_dtype(MAX_PLAYERS, np.int8)  # one shape for every number of players
@@ -52,6 +62,13 @@ class Game:
 
     Games with equal rules and equal boards are interchangeable and compare equal. Copies and pickles compare equal too.
 
+    Every method that takes states checks each of them once, before anything changes, so that states from a file or another
+    program are safe to pass: a field outside its range, or a pending `take` without a bale to take, raises a ValueError that
+    names lane and field. A state inside the ranges may still be impossible under the rules; `state.check_invariants` decides
+    that. The kernels do not check again, however many decisions they play.
+
+    No method changes states while it writes to `out`: an `out` that shares memory with another argument is refused.
+
     Raises:
         ValueError: an argument has the wrong type.
     """
@@ -66,6 +83,7 @@ class Game:
         self.tables = make_tables(self.rules, self.board)
         self.state_dtype = state_dtype(self.board.num_sites)
         self._reading_dtype = reading_dtype(self.board.num_sites)
+        self._ranges = state_ranges(self.rules, self.board)
         self.feature_layout = FeatureLayout(self.board.num_sites)
         self.lookups = make_lookups(self.feature_layout, self.rules, self.tables)
         self.mask_dtype = mask_dtype(self.board.num_sites)
@@ -155,18 +173,22 @@ class Game:
             out: (batch, num_actions) bool, C-contiguous, overwritten and returned; a new array if None.
 
         Raises:
-            ValueError: an argument has the wrong shape or dtype.
+            ValueError: an argument has the wrong shape or dtype, or a state is not sound (see `Game`).
         """
         records = self._states(states)
-        masks = checks.new_or_output(out, (len(records), self.num_actions), np.bool_)
+        masks = checks.new_or_output(out, (len(records), self.num_actions), np.bool_, states)
         batch.legal_all(records, self.tables, self.as_mask_records(masks))
         return masks
 
     def legal_words(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """The legal actions as one word for each game, (batch,) uint64: bit a is action a.
 
+        Args:
+            states: (batch,) records, unchanged.
+            out: (batch,) uint64, overwritten and returned; a new array if None.
+
         Raises:
-            ValueError: the board has more than 49 sites, so its actions do not fit into a word.
+            ValueError: the board has more than 49 sites, so its actions do not fit into a word; or as in `legal_actions`.
         """
         if self.board.num_sites > MAX_WORD_SITES:
             raise ValueError(
@@ -174,7 +196,7 @@ class Game:
                 f"{self.board.num_sites}"
             )
         records = self._states(states)
-        words = checks.new_or_output(out, (len(records),), np.uint64)
+        words = checks.new_or_output(out, (len(records),), np.uint64, states)
         batch.legal_words(records, self.tables, words)
         return words
 
@@ -189,11 +211,12 @@ class Game:
 
         Raises:
             IllegalActionError: an action is illegal; `.lanes` has the indices. No state has changed.
-            ValueError: an argument has the wrong shape or dtype, or a restock could not be drawn. No state has changed.
+            ValueError: an argument has the wrong shape or dtype, a state is not sound (see `Game`), or a restock could not be
+                drawn. No state has changed.
         """
-        records = self._states(states)
+        records = self._records(states)
         self._check_writable(states)
-        chosen = self.check_actions(states, actions)
+        chosen = self._legal(records, actions)
         if restocks is None:
             batch.step_all(records, self.tables, chosen)
         else:
@@ -213,17 +236,19 @@ class Game:
 
     def check_actions(self, states: States, actions: Any) -> np.ndarray:
         """Check actions and return them as (batch,) int64: each is legal or its game is over. Raises the errors of `step`."""
-        records = self._states(states)
+        return self._legal(self._records(states), actions)
+
+    def _legal(self, records: np.ndarray, actions: Any) -> np.ndarray:
         chosen = checks.actions(actions, len(records))
-        self._check_legal(records, chosen)
+        illegal = np.empty(len(records), np.bool_)
+        unsound, count = batch.find_illegal(records, self._ranges, self.tables, chosen, illegal)
+        if unsound:
+            raise ValueError(describe_unsound(records, self._ranges))
+        if count:
+            self._refuse(records, chosen, np.flatnonzero(illegal))
         return chosen
 
-    def _check_legal(self, records: np.ndarray, actions: np.ndarray) -> None:
-        illegal = np.empty(len(records), np.bool_)
-        count = batch.find_illegal(records, self.tables, actions, illegal)
-        if not count:
-            return
-        lanes = np.flatnonzero(illegal)
+    def _refuse(self, records: np.ndarray, actions: np.ndarray, lanes: np.ndarray) -> None:
         lane = int(lanes[0])
         number = int(actions[lane])
         name = (
@@ -232,7 +257,7 @@ class Game:
             else f"{number}"
         )
         legal = [self.action_names[a] for a in np.flatnonzero(self.legal_actions(records[lane : lane + 1])[0])]
-        more = f"; {count - 1} more lanes have illegal actions" if count > 1 else ""
+        more = f"; {len(lanes) - 1} more lanes have illegal actions" if len(lanes) > 1 else ""
         raise IllegalActionError(
             f"lane {lane}: action {name} is illegal for seat {records[lane]['current_player']}; "
             f"legal are {checks.one_line(', '.join(legal), MAX_SHOWN_ACTIONS)}{more}",
@@ -249,11 +274,11 @@ class Game:
             out: (batch,) int64, overwritten and returned; a new array if None.
 
         Raises:
-            ValueError: an argument has the wrong shape or dtype, or is out of range.
+            ValueError: an argument has the wrong shape or dtype or is out of range, or a state is not sound (see `Game`).
         """
         records = self._states(states)
         streams = self._keys(keys, len(records))
-        actions = checks.new_or_output(out, (len(records),), np.int64)
+        actions = checks.new_or_output(out, (len(records),), np.int64, states, keys)
         batch.sample_all(records, self.tables, streams, np.uint64(checks.count(index, "index")), actions)
         return actions
 
@@ -276,8 +301,8 @@ class Game:
             (batch,) int64, the number of decisions in each lane.
 
         Raises:
-            ValueError: an argument has the wrong shape or dtype or is out of range, or the policy cannot be compiled. No state
-                has changed.
+            ValueError: an argument has the wrong shape or dtype or is out of range, a state is not sound (see `Game`), or the
+                policy cannot be compiled. No state has changed.
         """
         records = self._states(states)
         self._check_writable(states)
@@ -300,16 +325,15 @@ class Game:
     def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """The seat to act in each game, (batch,) int8; −1 after the end. `out` is overwritten and returned if given."""
         records = self._states(states)
-        players = checks.new_or_output(out, (len(records),), np.int8)
+        players = checks.new_or_output(out, (len(records),), np.int8, states)
         players[...] = records["current_player"]
         return players
 
     def is_terminal(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """Whether each game is over, (batch,) bool. `out` is overwritten and returned if given."""
         records = self._states(states)
-        return np.equal(  # type: ignore[no-any-return]
-            records["current_player"], NOBODY, out=checks.new_or_output(out, (len(records),), np.bool_)
-        )
+        over = checks.new_or_output(out, (len(records),), np.bool_, states)
+        return np.equal(records["current_player"], NOBODY, out=over)  # type: ignore[no-any-return]
 
     def results(self, states: States, out: np.ndarray | None = None) -> np.recarray[Any, Any]:
         """The outcome of each game (RULES 5), all zeros while a game is running.
@@ -329,9 +353,9 @@ class Game:
 
     def _settle(self, states: States, provisional: bool, out: np.ndarray | None) -> np.recarray[Any, Any]:
         records = self._states(states)
+        results = checks.new_or_output(out, (len(records),), result_dtype(self.num_players), states).view(np.recarray)
         settled = new_records(len(records), SETTLED_DTYPE)
         batch.settle_all(records, self.tables, provisional, np.asarray(settled))
-        results = checks.new_or_output(out, (len(records),), result_dtype(self.num_players)).view(np.recarray)
         for name in results.dtype.names:
             results[name] = settled[name][:, : self.num_players]
         return results
@@ -351,11 +375,11 @@ class Game:
             out: (batch, num_features) float32, C-contiguous, overwritten and returned; a new array if None.
 
         Raises:
-            ValueError: an argument has the wrong shape or dtype, or a seat is out of range.
+            ValueError: an argument has the wrong shape or dtype, a seat is out of range, or a state is not sound (see `Game`).
         """
         records = self._states(states)
         viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
-        features = checks.new_or_output(out, (len(records), self.num_features), np.float32)
+        features = checks.new_or_output(out, (len(records), self.num_features), np.float32, states, seats)
         scratch = self.scratch(bool(screened))
         rows = self.as_feature_records(features)
         batch.observe_all(self.as_readings(records), self.tables, self.lookups, viewers, bool(screened), scratch, rows)
@@ -375,7 +399,7 @@ class Game:
         records, keys = self._states(states), checks.seeds(seeds)
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
-        copies = checks.new_or_output(out, (len(records),), self.state_dtype).view(np.recarray)
+        copies = checks.new_or_output(out, (len(records),), self.state_dtype, states, seeds).view(np.recarray)
         rows(copies)[...] = rows(records)
         copies["seed"] = keys
         return copies
@@ -433,7 +457,14 @@ class Game:
     # --- checks ---
 
     def _states(self, states: States) -> np.ndarray:
-        """Check `states` and return them as a plain C-contiguous array, in the same memory if possible."""
+        """`_records` of states that are sound; see `batch.is_sound`."""
+        records = self._records(states)
+        if batch.count_unsound(records, self._ranges):
+            raise ValueError(describe_unsound(records, self._ranges))
+        return records
+
+    def _records(self, states: States) -> np.ndarray:
+        """States as a plain C-contiguous array, in the same memory if possible. Checks dtype and shape only."""
         if not isinstance(states, np.ndarray) or (
             states.dtype is not self.state_dtype
             and states.dtype != self.state_dtype  # identity first: it is much faster
@@ -442,11 +473,6 @@ class Game:
             raise ValueError(f"states must be an array of this game's state_dtype, not {found[:80]}")
         if states.ndim != 1:
             raise ValueError(f"states must have shape (batch,), not {states.shape}")
-        if (states["num_players"] != self.num_players).any():
-            counts = sorted(set(states["num_players"].tolist()))
-            raise ValueError(
-                f"states have num_players {checks.shown(counts)}; this game has {self.num_players} players"
-            )
         records = np.ascontiguousarray(states)
         return records if records.dtype is self.state_dtype else records.view(self.state_dtype)
 

@@ -1,7 +1,7 @@
 """The state of a game: one fixed-size record with named fields.
 
-This module defines the fields, their JSON form and the invariants between them. It does not know how they change (`engine.py`).
-A state is copied, compared and saved as bytes. Seats beyond `num_players` exist and stay zero, so games for 2 to 5 players have
+This module defines the fields, their ranges, their JSON form and the invariants between them. It does not know how they change
+(`engine.py`). A state is copied, compared and saved as bytes. Seats beyond `num_players` exist and stay zero, so games for 2 to 5 players have
 the same shape. The bag is not stored: it contains the bales that are neither in a market nor in a basket.
 """
 
@@ -20,13 +20,15 @@ from bombay_env.rules import (
     NUM_CITIES,
     NUM_COLOURS,
     NUM_MARKETS,
+    NUM_PALACE_TOKENS,
     TOKEN_NAMES,
     Rules,
 )
 from bombay_env.tables import NO_LIMIT
 
 NOBODY: Final = -1  # `current_player` after the game ends
-MAX_HOLDING: Final = 10**9  # rupees or tokens of one player: above what any game reaches, and no sum overflows int32
+MAX_HOLDING: Final = 2**24 - 1  # rupees or Client tokens of one player: above what any game reaches; a range of whole bytes
+LANES_SEARCHED: Final = 4096  # at once for the lane that an error message names
 
 
 def state_dtype(num_sites: int) -> np.dtype[Any]:
@@ -111,6 +113,102 @@ def fields(state: Any) -> dict[str, Any]:
     values = np.asarray(state)[()].item()
     plain = (value.tolist() if isinstance(value, np.ndarray) else value for value in values)
     return dict(zip(state.dtype.names, plain, strict=True))
+
+
+# --- ranges ---
+
+
+def state_ranges(rules: Rules, board: Board) -> np.ndarray:
+    """The range of each field of a state as two records, (2,) of `state_dtype`, in the form of `jit.ranges.has_byte_outside`.
+
+    The first record has the lowest value of each entry. Each byte of the second is the number of further values of that byte.
+    Every state that `check_invariants` accepts is inside these ranges. A state inside them may still be impossible, but every
+    number that a kernel uses as an index has a range that keeps the index inside its table.
+    """
+    ranges = np.asarray(new_records(2, state_dtype(board.num_sites)))
+    lowest, highest = ranges
+    seats, most = slice(rules.num_players), rules.num_players - 1
+    highest.seed = checks.MAX_SEED
+    lowest.num_players = highest.num_players = rules.num_players
+    lowest.current_player, highest.current_player = NOBODY, most
+    highest.first_player = most
+    highest.set = rules.sets
+    highest.turn = rules.turns_per_set - 1
+    highest.actions_left = rules.actions_per_turn
+    highest.buys = rules.buys_per_turn
+    highest.take_pending = 1
+    if rules.client_supply is None:
+        lowest.client_supply = highest.client_supply = NO_LIMIT
+    else:
+        highest.client_supply = _whole_bytes(rules.client_supply)
+    highest.city_piles = rules.city_tokens
+    highest.demand = NUM_COLOURS - 1
+    highest.market = rules.bales
+    _set_site_ranges(highest, rules, board)
+    highest.position[seats] = board.num_sites - 1
+    highest.rupees[seats] = highest.clients[seats] = MAX_HOLDING
+    highest.basket[seats] = np.minimum(rules.bales, rules.basket)
+    highest.palaces_left[seats] = rules.palaces
+    highest.client_palace_tokens[seats] = highest.city_palace_tokens[seats] = NUM_PALACE_TOKENS
+    highest.city_tokens[seats] = 1
+    low, high = _bytes(ranges)
+    high -= low
+    ranges.setflags(write=False)
+    return ranges
+
+
+def _set_site_ranges(highest: Any, rules: Rules, board: Board) -> None:
+    kinds = np.array([site.kind for site in board.sites])
+    highest.post[np.isin(kinds, (SiteKind.INNER_POST, SiteKind.OUTER_POST))] = NUM_COLOURS
+    highest.palace_token[kinds == SiteKind.PALACE_SITE] = len(TOKEN_NAMES)
+    highest.palace[kinds != SiteKind.CITY] = rules.num_players
+
+
+def _whole_bytes(number: int) -> int:
+    """`number`, below 2**16, or the next higher number such that all bytes up to it may take all values."""
+    return number if number < 256 else number | 255
+
+
+def _bytes(states: np.ndarray) -> np.ndarray:
+    """The bytes of states, (batch, itemsize) uint8, in the same memory; the states are contiguous."""
+    return rows(states).view(np.uint8).reshape(len(states), -1)
+
+
+def describe_unsound(states: np.ndarray, ranges: np.ndarray) -> str:
+    """One line on the first state that is not sound (`batch.is_sound`): its lane, a field, its value and what is allowed.
+
+    Args:
+        states: (batch,) plain contiguous records, at least one of which is not sound.
+        ranges: what `state_ranges` returned.
+    """
+    low, span = _bytes(ranges)
+    for start in range(0, len(states), LANES_SEARCHED):
+        some = states[start : start + LANES_SEARCHED]
+        outside = _bytes(some) - low > span
+        pending = (some["take_pending"] != 0) & ~some["market"].any(axis=(1, 2))
+        lanes = np.flatnonzero(outside.any(axis=1) | pending)
+        if lanes.size:
+            lane = int(lanes[0])
+            return f"states, lane {start + lane}: {_reason(some[lane], outside[lane], ranges)}"
+    raise AssertionError("every state is sound")
+
+
+def _reason(state: Any, outside: np.ndarray, ranges: np.ndarray) -> str:
+    """What is wrong with one state, given which of its bytes are outside their ranges."""
+    if not outside.any():
+        return "take_pending is 1, but no market holds a bale; it must be 0"
+    first = int(outside.argmax())
+    dtype = state.dtype
+    name = next(name for name in dtype.names if first < dtype.fields[name][1] + dtype[name].itemsize)
+    entry = (first - dtype.fields[name][1]) // dtype[name].base.itemsize
+    place = np.unravel_index(entry, dtype[name].shape)
+    highest = _bytes(ranges).sum(axis=0, dtype=np.uint8).view(dtype)[0]
+    value, low, high = (np.asarray(record[name])[place] for record in (state, ranges[0], highest))
+    shown = "".join(f"[{number}]" for number in place)
+    return f"{name}{shown} is {value}; it must be {low}" + (f" to {high}" if high != low else "")
+
+
+# --- JSON form and invariants ---
 
 
 def bag(state: Any, rules: Rules) -> list[int]:

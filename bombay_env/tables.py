@@ -90,7 +90,8 @@ def tables_dtype(num_sites: int) -> np.dtype[Any]:
             ("client_supply", np.int32),  # NO_LIMIT for None
             # [players ahead, other players tied] (RULES 5)
             ("majority_share", np.int32, (MAX_PLAYERS, MAX_PLAYERS)),
-            ("fame", np.int32, (MAX_CITY_TOKENS + 1,)),  # by number of City tokens; the last entry is repeated
+            # by number of City tokens; the last entry is repeated, also for the tokens that an impossible state may have and gain
+            ("fame", np.int32, (MAX_CITY_TOKENS + NUM_PALACE_TOKENS + 1,)),
             ("outer_posts", np.int32),
             ("demand_columns", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),  # colours
             # the board

@@ -13,6 +13,7 @@ import pytest
 from bombay_env import Board, Game, IllegalActionError, Rules, batch, engine, tables
 from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
 from bombay_env.envs.autoreset_games import AutoresetGames, lane_seeds
+from bombay_env.jit.kernels import kernel
 from bombay_env.state import rows
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -206,9 +207,15 @@ def test_words_and_masks_say_the_same(n):
         for action in (-1, 0, 23, 24, 38, 39, 64, 10**12):
             legal = np.zeros(len(states), bool) if not 0 <= action < game.num_actions else masks[:, action]
             illegal = np.empty(len(states), np.bool_)
-            batch.find_illegal(np.asarray(states), game.tables, np.full(len(states), action), illegal)
+            batch.find_illegal(np.asarray(states), game._ranges, game.tables, np.full(len(states), action), illegal)
             assert np.array_equal(illegal, ~legal & ~game.is_terminal(states))
         game.step(states, game.sample_actions(states, keys, index))
+
+
+@kernel
+def write_flags(moves, others, tables, masks):
+    """`engine.write_flags` on an array: NumPy hands over no single record whose fields overlap."""
+    engine.write_flags(moves, others, tables[0], masks[0])
 
 
 @pytest.mark.parametrize("num_sites", [24, 48, 49, 50, 56, 63, 64])
@@ -223,7 +230,7 @@ def test_flags_are_the_bits_on_boards_of_every_size(num_sites):
         bits = [
             int("".join("01"[int(flag)] for flag in part[::-1]), 2) for part in (flags[:num_sites], flags[num_sites:])
         ]
-        engine.write_flags(np.uint64(bits[0]), np.uint64(bits[1]), table[0], mask[0])
+        write_flags(np.uint64(bits[0]), np.uint64(bits[1]), table, mask)
         assert np.array_equal(mask.view(np.bool_), flags)
 
 
@@ -263,7 +270,7 @@ def test_games_on_boards_too_large_for_a_word(num_sites):
             np.testing.assert_allclose(views["distance"][lane], expected, rtol=1e-6)
         actions = game.sample_actions(states, keys, index)
         illegal = np.empty(len(states), np.bool_)
-        assert batch.find_illegal(np.asarray(states), game.tables, actions, illegal) == 0
+        assert batch.find_illegal(np.asarray(states), game._ranges, game.tables, actions, illegal) == (0, 0)
         game.step(states, actions)
     with pytest.raises(ValueError, match=f"at most 49 sites; this one has {num_sites}"):
         game.legal_words(states)

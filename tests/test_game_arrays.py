@@ -161,7 +161,7 @@ def test_foreign_states_are_rejected_by_every_method(kind):
     states = foreign()[kind]
     before = pickle.dumps(states)
     refusal(lambda: GAME.legal_actions(states), "states")
-    refusal(lambda: GAME.step(states, [38, 38]), "states")
+    refusal(lambda: GAME.step(states, [38] * (3 if kind == "one of three" else 2)), "states")
     refusal(lambda: GAME.observe(states), "states")
     refusal(lambda: GAME.current_player(states), "states")
     refusal(lambda: GAME.is_terminal(states), "states")
