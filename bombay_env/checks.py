@@ -162,4 +162,4 @@ def new_or_output(out: np.ndarray | None, shape: tuple[int, ...], dtype: Any, *i
 def apart(out: np.ndarray, name: str, *others: Any) -> None:
     """Raise ValueError, which uses `name`, if writing to `out` would change an array among `others`."""
     if any(isinstance(other, np.ndarray) and np.shares_memory(out, other) for other in others):
-        raise ValueError(f"{name} shares memory with an array that is read; it must be an array of its own")
+        raise ValueError(f"{name} shares memory with another array of this call; it must be an array of its own")

@@ -21,10 +21,9 @@ from bombay_env.jit.cache import CONFIG
 from bombay_env.observation.layout import FeatureLayout
 from bombay_env.observation.lookups import make_lookups
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
-from bombay_env.setup import check_restock, checked_restocks, draw_probabilities, force_setups
+from bombay_env.setup import bales_off_elephants, check_restock, checked_restocks, draw_probabilities, force_setups
 from bombay_env.state import (
     NOBODY,
-    bag,
     describe_unsound,
     new_records,
     reading_dtype,
@@ -228,7 +227,8 @@ class Game:
         after, due = rows(records).copy().view(records.dtype), np.zeros(len(records), np.bool_)
         batch.apply_all(after, self.tables, actions, due)
         for lane in np.flatnonzero(due):
-            check_restock(restocks[lane], bag(after[lane], self.rules), self.rules, f"restocks[{lane}]")
+            held = bales_off_elephants(after[lane], self.rules, f"states, lane {lane}")
+            check_restock(restocks[lane], held, self.rules, f"restocks[{lane}]")
         restocked = after[due]
         batch.force_restocks(restocked, restocks[due])
         after[due] = restocked
@@ -413,12 +413,14 @@ class Game:
         Returns:
             Draws (k, 4) int64 by colour, in ascending order, and their probabilities (k,) float64, each the float nearest to
             the exact fraction. Both are empty if no restock follows.
+
+        Raises:
+            ValueError: `state` is not one sound state (see `Game`), or its elephants carry more bales than there are.
         """
         record = self.as_record(state)
         if record["current_player"] == NOBODY or record["set"] + 1 >= self.rules.sets:
             return np.zeros((0, NUM_COLOURS), np.int64), np.zeros(0)
-        held = (np.array(self.rules.bales) - record["basket"].sum(axis=0)).tolist()
-        return draw_probabilities(held, self.rules.restock_draw)
+        return draw_probabilities(bales_off_elephants(record, self.rules, "state"), self.rules.restock_draw)
 
     # --- arrays as the kernels see them ---
 

@@ -120,6 +120,21 @@ def checked_restocks(restocks: Any, count: int) -> np.ndarray:
     return np.ascontiguousarray(draws, np.int64)
 
 
+def bales_off_elephants(state: Any, rules: Rules, name: str) -> list[int]:
+    """The bales by colour that are on no elephant: what the next restock is drawn from (RULES 3).
+
+    Raises:
+        ValueError, which uses `name`: the elephants carry more bales than there are.
+    """
+    held = (np.array(rules.bales) - state["basket"].sum(axis=0)).tolist()
+    if min(held) < 0:
+        carried = state["basket"].sum(axis=0).tolist()
+        raise ValueError(
+            f"{name}: basket holds {carried} bales by colour in all; it must hold at most {list(rules.bales)}"
+        )
+    return held  # type: ignore[no-any-return]
+
+
 def check_restock(drawn: np.ndarray, held: Sequence[int], rules: Rules, name: str) -> None:
     """Raise ValueError, which uses `name`, unless `drawn` is a possible draw from a bag with `held` bales by colour."""
     wanted = min(rules.restock_draw, sum(held))

@@ -13,6 +13,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from bombay_env import Rules, bombay_v0
+from bombay_env.envs import aec
 from bombay_env.envs.one_game import OneGame
 from bombay_env.record import Record, RecordError
 from bombay_env.state import state_to_dict
@@ -282,6 +283,36 @@ def test_the_wrapper_rejects_calls_in_the_wrong_order():
         env.step(0)
     with pytest.raises(AttributeError, match="reset"):
         _ = env.agent_selection
+
+
+BEFORE_RESET = {
+    "step": lambda env: env.step(38),
+    "step with None": lambda env: env.step(None),
+    "last": lambda env: env.last(),
+    "observe": lambda env: env.observe("player_0"),
+    "state": lambda env: env.state(),
+    "render": lambda env: env.render(),
+    "record": lambda env: env.record(),
+    "game_state": lambda env: env.game_state,
+    "agent_selection": lambda env: env.agent_selection,
+    "rewards": lambda env: env.rewards,
+    "terminations": lambda env: env.terminations,
+    "truncations": lambda env: env.truncations,
+    "infos": lambda env: env.infos,
+}
+
+
+@pytest.mark.parametrize("use", BEFORE_RESET)
+def test_the_bare_environment_must_be_reset_first(use):
+    env = aec.raw_env()
+    refusal(lambda: BEFORE_RESET[use](env), "no game", "reset", error=ResetNeeded)
+    if use in ("infos", "game_state"):
+        assert not hasattr(env, use)
+    env.reset(seed=1)
+    if use != "step with None":
+        BEFORE_RESET[use](env)
+    with pytest.raises(AttributeError, match="'raw_env' object has no attribute 'camels'"):
+        _ = env.camels
 
 
 @pytest.mark.parametrize("mode", [None, "ansi", "svg"])

@@ -340,6 +340,18 @@ def test_a_reset_without_a_seed_deals_the_next_games():
     assert lane_seeds(2**64 - 1, 3).tolist() == [2**64 - 1, 0, 1]
 
 
+@pytest.mark.parametrize("seed", [None, 5], ids=["next games", "seed"])
+def test_no_game_has_just_ended_after_a_reset(seed):
+    game = Game(Rules(2, sets=1, turns_per_set=1))
+    lanes = AutoresetGames(game, 3)
+    end_turn = [game.action_index("end_turn")] * 3
+    lanes.step(end_turn)
+    lanes.step(end_turn)
+    assert lanes.ended.all()
+    lanes.reset(seed)
+    assert not lanes.ended.any()
+
+
 def test_seeds_given_as_an_array_stay_the_callers():
     game, seeds = game_for(2), np.array([5, 6, 7], np.uint64)
     lanes, others = AutoresetGames(game, 3, seeds), AutoresetGames(game, 3, seeds.tolist())
@@ -378,6 +390,8 @@ def test_one_illegal_action_among_many_changes_nothing():
     [
         (lambda lanes: AutoresetGames(lanes.game, 0), "num_lanes is 0"),
         (lambda lanes: AutoresetGames(lanes.game, 2.5), "num_lanes is 2.5"),
+        (lambda lanes: AutoresetGames(lanes.game, True), "num_lanes is True; it must be a whole number of at least 1"),
+        (lambda lanes: AutoresetGames(lanes.game, 2, True), "seed is True; it must be a whole number"),
         (lambda lanes: lanes.reset([1]), "there are 1 seeds for 2 lanes"),
         (lambda lanes: lanes.reset(-1), "seed is -1"),
         (lambda lanes: lanes.reset([1.5, 2]), "seed is 1.5"),
@@ -385,14 +399,23 @@ def test_one_illegal_action_among_many_changes_nothing():
         (lambda lanes: lanes.step([0.5, 1.0]), "integers"),
         (lambda lanes: lanes.rollout(-1, 0), "decisions is -1"),
         (lambda lanes: lanes.rollout(1, [1]), "there are 1 seeds for 2 lanes"),
+        (lambda lanes: lanes.rollout(1, [1, 2, 3]), "there are 3 seeds for 2 lanes"),
         (lambda lanes: lanes.rollout(1, 0, index=2**63), "index is"),
         (lambda lanes: collect(lanes, dtype=np.float64), "observations must be a writable C-contiguous float32"),
         (lambda lanes: collect(lanes, masks=np.zeros((1, 2, 3), bool)), "action_masks must be a writable"),
         (lambda lanes: lanes.collect(0, 0, None, None), "observations must be a writable"),
         (lambda lanes: collect(lanes, read_only=True), "observations must be a writable"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1]), "keys has 1 entries for 2 states"),
+        (lambda lanes: lanes.game.rollout(lanes.states, [1, 2, 3]), "keys has 3 entries for 2 states"),
+        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2, 3]), "keys has 3 entries for 2 states"),
+        (lambda lanes: lanes.game.scrub(lanes.states, [1, 2, 3]), "seeds has 3 entries for 2 states"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1, 2], max_decisions=-1), "max_decisions is -1"),
-        (lambda lanes: lanes.game.rollout(read_only(lanes.states), [1, 2]), "read-only"),
+        # Without the check the first would fail in the compiler, and the second after the games were played.
+        (
+            lambda lanes: lanes.game.rollout(read_only(lanes.states), [1, 2]),
+            "states are read-only but would be changed",
+        ),
+        (lambda lanes: lanes.game.rollout(read_only(lanes.states)[::-1], [1, 2]), "states are read-only but would be"),
         (lambda lanes: lanes.game.sample_actions(lanes.states, [1, -2]), "seed is -2; it must be"),
         (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2], out=np.zeros(2, np.int32)), "int64"),
         (lambda lanes: lanes.game.legal_words(lanes.states, out=np.zeros(2, np.int64)), "uint64"),
@@ -545,13 +568,19 @@ for n in (2, 3, 4, 5):
             lanes.step(game.sample_actions(lanes.states, lanes.seeds))
         bombay_agents.make("greedy").act(game, lanes.states, np.random.default_rng(0))
 print("2000 games")
+from helpers import hostile_states
+tried, sound = hostile_states.main("inside", 3000, seed=1)
+print(sound > 2500)
 """
 
 
 @needs_jit
 def test_no_kernel_reads_or_writes_out_of_bounds(tmp_path: Path) -> None:
-    """2,000 games with Numba's checks on, compiled into an empty folder; a canary first proves that the checks are live."""
+    """2,000 games with Numba's checks on, compiled into an empty folder; a canary first proves that the checks are live.
+
+    Then states that no game reaches, with every number anywhere in its range.
+    """
     done = in_a_process(BOUNDS, NUMBA_BOUNDSCHECK="1", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "2000 games\n"
+    assert done.stdout == "2000 games\nTrue\n"
     assert "compiling kernels for this machine" in done.stderr

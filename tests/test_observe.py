@@ -242,6 +242,37 @@ def test_after_the_end_there_is_no_mover_and_nothing_left():
         assert not np.array(view[name]).any(), name
 
 
+def test_a_second_purchase_shows_as_possible():
+    game = Game(Rules(2, buys_per_turn=2, actions_per_turn=6, market_actions=(1, 1, 1)))
+    states = position(game, at="E1", rupees=[9], markets=[{"yellow": 3}, {}, {}])
+    shown = []
+    for _ in range(3):
+        shown.append(seen(game, states)["can_still_buy"])
+        states = play(game, states, "buy") if len(shown) < 3 else states
+    assert shown == [[1.0], [1.0], [0.0]]
+
+
+@pytest.mark.parametrize("amount", [40, 127, 128, 129, 255, 256, 384, 65_536, 2**24 - 1])
+def test_large_holdings_show_as_the_upper_bound(amount):
+    """They do not wrap around to small numbers: a byte of the encoder holds at most 127."""
+    game = Game(Rules(2, client_supply=None))
+    usual, rich = position(game), position(game, rupees=[amount, 2], clients=[0, amount])
+    for viewer in (0, 1):
+        before, after = (seen(game, states, viewer) for states in (usual, rich))
+        first, second = viewer, 1 - viewer  # where seats 0 and 1 are in the view
+        assert after["rupees"][first] == after["clients"][second] == after["empire"][second] == 2.0
+        assert after["rupees"][second] == before["rupees"][second]
+        assert after["clients"][first] == after["empire"][first] == 0.0
+        assert after["margin"][first] == (1.0 if amount > 40 else after["margin"][first])
+        assert after["margin"][second] == -after["margin"][first]
+
+
+@pytest.mark.parametrize("supply", [16, 127, 128, 256, 10_000])
+def test_a_large_supply_of_clients_shows_as_the_upper_bound(supply):
+    game = Game(Rules(2, client_supply=supply))
+    assert seen(game, position(game))["client_supply"] == [2.0]
+
+
 # --- derived features against the effects of steps ---
 
 

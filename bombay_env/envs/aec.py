@@ -7,7 +7,7 @@
 | illegal action, "terminate" | the game ends: −1 for the offender, 1/(n − 1) for each other |
 | end of the game | every agent terminates with its own reward; each then steps once with None, as PettingZoo requires |
 | truncation | never: a game has a fixed number of turns |
-| render before the first reset | `ResetNeeded`; PettingZoo's wrapper raises its own error instead |
+| any use before the first reset | `ResetNeeded`; PettingZoo's wrapper raises its own errors instead |
 """
 
 import copy
@@ -32,14 +32,32 @@ from bombay_env.rules import Rules
 
 ILLEGAL_ACTIONS = ("raise", "terminate")
 
+# What the environment has only from the first reset on. PettingZoo's own methods read these as well.
+SET_BY_RESET = (
+    "agent_selection",
+    "infos",
+    "rewards",
+    "_cumulative_rewards",
+    "terminations",
+    "truncations",
+    "game_state",
+)
+
+
+class NotResetError(ResetNeeded, AttributeError):
+    """The environment has not been reset yet. It is also an AttributeError, so that `hasattr` and `getattr` work as usual."""
+
+    def __init__(self) -> None:
+        super().__init__("no game is running: call reset first")
+
 
 class NoGame:
-    """A placeholder for the game before the first reset. Access to any attribute raises `ResetNeeded`."""
+    """A placeholder for the game before the first reset. Access to any attribute raises `NotResetError`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copying and pickling look these up
             raise AttributeError(name)
-        raise ResetNeeded("no game is running: call reset first")
+        raise NotResetError
 
 
 class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 — PettingZoo's name for it
@@ -97,6 +115,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._play: OneGame = NoGame()  # type: ignore[assignment]
         self._history: History = NoGame()  # type: ignore[assignment]
 
+    def __getattr__(self, name: str) -> Any:  # only called for attributes that do not exist
+        if name in SET_BY_RESET:
+            raise NotResetError
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def observation_space(self, agent: str) -> spaces.Dict:
         """The observation space of an agent, the same object on every call."""
         return self.observation_spaces[agent]
@@ -150,6 +173,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             IllegalActionError: the action is not a whole number, or it is illegal and `illegal_action` is "raise". Nothing has
                 changed.
+            ResetNeeded: the environment has not been reset yet.
         """
         agent = self.agent_selection
         if self.terminations[agent]:

@@ -28,7 +28,8 @@ class AutoresetGames:
         seed: s, from 0 to 2**64 − 1 (s + i wraps around), or (num_lanes,) integers, one seed for each lane.
 
     Attributes:
-        states: (num_lanes,) records, all running; overwritten by `step` and `rollout`.
+        states: (num_lanes,) records, all running; overwritten by `step`, `rollout` and `collect`. They are this object's own, and
+            `rollout` and `collect` do not check them: do not write to them.
         ended: (num_lanes,) bool: whether the last step ended the lane's game.
         finals: (num_lanes,) records: the state at the end of the game if `ended`, else an older state.
         seeds, episodes: (num_lanes,) uint64: the key of each lane's games, and the number of games dealt before the current one.
@@ -100,7 +101,8 @@ class AutoresetGames:
         Args:
             keys, index: see `rollout`.
             observations: (decisions, num_lanes, F) float32, overwritten with the observations of the seats to act.
-            action_masks: (decisions, num_lanes, A) bool, overwritten with their legal actions.
+            action_masks: (decisions, num_lanes, A) bool, overwritten with their legal actions. Neither may share memory with the
+                other, with `keys` or with an attribute of this object.
             screened: whether observations hide what opponents keep behind their screens (RULES 6).
 
         Returns:
@@ -112,6 +114,9 @@ class AutoresetGames:
         game, count = self.game, len(observations) if isinstance(observations, np.ndarray) else 0
         checks.output(observations, (count, len(self), game.num_features), np.float32, "observations")
         checks.output(action_masks, (count, len(self), game.num_actions), np.bool_, "action_masks")
+        own = (keys, self.states, self.ended, self.finals, self.seeds, self.episodes)
+        checks.apart(observations, "observations", action_masks, *own)
+        checks.apart(action_masks, "action_masks", *own)
         actions, ended = np.empty((count, len(self)), np.int64), np.empty((count, len(self)), np.bool_)
         states = np.asarray(self.states)
         streams = batch.Streams(lane_seeds(keys, len(self)), checks.count(index, "index"), self.seeds, self.episodes)

@@ -102,8 +102,11 @@ def view(game: Game, states: np.ndarray, viewer: int | None = None) -> View:
     """The (1,) state as `viewer` sees it in `screened` mode, or, without one, as perfect memory does.
 
     Screens fall once the game is over.
+
+    Raises:
+        ValueError: the state is not one of `game`, or not sound (see `Game`).
     """
-    facts = state_to_dict(states[0], game.rules, game.board)
+    facts = state_to_dict(game.as_record(states[:1]), game.rules, game.board)
     hidden = [viewer is not None and seat != viewer and not facts["over"] for seat in range(game.num_players)]
     holdings = tuple(_holdings(facts, seat, hidden[seat]) for seat in range(game.num_players))
     return View(game, facts, holdings, _results(game, states) if facts["over"] else ())
