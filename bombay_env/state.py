@@ -1,8 +1,8 @@
 """The state of a game: one fixed-size record with named fields.
 
 This module defines the fields, their ranges, their JSON form and the invariants between them. It does not know how they change
-(`engine.py`). A state is copied, compared and saved as bytes. Seats beyond `num_players` exist and stay zero, so games for 2 to 5 players have
-the same shape. The bag is not stored: it contains the bales that are neither in a market nor in a basket.
+(`engine.py`). A state is copied, compared and saved as bytes. Seats beyond `num_players` exist and stay zero, so games for 2 to 5
+players have the same shape. The bag is not stored: it contains the bales that are neither in a market nor in a basket.
 """
 
 from collections.abc import Iterator, Mapping

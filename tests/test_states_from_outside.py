@@ -13,10 +13,11 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env import Game, Rules, batch
+from bombay_env import Game, batch
 from bombay_env.envs.autoreset_games import AutoresetGames
+from bombay_env.game import SETTLED_DTYPE
 from bombay_env.render import svg, text
-from bombay_env.state import state_ranges
+from bombay_env.state import new_records, state_ranges
 from helpers import hostile_states
 from helpers.game_states import GAME, played
 from helpers.hostile_states import KINDS, VARIANTS, calls, limits
@@ -138,6 +139,19 @@ def test_more_bales_on_elephants_than_there_are_make_no_restock():
     end = [GAME.action_index("end_turn")]
     refusal(lambda: GAME.step(states, end, [[0, 0, 4, 5]]), "lane 0", "basket", "[4, 0, 0, 0]")
     assert states.tobytes() == before
+
+
+def test_kernels_may_count_tokens_beyond_those_of_the_game():
+    """A sound state may have all palace tokens and win another: kernels of agents then read further in the fame awards."""
+    states = position(GAME, at="G2", basket=["blue"])
+    states["city_palace_tokens"][0, 0], states["city_tokens"][0, 0] = 8, 1
+    GAME.legal_actions(states)  # sound
+    batch.step_all(np.asarray(states), GAME.tables, np.array([GAME.action_index("build:blue")]))
+    assert states["city_palace_tokens"][0, 0] == 9
+    settled = np.asarray(new_records(1, SETTLED_DTYPE))
+    batch.settle_all(np.asarray(states), GAME.tables, True, settled)
+    assert settled[0]["city_tokens"][0] == 13
+    assert settled[0]["fame"][0] == GAME.rules.fame[-1]
 
 
 def test_a_drawing_refuses_an_unsound_state():

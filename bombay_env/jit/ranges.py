@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 
 from bombay_env.jit.cache import CONFIG
 
+DECLARE: Any = cgutils.get_or_insert_function  # untyped
 WIDTH: Final = 64  # bytes compared at once; LLVM splits them where the processor's vectors are shorter
 
 
@@ -25,9 +26,8 @@ def _has_byte_outside(typing_context: Any, record: Any, lowest: Any, span: Any) 
     vector = ir.VectorType(ir.IntType(8), WIDTH)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        subtract_to_zero = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector, vector]), f"llvm.usub.sat.v{WIDTH}i8"
-        )
+        two_vectors = ir.FunctionType(vector, [vector, vector])
+        subtract_to_zero = DECLARE(builder.module, two_vectors, f"llvm.usub.sat.v{WIDTH}i8")
 
         def load(address: Any, offset: int) -> Any:
             first = builder.bitcast(address, ir.IntType(8).as_pointer())
