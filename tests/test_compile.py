@@ -1,14 +1,13 @@
-"""Round the compiler: what is kept on disk and when it counts, who may write there, and the choice between two batch kernels.
+"""How kernels are compiled: what is kept on disk and when it is used, and the choice between two batch kernels.
 
-Kernels here are tiny, since each compilation takes a while; where processes matter, a stand-in for the package holds them, made
-of the real modules that compile and three small ones.
+Kernels here are tiny, because each compilation takes a while. Where processes matter, the kernels are in a stand-in for the
+package: the real modules that compile, and three small ones. `test_kernel_folder.py` tests who may write to the folder.
 """
 
 import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numba
@@ -17,6 +16,7 @@ import pytest
 
 from bombay_env.jit import cache, notice
 from bombay_env.jit import kernels as compiling
+from bombay_env.jit.folder import CHECKSUM_SIZE, open_own_folder
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES, kernel
 from bombay_env.jit.notice import COMPILING, EACH_TIME, ONCE, Notice
 
@@ -112,7 +112,7 @@ def shared_cache(tmp_path_factory):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder where this process keeps compiled code meanwhile."""
-    monkeypatch.setattr(cache.STORE, "folder", tmp_path)
+    monkeypatch.setattr(cache.STORE, "folder", open_own_folder(tmp_path)[0])
     return tmp_path
 
 
@@ -144,7 +144,7 @@ DAMAGES = {
     "truncated": lambda data: data[:-1],
     "cut in the checksum": lambda data: data[:20],
     "garbage": lambda data: bytes(range(256)) * 9,
-    "a pickle": lambda data: data[cache.CHECKSUM_SIZE :],
+    "a pickle": lambda data: data[CHECKSUM_SIZE:],
     "first bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
     "last bit": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
 }
@@ -202,14 +202,15 @@ def test_recompiling_does_not_load(folder):
 
 
 @needs_jit
-@pytest.mark.parametrize("failing", ["mkstemp", "replace"])
+@pytest.mark.parametrize("failing", ["open", "fdopen", "replace"])
 def test_a_full_disk_stops_nothing_and_leaves_nothing(folder, monkeypatch, failing):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache.tempfile if failing == "mkstemp" else os, failing, full)
+    monkeypatch.setattr(os, failing, full)
     assert called(twice) == (42, False)
-    assert kept(folder) == []
+    monkeypatch.undo()
+    assert list(folder.iterdir()) == []
 
 
 @needs_jit
@@ -307,101 +308,6 @@ def test_division_by_zero_gives_what_numpy_gives():
     assert kernel(lambda number: 1.0 / number)(0.0) == np.inf
 
 
-NAME = "0123456789abcdef01234567"
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    """The folder that `$XDG_CACHE_HOME` names, not made yet."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return tmp_path / "caches"
-
-
-def modes(folder):
-    return [path.stat().st_mode & 0o777 for path in (folder.parent, folder)]
-
-
-@posix
-def test_the_folder_is_the_users_alone(home, monkeypatch):
-    folder = cache.cache_folder(NAME)
-    assert folder == home / "bombay_env" / NAME
-    assert modes(folder) == [0o700, 0o700]
-    folder.chmod(0o777)
-    folder.parent.chmod(0o770)
-    assert cache.cache_folder(NAME) == folder
-    assert modes(folder) == [0o700, 0o700]
-    owner = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    assert cache.cache_folder(NAME) is None
-
-
-@posix
-@pytest.mark.parametrize("linked", ["bombay_env", f"bombay_env/{NAME}"])
-def test_a_link_must_be_the_users_and_lead_to_a_folder_of_the_users(home, tmp_path, monkeypatch, linked):
-    target, link = tmp_path / "target", home / linked
-    target.mkdir()
-    link.parent.mkdir(parents=True)
-    link.symlink_to(target)
-    assert cache.cache_folder(NAME) == home / "bombay_env" / NAME
-    real = Path.stat
-
-    def foreign(path, *, follow_symlinks=True):
-        info = list(real(path, follow_symlinks=follow_symlinks))
-        info[4] += path == link and follow_symlinks is foreign.target
-        return os.stat_result(info)
-
-    monkeypatch.setattr(Path, "stat", foreign)
-    for foreign.target in (True, False):
-        assert cache.cache_folder(NAME) is None
-
-
-def test_no_folder_where_none_can_be_made(home, monkeypatch):
-    home.write_text("a file in the way")
-    assert cache.cache_folder(NAME) is None
-    home.unlink()
-    home.mkdir()
-    (home / "bombay_env").write_text("a file in the way")
-    assert cache.cache_folder(NAME) is None
-
-
-def test_a_relative_or_missing_setting_means_the_home_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    for value in ("", "relative"):
-        monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert cache.cache_folder(NAME) == tmp_path / ".cache" / "bombay_env" / NAME
-
-    def homeless():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", homeless)
-    assert cache.cache_folder(NAME) is None
-
-
-def test_pruning_spares_the_recent_the_last_few_and_what_is_not_ours(home):
-    def folder_used(number, days):
-        path = home / "bombay_env" / f"{number:024x}"
-        path.mkdir(parents=True)
-        (path / "some.kernel").touch()
-        os.utime(path, (time.time() - days * 86400,) * 2)
-        return path
-
-    lately = [folder_used(number, 0.5) for number in range(6)]
-    older = [folder_used(number, 2 + number) for number in range(6, 10)]
-    strange = home / "bombay_env" / "notes"
-    strange.mkdir()
-    os.utime(strange, (0, 0))
-    cache.cache_folder(lately[0].name)
-    assert all(path.exists() for path in older), "pruned though no folder is new"
-    new = cache.cache_folder(NAME)
-    assert set((home / "bombay_env").iterdir()) == {new, strange, *lately}
-
-    shutil.rmtree(home)
-    older = [folder_used(number, 2 + number) for number in range(10)]
-    cache.cache_folder(older[-1].name)  # a use, which makes it the youngest
-    new = cache.cache_folder(NAME)
-    assert set((home / "bombay_env").iterdir()) == {new, older[-1], *older[: cache.FOLDERS_KEPT - 2]}
-
-
 def test_the_folder_follows_the_versions(monkeypatch):
     digests = [cache.versions_digest()]
     for module in (numba, np, cache.llvmlite):
@@ -410,37 +316,6 @@ def test_the_folder_follows_the_versions(monkeypatch):
             digests.append(cache.versions_digest())
     assert len(set(digests)) == 4
     assert cache.versions_digest() == digests[0]
-
-
-def test_files_unused_for_long_are_removed_and_the_oldest_of_too_many(folder, monkeypatch):
-    def used(name, days):
-        path = folder / name
-        path.write_bytes(b"x" * 100)
-        os.utime(path, (time.time() - days * 86400,) * 2)
-        return path
-
-    monkeypatch.setattr(cache, "BYTES_KEPT", 250)
-    lately = [used(f"lately{number}", 0.5) for number in range(2)]
-    older = [used(f"{days}.kernel", days) for days in (2, 3)]
-    monkeypatch.setattr(cache.STORE, "pruned", False)
-    cache.STORE.write("new", b"")
-    assert set(folder.iterdir()) == {*lately, folder / "new"}
-    older = [used(f"{days}.kernel", days) for days in (2, 29, 31)]
-    cache.STORE.write("another", b"")
-    assert older[2].exists(), "pruned twice in one process"
-    monkeypatch.setattr(cache, "BYTES_KEPT", 10_000)
-    cache.prune_files(folder)
-    assert [path.exists() for path in older] == [True, True, False]
-
-
-def test_a_file_read_counts_as_used(folder):
-    path = folder / "some.kernel"
-    cache.write(path, b"body")
-    for days, new in ((2, True), (0.5, False)):
-        last = time.time() - days * 86400
-        os.utime(path, (last, last))
-        assert cache.read(path) == b"body"
-        assert (path.stat().st_mtime > last + 1) is new
 
 
 def test_functions_of_one_name_are_told_apart_and_docstrings_are_no_part_of_them():

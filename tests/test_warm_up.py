@@ -68,7 +68,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = cache.cache_folder(cache.versions_digest())
     monkeypatch.setattr(cache.STORE, "folder", folder)
-    return folder
+    return folder.path
 
 
 def no_process(*_):

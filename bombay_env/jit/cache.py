@@ -1,10 +1,16 @@
-"""Compiled kernels on disk, from one process to the next: a folder of the user's own, one file for each compiled signature.
+"""Compiled kernels on disk, kept from one process to the next: one file for each compiled signature.
 
-Numba's own cache notices an edit only in the file that holds the function, ignores settings of the environment, unpickles what
-it finds, and keeps an index that two processes can set at odds with the code it points to. Here the folder is named by a digest
-of the versions, and a file by a digest of the kernel's sources, signature, options and settings, so no index is needed; and a
-file begins with a digest of its contents, so that nothing damaged is unpickled. Whatever goes wrong with a file or a folder,
-the kernel is compiled and not kept. Knows nothing of the game; `jit/kernels.py` is the next to read.
+Numba's own cache notices edits only in the file that contains the function, ignores settings of the environment, and has an index
+that two processes can make inconsistent with the code. Here no index is needed: the folder is named by a digest of the versions,
+and a file by a digest of the kernel's sources, signature, options and settings. A file begins with a digest of its contents, so
+damaged files are recognised. Whatever goes wrong with a file or the folder, the kernel is compiled and not kept.
+
+The files are pickles that contain machine code. Numba has no other form for what surrounds the code: argument types, the layout
+of records, constants and the functions to call at loading; a format of our own would have to follow Numba's internals in every
+version. It would not be safer either, because the machine code in the file is executed anyway. The digests do not help against
+an attacker, since they use no secret. What does help is that nobody else can write to the folder (`folder.py`).
+
+This module knows nothing about the game. Read `kernels.py` next.
 """
 
 import contextlib
@@ -12,10 +18,7 @@ import hashlib
 import os
 import pickle
 import re
-import shutil
 import sys
-import tempfile
-import time
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -25,46 +28,41 @@ import numba
 import numpy as np
 from numba.core import compiler, registry, serialize
 
+from bombay_env.jit.folder import OwnFolder, open_own_folder
 from bombay_env.jit.notice import NOTICE
 from bombay_env.jit.parts import PartLibrary
 from bombay_env.jit.sources import Sources
 
-CONFIG: Any = numba.config  # its settings come about at run time, where no type checker sees them
-RESULT: Any = compiler.CompileResult  # untyped, as are the next
+CONFIG: Any = numba.config  # its settings are made at run time, so type checkers do not know them
+RESULT: Any = compiler.CompileResult  # untyped, like the next two
 MAKE_RESULT: Any = compiler.compile_result
 DUMPS: Any = serialize.dumps
 
-# Raised when what is kept in a file changes, or how sources are digested.
+# Increase it when the contents of the files change, or the way sources are digested.
 FORMAT = 1
 
-# Every setting of Numba counts as one that shapes machine code, but for those known not to: a new one is then never overlooked.
+# All settings of Numba count as shaping machine code, except those known not to. So a new setting is never overlooked.
 NEUTRAL_SETTINGS = re.compile(
     r"CACHE_DIR|NUMBA_NUM_THREADS|NUMBA_DEFAULT_NUM_THREADS|THREADING_LAYER.*|DISABLE_PERFORMANCE_WARNINGS|CUDA.*"
 )
 
-DAY = 24 * 60 * 60  # seconds
-LATELY = DAY  # what was used since may belong to a process or a checkout still at work, and stays
-FOLDERS_KEPT = 5  # of other versions, the ones last used
-UNUSED_FOR = 30 * DAY  # files not used for so long are removed
-BYTES_KEPT = 1 << 30  # in a folder; beyond that, the files used longest ago are removed
-
-CHECKSUM_SIZE = hashlib.sha256().digest_size
+FOLDER_NAME = "[0-9a-f]{24}"  # of `versions_digest`
 
 
 def versions_digest() -> str:
-    """Hex digest of the versions of everything that turns sources into machine code."""
+    """24 hex digits for the versions of everything that turns sources into machine code."""
     versions = (str(FORMAT), sys.version, numba.__version__, llvmlite.__version__, np.__version__)
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:24]
 
 
 def settings() -> list[tuple[str, str]]:
-    """Numba's settings that may shape machine code, as they are now: bounds checks, optimisation, the processor, and others."""
+    """Numba's current settings that may shape machine code: bounds checks, optimisation, the processor and others."""
     named = ((name, repr(value)) for name, value in vars(CONFIG).items() if name.isupper())
     return sorted(pair for pair in named if not NEUTRAL_SETTINGS.fullmatch(pair[0]))
 
 
 def code_identity(code: CodeType, docstring: str | None) -> tuple[Any, ...]:
-    """What a function's code is made of, less its docstring and line numbers: tells apart functions of one name and module."""
+    """What distinguishes functions with the same name and module: the code, without docstring and line numbers."""
     constants = [
         code_identity(one, None) if isinstance(one, CodeType) else None if one is docstring else one
         for one in code.co_consts
@@ -72,121 +70,34 @@ def code_identity(code: CodeType, docstring: str | None) -> tuple[Any, ...]:
     return code.co_name, code.co_varnames, code.co_freevars, code.co_names, code.co_code, constants
 
 
-def take_folder(folder: Path) -> bool:
-    """Make `folder` for this user alone, or see that it is; tells whether it is new.
-
-    Raises:
-        OSError: it cannot be made, or it or a link to it belongs to somebody else, whose files we would unpickle.
-    """
-    try:
-        folder.mkdir(mode=0o700)
-        new = True
-    except FileExistsError:
-        new = False
-    if hasattr(os, "geteuid"):
-        if {folder.lstat().st_uid, folder.stat().st_uid} != {os.geteuid()}:
-            raise PermissionError(folder)
-        if folder.stat().st_mode & 0o077:
-            folder.chmod(0o700)
-    return new
-
-
-def prune_folders(parent: Path) -> None:
-    """Remove the folders of other versions, but for the ones last used; a folder's time is that of its last use."""
-    with contextlib.suppress(OSError):
-        folders = [folder for folder in parent.iterdir() if re.fullmatch("[0-9a-f]{24}", folder.name)]
-        used = sorted(((folder.stat().st_mtime, folder) for folder in folders), reverse=True)
-        for last, folder in used[FOLDERS_KEPT:]:
-            if last < time.time() - LATELY:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def prune_files(folder: Path) -> None:
-    """Remove files not used for long and, if all together are large, those used longest ago; a file's time is its last use."""
-    now = time.time()
-    with contextlib.suppress(OSError):
-        found = [(path.stat(), path) for path in folder.iterdir()]
-        size = 0
-        for info, path in sorted(found, key=lambda pair: pair[0].st_mtime, reverse=True):
-            size += info.st_size
-            unused = now - info.st_mtime
-            if unused > UNUSED_FOR or (size > BYTES_KEPT and unused > LATELY):
-                path.unlink(missing_ok=True)
-
-
-def cache_folder(name: str) -> Path | None:
-    """The folder `name` for compiled code, mode 0700; None where no folder of the user's own can be had."""
+def cache_folder(name: str) -> OwnFolder | None:
+    """The folder `name` for compiled code; None if there is no such folder that only this user can change."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        if not base.is_absolute():  # unset, or to be ignored by the standard that names the variable
+        if not base.is_absolute():  # not set, or ignored, as the standard for this variable says
             base = Path.home() / ".cache"
-        folder = base / "bombay_env" / name
-        base.mkdir(parents=True, exist_ok=True)
-        take_folder(folder.parent)
-        new = take_folder(folder)
-    except (OSError, RuntimeError):  # RuntimeError: nobody's home
+        folder, new = open_own_folder(base / "bombay_env" / name)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         return None
-    with contextlib.suppress(OSError):  # a folder that can only be read is still worth reading
-        os.utime(folder)
+    folder.note_use()
     if new:
-        prune_folders(folder.parent)
+        folder.prune_siblings(FOLDER_NAME)
     return folder
 
 
-def checksum(path: Path, body: bytes) -> bytes:
-    """What a file begins with; the name is in it, so that files that changed places are no good either."""
-    return hashlib.sha256(path.name.encode() + b"\n" + body).digest()
-
-
-def read(path: Path) -> bytes:
-    """What `write` wrote; the file's time becomes that of its last use, to the day.
-
-    Raises:
-        OSError: there is no such file.
-        ValueError: it is damaged, or somebody else's.
-    """
-    with path.open("rb") as file:
-        info = os.fstat(file.fileno())
-        foreign = hasattr(os, "geteuid") and info.st_uid != os.geteuid()
-        data = file.read()
-    found, body = data[:CHECKSUM_SIZE], data[CHECKSUM_SIZE:]
-    if foreign or found != checksum(path, body):
-        raise ValueError(path)
-    if info.st_mtime < time.time() - DAY:
-        with contextlib.suppress(OSError):
-            os.utime(path)
-    return body
-
-
-def write(path: Path, body: bytes) -> None:
-    """Write a file that only this user may read or write, at one stroke: another process sees all of it or nothing.
-
-    Raises:
-        OSError: it could not be written; nothing is left behind.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(checksum(path, body) + body)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
 class Store:
-    """The folder of this process, and the sources as they were when the process began.
+    """The folder of this process, and the sources as they were when the process started.
 
     Attributes:
-        folder: holds the compiled code; None where nothing is kept.
-        sources: None where they cannot be found.
+        folder: contains the compiled code; None if nothing is kept.
+        sources: None if they cannot be found.
     """
 
     def __init__(self) -> None:
-        self.folder: Path | None = None
+        self.folder: OwnFolder | None = None
         self.sources: Sources | None = None
         self.pruned = False
-        with contextlib.suppress(OSError, ValueError):  # no sources to be read, or a package made up at run time
+        with contextlib.suppress(OSError, ValueError):  # sources cannot be read, or a package was created at run time
             self.sources = Sources(self.recall, self.keep)
             self.folder = cache_folder(versions_digest())
 
@@ -194,70 +105,75 @@ class Store:
         """Digest of the sources that a kernel of this module depends on.
 
         Raises:
-            OSError: nothing is kept here, or a source was edited since the process began. Code of a module imported after the
-                edit would stay under the old sources' name, and be found once the edit is taken back.
-            KeyError: the module is none of ours.
+            OSError: nothing is kept, or a source was edited since the process started. Otherwise code of a module that was
+                imported after the edit would be kept under the name of the old sources, and be used once the edit is undone.
+            KeyError: the module does not belong to this project.
         """
         if self.folder is None or self.sources is None:
             raise OSError("no folder")
         return self.sources.digest(module)
 
     def recall(self, name: str) -> bytes | None:
-        """What was kept under a name; None if that is nothing."""
+        """What was kept under a name; None if there is nothing."""
         try:
-            return read(self.folder / f"{name}.source") if self.folder else None
+            return self.folder.read(f"{name}.source") if self.folder else None
         except (OSError, ValueError):
             return None
 
     def keep(self, name: str, body: bytes) -> None:
-        """Keep `body` under a name, if that can be done."""
+        """Keep `body` under a name if possible."""
         with contextlib.suppress(OSError):
             self.write(f"{name}.source", body)
 
     def write(self, name: str, body: bytes) -> None:
-        """Write a file, and once in a process remove old ones.
+        """Write a file. The first call in a process also removes old files.
 
         Raises:
             OSError: there is no folder, or the file could not be written.
         """
         if self.folder is None:
             raise OSError("no folder")
-        write(self.folder / name, body)
+        self.folder.write(name, body)
         if not self.pruned:
             self.pruned = True
-            prune_files(self.folder)
+            self.folder.prune()
+
+    def read(self, name: str) -> bytes:
+        """What `write` wrote. Raises OSError if there is no such file, ValueError if it is damaged or not this user's."""
+        if self.folder is None:
+            raise OSError("no folder")
+        return self.folder.read(name)
 
     def writable(self) -> bool:
         """Whether code can be kept."""
-        return self.folder is not None and os.access(self.folder, os.W_OK)
+        return self.folder is not None and self.folder.is_writable()
 
     def is_noted(self, module: str, what: object) -> bool:
-        """Whether `note` was called with the same, for the present sources that `module` depends on, settings and processor."""
+        """Whether `note` was called with these arguments, under the current sources of `module`, settings and processor."""
         with contextlib.suppress(OSError, KeyError, ValueError):
-            return read(self._note(module, what)) == b""
+            return self.read(self._note(module, what)) == b""
         return False
 
     def note(self, module: str, what: object) -> None:
-        """Note that something is done that need not be done again, if that can be kept; `what` is told by its `repr`."""
+        """Note that something is done and need not be done again, if that can be kept. `what` is identified by its `repr`."""
         with contextlib.suppress(OSError, KeyError):
-            self.write(self._note(module, what).name, b"")
+            self.write(self._note(module, what), b"")
 
-    def _note(self, module: str, what: object) -> Path:
+    def _note(self, module: str, what: object) -> str:
         codegen: Any = registry.cpu_target.target_context.codegen()
         key = repr((self.digest(module), what, codegen.magic_tuple(), settings()))
-        assert self.folder is not None
-        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.note"
+        return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.note"
 
 
 STORE = Store()
 
 
 class KernelCache:
-    """What Numba asks for a kernel's code before it compiles and hands it to afterwards, by Numba's names for the methods.
+    """What Numba asks for the code of a kernel before it compiles, and gives the code to afterwards. Numba named the methods.
 
     Args:
         function: the kernel in plain Python.
-        options: Numba's options for it; the same function with others is another entry.
+        options: Numba's options for it. The same function with other options is another entry.
     """
 
     SUFFIX = "kernel"
@@ -273,65 +189,69 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder, as Numba's statistics name it."""
-        return str(STORE.folder)
+        """The folder, for Numba's statistics."""
+        return str(STORE.folder.path if STORE.folder else None)
 
     def flush(self) -> None:
-        """Remove this kernel's files, which Numba's `recompile` asks for."""
+        """Remove the files of this kernel. Numba's `recompile` calls it."""
+        if STORE.folder is None:
+            return
         with contextlib.suppress(OSError):
-            for path in STORE.folder.glob(f"{self.name}.*.{self.SUFFIX}") if STORE.folder else ():
-                path.unlink(missing_ok=True)
+            for name, _ in STORE.folder.entries():
+                if name.startswith(f"{self.name}.") and name.endswith(f".{self.SUFFIX}"):
+                    STORE.folder.remove(name)
 
-    def path(self, signature: Any, codegen: Any) -> Path:
-        """The file for these argument types on this processor, under the present settings and sources.
+    def file_name(self, signature: Any, codegen: Any) -> str:
+        """The file for these argument types on this processor, under the current settings and sources.
 
         Raises:
-            OSError, KeyError: nothing is kept of this kernel, as `Store.digest` has it.
+            OSError, KeyError: this kernel is not kept; see `Store.digest`.
         """
         key = repr((STORE.digest(self.module), self.identity, signature, codegen.magic_tuple(), settings()))
-        assert STORE.folder is not None
-        return STORE.folder / f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.{self.SUFFIX}"
+        return f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.{self.SUFFIX}"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The code for these argument types, or None after saying that it will be compiled."""
-        target.refresh()  # as Numba does: readies the context
-        # Exception: Numba's internals may be other ones in another version, and compiling is always right.
+        """The code for these argument types; None, after telling `NOTICE`, if it must be compiled."""
+        target.refresh()  # prepares the context, as in Numba's own cache
+        # Exception: in another version, Numba's internals may differ, and compiling is always correct.
         with contextlib.suppress(Exception):
-            held, code = pickle.loads(read(self.path(signature, target.codegen())))
-            if held == signature:  # types may share a name
+            held, code = pickle.loads(STORE.read(self.file_name(signature, target.codegen())))
+            if held == signature:  # different types may have the same name
                 return self.unpack(target, code)
         NOTICE.compiling(self.name, STORE.writable())
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep the code just compiled, if that can be done; an address in it would mean nothing to another process."""
-        with contextlib.suppress(Exception):  # as above; and a full disk is no reason to stop
+        """Keep code that was just compiled, if possible. Code that contains an address is useless in another process."""
+        with contextlib.suppress(Exception):  # as above; a full disk is no reason to stop either
             if not result.library.has_dynamic_globals:
-                path = self.path(signature, result.library.codegen)
-                STORE.write(path.name, DUMPS((signature, self.pack(result))))
+                name = self.file_name(signature, result.library.codegen)
+                STORE.write(name, DUMPS((signature, self.pack(result))))
 
     def pack(self, result: Any) -> tuple[Any, ...]:
-        """What to pickle of Numba's result."""
+        """The parts of Numba's result to pickle."""
         code: tuple[Any, ...] = result._reduce()
         return code
 
     def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:
-        """Numba's result again."""
+        """The result, made from what `pack` returned."""
         return RESULT._rebuild(target, *code)
 
 
 class PartCache(KernelCache):
-    """The same for a kernel as other kernels call it: code for the linker, none for the machine."""
+    """The same for a kernel that other kernels call: it keeps code for the linker instead of machine code."""
 
     SUFFIX = "part"
 
     def pack(self, result: Any) -> tuple[Any, ...]:
-        """What to pickle of Numba's result."""
-        result.fndesc.typemap = result.fndesc.calltypes = None  # as Numba does: they are not needed, and large
+        """The parts of Numba's result to pickle."""
+        result.fndesc.typemap = result.fndesc.calltypes = (
+            None  # not needed and large; Numba's own cache drops them as well
+        )
         return result.library.bitcode(), result.fndesc, result.environment, result.signature, result.reload_init
 
     def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:
-        """Numba's result again."""
+        """The result, made from what `pack` returned."""
         bitcode, fndesc, environment, signature, reload_init = code
         for load in reload_init:
             load()
