@@ -1,7 +1,7 @@
-"""How the project compiles: round Numba's `njit` the decorators `kernel` and, for many games, `batch_kernel` and `piece_kernel`.
+"""The decorators that compile functions with Numba: `kernel` and, for many games at once, `batch_kernel` and `piece_kernel`.
 
-They compile on a first call and keep the code in `jit/cache.py`'s folder; importing compiles nothing. Knows nothing of the
-game; `engine.py` is the next to read.
+A function is compiled when it is first called, and its code is kept on disk (`cache.py`). Importing compiles nothing. This module
+knows nothing about the game. Read `engine.py` next.
 """
 
 import functools
@@ -18,19 +18,19 @@ from bombay_env.jit.cache import CONFIG, KernelCache, PartCache
 from bombay_env.jit.parts import KernelDispatcher
 from bombay_env.jit.sources import PACKAGES
 
-# Below this many lanes waking the threads takes longer than they save.
+# With fewer lanes, starting the threads takes longer than they save.
 MIN_PARALLEL_LANES = 512
 
-# Numba's workqueue aborts the process when two Python threads enter parallel code at once. An RLock, since a signal handler may
-# step games too.
+# Numba's workqueue aborts the process if two Python threads run parallel code at the same time. An RLock, because a signal
+# handler may also step games.
 PARALLEL_LOCK = threading.RLock()
 
-# The threads of a parallel kernel do not follow into a forked process, and OpenMP would wait for them forever.
+# A forked process does not have the threads of parallel kernels, and OpenMP would wait for them forever.
 FORKED = False
 
 
 def note_fork() -> None:
-    """Called in a process just forked off this one."""
+    """Runs in every process that is forked from this one."""
     global FORKED
     FORKED = True
 
@@ -43,10 +43,10 @@ _RECORD_DTYPES: dict[np.dtype[Any], np.dtype[Any]] = {}
 
 
 def record_dtype(fields: Any) -> np.dtype[Any]:
-    """The dtype of records with these fields, anything that NumPy takes for a structured dtype; always the same object.
+    """The dtype of records with these fields, in any form that NumPy accepts. Equal fields always give the same object.
 
-    A kernel recognises an array by the dtype it has: one that it met before within a microsecond, another with equal fields only
-    after comparing them all.
+    A kernel recognises an array by its dtype: within a microsecond if it has seen this object before, and only after comparing
+    all fields if it is an equal object.
     """
     made = np.dtype((np.record, np.dtype(fields)))
     return _RECORD_DTYPES.setdefault(made, made)
@@ -55,7 +55,7 @@ def record_dtype(fields: Any) -> np.dtype[Any]:
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
     """Numba's dispatcher for `function`, with a cache on disk if its sources are known. With the compiler off, `function` itself.
 
-    A division by zero gives what NumPy gives instead of an exception, which spares kernels the test.
+    A division by zero gives the same result as in NumPy instead of an exception, so kernels need not test for it.
     """
     if CONFIG.DISABLE_JIT:
         return function
@@ -67,33 +67,34 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` on its first call with arguments of these types, or load what was compiled by another process."""
+    """Compile `function` on its first call with arguments of some types, or load the code that another process compiled."""
     return compiled(function)
 
 
 def long_kernel(function: Callable[..., Any]) -> Any:
-    """`kernel` for work of milliseconds and more, during which other Python threads run."""
+    """`kernel` for work that takes milliseconds or more; other Python threads run meanwhile."""
     return compiled(function, nogil=True)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """`kernel` for a part of one other kernel, which takes it in whole: told apart for people, a call costs what it saves."""
+    """`kernel` for a part of one other kernel that is a function only for readability: the compiler inlines it."""
     return compiled(function, forceinline=True)
 
 
 def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LANES) -> Any:
-    """Compile `function` twice, for one thread and for several, and choose at each call.
+    """Compile `function` twice, for one thread and for several, and choose between the two at each call.
 
-    Several threads are for `min_lanes` lanes and more, if Numba may use several and the process is not a fork. One
-    Python thread at a time runs a kernel on several; other people's parallel Numba code is not held back.
+    Several threads are used for at least `min_lanes` lanes, if Numba may use several and the process is not a fork. Only one
+    Python thread at a time runs a parallel kernel of ours; parallel Numba code of other libraries is not affected.
 
     Args:
-        function: takes arguments by position, first an array with one entry a lane, and runs over chunks of lanes with
-            `numba.prange`; lanes are independent, so the choice shows in nothing but the time. Kernels cannot call the result.
-        min_lanes: from how many lanes on waking the threads takes less than they save.
+        function: takes arguments by position, the first of which is an array with one entry for each lane, and loops over chunks
+            of lanes with `numba.prange`. Lanes are independent, so the choice affects only the time. Kernels cannot call the
+            result.
+        min_lanes: the number of lanes from which the threads save more time than starting them takes.
 
     Returns:
-        A function with the two in its attributes `sequential` and `parallel`; each is compiled when first called. With the
+        A function whose attributes `sequential` and `parallel` are the two kernels; each is compiled on its first call. With the
         compiler off, `function` itself.
     """
     if CONFIG.DISABLE_JIT:
@@ -101,7 +102,7 @@ def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LAN
     sequential, parallel = compiled(function), compiled(function, parallel=True)
 
     @functools.wraps(function)
-    def call(*args: Any) -> Any:  # taken and passed on as one tuple: the shortest way, for calls with few lanes
+    def call(*args: Any) -> Any:  # one tuple is the fastest way to pass arguments on, which matters with few lanes
         if len(args[0]) < min_lanes or FORKED or numba.get_num_threads() == 1:
             return sequential(*args)
         with PARALLEL_LOCK:
@@ -112,16 +113,16 @@ def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LAN
 
 
 def piece_kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function`, one piece of a longer work, and have the pieces done by as many Python threads as Numba may use.
+    """Compile `function`, which does one piece of some work, and let as many Python threads as Numba may use do the pieces.
 
-    For pieces that take long, such as whole games: threads of Python's own are slow to begin, but the code is compiled once,
-    where a loop of Numba's own threads has all that is called in it compiled several times.
+    It is for pieces that take long, such as whole games. Python's threads start slowly, but the code is compiled once, whereas a
+    parallel loop of Numba compiles everything that it calls several times.
 
     Args:
         function: takes the number of the piece, int64, and further arguments by position; pieces are independent.
 
     Returns:
-        A function that takes how many pieces there are, and the further arguments.
+        A function that takes the number of pieces and the further arguments.
     """
     run = long_kernel(function)
 
@@ -137,6 +138,6 @@ def piece_kernel(function: Callable[..., Any]) -> Any:
             for done in [pool.submit(run, piece, *args) for piece in range(pieces)]:
                 done.result()
         finally:
-            pool.shutdown(cancel_futures=True)  # of an exception or Ctrl-C, what has not begun
+            pool.shutdown(cancel_futures=True)  # after an exception or Ctrl-C, pieces that have not started are dropped
 
     return call

@@ -1,10 +1,10 @@
-"""How a kernel is compiled: in full where Python calls it, and only as far as needed where another kernel does.
+"""Compiles a kernel completely where Python calls it, and only as far as necessary where another kernel calls it.
 
-Numba compiles every function that a kernel calls as if Python called it too: with wrappers for other callers, with all
-optimisations, down to machine code. None of that is used, because the code is linked into the calling kernel and optimised there
-again, at every level of calls. Here such a part stops at unoptimised code for the linker, and only the whole kernel is
-optimised. That halves the time. A kernel that is called both ways is compiled twice. Knows nothing of the game and nothing of the
-disk; `jit/cache.py` is the next to read.
+Numba compiles every function that a kernel calls as if Python called it as well: with wrappers for other callers, with all
+optimisations, and to machine code. None of that is used, because the code is linked into the calling kernel and optimised again
+there, at every level of calls. Here, such a part is compiled only to unoptimised code for the linker, and only the whole kernel
+is optimised, which halves the time. A kernel that is called in both ways is compiled twice. This module knows nothing about the
+game or the disk. Read `folder.py` next.
 """
 
 from typing import Any
@@ -14,30 +14,30 @@ from numba.core import codegen, compiler, registry
 
 from bombay_env.jit.notice import NOTICE
 
-LIBRARY: Any = codegen.JITCodeLibrary  # untyped, as are the next
+LIBRARY: Any = codegen.JITCodeLibrary  # untyped, like the next two
 COMPILER: Any = compiler.Compiler
 DISPATCHER: Any = registry.CPUDispatcher
 
 
 class PartLibrary(LIBRARY):  # type: ignore[misc]
-    """The code of one function and of those it calls, to be linked into a kernel."""
+    """The code of one function and of the functions that it calls, for linking into a kernel."""
 
     def _optimize_final_module(self) -> None:
-        """Leave that to the kernel."""
+        """Do nothing: the kernel is optimised as a whole."""
 
     def _finalize_final_module(self) -> None:
-        """Be ready for linking, without machine code."""
+        """Make the code ready for linking, without machine code."""
         self._finalize_dynamic_globals()
         self._finalized = True
 
     def bitcode(self) -> bytes:
-        """The code, for `with_bitcode`."""
+        """The code in the form that `with_bitcode` takes."""
         self._ensure_finalized()
         return bytes(self._final_module.as_bitcode())
 
     @classmethod
     def with_bitcode(cls, target: Any, bitcode: bytes) -> Any:
-        """A library of code that another one gave."""
+        """A library with the code that `bitcode` of another library returned."""
         library = cls(target.codegen(), "part")
         library._final_module = binding.parse_bitcode(bitcode)
         library._finalize_final_module()
@@ -45,7 +45,7 @@ class PartLibrary(LIBRARY):  # type: ignore[misc]
 
 
 class PartCompiler(COMPILER):  # type: ignore[misc]
-    """Numba's compiler, stopped at code for the linker."""
+    """Numba's compiler, which stops at code for the linker."""
 
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
@@ -56,13 +56,13 @@ class PartCompiler(COMPILER):  # type: ignore[misc]
 
 
 class PartDispatcher(DISPATCHER):  # type: ignore[misc]
-    """A function as other kernels call it. Numba finds the code to link by the library, where it has an entry point otherwise."""
+    """A function that other kernels call. Where Numba expects an entry point, it finds the library with the code to link."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals, targetoptions, PartCompiler)
 
     def add_overload(self, cres: Any) -> None:
-        """Take in code for one signature, just compiled or loaded."""
+        """Add the code of one signature, which was just compiled or loaded."""
         if cres.entry_point is None:
             cres = cres._replace(entry_point=cres.library)
             self.targetctx.insert_user_function(cres.library, cres.fndesc, [cres.library])
@@ -70,10 +70,10 @@ class PartDispatcher(DISPATCHER):  # type: ignore[misc]
 
 
 class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
-    """A function as Python calls it.
+    """A function that Python calls.
 
     Attributes:
-        part: the same function for other kernels.
+        part: the same function for calls from other kernels.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What Numba asks for when a kernel calls this one."""
+        """The types of a call from another kernel; Numba calls this while it compiles that kernel."""
         return self.part.get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
-        """What finds the code to link into the calling kernel."""
+        """The code to link into the calling kernel."""
         return self.part.get_overload(sig)
 
     @property
     def is_compiling(self) -> Any:
-        """Whether a call now would be a recursive one."""
+        """Whether this function is being compiled, so that a call of it is recursive."""
         return super().is_compiling or self.part.is_compiling

@@ -1,7 +1,7 @@
-"""Records as the memory of kernels: one record made of parts, where a kernel would otherwise take an array for each part.
+"""Records as memory for kernels: one record that consists of parts, instead of one array for each part.
 
-A part that starts on a cache line is written fastest, so every part of a composed record does. `jit/kernels.py` has the dtypes of
-plain records. Knows nothing of the game.
+Writing is fastest at the start of a cache line, so every part of a composed record starts there. `kernels.py` makes the dtypes of
+plain records. This module knows nothing about the game.
 """
 
 from typing import Any, Final

@@ -1,9 +1,9 @@
-"""Which sources a compiled kernel depends on, and a digest of what they say.
+"""The sources that a compiled kernel depends on, and a digest of their code.
 
-A kernel takes in kernels and constants of its own module and of the modules that this one imports, and so on. The digest covers
-all of those, each without docstrings, comments and line numbers: rewording a docstring, or editing a module that the kernel does
-not use, keeps the compiled code. Nothing is read before the first kernel is asked for. Knows nothing of Numba and nothing of the
-game; `jit/parts.py` is the next to read.
+A kernel contains kernels and constants of its own module, of the modules that this module imports, and so on. The digest covers
+all of these modules without docstrings, comments and line numbers. So compiled code stays valid when a docstring is reworded, or
+when a module is edited that the kernel does not depend on. Nothing is read until the first digest is needed. This module knows
+nothing about Numba or the game. Read `notice.py` next.
 """
 
 import ast
@@ -18,17 +18,17 @@ from typing import NamedTuple
 # Kernels of one package call those of another.
 PACKAGES = ("bombay_env", "bombay_agents", "bombay_training")
 
-BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what holds statements
+BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)  # nodes that contain statements
 
 Stamp = tuple[int, int]
 
 
 class Summary(NamedTuple):
-    """What matters of one source.
+    """What is relevant in one source.
 
     Attributes:
         digest: hex digest of the code without docstrings, comments and line numbers.
-        imports: full names of the modules it imports and of the names it takes from them, of the three packages, sorted.
+        imports: full names of the modules of the three packages that it imports, and of the names imported from them, sorted.
     """
 
     digest: str
@@ -36,10 +36,10 @@ class Summary(NamedTuple):
 
 
 def find_sources() -> dict[str, str]:
-    """The file of every module of the three packages, by the module's full name. Reads and imports none of them.
+    """The file of every module of the three packages, by the module's full name. It reads and imports none of them.
 
     Raises:
-        OSError: the sources of a package are not there to be read, as in a zip file.
+        OSError: the sources of a package cannot be read, for example because they are in a zip file.
     """
     files = {}
     for package in PACKAGES:
@@ -55,24 +55,24 @@ def find_sources() -> dict[str, str]:
 
 
 def stamp(path: str) -> Stamp:
-    """Shows cheaply that a file was edited: the time of its last change, in nanoseconds, and its size in bytes."""
+    """The time of a file's last change, in nanoseconds, and its size in bytes: a cheap way to notice that it was edited."""
     info = os.stat(path)
     return info.st_mtime_ns, info.st_size
 
 
 def is_text(node: ast.AST) -> bool:
-    """Whether a statement is a string on its own, as docstrings are; it has no effect."""
+    """Whether a statement is only a string, such as a docstring; it has no effect."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def is_for_type_checkers(node: ast.AST) -> bool:
-    """Whether a statement is `if TYPE_CHECKING:`, whose body is never run."""
+    """Whether a statement is `if TYPE_CHECKING:`, whose body never runs."""
     test = node.test if isinstance(node, ast.If) else None
     return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every statement of a module that may be run, nested ones included; docstrings are removed from `tree` on the way."""
+    """Every statement of a module that may run, including nested ones. Docstrings are removed from `tree`."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -84,7 +84,7 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def imported(node: ast.AST, package: str) -> Iterator[str]:
-    """Full names of the modules that a statement imports and of the names it takes from them; `package` is its module's."""
+    """Full names of the modules that a statement imports, and of the names imported from them, in a module of `package`."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             parts = alias.name.split(".")
@@ -99,7 +99,7 @@ def summarize(source: bytes, package: str) -> Summary:
     """Summary of the source of a module in `package`.
 
     Raises:
-        SyntaxError: it is no Python.
+        SyntaxError: it is not valid Python.
     """
     tree = ast.parse(source)
     names = {name for node in statements(tree) for name in imported(node, package)}
@@ -108,10 +108,10 @@ def summarize(source: bytes, package: str) -> Summary:
 
 
 class Sources:
-    """The sources of the three packages as they are when this is made.
+    """The sources of the three packages as they are when this object is created.
 
     Args:
-        recall: gives what `keep` was given under a name, in this process or an earlier one, or None.
+        recall: returns the bytes that `keep` got under a name, in this process or an earlier one, or None.
         keep: takes a name and the bytes to keep under it. Parsing a source takes a hundred times as long as digesting its bytes.
 
     Attributes:
@@ -134,14 +134,14 @@ class Sources:
 
         Raises:
             KeyError: there is no source of this module.
-            OSError: a source cannot be read, or was edited since this was made: which code runs is then not known.
+            OSError: a source cannot be read, or was edited since this object was created, so it is unknown which code runs.
         """
         if module not in self._digests:
             digest = hashlib.sha256()
             for name in self.used_by(module):
                 digest.update(f"{name} {self._summary(name).digest}\n".encode())
             self._digests[module] = digest.hexdigest()
-        for name in self.used_by(module):  # after reading, so that what was read is what was imported
+        for name in self.used_by(module):  # after reading, to be sure that the code that was read is the imported code
             if stamp(self.files[name]) != self._stamps[name]:
                 raise OSError(f"{self.files[name]} was edited")
         return self._digests[module]
@@ -159,7 +159,7 @@ class Sources:
         return self._used[module]
 
     def _module_of(self, name: str) -> str:
-        """The module that an imported name is, or else is taken from."""
+        """The module that an imported name denotes, or from which it is imported."""
         return name if name in self.files else name.rpartition(".")[0]
 
     def _summary(self, name: str) -> Summary:

@@ -12,7 +12,7 @@ import sys
 import numba
 import numpy as np
 
-from bombay_env import Game, IllegalActionError, Rules
+from bombay_env import Game, IllegalActionError, Rules, batch
 from bombay_env.state import MAX_HOLDING, NOBODY, rows
 from helpers.variants import random_rules
 
@@ -260,6 +260,7 @@ def main(kind, count, seed):
         for game in games:
             states = np.ascontiguousarray(KINDS[kind](game, rng)).view(game.state_dtype).reshape(-1)
             sound = are_sound(game, states)
+            assert batch.count_unsound(states, game._ranges) == (~sound).sum()
             if not sound.all():
                 check_refusal(game, states, sound, rng)
             if sound.any():
