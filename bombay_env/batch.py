@@ -127,13 +127,21 @@ def is_sound(state, ranges):
     return state.take_pending == 0 or engine.leftmost_market(state) != engine.NO_MARKET
 
 
+@kernel
+def count_unsound_among(states, ranges, lanes):
+    """The number of `lanes`, a range, that are not sound. A loop that does nothing else keeps `ranges` in registers."""
+    count = 0
+    for lane in lanes:
+        count += not is_sound(states[lane], ranges)
+    return count
+
+
 @batch_kernel
 def count_unsound(states, ranges):
-    """The number of lanes that are not sound (`is_sound`)."""
+    """The number of lanes that are not sound."""
     count = 0
     for chunk in prange(num_chunks(states)):
-        for lane in chunk_lanes(states, chunk):
-            count += not is_sound(states[lane], ranges)
+        count += count_unsound_among(states, ranges, chunk_lanes(states, chunk))
     return count
 
 
@@ -141,19 +149,21 @@ def count_unsound(states, ranges):
 def find_illegal(states, ranges, tables, actions, illegal):
     """Mark in `illegal` (batch,) bool the lanes still running whose action is illegal.
 
-    Returns the number of lanes that are not sound, whose actions are not looked at, and the number of illegal actions.
+    Returns the number of lanes that are not sound, and the number of illegal actions. Where the first is not 0, `illegal` and the
+    second mean nothing.
     """
     unsound = 0
     count = 0
     for chunk in prange(num_chunks(states)):
-        for lane in chunk_lanes(states, chunk):
-            state = states[lane]
-            sound = is_sound(state, ranges)
-            running = sound and state.current_player != NOBODY
-            wrong = running and not engine.is_legal(state, tables[0], actions[lane])
-            illegal[lane] = wrong
-            unsound += not sound
-            count += wrong
+        lanes = chunk_lanes(states, chunk)
+        found = count_unsound_among(states, ranges, lanes)
+        unsound += found
+        if found == 0:
+            for lane in lanes:
+                state = states[lane]
+                wrong = state.current_player != NOBODY and not engine.is_legal(state, tables[0], actions[lane])
+                illegal[lane] = wrong
+                count += wrong
     return unsound, count
 
 

@@ -99,7 +99,7 @@ def seeds(values: Any) -> np.ndarray:
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "iu":
             raise ValueError(f"seeds must be integers of shape (batch,), not {form(values)}")
-        if values.size and values.min() < 0:
+        if values.dtype.kind == "i" and values.size and values.min() < 0:
             raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {values.min()} is not")
         return np.ascontiguousarray(values, np.uint64)
     if not isinstance(values, (list, tuple, range)):
