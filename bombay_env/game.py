@@ -64,7 +64,7 @@ class Game:
     Every method that takes states checks each of them once, before anything changes, so that states from a file or another
     program are safe to pass: a field outside its range, or a pending `take` without a bale to take, raises a ValueError that
     names lane and field. A state inside the ranges may still be impossible under the rules; `state.check_invariants` decides
-    that. The kernels do not check again, however many decisions they play.
+    that. The kernels do not check again, however many decisions they play. Code that calls kernels itself uses `check_states`.
 
     No method changes states while it writes to `out`: an `out` that shares memory with another argument is refused.
 
@@ -174,7 +174,7 @@ class Game:
         Raises:
             ValueError: an argument has the wrong shape or dtype, or a state is not sound (see `Game`).
         """
-        records = self._states(states)
+        records = self.check_states(states)
         masks = checks.new_or_output(out, (len(records), self.num_actions), np.bool_, states)
         batch.legal_all(records, self.tables, self.as_mask_records(masks))
         return masks
@@ -194,7 +194,7 @@ class Game:
                 f"a word holds the actions of a board with at most {MAX_WORD_SITES} sites; this one has "
                 f"{self.board.num_sites}"
             )
-        records = self._states(states)
+        records = self.check_states(states)
         words = checks.new_or_output(out, (len(records),), np.uint64, states)
         batch.legal_words(records, self.tables, words)
         return words
@@ -233,6 +233,20 @@ class Game:
         batch.force_restocks(restocked, restocks[due])
         after[due] = restocked
         records[...] = after
+
+    def check_states(self, states: States) -> np.ndarray:
+        """Check states, as every method that takes states does, for code that passes them to kernels itself.
+
+        Returns:
+            (batch,) plain C-contiguous records, in the same memory if possible.
+
+        Raises:
+            ValueError: `states` has the wrong shape or dtype, or a state is not sound (see `Game`).
+        """
+        records = self._records(states)
+        if batch.count_unsound(records, self._ranges):
+            raise ValueError(describe_unsound(records, self._ranges))
+        return records
 
     def check_actions(self, states: States, actions: Any) -> np.ndarray:
         """Check actions and return them as (batch,) int64: each is legal or its game is over. Raises the errors of `step`."""
@@ -276,7 +290,7 @@ class Game:
         Raises:
             ValueError: an argument has the wrong shape or dtype or is out of range, or a state is not sound (see `Game`).
         """
-        records = self._states(states)
+        records = self.check_states(states)
         streams = self._keys(keys, len(records))
         actions = checks.new_or_output(out, (len(records),), np.int64, states, keys)
         batch.sample_all(records, self.tables, streams, np.uint64(checks.count(index, "index")), actions)
@@ -304,7 +318,7 @@ class Game:
             ValueError: an argument has the wrong shape or dtype or is out of range, a state is not sound (see `Game`), or the
                 policy cannot be compiled. No state has changed.
         """
-        records = self._states(states)
+        records = self.check_states(states)
         self._check_writable(states)
         streams = self._keys(keys, len(records))
         most = checks.MAX_COUNT if max_decisions is None else checks.count(max_decisions, "max_decisions")
@@ -324,14 +338,14 @@ class Game:
 
     def current_player(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """The seat to act in each game, (batch,) int8; −1 after the end. `out` is overwritten and returned if given."""
-        records = self._states(states)
+        records = self.check_states(states)
         players = checks.new_or_output(out, (len(records),), np.int8, states)
         players[...] = records["current_player"]
         return players
 
     def is_terminal(self, states: States, out: np.ndarray | None = None) -> np.ndarray:
         """Whether each game is over, (batch,) bool. `out` is overwritten and returned if given."""
-        records = self._states(states)
+        records = self.check_states(states)
         over = checks.new_or_output(out, (len(records),), np.bool_, states)
         return np.equal(records["current_player"], NOBODY, out=over)  # type: ignore[no-any-return]
 
@@ -352,7 +366,7 @@ class Game:
         return self._settle(states, provisional=True, out=out)
 
     def _settle(self, states: States, provisional: bool, out: np.ndarray | None) -> np.recarray[Any, Any]:
-        records = self._states(states)
+        records = self.check_states(states)
         results = checks.new_or_output(out, (len(records),), result_dtype(self.num_players), states).view(np.recarray)
         settled = new_records(len(records), SETTLED_DTYPE)
         batch.settle_all(records, self.tables, provisional, np.asarray(settled))
@@ -377,7 +391,7 @@ class Game:
         Raises:
             ValueError: an argument has the wrong shape or dtype, a seat is out of range, or a state is not sound (see `Game`).
         """
-        records = self._states(states)
+        records = self.check_states(states)
         viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
         features = checks.new_or_output(out, (len(records), self.num_features), np.float32, states, seats)
         scratch = self.scratch(bool(screened))
@@ -396,7 +410,7 @@ class Game:
         Returns:
             (batch,) records of `state_dtype`.
         """
-        records, keys = self._states(states), checks.seeds(seeds)
+        records, keys = self.check_states(states), checks.seeds(seeds)
         if len(keys) != len(records):
             raise ValueError(f"seeds has {len(keys)} entries for {len(records)} states")
         copies = checks.new_or_output(out, (len(records),), self.state_dtype, states, seeds).view(np.recarray)
@@ -432,7 +446,7 @@ class Game:
         """One state, a record or a (1,) array, as a record. Raises ValueError if it is not a single state of this game."""
         if isinstance(state, np.void):
             state = np.asarray(state)
-        states = self._states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
+        states = self.check_states(np.atleast_1d(state) if isinstance(state, np.ndarray) else state)
         if len(states) != 1:
             raise ValueError(f"state must be one state, not {len(states)}")
         return states[0]
@@ -457,13 +471,6 @@ class Game:
         return by_mode[mode]
 
     # --- checks ---
-
-    def _states(self, states: States) -> np.ndarray:
-        """`_records` of states that are sound; see `batch.is_sound`."""
-        records = self._records(states)
-        if batch.count_unsound(records, self._ranges):
-            raise ValueError(describe_unsound(records, self._ranges))
-        return records
 
     def _records(self, states: States) -> np.ndarray:
         """States as a plain C-contiguous array, in the same memory if possible. Checks dtype and shape only."""

@@ -27,9 +27,8 @@ from bombay_env.rules import (
 from bombay_env.tables import NO_LIMIT
 
 NOBODY: Final = -1  # `current_player` after the game ends
-MAX_HOLDING: Final = (
-    2**24 - 1
-)  # rupees or Client tokens of one player: above what any game reaches; a range of whole bytes
+# Rupees or Client tokens of one player: above what any game reaches, and a range of whole bytes.
+MAX_HOLDING: Final = 2**24 - 1
 LANES_SEARCHED: Final = 4096  # at once for the lane that an error message names
 
 

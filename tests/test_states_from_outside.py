@@ -13,7 +13,10 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env import Game, batch
+from bombay_agents.scripted.potential import potentials
+from bombay_agents.search.endgame import solve
+from bombay_agents.turns.enumeration import distinct_turns
+from bombay_env import Game, batch, registry
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import SETTLED_DTYPE
 from bombay_env.render import svg, text
@@ -26,7 +29,7 @@ from helpers.refusal import refusal
 
 TESTS = Path(__file__).parent
 TIMEOUT = 1200  # seconds; a method that does not return fails the test
-SLOW = bool(numba.config.DISABLE_JIT)
+NO_JIT = bool(numba.config.DISABLE_JIT)
 
 
 def try_states(count, seed, *kinds, **env):
@@ -45,7 +48,7 @@ def test_the_calls_cover_every_method_that_takes_states():
 
 
 def test_no_state_stops_the_process():
-    found = try_states(20 if SLOW else 3000, 1, *KINDS)
+    found = try_states(20 if NO_JIT else 3000, 1, *KINDS)
     assert found.keys() == KINDS.keys()
     assert found["bytes"][1] == 0
     assert found["inside"][1] > 0.9 * found["inside"][0]
@@ -59,11 +62,17 @@ def test_a_million_states_do_not_stop_the_process():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(SLOW, reason="nothing is compiled")
+@pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
 def test_no_index_leaves_its_array():
     """Numba's own checks of every index, since code that reads past an array need not crash; `test_batch.py` has a short form."""
     found = try_states(100_000, 3, "inside", "changed", NUMBA_BOUNDSCHECK="1")
     assert found["inside"][1] > 90_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
+def test_agents_play_from_any_sound_state():
+    assert try_states(20_000, 4, "agents", NUMBA_BOUNDSCHECK="1")["agents"][0] >= 20_000
 
 
 @pytest.mark.parametrize("rules", VARIANTS, ids=range(len(VARIANTS)))
@@ -159,6 +168,28 @@ def test_a_drawing_refuses_an_unsound_state():
     states["post"][:, 9] = 77
     for draw in (text.draw, svg.draw):
         refusal(lambda draw=draw: draw(GAME, states), "lane 0: post[9] is 77")
+
+
+def functions_of_agents():
+    """Whatever of the agents takes states: `act` of all players, and functions beside them, by name."""
+    players = {name: registry.make(name).act for name in registry.agent_names() if name != "net"}
+    rng = np.random.default_rng(0)
+    return {name: lambda states, act=act: act(GAME, states, rng) for name, act in players.items()} | {
+        "distinct_turns": lambda states: distinct_turns(GAME, states),
+        "solve": lambda states: solve(GAME, states),
+        "potentials": lambda states: potentials(GAME, states, 0.5),
+    }
+
+
+def test_agents_refuse_an_unsound_state():
+    """Also where nobody asks them through `agent.ask`, which checks the states too."""
+    states = played(lanes=1)
+    states["current_player"] = 127
+    before = states.tobytes()
+    for name, call in functions_of_agents().items():
+        message = refusal(lambda call=call: call(states))
+        assert message == "states, lane 0: current_player is 127; it must be -1 to 3", name
+    assert states.tobytes() == before
 
 
 # --- out ---

@@ -245,9 +245,8 @@ class PartCache(KernelCache):
 
     def pack(self, result: Any) -> tuple[Any, ...]:
         """The parts of Numba's result to pickle."""
-        result.fndesc.typemap = result.fndesc.calltypes = (
-            None  # not needed and large; Numba's own cache drops them as well
-        )
+        # As in Numba's own cache: they are large, and not needed.
+        result.fndesc.typemap = result.fndesc.calltypes = None
         return result.library.bitcode(), result.fndesc, result.environment, result.signature, result.reload_init
 
     def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:

@@ -2,9 +2,11 @@
 
     python -m helpers.hostile_states COUNT SEED KIND …
 
-COUNT is the number of records of each KIND, one of `KINDS`. Prints a line for each: the kind, the records tried, the sound ones.
+COUNT is the number of records of each KIND, one of `KINDS`, or `agents`: sound states for the project's agents. Prints a line for
+each: the kind, the records tried, the sound ones.
 """
 
+import contextlib
 import inspect
 import random
 import sys
@@ -12,7 +14,7 @@ import sys
 import numba
 import numpy as np
 
-from bombay_env import Game, IllegalActionError, Rules, batch
+from bombay_env import Game, IllegalActionError, Rules, batch, registry
 from bombay_env.state import MAX_HOLDING, NOBODY, rows
 from helpers.variants import random_rules
 
@@ -38,6 +40,10 @@ VARIANTS = (
     LARGE,
     Rules(2, client_supply=None, palace_tokens=(0, 0, 0, 8), palaces=0, buys_per_turn=0),
     *(random_rules(random.Random(seed), n) for seed, n in enumerate((2, 3, 4, 5))),
+)
+AGENTS = (
+    *("random", "random-turn", "greedy", "planner-v1", "seller", "td", "ppo", "zero"),
+    *("zero-search:nodes=3", "search:nodes=3", "flat-mc:rollouts=8", "champion:nodes=3"),
 )
 
 
@@ -271,6 +277,25 @@ def main(kind, count, seed):
     return tried, accepted
 
 
+def try_agents(count, seed):
+    """Let agents choose in at least `count` sound states; returns how many there were, twice, as `main` does."""
+    rng = np.random.default_rng(seed)
+    tried = 0
+    while tried < count:
+        for n in (2, 3, 4, 5):
+            game = Game(Rules.official(n))
+            states = inside_limits(game, rng).view(game.state_dtype).reshape(-1)
+            states = states[are_sound(game, states) & (states["current_player"] != NOBODY)]
+            for agent in map(registry.make, AGENTS):
+                for lane in range(len(states)):
+                    with contextlib.suppress(OverflowError):  # a turn with too many outcomes
+                        state = states[lane : lane + 1]
+                        game.check_actions(state, agent.act(game, state, rng))
+                tried += len(states)
+    return tried, tried
+
+
 if __name__ == "__main__":
+    count, seed = map(int, sys.argv[1:3])
     for kind in sys.argv[3:]:
-        print(kind, *main(kind, int(sys.argv[1]), int(sys.argv[2])), flush=True)
+        print(kind, *(try_agents(count, seed) if kind == "agents" else main(kind, count, seed)), flush=True)

@@ -84,7 +84,7 @@ class Reader:
         game = self.game
         if self.mode != LOOKAHEAD:
             return game.observe(states, seats=seats, screened=self.mode == "screened", out=out)
-        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+        records = game.check_states(states)
         viewers = np.empty(0, np.int64) if seats is None else np.asarray(seats, np.int64)
         rows = np.empty((len(records), self.num_features), np.float32) if out is None else out
         self.workspaces["least_count"] = 0

@@ -79,8 +79,8 @@ class NetOutcomeAgent:
             ValueError: as `NetAgent.act`.
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
+        records = game.check_states(states)
         self._reader_of(game)
-        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
         for first in range(0, len(records), LANES_AT_ONCE):
             chunk = slice(first, first + LANES_AT_ONCE)

@@ -29,7 +29,7 @@ class GreedyAgent:
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64."""
-        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+        records = game.check_states(states)
         actions = np.empty(len(records), np.int64)
         trial = np.zeros(1, game.state_dtype)
         choose_all(

@@ -59,9 +59,9 @@ class PlannerAgent:
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
+        records = game.check_states(states)
         if game is not self._game:
             self._game, self._workspace = game, new_workspace(game)
-        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
         turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._workspace, actions))
         return actions

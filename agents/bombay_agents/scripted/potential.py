@@ -59,7 +59,7 @@ def potentials(game: Game, states: np.ndarray, blend: float, workspace: np.ndarr
         blend: see `blended`.
         workspace: memory from `new_workspace`; pass it if you call this often.
     """
-    records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
+    records = game.check_states(states)
     rupees = np.empty((len(records), game.num_players), np.float32)
     expect_all(records, game.tables, new_workspace(game) if workspace is None else workspace, rupees)
     margin = rupees - rupees.mean(axis=1, keepdims=True)

@@ -75,10 +75,10 @@ class StyleAgent:
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
+        records = game.check_states(states)
         if game is not self._game:
             self._workspace = StyleWorkspace(planner.new_workspace(game), np.zeros(turns.MAX_NODES, np.float64))
             self._game = game
-        records = np.ascontiguousarray(states).view(game.state_dtype, np.ndarray)
         actions = np.empty(len(records), np.int64)
         turns.check_count(choose_all(records, game.tables, self.bias, self._workspace, actions))
         return actions

@@ -66,11 +66,11 @@ class TurnAgent(ABC):
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
+        records = game.check_states(states).copy()  # a copy, to zero the seeds
         if game is not self._game:
             self._turn = self.prepare(game)
             self._game = game
             self._cached.clear()
-        records = np.array(states).view(game.state_dtype, np.ndarray)  # a copy, to zero the seeds
         records["seed"] = 0
         keys = rng.integers(1 << 64, size=len(records), dtype=np.uint64)
         actions = np.empty(len(records), np.int64)
