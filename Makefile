@@ -12,7 +12,7 @@ WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
-	game game_arrays game_step game_chance state
+	game game_arrays game_step game_chance state random_streams
 
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
@@ -39,7 +39,8 @@ lint: .venv/.test
 compiled: .venv/.test
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
-# The game itself with the compiler off, where an index out of range is an error; the rest takes minutes so: `make coverage`.
+# The game itself with the compiler off, where an index out of range is an error, and random streams, whose draws inside kernels can
+# be seen only so. The rest takes minutes this way: `make coverage`.
 interpreted: .venv/.test
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(GAME:%=tests/test_%.py)
 

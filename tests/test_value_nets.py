@@ -18,6 +18,7 @@ from bombay_agents.nets.policy_net_agent import NetAgent
 from bombay_agents.nets.policy_turn_agent import NetOutcomeAgent
 from bombay_agents.nets.value_net import ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
+from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import lookahead, planner
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
@@ -33,6 +34,7 @@ from bombay_training.evaluation.audit import audit
 from helpers.nets import HIDDEN
 from helpers.position import official, variant
 from helpers.variants import random_board
+from test_zero_net import random_net as random_zero_net
 
 SLOW = numba.config.DISABLE_JIT  # evaluating a turn then takes a while
 SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
@@ -219,6 +221,23 @@ def test_other_games_than_a_net_was_trained_on_need_force(player):
         assert forced.name.endswith("force=true")
     with pytest.raises(ValueError, match="was trained on features 0123; this game's are"):
         chosen(player(game, force=True, features="0123"), game, states)
+
+
+def zero_player(game, force=False):
+    return ZeroAgent(random_zero_net(game), force, rounds=0)
+
+
+@pytest.mark.parametrize("player", [value_player, policy_player, outcome_player, zero_player])
+def test_a_net_of_the_packaged_board_needs_force_on_any_other(player):
+    """A board with the packaged one's name and other trails is another board."""
+    game = Game(Rules(2, **SHORT))
+    assert game.board.is_packaged
+    for name in (game.board.name, "elsewhere"):
+        other = Game(game.rules, dataclasses.replace(random_board(5), name=name))
+        states = other.new_states([1])
+        with pytest.raises(ValueError, match=f"was not trained on the board {name}; force=true plays"):
+            chosen(player(game), other, states)
+        assert other.legal_actions(states)[0, chosen(player(game, force=True), other, states)]
 
 
 def test_a_board_that_is_not_packaged_is_compared_as_a_whole():

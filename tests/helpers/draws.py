@@ -1,0 +1,61 @@
+"""Spies at the places where randomness enters: keyed draws, agents' generators, and the seeds in the copies that agents get."""
+
+import sys
+
+import numba
+import pytest
+
+from bombay_env import chance
+from helpers.failing_agents import First
+
+interpreted = pytest.mark.skipif(
+    not numba.config.DISABLE_JIT, reason="kernels' draws are seen with the compiler off: `make interpreted`"
+)
+
+
+def keyed_draws(monkeypatch):
+    """A list to which every keyed draw from now on is added, as (seed, stream, index). With the compiler off only."""
+    real, draws = chance.random_word, []
+
+    def random_word(seed, stream, index):
+        draws.append((int(seed), int(stream), int(index)))
+        return real(seed, stream, index)
+
+    for module in list(sys.modules.values()):
+        if getattr(module, "random_word", None) is real:
+            monkeypatch.setattr(module, "random_word", random_word)
+    return draws
+
+
+def repeated(draws):
+    """The draws that occur more than once."""
+    seen = set()
+    return {draw for draw in draws if draw in seen or seen.add(draw)}
+
+
+def assert_disjoint(parts):
+    """Assert that no entry of a part, any iterable, is in another part, and that no part is empty."""
+    seen = set()
+    for part in map(set, parts):
+        assert part
+        assert not part & seen
+        seen |= part
+
+
+class Listener(First):
+    """Plays the lowest legal action; keeps a draw from the generator of each call, and the seeds in the copies."""
+
+    def __init__(self, name="listener"):
+        super().__init__(name)
+        self.draws, self.seeds = [], []
+
+    def act(self, game, states, rng):
+        self.draws.append(int(rng.integers(1 << 63)))
+        self.seeds += states["seed"].tolist()
+        return super().act(game, states, rng)
+
+    def take(self):
+        """The draws and the seeds since the last call."""
+        taken = self.draws, self.seeds
+        self.draws, self.seeds = [], []
+        return taken

@@ -1,0 +1,307 @@
+"""Every random stream: no deal, key or order is used twice over three successive parts, updates, games or decisions.
+
+The tests look where seeds and keys enter: keyed draws (`chance.random_word`), the generators and copies that agents get, deals,
+and the order in which samples reach the optimizer. Draws in kernels are seen only with the compiler off (`make interpreted`).
+"""
+
+import itertools
+import types
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from bombay_agents import make, turns
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.zero.lookahead import DRAWS
+from bombay_agents.scripted.greedy import TIES
+from bombay_agents.search import flat_mc, rollouts, tree
+from bombay_agents.search.zero_agent import ZeroSearchAgent
+from bombay_agents.turns.agent import TurnAgent
+from bombay_env import Game, Rules
+from bombay_training.evaluation import arena, regret
+from bombay_training.learners import runs, tune
+from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
+from bombay_training.learners.expert_iteration import ExpertIterationRun, ExpertIterationSettings
+from bombay_training.learners.td import TDRun, TDSettings
+from bombay_training.learners.zero import ZeroRun, ZeroSettings
+from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated
+from helpers.failing_agents import First
+from helpers.gym_envs import play, single
+from helpers.position import last_turn, variant
+from test_zero_net import random_net
+
+UPDATES = 3
+EPOCHS = 2
+OF_LEARNERS = 3000  # the lowest number of a learner's stream
+SHORT = {"sets": 2, "turns_per_set": 1, "actions_per_turn": 1}
+TINY = {"players": (2,), "games": 2, "hidden": 8, "epsilon": 0.5, "batch_size": 4, "epochs": EPOCHS, "updates": UPDATES}
+TINY_ZERO = TINY | {"second": 4, "final_epsilon": 0.5}
+TWO_COUNTS = TINY_ZERO | {"players": (2, 3), "games": 4}
+
+
+# --- Learners ---
+
+
+class Update(NamedTuple):
+    """What was drawn in an update, the order of samples in its epochs, their positions, and what the victim's copies heard."""
+
+    draws: list[tuple[int, int, int]]
+    orders: list[np.ndarray]
+    read: list[list[int]]
+    heard: list[tuple[list[int], list[int]]]
+
+
+def new_run(learner, folder):
+    """A run of short games."""
+    if learner == "td":
+        return TDRun(TDSettings(**TINY))
+    if learner == "zero":
+        return ZeroRun(ZeroSettings(**TWO_COUNTS))
+    if learner == "best-response":
+        return BestResponseRun(BestResponseSettings(**TWO_COUNTS, victim="helpers.draws:Listener"))
+    start = folder / "start.safetensors"
+    ZeroRun(ZeroSettings(**TINY_ZERO)).net().save(start)
+    settings = ExpertIterationSettings(**TINY_ZERO, start=f"net:path={start}", nodes=3, min_visits=1)
+    return ExpertIterationRun(settings)
+
+
+def updates_of(learner, folder, first=0):
+    """The updates of a run from number `first` on. It learns nothing, so that its net stays the same."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        use_short_games(patch)
+        run, batches = new_run(learner, folder), []
+        run.clock.updates_done = first
+        patch.setattr(run.learner, "step", lambda samples, indices, *_: batches.append(indices) or np.zeros(2))
+        draws = keyed_draws(patch)
+        for _ in range(first, UPDATES):
+            draws.clear()
+            batches.clear()
+            run.step()
+            order = np.concatenate(batches)
+            samples = run.generator.samples.reshape(-1)[order]
+            read = samples["features" if learner == "td" else "rows"].tolist()
+            heard = [victim.take() for victim in run.generator.victim.agents] if learner == "best-response" else []
+            found.append(Update(list(draws), np.split(order, EPOCHS), read, heard))
+    return found
+
+
+def use_short_games(patch):
+    """Let runs play short games instead of the official ones."""
+    patch.setattr(runs, "Rules", types.SimpleNamespace(official=lambda players: Rules(players, **SHORT)))
+
+
+@pytest.fixture(scope="module")
+def updates(request, tmp_path_factory):
+    """The learner's name and the first updates of a run."""
+    return request.param, updates_of(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def each_learner(*names):
+    return pytest.mark.parametrize("updates", names, indirect=True)
+
+
+@interpreted
+@each_learner("td", "zero", "expert", "best-response")
+def test_no_update_repeats_a_game_or_a_choice(updates):
+    _, found = updates
+    for update in found:
+        assert not repeated(draw for draw in update.draws if draw[1] >= OF_LEARNERS)
+    assert_disjoint(update.draws for update in found)
+
+
+@interpreted
+@each_learner("td", "zero", "expert", "best-response")
+def test_an_update_does_not_depend_on_the_games_before(updates, tmp_path):
+    """Games, choices and their numbers are keyed: the last update is the same if nothing was played before it."""
+    learner, found = updates
+    (alone,) = updates_of(learner, tmp_path, UPDATES - 1)
+    assert (alone.draws, alone.read) == (found[-1].draws, found[-1].read)
+
+
+@interpreted
+@each_learner("td", "zero")
+def test_no_epoch_repeats_an_order(updates):
+    orders = [order for update in updates[1] for order in update.orders]
+    assert len({len(order) for order in orders}) == 1, "orders of different lengths cannot be compared"
+    assert all(len(set(order.tolist())) == len(order) for order in orders)
+    assert not repeated(tuple(order.argsort().argsort().tolist()) for order in orders)
+
+
+@interpreted
+@each_learner("best-response")
+def test_the_victims_randomness_is_new_in_every_update(updates):
+    parts = []
+    for update in updates[1]:
+        drawn, seeds = (list(itertools.chain(*part)) for part in zip(*update.heard, strict=True))
+        assert not repeated(drawn)
+        assert not repeated(seeds)
+        parts.append((drawn, seeds))
+    for stream in zip(*parts, strict=True):
+        assert_disjoint(stream)
+
+
+@interpreted
+def test_ppo_repeats_no_deal_and_no_random_number(monkeypatch):
+    pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
+    import torch
+
+    from bombay_training.learners.ppo import PPOSettings
+    from bombay_training.learners.ppo.run import PPORun
+
+    use_short_games(monkeypatch)
+    widths = {"trunk": (4,), "policy": (4,), "value": (4,)}
+    sizes = {"num_envs": 4, "num_steps": 8, "batch_size": 16, "epochs": 2}
+    run = PPORun(PPOSettings.raw(players=(2, 3), updates=UPDATES, **sizes, **widths))
+    draws, generators = keyed_draws(monkeypatch), []
+
+    def noting(call):
+        def noted(*args):
+            generators.append((torch.get_rng_state().numpy().tobytes(), np.random.get_state()[1].tobytes()))
+            return call(*args)
+
+        return noted
+
+    monkeypatch.setattr(run.model, "collect_rollouts", noting(run.model.collect_rollouts))
+    monkeypatch.setattr(run.model, "train", noting(run.model.train))
+    games = sum(run.step()["games"] for _ in range(UPDATES))
+    assert games >= 3 * sizes["num_envs"]
+    assert not repeated(draws), "every draw of a game is keyed by its deal"
+    for states in zip(*generators[::2], strict=True):
+        assert not repeated(states), "rollouts begin with different generators"
+    assert not repeated(torch_state for torch_state, _ in generators)
+
+
+def test_tuning_repeats_no_deal_and_challenges_are_on_others(monkeypatch, tmp_path):
+    pytest.importorskip("cma", reason="tuning needs the extra `tune`")
+    games, challenge, played = 3, 8, {}
+
+    def mean_margin(tuning_games, candidate, incumbent, seeds):
+        kind = "challenges" if len(seeds) > games else "generations"
+        played.setdefault(kind, {})[seeds.tobytes()] = seeds.tolist()
+        return sum(candidate), 1e9  # no challenger is accepted
+
+    monkeypatch.setattr(tune, "mean_margin", mean_margin)
+    found = list(tune.tune(tmp_path / "weights.json", 2, 3 * challenge, 4, games, challenge, seed=1))
+    assert (len(found), len(played["generations"]), len(played["challenges"])) == (3, 3 * challenge, 3)
+    assert_disjoint([*played["generations"].values(), *played["challenges"].values()])
+
+
+# --- Matches ---
+
+
+def test_successive_parts_of_a_match_share_no_deal_and_no_randomness():
+    game, agents, parts = Game(Rules(3, sets=1, turns_per_set=2)), [Listener("a"), Listener("b")], []
+    for first in (0, 2, 4):
+        match = arena.run_blocks(game, [*agents, First()], 2, seed=5, first=first, chunk_games=3)
+        heard = [agent.take() for agent in agents]
+        drawn, seeds = (list(itertools.chain(*part)) for part in zip(*heard, strict=True))
+        assert not repeated(drawn)
+        assert not repeated(seeds)
+        assert len(set(match.deal.tolist())) == 2
+        assert not set(match.deal.tolist()) & set(seeds)
+        parts.append((match.deal.tolist(), drawn, seeds))
+    for stream in zip(*parts, strict=True):
+        assert_disjoint(stream)
+
+
+def test_regret_takes_each_position_from_another_game_and_asks_with_other_keys():
+    game, listener = variant(2, sets=1, turns_per_set=1), Listener()
+    sample = list(regret.endings(game, 3, 1, 10**6, seed=1))
+    assert not repeated(int(ending.state["seed"][0]) for ending in sample)
+    regret.regrets(game, [listener], sample, seed=1)
+    drawn, seeds = listener.take()
+    assert len(drawn) >= 3
+    assert not repeated(drawn)
+    assert not repeated(seeds)
+    assert not {int(ending.state["seed"][0]) for ending in sample} & set(seeds)
+
+
+# --- Environments ---
+
+
+def test_opponents_meet_other_seeds_in_every_game_and_the_same_if_it_is_dealt_again():
+    opponent = Listener()
+    env, games = single(3, opponents=opponent), []
+    for seed in (7, None, None, 7):
+        env.reset(seed=seed)
+        deal = int(env.game_state["seed"][0])
+        play(env)
+        games.append(([deal], *opponent.take()))
+        assert not repeated(games[-1][2])
+    assert games[3] == games[0]
+    for stream in zip(*games[:3], strict=True):
+        assert_disjoint(stream)
+
+
+# --- Players ---
+
+
+class KeepsKeys(TurnAgent):
+    """Plays for the first outcome of its turn; keeps the keys of its choices."""
+
+    name = "keeps-keys"
+
+    def __init__(self):
+        super().__init__()
+        self.keys = []
+
+    def prepare(self, game):
+        self.turn = turns.new_workspace(game)
+        return self.turn
+
+    def choose(self, game, state, key):
+        self.keys.append(int(key))
+        count = turns.enumerate_turn(state, game.tables[0], self.turn)
+        return int(np.flatnonzero(self.turn.due[:count] != turns.TURN_GOES_ON)[0])
+
+
+def test_every_turn_that_is_planned_has_its_own_key():
+    game, agent, rng = variant(2, **SHORT), KeepsKeys(), np.random.default_rng(1)
+    for first in (0, 3, 6):
+        agent.act(game, game.new_states(range(first, first + 3)), rng)
+    assert len(agent.keys) == 9
+    assert not repeated(agent.keys)
+
+
+def zero(game):
+    return ZeroAgent(random_net(game), draws=3)
+
+
+def zero_search(game):
+    return ZeroSearchAgent(ZeroAgent(random_net(game)), nodes=9)
+
+
+SEARCHES = {
+    "flat-mc": lambda game: make("flat-mc:rollouts=9,k=3,rounds=2"),
+    "flat-mc by greedy": lambda game: make("flat-mc:rollouts=9,k=3,rounds=2,policy=greedy"),
+    "search": lambda game: make("search:nodes=9,k=3,rounds=2"),
+    "zero": zero,
+    "zero-search": zero_search,
+}
+# Streams whose index counts something within one decision, and how many values it takes at least.
+COUNTED = {
+    "flat-mc": {int(flat_mc.ROLLOUT_KEYS): 3, int(rollouts.CHOICES): 4},
+    "flat-mc by greedy": {int(flat_mc.ROLLOUT_KEYS): 3, int(TIES): 4},
+    "search": {int(tree.ROLLOUT_KEYS): 3, int(rollouts.CHOICES): 4, int(tree.RESTOCK_SEEDS): 2},
+    "zero": {int(DRAWS): 3},
+    "zero-search": {2006: 2},
+}
+
+
+@interpreted
+@pytest.mark.parametrize("name", SEARCHES)
+def test_no_decision_of_a_search_repeats_a_draw_of_another(name, monkeypatch):
+    """Within a decision draws are repeated on purpose: candidates share random numbers."""
+    game = variant(2, **SHORT | {"sets": 3})
+    agent, rng, decisions = SEARCHES[name](game), np.random.default_rng(1), []
+    draws = keyed_draws(monkeypatch)
+    for deal in range(3):
+        states = last_turn(game, set=0, at="E1", rupees=[deal, 2])
+        draws.clear()
+        agent.act(game, states, rng)
+        decisions.append(list(draws))
+        for stream, least in COUNTED[name].items():
+            assert len({index for _, found, index in draws if found == stream}) >= least, stream
+    assert_disjoint(decisions)
