@@ -15,7 +15,7 @@ from bombay_training.learners.expert_iteration import ExpertIterationRun, Expert
 from bombay_training.learners.run_files import AGENT
 from bombay_training.learners.train import resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
-from bombay_training.learners.zero.self_play import GAMES, PlayOptions
+from bombay_training.learners.zero.self_play import CHOICE, GAMES, PlayOptions
 from bombay_training.learners.zero.tree_play import SEARCHES, TreePlay, search_turn
 
 SLOW = numba.config.DISABLE_JIT
@@ -72,21 +72,25 @@ def test_with_lambda_1_turns_played_learn_the_result():
     assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
 
 
-def test_outcomes_of_a_root_learn_what_the_search_found_there():
-    """With λ = 0 the targets of the first turn's outcomes are the means of the simulations, from the mover's perspective."""
-    play, _ = played(td_lambda=0.0, epsilon=0.0)
+def first_search(play):
+    """The tree of the first turn of the first game, searched again, its mover, and the game's seed."""
     game = play.games[0]
-    n, search = game.num_players, play.searches[0]
-    play.play(untrained().record(), 5, 0, PlayOptions(SHARE_WEIGHT, 0.0, np.float32(0)))
-    _, found = samples_of(play, 0, 0)
-    search = search._replace(net=untrained().record())
-    seed = np.uint64(chance.random_word(np.uint64(5), GAMES, np.uint64(n - 1)))
+    seed = np.uint64(chance.random_word(np.uint64(5), GAMES, np.uint64(game.num_players - 1)))
     state = game.new_states([int(seed)])
     mover = int(state["current_player"][0])
     state["seed"] = 0
     key = np.uint64(chance.random_word(seed, SEARCHES, np.uint64(0)))
+    search = play.searches[0]._replace(net=untrained().record())
     assert search_turn(state[0], game.tables[0], search, key, NODES)
-    tree = search.tree
+    return search.tree, mover, seed
+
+
+def test_outcomes_of_a_root_learn_what_the_search_found_there():
+    """With λ = 0 the targets of the first turn's outcomes are the means of the simulations, from the mover's perspective."""
+    play, _ = played(td_lambda=0.0, epsilon=0.0)
+    n = play.games[0].num_players
+    _, found = samples_of(play, 0, 0)
+    tree, mover, _ = first_search(play)
     enough = [edge for edge in range(tree.num_edges[0]) if tree.edge_visits[edge] >= MIN_VISITS]
     assert enough
     for sample, edge in zip(found, enough, strict=False):
@@ -94,6 +98,24 @@ def test_outcomes_of_a_root_learn_what_the_search_found_there():
         assert sample["margin"][:n] == pytest.approx(np.roll(means[:n], -mover), abs=1e-5)
         assert sample["share"][:n] == pytest.approx(np.roll(means[MAX_PLAYERS : MAX_PLAYERS + n], -mover), abs=1e-5)
     assert tree.edge_visits[: tree.num_edges[0]].sum() == NODES
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_the_turn_played_is_the_most_simulated_one_or_is_marked_as_explored(epsilon):
+    """The first turn of a game, with the draw repeated by hand."""
+    play, _ = played(epsilon=epsilon)
+    n, mine = play.games[0].num_players, samples_of(play, 0, 0)[0][0]
+    tree, mover, seed = first_search(play)
+    edges = np.arange(tree.num_edges[0])  # the root's are the first ones
+    best = int(tree.edge_visits[edges].argmax())
+    word = int(chance.random_word(seed, CHOICE, np.uint64(0)))
+    taken = word % len(edges) if epsilon else best
+    assert mine["explored"] == (taken != best)
+    result = play.games[0].provisional_results(tree.edge_states[taken : taken + 1])
+    assert mine["final"][:n].tolist() == np.roll(result["final"][0], -mover).tolist()
+    means = tree.edge_total[best] / tree.edge_visits[best]
+    assert mine["best_margin"][:n] == pytest.approx(np.roll(means[:n], -mover), abs=1e-5)
+    assert mine["best_share"][:n] == pytest.approx(np.roll(means[MAX_PLAYERS : MAX_PLAYERS + n], -mover), abs=1e-5)
 
 
 def test_the_expert_sees_no_seed():

@@ -59,7 +59,7 @@ def new_run(learner, folder):
     if learner == "zero":
         return ZeroRun(ZeroSettings(**TWO_COUNTS))
     if learner == "best-response":
-        return BestResponseRun(BestResponseSettings(**TWO_COUNTS, victim="helpers.draws:Listener"))
+        return BestResponseRun(BestResponseSettings(**TWO_COUNTS, victim="helpers.draws:Moody"))
     start = folder / "start.safetensors"
     ZeroRun(ZeroSettings(**TINY_ZERO)).net().save(start)
     settings = ExpertIterationSettings(**TINY_ZERO, start=f"net:path={start}", nodes=3, min_visits=1)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import resources
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,11 +20,13 @@ from safetensors.numpy import load_file, save
 
 from bombay_agents.nets.files import write_bytes
 from bombay_agents.random import RandomAgent
+from bombay_env import Game
 from bombay_training.learners import run_files, runs
 from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 from bombay_training.learners.runs import Progress, Run, RunClock, RunSettings
 from bombay_training.learners.train import LEARNERS, open_run, run_class
 from helpers import killed
+from helpers.variants import random_board
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,6 +224,18 @@ def test_a_checkpoint_of_another_run_is_refused(whole, tmp_path):
     run_files.write_json(tmp_path / SETTINGS, {"settings": {"size": 3, "pace": 2}})
     with pytest.raises(ValueError, match=r"settings\.json holds no WalkSettings: .*pace"):
         WalkRun.open(tmp_path)
+
+
+def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp_path):
+    run = WalkRun(SETTINGS_OF_6)
+    copy = tmp_path / "copy.toml"
+    copy.write_bytes(resources.files("bombay_env").joinpath("data", "reconstruction.toml").read_bytes())
+    assert WalkRun(dataclasses.replace(SETTINGS_OF_6, board=str(copy))).identity() == run.identity()
+    elsewhere = WalkRun(SETTINGS_OF_6)
+    elsewhere.games = [Game(game.rules, random_board(1)) for game in run.games]
+    changed = WalkRun(SETTINGS_OF_6)
+    changed.identity_parts = lambda: ["run"]
+    assert len({one.identity() for one in (run, elsewhere, changed)}) == 3
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):

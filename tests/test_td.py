@@ -9,9 +9,12 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.nets import value_features, value_net
+from bombay_agents import turns
+from bombay_agents.nets import value_features, value_net, value_net_turns
 from bombay_agents.nets.value_net_agent import ValueNet, ValueNetAgent
-from bombay_env import Game, Rules
+from bombay_env import Game, Rules, chance
+from bombay_env.jit.kernels import kernel
+from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
 from bombay_training.learners import lambda_returns, periodic_eval, run_files
 from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
@@ -100,6 +103,45 @@ def test_samples_hold_positions_with_the_results_of_all_seats():
     assert len(finals) <= 2  # of two games
 
 
+@kernel
+def value_first(state, tables, lookups, net, blend, workspaces):
+    workspaces[0].memory.node[0].state = state
+    return value_net_turns.value_turn(tables[0], lookups[0], net[0], blend, workspaces[0])
+
+
+@kernel
+def evaluate_node(node, tables, lookups, net, workspaces):
+    """Evaluate an outcome of the turn laid out last."""
+    turn = workspaces[0]
+    seat = np.int64(turn.memory.node[0].state.current_player)
+    value_features.clear_cache(turn.evaluation.features)
+    value_net_turns.evaluate_after(turn.memory.node[node], tables[0], lookups[0], seat, net[0], turn.evaluation)
+
+
+def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
+    """In the first turns of games in which every turn explores, with the draw repeated by hand."""
+    game = short_games()[1]
+    play, trainer, _ = played(epsilon=1.0)
+    workspace, explored = value_net_turns.new_turn_workspaces(game, HIDDEN, 1), 0
+    forward, features = workspace["evaluation"]["forward"], workspace["evaluation"]["features"]
+    for number in range(2):
+        seed = np.uint64(chance.random_word(np.uint64(5), self_play.GAMES, np.uint64(number * MAX_PLAYERS + 2)))
+        state, sample = np.asarray(game.new_states([int(seed)]))[0], play.samples[1, number, 0]
+        count = value_first(state, game.tables, game.lookups, trainer.net, np.float32(0.5), workspace)
+        ends = workspace["memory"]["node"]["due"][0, :count] != turns.TURN_GOES_ON
+        nodes = np.flatnonzero(ends & (workspace["values"][0, :count] > -np.inf))
+        best = nodes[workspace["values"][0, nodes].argmax()]
+        drawn = nodes[int(chance.random_word(seed, self_play.CHOICE, np.uint64(0))) % len(nodes)]
+        assert sample["explored"] == (drawn != best)
+        explored += sample["explored"]
+        evaluate_node(best, game.tables, game.lookups, trainer.net, workspace)
+        assert sample["best_margin"][:3] == pytest.approx(forward["margin"][0, :3], abs=1e-5)
+        assert sample["best_share"][:3] == pytest.approx(forward["share"][0, :3], abs=1e-5)
+        evaluate_node(drawn, game.tables, game.lookups, trainer.net, workspace)
+        assert np.array_equal(sample["features"], features["bytes"][0])
+    assert explored
+
+
 # --- The gradient ---
 
 
@@ -145,6 +187,33 @@ def test_the_gradient_is_that_of_the_loss():
     assert checked == 6
 
 
+def test_steps_are_those_of_adam_and_the_average_follows():
+    """Compared with the formulas in double precision, for batches of different sizes."""
+    play, trainer, indices = played()
+    samples, rate, weight, decay = play.samples.reshape(-1), 1e-2, 0.7, 0.7
+    workspace = np.zeros(1, value_net.workspace_dtype(samples["features"].shape[1], HIDDEN))
+    weights = trainer.weights.astype(np.float64)
+    average, first, second = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
+    known = np.ones(len(weights), bool)  # gradients next to zero have the sign of a rounding error
+    for step, batch in enumerate((indices[:2], indices[2:7], indices[1:4]), 1):
+        gradient = np.zeros_like(trainer.net)
+        for index in batch:
+            optimizer.add_gradient(
+                samples[index], trainer.net[0], play.scales, np.float32(weight), workspace[0], gradient[0]
+            )
+        mean = gradient.view(np.float32).astype(np.float64) / len(batch)
+        known &= (mean == 0) | (abs(mean) > 1e-4)
+        trainer.step(samples, batch, play.scales, rate, weight, decay)
+        first += 0.1 * (mean - first)
+        second += 0.001 * (mean**2 - second)
+        weights -= rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        average += max(1 - decay, 1 / (step + 1)) * (weights - average)
+        np.testing.assert_allclose(trainer.weights[known], weights[known], atol=2e-4)
+        np.testing.assert_allclose(trainer.averages[known], average[known], atol=2e-4)
+    assert known.mean() > 0.5
+    assert (first != 0).sum() > 100
+
+
 def test_learning_from_the_same_positions_lowers_the_loss():
     play, trainer, indices = played()
     samples = play.samples.reshape(-1)
@@ -180,6 +249,25 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     train(TINY, folder)
     return folder
+
+
+def test_the_learning_rate_and_the_blend_follow_the_run(monkeypatch):
+    run, blends = TDRun(dataclasses.replace(TINY, updates=10, learning_rate=1.0, lr_hold=0.5, blend=0.5)), []
+    monkeypatch.setattr(run.learner, "step", lambda *_: np.zeros(2))
+    monkeypatch.setattr(run.generator, "play", lambda net, key, first, blend, *_: blends.append(blend) or np.arange(4))
+    rates = [run.step()["learning_rate"] for _ in range(10)]
+    assert rates == pytest.approx([*[1.0] * 6, *(1 - 0.95 * np.arange(1, 5) / 5)])
+    assert blends == pytest.approx(0.05 * np.arange(10))
+
+
+def test_the_agent_is_the_average_of_the_weights():
+    run = TDRun(TINY)
+    run.learner.averages += 1
+    net, average = run.net(), run.learner.average[0]
+    for name in value_net.TENSORS:
+        held = getattr(net, name)
+        assert np.array_equal(held, average[name][..., : held.shape[-1]])
+        assert not np.array_equal(held, run.learner.net[0][name][..., : held.shape[-1]])
 
 
 @needs_jit

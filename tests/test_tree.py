@@ -78,6 +78,25 @@ def test_visits_and_shares_add_up(n):
     assert {int(search.tree.edge_visits[edge]) for edge in edges_of(search.tree, 0)} == {each}
 
 
+def puct(found, params, node):
+    """The edge to follow from a node, by the formula: mean share of its mover, and a bonus for the prior."""
+    visits, mover = float(found.visits[node]), found.mover[node]
+    edges = np.array(edges_of(found, node)[: 2 + int(params.widening * visits**0.5)])
+    times, total = found.edge_visits[edges], found.edge_total[edges]
+    mean = np.where(times > 0, total / np.maximum(times, 1), found.total[node, mover] / visits)
+    return edges[np.argmax(mean + params.exploration * visits**0.5 * found.edge_prior[edges] / (1 + times))]
+
+
+def test_the_edge_followed_is_the_best_for_its_mover_by_mean_share_and_bonus():
+    game, params = short_game(3), tree.SearchParams(exploration=0.3, prior_rupees=5.0)
+    search = searched(game, midgame(game), 400, params=params)
+    run(game, search, 1, 8 if SLOW else 25)
+    found = search.tree
+    nodes = [node for node in expanded(found) if found.visits[node] > 1]
+    assert [tree.choose_edge(found, params, node) for node in nodes] == [puct(found, params, node) for node in nodes]
+    assert len({int(found.mover[node]) for node in nodes}) > 1
+
+
 def test_a_ranker_sorts_the_same_outcomes_by_their_movers_share():
     game, shares, moved = short_game(3), np.zeros(5), 0
     value = planner_evaluator(game)

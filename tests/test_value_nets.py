@@ -32,7 +32,7 @@ from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation.audit import audit
 from helpers.nets import HIDDEN
-from helpers.position import official, variant
+from helpers.position import assert_fits, official, variant
 from helpers.variants import random_board
 from test_zero_net import random_net as random_zero_net
 
@@ -331,6 +331,16 @@ def test_nets_use_only_what_players_may_see(kind):
     net, force = (random_net(*games), False) if kind is ValueNetAgent else (of_policy, True)
     report = audit(lambda: kind(net, force=force), games, 2 if SLOW else 48)
     assert str(report) == f"passed in {report.states} states"
+
+
+def test_a_policy_net_that_samples_draws_by_its_logits():
+    game, net = TABLES[0], policy_net(TABLES[0])
+    states = game.new_states([3] * (300 if SLOW else 5_000))
+    actions = NetAgent(net, sample=True).act(game, states, np.random.default_rng(1))
+    legal = np.flatnonzero(game.legal_actions(states[:1])[0])
+    weights = np.exp(net.forward(game.observe(states[:1]))[0][0, legal].astype(np.float64))
+    assert len(legal) > 3
+    assert_fits(actions.tolist(), dict(zip(legal.tolist(), weights / weights.sum(), strict=True)))
 
 
 @kernel

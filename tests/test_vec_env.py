@@ -227,10 +227,18 @@ def test_games_in_progress_continue_in_another_environment():
     for _ in range(12):
         observations, *_ = envs[0].step(random_actions(envs[0].action_masks(), rng))
     np.testing.assert_array_equal(envs[1].restore(envs[0].snapshot()), observations)
-    for _ in range(STEPS // 3):
+    ended = 0
+    for _ in range(STEPS // 3 + 12):
         actions = random_actions(envs[0].action_masks(), rng)
-        for one, other in zip(*(env.step(actions)[:3] for env in envs), strict=True):
+        (*arrays, infos), (*others, other_infos) = (env.step(actions) for env in envs)
+        for one, other in zip(arrays, others, strict=True):
             np.testing.assert_array_equal(one, other)
+        for info, other in zip(infos, other_infos, strict=True):
+            assert info.keys() == other.keys()
+            if info:
+                assert [info["episode"][key] for key in "rl"] == [other["episode"][key] for key in "rl"]
+                ended += 1
+    assert ended
 
 
 def test_seat_views_are_each_seats_own():
@@ -438,6 +446,17 @@ def test_equal_settings_give_equal_files_whatever_the_references(run, tmp_path, 
     assert again.read_bytes() == run[0].read_bytes()
     other = train(dataclasses.replace(TINY, seed=5), tmp_path / "other")
     assert other.read_bytes() != run[0].read_bytes()
+
+
+def test_the_blend_grows_and_entropy_and_learning_rate_fall_over_a_run():
+    sizes = {"num_envs": 2, "num_steps": 2, "batch_size": 4, "epochs": 1, "trunk": (4,), "policy": (4,), "value": (4,)}
+    weights = {"blend": 0.8, "entropy": 0.4, "learning_rate": 1e-3}
+    run, found = PPORun(PPOSettings.raw(updates=4, players=(2,), **sizes, **weights)), []
+    for _ in range(4):
+        line = run.step()
+        found.append((line["blend"], run.env.blend, run.model.ent_coef, line["learning_rate"]))
+    done = np.arange(4)[:, None] / 4
+    assert np.array(found) == pytest.approx(np.hstack([0.8 * done, 0.8 * done, 0.4 * (1 - done), 1e-3 * (1 - done)]))
 
 
 def test_the_agent_computes_the_trained_function(run):

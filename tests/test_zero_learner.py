@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from bombay_agents.nets.zero import net as zero_net
-from bombay_agents.nets.zero import slots
+from bombay_agents.nets.zero import slots, valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
-from bombay_env import Game, Rules
+from bombay_env import Game, Rules, chance
 from bombay_env.jit.kernels import kernel
+from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
 from bombay_training.learners import lambda_returns
 from bombay_training.learners.run_files import AGAINST, AGENT, METRICS
@@ -20,6 +21,7 @@ from bombay_training.learners.train import train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions
 from helpers import killed
+from test_zero_net import evaluate_node, turn_of
 
 SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
 HIDDEN, SECOND = (8, 4) if SLOW else (128, 32)  # of the shipped net, so that kernels are compiled once
@@ -36,9 +38,13 @@ TINY = ZeroSettings(
 needs_jit = pytest.mark.skipif(SLOW, reason="whole games by the official rules take half a minute without the compiler")
 
 
+def short_games():
+    return [Game(Rules(n, sets=1, turns_per_set=2, actions_per_turn=2)) for n in (2, 3)]
+
+
 def played(epsilon=0.3, td_lambda=0.6):
     """A `SelfPlay` after a few short games, the net that played them, and the indices of the samples."""
-    games = [Game(Rules(n, sets=1, turns_per_set=2, actions_per_turn=2)) for n in (2, 3)]
+    games = short_games()
     play, num_sites = self_play.SelfPlay(games, 2, HIDDEN, SECOND), games[0].board.num_sites
     trainer = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=1)
     options = PlayOptions(np.float32(2), epsilon, np.float32(td_lambda))
@@ -94,6 +100,28 @@ def test_samples_hold_the_ends_of_turns_with_the_results_of_all_seats():
     assert len(finals) <= 2  # of two games
 
 
+def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
+    """In the first turns of games in which every turn explores, with the draw repeated by hand."""
+    game = short_games()[1]
+    play, trainer, _ = played(epsilon=1.0)
+    workspace, explored = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1), 0
+    for number in range(2):
+        seed = np.uint64(chance.random_word(np.uint64(5), self_play.GAMES, np.uint64(number * MAX_PLAYERS + 2)))
+        sample = play.samples[1, number, 0]
+        nodes, worth, _, _ = turn_of(game, np.asarray(game.new_states([int(seed)]))[0], trainer.net, workspace)
+        best = nodes[worth.argmax()]
+        drawn = nodes[int(chance.random_word(seed, self_play.CHOICE, np.uint64(0))) % len(nodes)]
+        assert sample["explored"] == (drawn != best)
+        explored += sample["explored"]
+        outputs = workspace["outputs"][0, best]  # in seat order from the mover, as in a sample
+        assert sample["best_margin"][:3] == pytest.approx(outputs[:3], abs=1e-5)
+        assert sample["best_share"][:3] == pytest.approx(outputs[MAX_PLAYERS : MAX_PLAYERS + 3], abs=1e-5)
+        slot = evaluate_node(drawn, game.tables, np.int64(sample["seat"]), trainer.net, workspace)
+        read = workspace["evaluation"]["reading"][0]
+        assert sample["rows"].tolist() == [*read["context"][slot]["rows"], *read["own"]]
+    assert explored == 2
+
+
 # --- Learning ---
 
 
@@ -144,6 +172,45 @@ def test_the_gradient_is_that_of_the_loss():
     assert checked == 8
 
 
+def flat(record):
+    return record.view(np.float32).reshape(-1).astype(np.float64)
+
+
+def gradient_of(net, samples, batch, weight):
+    """The mean gradient of a batch, (P,), by an optimizer of its own that takes no step."""
+    num_sites = 24
+    probe = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=0)
+    probe.net[:] = net
+    probe.step(samples, batch, 0.0, weight, 0.0)
+    gradient = np.zeros(1, net.dtype)
+    gradient["first"] = probe.arrays["first"][4]
+    for name in probe.tails.dtype.names:
+        gradient[name] = probe.tails[name].sum(axis=0)
+    return flat(gradient) / len(batch)
+
+
+def test_steps_are_those_of_adam_and_the_average_follows():
+    """Compared with the formulas in double precision, for batches of different sizes."""
+    play, trainer, indices = played()
+    samples, rate, weight, decay = play.samples.reshape(-1), 1e-2, 0.7, 0.7
+    weights = flat(trainer.net)
+    average, first, second = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
+    known = np.ones(len(weights), bool)  # gradients next to zero have the sign of a rounding error
+    for step, batch in enumerate((indices[:2], indices[2:7], indices[1:4]), 1):
+        mean = gradient_of(trainer.net, samples, batch, weight)
+        known &= (mean == 0) | (abs(mean) > 1e-4)
+        trainer.step(samples, batch, rate, weight, decay)
+        first += 0.1 * (mean - first)
+        second += 0.001 * (mean**2 - second)
+        weights -= rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        average += max(1 - decay, 1 / (step + 1)) * (weights - average)
+        np.testing.assert_allclose(trainer.weights[known], weights[known], atol=2e-4)
+        np.testing.assert_allclose(trainer.averages[known], average[known], atol=2e-4)
+    tail = trainer.tails.dtype.itemsize // 4
+    assert known[-tail:].mean() > 0.5
+    assert (first[:-tail] != 0).sum() > 100
+
+
 def test_learning_from_the_same_positions_lowers_the_loss():
     play, trainer, indices = played()
     samples = play.samples.reshape(-1)
@@ -171,6 +238,27 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     train(TINY, folder)
     return folder
+
+
+def test_the_learning_rate_and_exploring_follow_the_run(monkeypatch):
+    changes = {"updates": 10, "learning_rate": 1.0, "lr_hold": 0.5, "epsilon": 0.3, "final_epsilon": 0.1}
+    run, played_by = ZeroRun(dataclasses.replace(TINY, **changes)), []
+    monkeypatch.setattr(run.learner, "step", lambda *_: np.zeros(2))
+    monkeypatch.setattr(
+        run.generator, "play", lambda net, key, first, options: played_by.append(options) or np.arange(4)
+    )
+    rates = [run.step()["learning_rate"] for _ in range(10)]
+    assert rates == pytest.approx([*[1.0] * 6, *(1 - 0.95 * np.arange(1, 5) / 5)])
+    assert [options.epsilon for options in played_by] == pytest.approx(0.3 - 0.02 * np.arange(10))
+
+
+def test_the_agent_is_the_average_of_the_weights():
+    run = ZeroRun(TINY)
+    run.learner.averages += 1
+    net = run.net()
+    assert np.array_equal(net.first, run.learner.average["first"][0])
+    assert np.array_equal(net.last, run.learner.average["last"][0, :, : zero_net.NUM_OUTPUTS])
+    assert not np.array_equal(net.first, run.learner.net["first"][0])
 
 
 @needs_jit

@@ -9,16 +9,17 @@ import pytest
 from bombay_agents import turns
 from bombay_agents.nets import files, value_net
 from bombay_agents.nets.loading import make_net
-from bombay_agents.nets.zero import reading, slots, valuation
+from bombay_agents.nets.zero import lookahead, reading, slots, valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
-from bombay_env import Game, Rules
+from bombay_agents.random import RandomTurnAgent
+from bombay_env import Game, Rules, batch, chance
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.evaluation.audit import audit
-from helpers.position import position, variant
+from helpers.position import play, position, variant
 from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT  # evaluating a turn then takes a while
@@ -179,6 +180,27 @@ def test_a_rivals_slots_are_its_own_seen_from_the_viewer():
                 assert seen[f"{slot.name}, place {place}"] == own[f"own {slot.name}"]
 
 
+def test_leads_and_turns_to_come_are_those_of_the_game():
+    """The viewer's turns are counted by ending turns one by one; a lead is by the result if the game ended now."""
+    for game in (variant(3, sets=2, turns_per_set=2), variant(4, sets=2, turns_per_set=2, rotate_first_player=False)):
+        n, leads = game.num_players, set()
+        for state in starts_of_turns(game, 3 if SLOW else 8, 4):
+            movers, states = [], state.reshape(1).copy()
+            final = game.provisional_results(states)["final"][0].astype(int)
+            while not game.is_terminal(states)[0]:
+                movers.append(int(states["current_player"][0]))
+                states = play(game, states, "end_turn")
+            for viewer in range(n):
+                seen, left = read(game, state.reshape(1), viewer), movers.count(viewer)
+                assert seen["time"] == (n - 2) * (slots.MAX_TURNS + 1) + left
+                bucket = left if left <= 2 else 3 if left <= 4 else 4
+                for place in range(1, n):
+                    lead = np.clip(final[viewer] - final[(viewer + place) % n], -slots.MAX_LEAD, slots.MAX_LEAD)
+                    leads.add(int(lead))
+                    assert seen[f"lead, place {place}"] == (lead + slots.MAX_LEAD) * slots.BUCKETS + bucket
+        assert len(leads) > 2
+
+
 # --- Evaluation ---
 
 
@@ -307,6 +329,64 @@ def test_agents_pass_the_audit(n, rounds):
     game = TABLES[n - 2]
     report = audit(lambda: ZeroAgent(random_net(game), rounds=rounds), [game], 20, seed=4)
     assert report.verdict == "passed", report
+
+
+def turn_of(game, state, net, workspace):
+    """The nodes of the outcomes of a turn, what they are worth to its mover at once, their states, and what is due there."""
+    count = value_first(state, game.tables, net, workspace)
+    node = workspace["memory"]["node"][0, :count]
+    nodes = np.flatnonzero(node["due"] != turns.TURN_GOES_ON)
+    return nodes, workspace["values"][0, nodes].copy(), node["state"][nodes].copy(), node["due"][nodes].copy()
+
+
+def looked_ahead(game, net, after, due, seat, seed, workspace):
+    """What a seat expects of an outcome when its own next turn has ended, played turn by turn, and whether chance took part."""
+    states, drawn = np.array([after]), False
+    states["seed"] = seed
+    while states["current_player"][0] != NOBODY:
+        if due == turns.RESTOCK_DUE:
+            batch.restock(states[0], game.tables[0], np.zeros(4, np.int64))
+            drawn = True
+        _, values, ends, dues = turn_of(game, states[0], net, workspace)
+        best = int(values.argmax())
+        if states["current_player"][0] == seat:
+            return values[best], drawn
+        states[0], due = ends[best], dues[best]
+    result = game.results(states)[0]
+    return (result["final"][seat] - result["final"].mean()) / 10 + 2 * result["win_share"][seat], drawn
+
+
+def test_looking_ahead_plays_on_by_the_net_until_the_movers_next_turn_has_ended():
+    """The few outcomes that are worth most at once, the mean over two restocks where a set ends on the way."""
+    game, width = variant(3, **(SHORT if SLOW else {"sets": 3, "turns_per_set": 2})), 4
+    agent, net = ZeroAgent(random_net(game), width=width, draws=2), random_net(game).record()
+    workspace, key = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1), np.uint64(5)
+    agent.prepare(game)
+    chances = set()
+    states, rng, number = game.new_states([5]), np.random.default_rng(5), 0
+    while not game.is_terminal(states)[0]:
+        state, seat = np.asarray(states)[0].copy(), int(states["current_player"][0])
+        game.step(states, RandomTurnAgent().act(game, states, rng))
+        number += 1
+        if state["actions_left"] < game.rules.actions_per_turn or number % 2:
+            continue
+        taken = agent.choose(game, state, key)
+        values = agent._workspace["turn"]["values"][0]
+        nodes, at_once, ends, dues = turn_of(game, state, net, workspace)
+        wanted = np.argsort(-at_once, kind="stable")[:width]
+        found = {}
+        for place in wanted:
+            worth = []
+            for draw in range(2):
+                seed = chance.random_word(key, lookahead.DRAWS, np.uint64(draw))
+                value, drawn = looked_ahead(game, net, ends[place], dues[place], seat, seed, workspace)
+                worth.append(value)
+                chances.add(drawn)
+            found[int(nodes[place])] = np.mean(worth if drawn else worth[:1])
+        assert [int(node) for node in nodes if values[node] > -np.inf] == sorted(found)
+        assert {node: float(values[node]) for node in found} == pytest.approx(found, abs=1e-4)
+        assert found[taken] == pytest.approx(max(found.values()), abs=1e-4)
+    assert chances == {False, True}
 
 
 @pytest.mark.skipif(SLOW, reason="a match takes minutes without the compiler")

@@ -41,9 +41,46 @@ def test_visits_and_values_of_the_tree_add_up(n):
             assert (tree.edge_due[edges] != turns.TURN_GOES_ON).all()
 
 
+def puct(tree, params, node):
+    """The edge to follow from a node, by the formula: mean utility for its mover, and a bonus for the prior."""
+    visits, mover = float(tree.visits[node]), int(tree.mover[node])
+    considered = min(int(tree.num_edges[node]), 2 + int(params.widening * visits**0.5))
+    edges = tree.first_edge[node] + np.arange(considered)
+    sums = tree.edge_total[edges] + tree.edge_value[edges]  # the net's own value counts as one simulation
+    times = tree.edge_visits[edges]
+    mean = (sums[:, mover] + params.share_weight * sums[:, 5 + mover]) / (times + 1)
+    return edges[np.argmax(mean + params.exploration * visits**0.5 * tree.edge_prior[edges] / (1 + times))]
+
+
+def test_the_edge_followed_is_the_best_for_its_mover_by_mean_utility_and_bonus():
+    game = TABLES[1]
+    search = searched(game, starts_of_turns(game, 8, 7)[0]).search
+    tree, params = search.tree, search.params
+    nodes = [node for node in range(tree.count[0]) if tree.mover[node] != NOBODY]
+    followed = [zero_tree.choose_edge(tree, params, node) for node in nodes]
+    assert followed == [puct(tree, params, node) for node in nodes]
+    assert len({int(tree.mover[node]) for node in nodes}) > 1
+
+
+def test_simulations_through_an_edge_add_up_what_they_ended_in():
+    """The first one ends in the value of the new node, its best edge's; the later ones go on along an edge of that node."""
+    game = TABLES[1]
+    tree = searched(game, starts_of_turns(game, 8, 7)[0]).search.tree
+    compared = 0
+    for edge in np.flatnonzero(tree.edge_visits[: tree.count[1]] > 1):
+        if tree.edge_due[edge] == turns.RESTOCK_DUE or tree.edge_states[edge]["current_player"] == NOBODY:
+            continue
+        child = tree.edge_child[edge]
+        edges = slice(tree.first_edge[child], tree.first_edge[child] + tree.num_edges[child])
+        expected = tree.edge_value[edges.start] + tree.edge_total[edges].sum(axis=0)
+        assert tree.edge_total[edge] == pytest.approx(expected, abs=1e-4)
+        compared += 1
+    assert compared > 0
+
+
 def test_a_node_takes_the_value_of_its_best_edge():
     """After one simulation, the total of the root's first edge is what the best turn after it is worth to each seat."""
-    game = TABLES[0]
+    game = TABLES[1]
     state = starts_of_turns(game, 8, 9)[0]
     agent = searched(game, state, nodes=1)
     search, tables = agent.search, game.tables[0]
@@ -55,6 +92,9 @@ def test_a_node_takes_the_value_of_its_best_edge():
     child = int(tree.edge_child[0]) if tree.edge_due[0] != turns.RESTOCK_DUE else int(tree.restocked[0, 0])
     best = tree.first_edge[child]
     assert tree.edge_total[0] == pytest.approx(tree.edge_value[best], abs=1e-6)
+    by_place = search.turn["outputs"][0, search.best[0]]  # the best outcome of the child, in seat order from its mover
+    for seats, kind in ((tree.edge_value[best, :3], by_place[:3]), (tree.edge_value[best, 5:8], by_place[5:8])):
+        assert np.roll(seats, -int(tree.mover[child])) == pytest.approx(kind)
     assert zero_tree.run(tables, search, np.uint64(1), edges[:1], 1) == 0, "a full tree stops growing"
 
 

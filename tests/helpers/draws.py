@@ -59,3 +59,17 @@ class Listener(First):
         taken = self.draws, self.seeds
         self.draws, self.seeds = [], []
         return taken
+
+
+class Moody(Listener):
+    """Plays another action each time it is asked, so that its play depends on what it was asked before."""
+
+    def __init__(self):
+        super().__init__("moody")
+        self.calls = 0
+
+    def act(self, game, states, rng):
+        super().act(game, states, rng)
+        self.calls += 1
+        masks = game.legal_actions(states)
+        return (masks.cumsum(axis=1) > (self.calls % masks.sum(axis=1))[:, None]).argmax(axis=1)
