@@ -59,6 +59,9 @@ def assert_sound(game, found):
         assert visits[node] - 1 == sum(found.edge_visits[edge] for edge in edges)
         assert sum(found.edge_prior[edge] for edge in edges) == pytest.approx(1, rel=1e-5)
         assert all(0 <= found.edge_total[edge] <= found.edge_visits[edge] + 1e-9 for edge in edges)
+        # The first simulation that reached a node ended there; all simulations from the root follow an edge.
+        ended_here = found.total[node, found.mover[node]] - sum(found.edge_total[edge] for edge in edges)
+        assert -1e-9 <= ended_here <= (node > 0) + 1e-9
     records = found.states[:count]
     assert len({record.tobytes() for record in records}) == count
     assert (records["seed"] == 0).all()
@@ -92,6 +95,7 @@ def test_the_edge_followed_is_the_best_for_its_mover_by_mean_share_and_bonus():
     search = searched(game, midgame(game), 400, params=params)
     run(game, search, 1, 8 if SLOW else 25)
     found = search.tree
+    assert_sound(game, found)
     nodes = [node for node in expanded(found) if found.visits[node] > 1]
     assert [tree.choose_edge(found, params, node) for node in nodes] == [puct(found, params, node) for node in nodes]
     assert len({int(found.mover[node]) for node in nodes}) > 1
