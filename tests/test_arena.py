@@ -469,11 +469,17 @@ def test_the_arena_takes_any_board():
 
 
 def test_games_of_agents_that_search_are_played_one_by_one():
-    class Searcher(First):
-        nodes = 10
+    class Counts(First):
+        def __init__(self, name, nodes=None):
+            super().__init__(name)
+            self.nodes, self.sizes = nodes, set()
 
         def act(self, game, states, rng):
-            assert len(states) == 1
+            self.sizes.add(len(states))
             return super().act(game, states, rng)
 
-    assert not run_blocks(TINY, [Searcher(), First(), First()], 2).faults
+    searcher, other, alone = Counts("searcher", nodes=10), Counts("other"), Counts("alone")
+    run_blocks(TINY, [searcher, other, First()], 2)
+    run_blocks(TINY, [alone, First(), First()], 2)
+    assert searcher.sizes == other.sizes == {1}
+    assert max(alone.sizes) > 1

@@ -16,13 +16,13 @@ from bombay_training.learners.run_files import AGENT
 from bombay_training.learners.train import resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import CHOICE, GAMES, PlayOptions
-from bombay_training.learners.zero.tree_play import SEARCHES, TreePlay, search_turn
+from bombay_training.learners.zero.tree_play import SEARCHES, TreePlay, best_edge, search_turn
 
 SLOW = numba.config.DISABLE_JIT
 HIDDEN, SECOND = 8, 4
 EACH = 2 if SLOW else 4  # games for each player count
 NODES = 6 if SLOW else 24
-MIN_VISITS = 2
+MIN_VISITS = 2 if SLOW else 3
 SHARE_WEIGHT = np.float32(2)
 
 
@@ -97,7 +97,16 @@ def test_outcomes_of_a_root_learn_what_the_search_found_there():
         means = tree.edge_total[edge] / tree.edge_visits[edge]
         assert sample["margin"][:n] == pytest.approx(np.roll(means[:n], -mover), abs=1e-5)
         assert sample["share"][:n] == pytest.approx(np.roll(means[MAX_PLAYERS : MAX_PLAYERS + n], -mover), abs=1e-5)
+    assert len(enough) < (tree.edge_visits[: tree.num_edges[0]] > 0).sum()
+    assert (found["seat"][: len(enough) + 1] == mover).tolist() == [True] * len(enough) + [False]
     assert tree.edge_visits[: tree.num_edges[0]].sum() == NODES
+
+
+def test_the_expert_takes_the_outcome_of_most_simulations_and_the_first_of_several():
+    tree, _, _ = first_search(played()[0])
+    tree.edge_visits[: tree.num_edges[0]] = 1
+    tree.edge_visits[2:4] = 5
+    assert best_edge(tree) == 2
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])

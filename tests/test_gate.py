@@ -1,5 +1,7 @@
 """The gate: simulations confirm its error rates when one looks after every block, and it decides real matches."""
 
+import types
+
 import numba
 import numpy as np
 import pytest
@@ -88,6 +90,22 @@ def test_the_interval_is_valid_whenever_the_match_ends():
 def test_bounds_out_of_range_are_refused(options, reason):
     with pytest.raises(ValueError, match=f"^{reason}"):
         Bounds(PAR, **options)
+
+
+def test_the_mean_over_numbers_of_players_decides(monkeypatch):
+    """Here the new agent wins all games with 2 players and loses all with 3."""
+
+    def one_vs_rest(game, new, old, blocks, *args, **options):
+        return types.SimpleNamespace(
+            win_share=None, faults=(), of_agent=lambda values: np.full(blocks, float(game.num_players == 2))
+        )
+
+    monkeypatch.setattr(gate.arena, "one_vs_rest", one_vs_rest)
+    games = [Game(Rules(n)) for n in (2, 3)]
+    verdict = gate.gate(games, "greedy", "random", Bounds(0.7, 0.05), 400)
+    assert (verdict.replaced, verdict.decided) == (False, True)
+    assert verdict.estimate.mean == 0.5
+    assert gate.gate(games, "greedy", "random", Bounds(0.3, 0.05), 400).replaced
 
 
 class Silent:

@@ -40,6 +40,18 @@ TINY_ZERO = TINY | {"second": 4, "final_epsilon": 0.5}
 TWO_COUNTS = TINY_ZERO | {"players": (2, 3), "games": 4}
 
 
+@interpreted
+@pytest.mark.parametrize("n", [2, 3])
+def test_no_game_repeats_a_draw(n, monkeypatch):
+    """Not for its setup, and not for the restocks of its sets."""
+    game, draws, agent = variant(n, sets=3, turns_per_set=1), keyed_draws(monkeypatch), First()
+    states = game.new_states([1, 2])
+    while not game.is_terminal(states).all():
+        game.step(states, agent.act(game, states, None))
+    assert len({stream for _, stream, _ in draws}) == 4, "demand, posts, palace tokens and restocks"
+    assert not repeated(draws)
+
+
 # --- Learners ---
 
 

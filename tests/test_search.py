@@ -228,6 +228,19 @@ def test_candidates_share_random_numbers():
     assert candidates.num_rollouts[:2].tolist() == [rounds, rounds]
 
 
+def test_the_rollouts_of_one_turn_do_not_count_in_the_next():
+    game, found = short_game(), []
+    states = [without_seeds(midgame(game, number))[0] for number in (1, 2)]
+    for before in (states[:1], []):
+        agent = FlatMonteCarloAgent(rollouts=10, k=2, rounds=1)
+        agent.prepare(game)
+        for state in before:
+            agent.best_candidate(game, state, np.uint64(5))
+        agent.best_candidate(game, states[1], np.uint64(6))
+        found.append((agent.candidates.total[:2].tolist(), agent.candidates.num_rollouts[:2].tolist()))
+    assert found[0] == found[1]
+
+
 def test_a_later_turn_without_room_is_an_error(monkeypatch):
     if SLOW:
         monkeypatch.setattr(enumeration, "MAX_NODES", 100)

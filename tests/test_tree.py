@@ -59,9 +59,6 @@ def assert_sound(game, found):
         assert visits[node] - 1 == sum(found.edge_visits[edge] for edge in edges)
         assert sum(found.edge_prior[edge] for edge in edges) == pytest.approx(1, rel=1e-5)
         assert all(0 <= found.edge_total[edge] <= found.edge_visits[edge] + 1e-9 for edge in edges)
-        # The first simulation that reached a node ended there; all simulations from the root follow an edge.
-        ended_here = found.total[node, found.mover[node]] - sum(found.edge_total[edge] for edge in edges)
-        assert -1e-9 <= ended_here <= (node > 0) + 1e-9
     records = found.states[:count]
     assert len({record.tobytes() for record in records}) == count
     assert (records["seed"] == 0).all()
@@ -95,10 +92,31 @@ def test_the_edge_followed_is_the_best_for_its_mover_by_mean_share_and_bonus():
     search = searched(game, midgame(game), 400, params=params)
     run(game, search, 1, 8 if SLOW else 25)
     found = search.tree
-    assert_sound(game, found)
     nodes = [node for node in expanded(found) if found.visits[node] > 1]
-    assert [tree.choose_edge(found, params, node) for node in nodes] == [puct(found, params, node) for node in nodes]
     assert len({int(found.mover[node]) for node in nodes}) > 1
+    rng, count, edges = np.random.default_rng(1), found.count[0], found.count[1]
+    for _ in range(20):
+        followed = [tree.choose_edge(found, params, node) for node in nodes]
+        assert followed == [puct(found, params, node) for node in nodes]
+        found.visits[:count], found.total[:count] = rng.integers(1, 80, count), rng.random((count, 5))
+        found.edge_visits[:edges], found.edge_prior[:edges] = rng.integers(0, 4, edges), rng.random(edges)
+        found.edge_total[:edges] = found.edge_visits[:edges] * rng.random(edges)
+
+
+def test_an_edge_adds_up_the_shares_of_the_seat_that_moves_there():
+    """The nodes of a path, all their seats' shares, and each edge its own mover's."""
+    game = short_game(3)
+    found = searched(game, midgame(game), 20).tree
+    found.mover[:3], found.path[:3] = [2, 0, 1], [[0, 5], [1, 6], [2, tree.NEW]]
+    before = [array.copy() for array in (found.visits, found.total, found.edge_visits, found.edge_total)]
+    tree.back_up(game.tables[0], found, 2, np.array([0.5, 0.2, 0.3, 0.0, 0.0]))
+    after = (found.visits, found.total, found.edge_visits, found.edge_total)
+    visits, total, edge_visits, edge_total = (new - old for new, old in zip(after, before, strict=True))
+    assert visits[:4].tolist() == [1, 1, 1, 0]
+    assert total[:3, :3] == pytest.approx(np.tile([0.5, 0.2, 0.3], (3, 1)))
+    assert edge_visits[5:7].tolist() == [1, 1]
+    assert edge_visits.sum() == 2
+    assert edge_total[5:7] == pytest.approx([0.3, 0.5])
 
 
 def test_a_ranker_sorts_the_same_outcomes_by_their_movers_share():
@@ -146,15 +164,17 @@ def test_a_full_tree_stops_growing():
 def test_a_new_search_in_the_same_memory_starts_from_nothing():
     game = short_game()
     states = midgame(game), midgame(game, 2)
-    search, fresh = searched(game, states[0], 30), searched(game, states[1], 30)
+    search = searched(game, states[0], 30)
     steps = 1 if SLOW else 2
     run(game, search, 1, steps)
-    tree.init(without_seeds(states[1])[0], game.tables[0], search)
-    for found in (search, fresh):
-        run(game, found, 2, steps)
-    count = search.tree.count[0]
-    assert count == fresh.tree.count[0]
-    assert search.tree.visits[:count].tolist() == fresh.tree.visits[:count].tolist()
+    for _ in range(2):  # the second time at positions that the memory still holds
+        tree.init(without_seeds(states[1])[0], game.tables[0], search)
+        fresh = searched(game, states[1], 30)
+        for found in (search, fresh):
+            run(game, found, 2, steps)
+        count = search.tree.count[0]
+        assert count == fresh.tree.count[0]
+        assert search.tree.visits[:count].tolist() == fresh.tree.visits[:count].tolist()
 
 
 def test_positions_that_several_paths_reach_are_one_node():

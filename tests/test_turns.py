@@ -266,7 +266,10 @@ def test_a_plan_for_one_game_is_not_used_in_another():
 
 def test_only_the_latest_plans_are_cached(monkeypatch):
     monkeypatch.setattr("bombay_agents.turns.agent.MAX_CACHED", 3)
-    game, agent = official(2), LastOutcome()
-    for site in ("A", "E1", "Bombay", "G2"):
-        agent.act(game, position(game, at=site), np.random.default_rng(0))
+    game, agent, rng = official(2), LastOutcome(), np.random.default_rng(0)
+    for number, site in enumerate(("A", "E1", "Bombay", "G2"), 1):
+        states = position(game, at=site)
+        action = agent.act(game, states, rng)[0]
         assert len(agent._cached) <= 3
+        agent.act(game, play(game, states, game.action_name(action)), rng)
+        assert agent.planned == number

@@ -223,9 +223,11 @@ def test_a_turn_counts_even_if_its_player_begins_the_next_set():
 def test_games_in_progress_continue_in_another_environment():
     envs = [BombayVecEnv(short_games(2, 3), num_envs=4, seed=seed, shaping_weight=1.0) for seed in (1, 2)]
     rng = np.random.default_rng(3)
-    observations = envs[0].reset()
-    for _ in range(12):
-        observations, *_ = envs[0].step(random_actions(envs[0].action_masks(), rng))
+    observations, episodes = envs[0].reset(), 0
+    for _ in range(14 if SLOW else 60):  # so that some lanes are in their second game
+        observations, _, dones, _ = envs[0].step(random_actions(envs[0].action_masks(), rng))
+        episodes += int(dones.sum())
+    assert episodes
     np.testing.assert_array_equal(envs[1].restore(envs[0].snapshot()), observations)
     ended = 0
     for _ in range(STEPS // 3 + 12):

@@ -90,6 +90,7 @@ def test_targets_before_an_exploring_turn_use_the_best_outcome():
 def test_samples_hold_the_ends_of_turns_with_the_results_of_all_seats():
     play, _, indices = played(td_lambda=1.0, epsilon=0.0)
     samples = play.samples.reshape(-1)[indices]
+    assert set(samples["num_players"].tolist()) == {2, 3}
     for n in (2, 3):
         some = samples[samples["num_players"] == n]
         assert len(some) == 2 * (2 * n - 1)  # the last turn of a game ends it, and gives none

@@ -239,7 +239,21 @@ def test_updating_the_accumulator_equals_computing_it_in_full(game):
                 assert full[:n].sum() == pytest.approx(0, abs=1e-4)
                 assert full[n:].sum() == pytest.approx(1, abs=1e-5)
                 compared += 1
-    assert compared > (2 if SLOW else 20)
+    assert compared > (1 if SLOW else 20)
+
+
+def test_a_turn_is_valued_by_the_net_given_whatever_net_valued_the_last_one():
+    """The training's workspaces outlive the weights: nothing in them may be of another net."""
+    game, net = TABLES[1], random_net(TABLES[1])
+    other = dataclasses.replace(net, first=-net.first, first_bias=2 * net.first_bias)
+    state = starts_of_turns(game, 3, 5)[0]
+    values = []
+    for nets in ((net, other), (other,)):
+        workspace = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1)
+        for each in nets:
+            count = value_first(state, game.tables, each.record(), workspace)
+        values.append(workspace["values"][0, :count].tolist())
+    assert values[0] == values[1]
 
 
 def test_the_outcomes_that_the_net_values_are_counted():

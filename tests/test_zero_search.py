@@ -41,15 +41,19 @@ def test_visits_and_values_of_the_tree_add_up(n):
             assert (tree.edge_due[edges] != turns.TURN_GOES_ON).all()
 
 
+def mean_utilities(tree, edges, mover):
+    """What edges are worth to a seat: 2 for a share of the win beside tens of rupees."""
+    sums = tree.edge_total[edges] + tree.edge_value[edges]  # the net's own value counts as one simulation
+    return (sums[:, mover] + 2 * sums[:, 5 + mover]) / (tree.edge_visits[edges] + 1)
+
+
 def puct(tree, params, node):
     """The edge to follow from a node, by the formula: mean utility for its mover, and a bonus for the prior."""
     visits, mover = float(tree.visits[node]), int(tree.mover[node])
     considered = min(int(tree.num_edges[node]), 2 + int(params.widening * visits**0.5))
     edges = tree.first_edge[node] + np.arange(considered)
-    sums = tree.edge_total[edges] + tree.edge_value[edges]  # the net's own value counts as one simulation
-    times = tree.edge_visits[edges]
-    mean = (sums[:, mover] + params.share_weight * sums[:, 5 + mover]) / (times + 1)
-    return edges[np.argmax(mean + params.exploration * visits**0.5 * tree.edge_prior[edges] / (1 + times))]
+    bonus = params.exploration * visits**0.5 * tree.edge_prior[edges] / (1 + tree.edge_visits[edges])
+    return edges[np.argmax(mean_utilities(tree, edges, mover) + bonus)]
 
 
 def test_the_edge_followed_is_the_best_for_its_mover_by_mean_utility_and_bonus():
@@ -57,9 +61,15 @@ def test_the_edge_followed_is_the_best_for_its_mover_by_mean_utility_and_bonus()
     search = searched(game, starts_of_turns(game, 8, 7)[0]).search
     tree, params = search.tree, search.params
     nodes = [node for node in range(tree.count[0]) if tree.mover[node] != NOBODY]
-    followed = [zero_tree.choose_edge(tree, params, node) for node in nodes]
-    assert followed == [puct(tree, params, node) for node in nodes]
     assert len({int(tree.mover[node]) for node in nodes}) > 1
+    rng, count, edges = np.random.default_rng(1), tree.count[0], tree.count[1]
+    for _ in range(20):
+        followed = [zero_tree.choose_edge(tree, params, node) for node in nodes]
+        assert followed == [puct(tree, params, node) for node in nodes]
+        tree.visits[:count], tree.edge_visits[:edges] = rng.integers(1, 80, count), rng.integers(0, 4, edges)
+        tree.edge_prior[:edges], tree.edge_total[:edges] = rng.random(edges), rng.random((edges, 10))
+    edges = np.arange(tree.num_edges[0])
+    assert zero_tree.root_means(search, edges) == pytest.approx(mean_utilities(tree, edges, int(tree.mover[0])))
 
 
 def test_simulations_through_an_edge_add_up_what_they_ended_in():
