@@ -153,8 +153,8 @@ class Checkout:
     ) -> tuple[int | None, str]:
         """Run a program that imports the packages of the copy."""
         paths = os.pathsep.join(str(self.folder / path) for path in PATHS)
-        # Compiled modules are told apart by the second of their last change, so none are kept here.
-        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **settings}
+        # No bytecode is kept: it is told apart by the second of the last change only. Wide lines hold whole messages.
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300", **settings}
         self.process = subprocess.Popen(
             command, cwd=self.folder, env=environment, text=True, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
