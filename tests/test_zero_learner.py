@@ -241,9 +241,10 @@ def whole(tmp_path_factory):
     return folder
 
 
-def test_the_learning_rate_and_exploring_follow_the_run(monkeypatch):
-    changes = {"updates": 10, "learning_rate": 1.0, "lr_hold": 0.5, "epsilon": 0.3, "final_epsilon": 0.1}
-    run, played_by = ZeroRun(dataclasses.replace(TINY, **changes)), []
+def test_the_learning_rate_exploring_and_lambda_follow_the_run(monkeypatch):
+    rates = {"learning_rate": 1.0, "lr_hold": 0.5}
+    play = {"epsilon": 0.3, "final_epsilon": 0.1, "td_lambda": 0.5, "final_td_lambda": 0.9}
+    run, played_by = ZeroRun(dataclasses.replace(TINY, updates=10, **rates, **play)), []
     monkeypatch.setattr(run.learner, "step", lambda *_: np.zeros(2))
     monkeypatch.setattr(
         run.generator, "play", lambda net, key, first, options: played_by.append(options) or np.arange(4)
@@ -251,6 +252,7 @@ def test_the_learning_rate_and_exploring_follow_the_run(monkeypatch):
     rates = [run.step()["learning_rate"] for _ in range(10)]
     assert rates == pytest.approx([*[1.0] * 6, *(1 - 0.95 * np.arange(1, 5) / 5)])
     assert [options.epsilon for options in played_by] == pytest.approx(0.3 - 0.02 * np.arange(10))
+    assert [options.td_lambda for options in played_by] == pytest.approx(0.5 + 0.04 * np.arange(10))
 
 
 def test_the_agent_is_the_average_of_the_weights():

@@ -382,7 +382,7 @@ def test_looking_ahead_plays_on_by_the_net_until_the_movers_next_turn_has_ended(
         state, seat = np.asarray(states)[0].copy(), int(states["current_player"][0])
         game.step(states, RandomTurnAgent().act(game, states, rng))
         number += 1
-        if state["actions_left"] < game.rules.actions_per_turn or number % 2:
+        if state["actions_left"] < game.rules.actions_per_turn or number % (2 if SLOW else 4):
             continue
         taken = agent.choose(game, state, key)
         values = agent._workspace["turn"]["values"][0]
