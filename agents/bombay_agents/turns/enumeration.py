@@ -199,8 +199,7 @@ def add_successors(memory, tables, node, actions, first, count):
             for place in range(len(before.words)):
                 after.words[place] = before.words[place]
             restock_due = engine.apply(after.state, tables, action)
-            # With two players a set may end and the next begin with the same player.
-            over = after.state.current_player != before.state.current_player or after.state.set != before.state.set
+            over = after.state.current_player != before.state.current_player
             number = insert(memory, count)
             if number == count:
                 after.parent = node
