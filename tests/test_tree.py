@@ -98,7 +98,8 @@ def test_the_edge_followed_is_the_best_for_its_mover_by_mean_share_and_bonus():
     for _ in range(20):
         followed = [tree.choose_edge(found, params, node) for node in nodes]
         assert followed == [puct(found, params, node) for node in nodes]
-        found.visits[:count], found.total[:count] = rng.integers(1, 80, count), rng.random((count, 5))
+        found.visits[:count] = rng.integers(1, 80, count)
+        found.total[:count] = found.visits[:count, None] * rng.random((count, 5))
         found.edge_visits[:edges], found.edge_prior[:edges] = rng.integers(0, 4, edges), rng.random(edges)
         found.edge_total[:edges] = found.edge_visits[:edges] * rng.random(edges)
 

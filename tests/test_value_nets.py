@@ -304,6 +304,20 @@ def test_updated_accumulators_and_caches_give_the_same_as_full_computation(game,
     assert checked >= 4
 
 
+def test_a_position_is_read_anew_whatever_position_was_read_before():
+    """Two positions that differ in another seat's site only; within a turn no other seat moves."""
+    game = TABLES[1]
+    agent, states = ValueNetAgent(random_net(game)), game.new_states([1, 1])
+    states["position"][1, 1] = states["position"][0, 1] + 1
+    values = []
+    for lanes in ((0, 1), (0,), (1,)):
+        workspace = agent.evaluator(game)
+        for lane in lanes:
+            evaluate_position(game.tables, workspace, states[lane : lane + 1], 0)
+        values.append(workspace.evaluation["forward"]["share"][0].tolist())
+    assert values[0] == values[2] != values[1]
+
+
 @pytest.mark.parametrize("game", TABLES[::2] if SLOW else TABLES, ids=lambda game: str(game.num_players))
 def test_the_outcome_taken_is_the_best_of_those_proposed(game):
     net = random_net(*TABLES)

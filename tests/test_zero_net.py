@@ -224,12 +224,13 @@ def evaluation(game, workspace):
 
 @each_table
 def test_updating_the_accumulator_equals_computing_it_in_full(game):
-    net, compared, n = random_net(game).record(), 0, game.num_players
+    net, compared, contexts, n = random_net(game).record(), 0, 0, game.num_players
     workspace = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1)
     memory, view = workspace["memory"][0], workspace["evaluation"]["reading"]
     for state in starts_of_turns(game, 3 if SLOW else 12, 5):
         mover, count = int(state["current_player"]), value_first(state, game.tables, net, workspace)
         values = workspace["values"][0, :count].copy()
+        contexts = max(contexts, int(view["num_contexts"][0]))
         for node in range(1, count, 4 if SLOW else 1):
             if memory["node"]["due"][node] != turns.TURN_GOES_ON:
                 view["num_contexts"] = 0
@@ -240,6 +241,7 @@ def test_updating_the_accumulator_equals_computing_it_in_full(game):
                 assert full[n:].sum() == pytest.approx(1, abs=1e-5)
                 compared += 1
     assert compared > (1 if SLOW else 20)
+    assert SLOW or contexts > 1
 
 
 def test_a_turn_is_valued_by_the_net_given_whatever_net_valued_the_last_one():
