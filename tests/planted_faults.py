@@ -11,6 +11,7 @@ file or its tests change. `make faults` tries all faults.
 import ast
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -52,6 +53,14 @@ STRICT = GROUPS[:4]  # every fault must be caught
 NEEDED = 0.95  # of all faults
 LIMIT = 900.0  # seconds for the tests of one fault; a fault that makes them hang is caught
 CAUGHT, SURVIVED, NOT_PLANTED, FAILS_ANYWAY = "caught", "survived", "not planted", "fails anyway"
+# Failures that say that an entry is wrong: code that cannot run needs no test.
+BROKEN = re.compile(r" - (?:\w+\.)*(?:Import|ModuleNotFound|Name|Syntax|UnboundLocal|Typing|Lowering)Error\b")
+
+
+@functools.cache
+def structure(source: str) -> str:
+    """What Python reads in a file; equal if two differ only in layout and comments. Raises SyntaxError."""
+    return ast.dump(ast.parse(source))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Fault:
             return f"its old text occurs {self.occurrences(root)} times in {self.file}"
         source = (root / self.file).read_text(encoding="utf-8")
         try:
-            before, after = (ast.dump(ast.parse(text)) for text in (source, source.replace(self.old, self.new)))
+            before, after = structure(source), structure(source.replace(self.old, self.new))
         except SyntaxError as error:
             return f"its new text is no Python: {error.msg}"
         return "its new text changes nothing" if before == after else None
@@ -219,7 +228,7 @@ def try_fault(fault: Fault, checkout: Checkout, fails: set[str], limit: float) -
     if status < 0:
         return Result(CAUGHT, f"the process ended by signal {-status}", seconds, key)
     # 1: a test failed. Anything else, such as a module that cannot be imported, is no fault that a test is needed for.
-    return Result(CAUGHT if status == 1 else NOT_PLANTED, reason, seconds, key)
+    return Result(CAUGHT if status == 1 and not BROKEN.search(reason) else NOT_PLANTED, reason, seconds, key)
 
 
 def results(
