@@ -308,6 +308,11 @@ def write_results(path: Path, kept: Mapping[str, Result]) -> None:
     os.replace(unfinished, path)
 
 
+def say(console: Console, text: str) -> None:
+    """Print a line as it is."""
+    console.print(text, soft_wrap=True, markup=False, highlight=False)
+
+
 def main(
     only: Annotated[list[str] | None, typer.Option(help="Only the fault of this name; may be repeated.")] = None,
     group: Annotated[list[str] | None, typer.Option(help="Only the faults of this group; may be repeated.")] = None,
@@ -323,21 +328,21 @@ def main(
             if name not in names:
                 raise typer.BadParameter(f"there is no {name!r}; there are {', '.join(sorted(names))}")
     chosen = [fault for fault in listed if (not only or fault.name in only) and (not group or fault.group in group)]
-    console, kept, found = Console(), read_results(json_file), {}
-    for fault, result in results(chosen, root, jobs, kept):
-        found[fault] = kept[fault.name] = result
-        line = f"{len(found)}/{len(chosen)} {result.outcome}: {fault.name} ({result.seconds:g} s)"
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
-        if json_file is not None:
-            write_results(json_file, kept)
+    console, kept = Console(), read_results(json_file)
+    found: dict[Fault, Result] = {}
+    try:
+        for fault, result in results(chosen, root, jobs, kept):
+            found[fault] = kept[fault.name] = result
+            say(console, f"{len(found)}/{len(chosen)} {result.outcome}: {fault.name} ({result.seconds:g} s)")
+            if json_file is not None:
+                write_results(json_file, kept)
+    except RuntimeError as error:
+        say(console, str(error))
+        raise typer.Exit(2) from None
     console.print(table(found))
     for fault, result in found.items():
         if result.outcome != CAUGHT:
-            console.print(
-                f"{result.outcome}: {fault.name} ({fault.group}, {fault.file}): {result.reason}",
-                soft_wrap=True,
-                markup=False,
-            )
+            say(console, f"{result.outcome}: {fault.name} ({fault.group}, {fault.file}): {result.reason}")
     raise typer.Exit(0 if is_enough(found) else 1)
 
 

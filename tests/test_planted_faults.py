@@ -143,6 +143,13 @@ def test_the_script_reports_what_became_of_each_fault_and_leaves_the_checkout_al
     assert "there is no 'lost'" in printed
 
 
+def test_tests_that_cannot_be_run_stop_the_script(script):
+    status, printed = script(CAUGHT, entry("unknown", "2 * number", "3 * number", ["::test_unknown"]))
+    assert status == 2
+    assert printed.startswith("the tests do not run without a fault:\n")
+    assert "not found" in printed
+
+
 def test_a_result_holds_until_the_fault_its_file_or_its_tests_change(checkout):
     fault = Fault("fault", "turns", "bombay_env/__init__.py", "2 * number", "number", ("tests/test_it.py::test_half",))
     keys = {fault.key(checkout), dataclasses.replace(fault, new="number + 3").key(checkout)}
