@@ -187,6 +187,7 @@ def calls(game, states, rng):
         "step": step,
         "step, any action": lambda: game.step(states.copy(), actions),
         "step, restocks": lambda: game.step(states.copy(), game.legal_actions(states).argmax(axis=1), draws),
+        "check_states": lambda: game.check_states(states),
         "check_actions": lambda: game.check_actions(states, actions),
         "sample_actions": lambda: game.sample_actions(states, keys),
         "rollout": rollout,
