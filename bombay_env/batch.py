@@ -145,6 +145,21 @@ def count_unsound(states, ranges):
     return count
 
 
+@kernel
+def find_illegal_among(states, ranges, tables, actions, illegal, lanes):
+    """`find_illegal` for `lanes`, a range."""
+    unsound = count_unsound_among(states, ranges, lanes)
+    if unsound:
+        return unsound, 0
+    count = 0
+    for lane in lanes:
+        state = states[lane]
+        wrong = state.current_player != NOBODY and not engine.is_legal(state, tables[0], actions[lane])
+        illegal[lane] = wrong
+        count += wrong
+    return 0, count
+
+
 @batch_kernel
 def find_illegal(states, ranges, tables, actions, illegal):
     """Mark in `illegal` (batch,) bool the lanes still running whose action is illegal.
@@ -155,15 +170,10 @@ def find_illegal(states, ranges, tables, actions, illegal):
     unsound = 0
     count = 0
     for chunk in prange(num_chunks(states)):
-        lanes = chunk_lanes(states, chunk)
-        found = count_unsound_among(states, ranges, lanes)
-        unsound += found
-        if found == 0:
-            for lane in lanes:
-                state = states[lane]
-                wrong = state.current_player != NOBODY and not engine.is_legal(state, tables[0], actions[lane])
-                illegal[lane] = wrong
-                count += wrong
+        # Numba adds up what several threads count only if the sums stand in the loop itself, not in an inner loop or a branch.
+        found = find_illegal_among(states, ranges, tables, actions, illegal, chunk_lanes(states, chunk))
+        unsound += found[0]
+        count += found[1]
     return unsound, count
 
 

@@ -249,7 +249,7 @@ def test_only_one_state_of_the_game_is_taken(function):
         (states[:0], "^state must be one state, not 0$"),
         (states.tolist(), "^states must be an array of this game's state_dtype, not list$"),
         (np.zeros(1), "^states must be an array of this game's state_dtype, not float64$"),
-        (last_turn(official(3)), r"^states have num_players \[3\]; this game has 2 players$"),
+        (last_turn(official(3)), "^states, lane 0: num_players is 3; it must be 2$"),
     ):
         with pytest.raises(ValueError, match=complaint):
             function(game, wrong)

@@ -21,7 +21,7 @@ from bombay_env.board import SiteKind
 from bombay_env.render import layout, shapes, svg, text
 from bombay_env.render.layout import Box
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.state import NOBODY, state_to_dict
+from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
 from helpers.position import CITIES, official, position
 from helpers.variants import random_game
 
@@ -354,7 +354,9 @@ def test_texts_keep_off_the_edges(kind: str) -> None:
 @pytest.mark.parametrize("n", [2, 5])
 def test_texts_keep_off_the_edges_of_their_panels(n: int) -> None:
     game = official(n)
-    rich = position(game, rupees=[10**9 - seat for seat in range(n)], clients=[3] * n, baskets={1: ["blue", "orange"]})
+    rich = position(
+        game, rupees=[MAX_HOLDING - seat for seat in range(n)], clients=[3] * n, baskets={1: ["blue", "orange"]}
+    )
     for states in (rich, play(game, 1, 1000)):
         root, found = parse(game, states), 0
         for part in ("data-seat", "data-market", "data-part"):
