@@ -9,7 +9,6 @@ import copy
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -18,7 +17,7 @@ import numpy as np
 
 from bombay_env import checks
 from bombay_env.board import Board
-from bombay_env.files import json_text
+from bombay_env.files import atomic, json_text
 from bombay_env.game import Game
 from bombay_env.rules import NUM_COLOURS, Rules
 from bombay_env.setup import SETUP_KEYS
@@ -265,19 +264,12 @@ def read_records(path: str | Path) -> Iterator[Record]:
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> int:
-    """Write a `.jsonl` file, one record a line, atomically. Returns the number of records."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    count = 0
-    try:
-        with open(draft, "w", encoding="utf-8") as lines:
-            for record in records:
-                lines.write(json.dumps(record.to_dict(), ensure_ascii=False) + "\n")
-                count += 1
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return count
+    """Write a `.jsonl` file, one record a line, atomically. Returns the number of records.
+
+    Raises:
+        OSError: the file cannot be written; an old one has not changed.
+    """
+    return atomic.write_lines(path, (json.dumps(record.to_dict(), ensure_ascii=False) for record in records))
 
 
 def _parse(line: bytes, where: str) -> Record:

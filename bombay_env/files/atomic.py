@@ -1,0 +1,101 @@
+"""Writing files: a reader finds the old file or the new one, never half of either, even after a crash of the machine.
+
+A file is written under a temporary name in its own folder, flushed to the disk and renamed. The name belongs to one write, so
+several processes may write the same file: the last one wins. If writing fails, as on a full disk, the temporary file is removed
+and the old file stays. Only a process that is killed leaves its temporary file behind; `remove_leftovers` removes those. Lines of
+a log are appended instead (`append_line`).
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+PREFIX: Final = ".bombay-"  # a temporary name is the same length for every file, so that long names stay valid
+SUFFIX: Final = ".tmp"
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file atomically, with the permissions of any new file.
+
+    Raises:
+        OSError: it cannot be written; the error names `path`. An old file has not changed, and no new one is left.
+    """
+    with _replacing(Path(path)) as file:
+        file.write(data)
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> int:
+    """Write a text file atomically, line by line, so that not all of them are in memory. Returns the number of lines.
+
+    Args:
+        path: the file.
+        lines: the lines, without the line breaks at their ends.
+    Raises:
+        OSError: as `write_bytes`. Any other error, also one raised by `lines`, leaves the files in the same state.
+    """
+    count = 0
+    with _replacing(Path(path)) as file:
+        for line in lines:
+            file.write(line.encode() + b"\n")
+            count += 1
+    return count
+
+
+def append_line(path: str | os.PathLike[str], line: str) -> None:
+    """Append a line to a text file, on a line of its own even if the last one is incomplete.
+
+    It is written at once, so lines that several processes append do not mix.
+
+    Raises:
+        OSError: it cannot be written; the error names `path`. Part of the line may be in the file.
+    """
+    with _naming(Path(path)), open(path, "a+b", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 1))
+        rest = memoryview((b"" if file.read(1) in (b"", b"\n") else b"\n") + line.encode() + b"\n")
+        while rest:  # a disk that is nearly full takes a part
+            rest = rest[file.write(rest) :]
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of killed processes from a folder. No other process may be writing there."""
+    for path in folder.iterdir():
+        if is_leftover(path):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file's name is a temporary one."""
+    return path.name.startswith(PREFIX) and path.name.endswith(SUFFIX)
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file to write to; after the block it takes the place of `path`."""
+    temporary = path.with_name(f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
+    try:
+        with _naming(path, temporary):
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Let an OSError of the block name `path`: that of a failed write names no file, others name the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(path), str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
