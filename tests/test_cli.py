@@ -214,6 +214,7 @@ OPPONENTS = {  # of the periodic matches
     "expert": ["net:path=before/agent.safetensors"],
 }
 FILES = {
+    ".lock",
     "agent.safetensors",
     "checkpoint.safetensors",
     "settings.json",

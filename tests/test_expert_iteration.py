@@ -162,7 +162,7 @@ def test_a_run_starts_from_the_net_and_repeats_bit_for_bit_when_resumed(start, t
     run = ExpertIterationRun(settings)
     run.step()
     run.create(tmp_path / "cut")
-    run.save(tmp_path / "cut")
+    run.close()
     resume(tmp_path / "cut")
     assert (tmp_path / "cut" / AGENT).read_bytes() == Path(tmp_path / "whole" / AGENT).read_bytes()
 

@@ -32,6 +32,7 @@ ORDER = (
     "bombay_env.files",
     "bombay_env.files.json_text",
     "bombay_env.files.json_form",
+    "bombay_env.files.atomic",
     "bombay_env.random_board",
     "bombay_env.board",
     "bombay_env.rules",
@@ -85,6 +86,7 @@ ORDER = (
     "bombay_agents.scripted.lookahead",
     "bombay_agents.scripted.potential",
     "bombay_agents.nets",
+    "bombay_agents.nets.tensor_files",
     "bombay_agents.nets.files",
     "bombay_agents.nets.value_net",
     "bombay_agents.nets.policy_net",
@@ -119,6 +121,7 @@ ORDER = (
     "bombay_training",
     "bombay_training.extras",
     "bombay_training.rich_tables",
+    "bombay_training.locks",
     "bombay_training.matches",
     "bombay_training.matches.results",
     "bombay_training.matches.play",
@@ -136,6 +139,7 @@ ORDER = (
     "bombay_training.evaluation.regret",
     "bombay_training.learners",
     "bombay_training.learners.periodic_eval",
+    "bombay_training.learners.checkpoints",
     "bombay_training.learners.run_files",
     "bombay_training.learners.runs",
     "bombay_training.learners.curve",
@@ -157,6 +161,7 @@ ORDER = (
     "bombay_training.learners.ppo.seat_games",
     "bombay_training.learners.ppo.vec_env",
     "bombay_training.learners.ppo.policy",
+    "bombay_training.learners.ppo.event_file",
     "bombay_training.learners.ppo.run",
     "bombay_training.learners.ppo",
     "bombay_training.learners.train",
@@ -218,6 +223,7 @@ LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo"}
 # Modules for nets that learn from the rules alone: nothing scripted reaches them, directly or through another module.
 ZERO = ("bombay_agents.nets.zero", "bombay_agents.search.zero", "bombay_training.learners.zero")
 FREE_OF_SCRIPT = (
+    "bombay_agents.nets.tensor_files",
     "bombay_agents.nets.files",
     "bombay_agents.nets.value_net",
     "bombay_agents.nets.policy_net",

@@ -143,7 +143,7 @@ def test_reading_takes_little_time_and_some_30_bytes_for_each_byte(what):
     text = LARGE[what]
     start = time.process_time()
     json_text.parse(text, LIMIT)
-    assert time.process_time() - start < 0.25
+    assert time.process_time() - start < 1  # a loader's limit; it takes some 50 ms on an idle core
     tracemalloc.start()
     try:
         json_text.parse(text, LIMIT)

@@ -5,9 +5,12 @@ deleted and doubled, JSON values are replaced by others. Each is read within a s
 of inputs, the slow one more than 10,000.
 """
 
+import hashlib
 import json
 import random
+import re
 import resource
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -15,10 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numba
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
+from bombay_agents.nets import files
+from bombay_agents.nets.loading import make_net
+from bombay_agents.nets.policy_net import Net
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Board, Rules
 from bombay_env.files import json_text
@@ -31,7 +38,10 @@ from bombay_training.cli.inputs import games_of
 from bombay_training.cli.learn import study as study_command
 from bombay_training.docs import markdown, pages
 from bombay_training.evaluation import ladder
-from bombay_training.learners import curve, run_files, study
+from bombay_training.learners import checkpoints, curve, run_files, study
+from bombay_training.learners.td import TDSettings
+from bombay_training.learners.train import open_run, run_class
+from bombay_training.learners.zero import ZeroSettings
 from helpers.file_mutations import damaged_bytes, damaged_json
 from helpers.position import official
 from helpers.records import BASE, golden_file
@@ -49,7 +59,7 @@ class Loader(NamedTuple):
     Args:
         valid: an input that can be read.
         read: reads an input and uses what it has read. The input is in the file, whose folder belongs to this loader.
-        form: where it holds JSON: "file", "lines" or nowhere.
+        form: where it holds JSON: "file", "lines", "tensors" (in a safetensors header) or nowhere.
         skips: whether it skips what it cannot read, so that it refuses nothing.
     """
 
@@ -169,6 +179,38 @@ def read_results(file):
     return markdown.fill(page, pages.blocks(file.parent / "docs"), "page.md")
 
 
+def policy_net(folder):
+    rng = np.random.default_rng(2)
+
+    def layer(inputs, outputs):
+        return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
+
+    parts = {"trunk": (layer(GAME.num_features, 4),), "policy": (layer(4, GAME.num_actions),), "value": (layer(4, 1),)}
+    net = Net(parts, "tanh", GAME.feature_layout.digest, "perfect_recall", files.about_games([GAME]))
+    net.save(folder / "made")
+    return (folder / "made").read_bytes()
+
+
+def run_file(learner, name, **settings):
+    def made(folder):
+        run = run_class(learner)(
+            {"td": TDSettings, "zero": ZeroSettings}[learner](updates=2, games=2, players=(2,), **settings)
+        )
+        run.create(folder / "run")
+        (folder / "run" / run_files.METRICS).write_bytes(metrics_lines(folder))
+        return (folder / "run" / name).read_bytes()
+
+    return made
+
+
+def read_run(name):
+    def read(file):
+        (file.parent / "run" / name).write_bytes(file.read_bytes())
+        return open_run(file.parent / "run").totals()
+
+    return read
+
+
 SPEC = b"search:nodes=20,k=4,rounds=1,restock=false,value=[planner],ranker=[td:rounds=1]"
 LOADERS = {
     "board": Loader(packaged_board, lambda file: games_of("2", None, file)),
@@ -201,6 +243,16 @@ LOADERS = {
     "vary a list": Loader(lambda folder: b"majority=[8, 4, 2, 0],[1,1,1,1]", read_vary),
     "tier": Loader(lambda folder: b"flat-mc:rollouts=125@400", lambda file: Tier.parse(text_of(file), 7, 10**6)),
     "results": Loader(balance_results, read_results, "file"),
+    "policy net": Loader(policy_net, lambda file: make_net(str(file)), "tensors"),
+    "value net": Loader(run_file("td", run_files.AGENT, hidden=8), lambda file: make_net(str(file)), "tensors"),
+    "net of zero": Loader(
+        run_file("zero", run_files.AGENT, hidden=8, second=4), lambda file: make_net(str(file)), "tensors"
+    ),
+    "checkpoint": Loader(
+        run_file("td", run_files.CHECKPOINT, hidden=8), read_run(run_files.CHECKPOINT), "tensors"
+    ),
+    "settings": Loader(run_file("td", run_files.SETTINGS, hidden=8), read_run(run_files.SETTINGS), "file"),
+    "metrics of a run": Loader(run_file("td", run_files.METRICS, hidden=8), read_run(run_files.METRICS), "lines", skips=True),
 }  # fmt: skip
 NAMES = {"metrics": run_files.METRICS, "settings for par": run_files.SETTINGS}  # of files whose name matters
 
@@ -214,10 +266,34 @@ def damaged(content, form, rng):
         return damaged_bytes(content, rng)
     if form == "file":
         return damaged_json(json.loads(content), rng).encode(errors="surrogatepass")
-    lines = content.splitlines()
-    number = rng.randrange(len(lines))
-    lines[number] = damaged_json(json.loads(lines[number]), rng).encode(errors="surrogatepass")
-    return b"\n".join(lines)
+    if form == "lines":
+        lines = content.splitlines()
+        number = rng.randrange(len(lines))
+        lines[number] = damaged_json(json.loads(lines[number]), rng).encode(errors="surrogatepass")
+        return b"\n".join(lines)
+    return damaged_header(content, rng)
+
+
+def damaged_header(content, rng):
+    """A safetensors file with a damaged header: 8 bytes for its length, the header as JSON, the tensors."""
+    length = struct.unpack("<Q", content[:8])[0]
+    header, tensors = json.loads(content[8 : 8 + length]), content[8 + length :]
+    if rng.random() < 0.7:  # its own JSON, a text in the format's
+        key = next(key for key in (files.HEADER, checkpoints.KEY) if key in header["__metadata__"])
+        header["__metadata__"][key] = damaged_json(json.loads(header["__metadata__"][key]), rng)
+        made = json.dumps(header).encode()
+    else:
+        made = damaged_json(header, rng).encode(errors="surrogatepass")
+    return with_digest(struct.pack("<Q", len(made)) + made + tensors)
+
+
+def with_digest(content):
+    """The file with the digest that it should have, if it has one: what is wrong with it must be found in another way."""
+    found = re.search(rb"sha256\W+([0-9a-f]{64})", content)
+    if found is None:
+        return content
+    blank = content.replace(found[1], b"0" * 64, 1)
+    return content.replace(found[1], hashlib.sha256(blank).hexdigest().encode(), 1)
 
 
 def peak_megabytes():

@@ -18,14 +18,16 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from bombay_agents.nets.files import write_bytes
 from bombay_agents.random import RandomAgent
 from bombay_env import Game
+from bombay_env.files import atomic, json_form
 from bombay_training.learners import run_files, runs
-from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
 from bombay_training.learners.runs import Progress, Run, RunClock, RunSettings
 from bombay_training.learners.train import LEARNERS, open_run, run_class
 from helpers import killed
+from helpers.refusal import refusal
 from helpers.variants import random_board
 
 
@@ -41,7 +43,7 @@ class Weights:
         self.values = values
 
     def save(self, path):
-        write_bytes(Path(path), save({"values": self.values}))
+        atomic.write_bytes(path, save({"values": self.values}))
 
 
 class WalkRun(Run):
@@ -77,6 +79,9 @@ class WalkRun(Run):
 
     def counters(self):
         return {"steps": self.steps}
+
+    def checkpoint_form(self):
+        return CheckpointForm({"steps": json_form.whole(0)}, forms_like(self.tensors(), {"weights": (-1e6, 1e6)}))
 
     def restore(self, counters, tensors):
         self.weights[:], self.steps = tensors["weights"], counters["steps"]
@@ -143,7 +148,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_its_files(whole):
-    assert sorted(path.name for path in whole.iterdir()) == sorted([AGENT, CHECKPOINT, METRICS, SETTINGS])
+    assert sorted(path.name for path in whole.iterdir()) == sorted([AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS])
     description = json.loads((whole / SETTINGS).read_text())
     assert (description["learner"], description["seed"]) == ("walk", 4)
     assert WalkSettings(**description["settings"]) == SETTINGS_OF_6
@@ -176,7 +181,7 @@ def test_a_new_run_removes_the_old_one(whole, tmp_path):
 
     run = Logging(dataclasses.replace(SETTINGS_OF_6, seed=5))
     run.create(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AGENT, CHECKPOINT, SETTINGS, "notes.txt"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AGENT, CHECKPOINT, LOCK, SETTINGS, "notes.txt"])
     run.loop(tmp_path)
     assert not np.array_equal(weights(tmp_path), weights(whole))
 
@@ -207,6 +212,7 @@ def test_learning_time_adds_up(tmp_path):
     run = WalkRun(SETTINGS_OF_6)
     run.clock.set(elapsed=100.0, updates_done=5)
     run.create(tmp_path)
+    run.close()
     time.sleep(0.05)  # no learning time
     resumed = WalkRun.open(tmp_path)
     assert resumed.clock.elapsed == 100.0
@@ -219,11 +225,11 @@ def test_a_checkpoint_of_another_run_is_refused(whole, tmp_path):
     run_files.write_json(
         tmp_path / SETTINGS, run_files.describe(dataclasses.replace(SETTINGS_OF_6, seed=5), run_files.DISTRIBUTIONS)
     )
-    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is not a checkpoint of the run that settings\.json"):
-        WalkRun.open(tmp_path)
+    refusal(
+        lambda: WalkRun.open(tmp_path), CHECKPOINT, "not a checkpoint of the run that the settings beside it describe"
+    )
     run_files.write_json(tmp_path / SETTINGS, {"settings": {"size": 3, "pace": 2}})
-    with pytest.raises(ValueError, match=r"settings\.json holds no WalkSettings: .*pace"):
-        WalkRun.open(tmp_path)
+    refusal(lambda: WalkRun.open(tmp_path), f"{SETTINGS} holds no WalkSettings", "pace")
 
 
 def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp_path):
@@ -236,14 +242,6 @@ def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp
     changed = WalkRun(SETTINGS_OF_6)
     changed.identity_parts = lambda: ["run"]
     assert len({one.identity() for one in (run, elsewhere, changed)}) == 3
-
-
-def test_a_damaged_checkpoint_is_refused(tmp_path):
-    run = WalkRun(SETTINGS_OF_6)
-    run.create(tmp_path)
-    run_files.write_checkpoint(tmp_path / CHECKPOINT, {"format": "walk/1", "identity": run.identity()}, {})
-    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is damaged: 'weights'"):
-        WalkRun.open(tmp_path)
 
 
 # --- Signals ---
@@ -298,7 +296,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_update(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         Slow(SETTINGS_OF_6).start(tmp_path)
     assert signal.getsignal(signal.SIGINT) is before
-    assert lines(tmp_path) == []
+    assert not (tmp_path / METRICS).exists()
 
 
 def test_a_run_works_outside_the_main_thread(whole, tmp_path):
@@ -366,8 +364,8 @@ def test_with_updates_the_clock_counts_them():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"minutes": float("nan")}, "minutes is nan; it must be above 0"),
-        ({"updates": True}, "updates is True; it must be a whole number of at least 1"),
+        ({"minutes": float("nan")}, r"minutes is nan; it must be above 0, at most 1e\+07"),
+        ({"updates": True}, "updates is True; it must be a whole number from 1 to 1000000000"),
         ({"players": ()}, r"players is \(\); it must be one or more of 2, 3, 4, 5, each once"),
         ({"seed": 2**63}, "seed is 9223372036854775808; it must be a whole number from 0 to 9223372036854775807"),
     ],

@@ -20,6 +20,14 @@ def tiny(monkeypatch):
     monkeypatch.setitem(study.SUBJECTS, "tiny", study.Subject(settings, ((study.AT_ONCE, "random", 4),), (2,)))
 
 
+def train(trial):
+    """Train a trial, or what is left of it, as the command does."""
+    run = trial.run(trial.settings())
+    if run.folder is None:
+        run.create(trial.folder, replace=False)
+    run.loop(trial.folder)
+
+
 def lines(out):
     return (out / study.MATCHES).read_text().splitlines()
 
@@ -28,7 +36,7 @@ def lines(out):
 def test_runs_and_matches_are_done_once(tiny, tmp_path):
     for _ in range(2):
         for trial in study.trials("tiny", [1.0], [0, 1], tmp_path):
-            trial.train(trial.settings())
+            train(trial)
             (row,) = study.judge(trial, [2], tmp_path)
             assert (row["seed"], row["games"], row["par"]) == (trial.seed, 4, 0.5)
             assert row["learned_from"] == {"update": 1, "games": 2, "positions": row["learned_from"]["positions"]}
@@ -39,7 +47,7 @@ def test_runs_and_matches_are_done_once(tiny, tmp_path):
 @needs_jit
 def test_an_incomplete_line_is_played_again(tiny, tmp_path):
     (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
-    trial.train(trial.settings())
+    train(trial)
     first = list(study.judge(trial, [2], tmp_path))
     (tmp_path / study.MATCHES).write_text(lines(tmp_path)[0][:50])
     assert study.read(tmp_path / study.MATCHES) == []

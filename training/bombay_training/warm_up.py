@@ -261,14 +261,14 @@ def all_jobs() -> list[Job]:
 def prepare(jobs: Sequence[Job], quiet: bool = False) -> None:
     """Do the jobs that were not done before, side by side, with a progress bar on stderr unless `quiet`.
 
-    Nothing happens where nothing can be kept, or with the compiler off. A job that fails does no harm here: the command compiles
-    the rest itself, or says what is wrong.
+    Nothing happens where nothing can be kept, or with the compiler off. A job that fails does no harm here, nor does a full disk:
+    the command compiles the rest itself, or says what is wrong.
     """
     if CONFIG.DISABLE_JIT or not STORE.writable():
         return
     due = [job for job in jobs if not STORE.is_noted(MODULE, job)]
     if due:
-        with contextlib.suppress(WarmUpError):
+        with contextlib.suppress(WarmUpError, OSError):
             compile_all(due, quiet=quiet)
 
 

@@ -1,6 +1,6 @@
 """What all net files have in common: tensors with a JSON header that also says which games the net was trained on.
 
-A file is in the safetensors format, so loading it executes no code. The safetensors header holds ours as JSON. Ours has at least
+How such a file is read and written, and what protects it from damage, is in `tensor_files.py`. The header of a net has at least
 `format`, which names the kind of net, and `about`, which says among other things what the net was trained on:
 
     rules   a list of rules, each an object with every field of `Rules`
@@ -14,20 +14,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from bombay_agents.nets import tensor_files
+from bombay_agents.nets.tensor_files import Header, Tensors
+from bombay_env.checks import shown
 from bombay_env.game import Game
 
 HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
 
 Kind = TypeVar("Kind")
-Header = Mapping[str, Any]
-Tensors = dict[str, np.ndarray]
 
 
 def write_net(
@@ -40,18 +38,7 @@ def write_net(
     held = {
         name: np.ascontiguousarray(tensor, np.float16 if name in half else None) for name, tensor in tensors.items()
     }
-    data = save(held, metadata={HEADER: json.dumps(header)})  # one key: safetensors writes several in any order
-    write_bytes(Path(path), data)
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write any file atomically: a reader finds the old one or the new one, even after a crash of the machine."""
-    unfinished = path.with_name(path.name + ".tmp")
-    with unfinished.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    tensor_files.write(path, HEADER, header, held)
 
 
 def read_net(
@@ -71,49 +58,22 @@ def read_net(
         half: names of the tensors that are stored in half precision; `make` gets them as float32.
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not such a file; one line that names the file and what is wrong.
+        ValueError: it is not such a file, or it is damaged; one line that names the file and what is wrong.
     """
-
-    def held(file: Any) -> Kind:
-        header = _header(file.metadata())
-        found = header.get("format")
-        check(found == format, f"its format is {found!r}; this program reads {format!r}")
+    header, tensors = tensor_files.read(path, HEADER, format)
+    with tensor_files.naming(path):
         for key, kinds in keys.items():
             names = " or ".join(kind.__name__ for kind in kinds)
-            check(type(header.get(key)) in kinds, f"{key} is {header.get(key)!r}; it must be of type {names}")
-        names = list(file.keys())
-        for name in names:  # NumPy lacks some of the format's types
-            kind, wanted = file.get_slice(name).get_dtype(), "F16" if name in half else "F32"
-            check(kind == wanted, f"{name} is {kind}; it must be {wanted}")
-        return make(header, {name: file.get_tensor(name).astype(np.float32, copy=False) for name in names})
-
-    return _with_file(path, held)
+            check(type(header.get(key)) in kinds, f"{key} is {shown(header.get(key))}; it must be of type {names}")
+        for name, tensor in tensors.items():
+            wanted = np.dtype(np.float16 if name in half else np.float32)
+            check(tensor.dtype == wanted, f"{shown(name)} is {tensor.dtype}; it must be {wanted}")
+        return make(header, {name: tensor.astype(np.float32, copy=False) for name, tensor in tensors.items()})
 
 
 def format_of(path: str | os.PathLike[str]) -> Any:
     """The `format` in a file's header; errors as `read_net`."""
-    return _with_file(path, lambda file: _header(file.metadata()).get("format"))
-
-
-def _with_file(path: str | os.PathLike[str], use: Callable[[Any], Kind]) -> Kind:
-    with open(path, "rb"):  # safetensors names no file in its errors
-        pass
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return use(file)
-    except SafetensorError as error:
-        raise ValueError(f"{path}: not a safetensors file ({error})") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _header(metadata: Mapping[str, str] | None) -> dict[str, Any]:
-    try:
-        header = json.loads((metadata or {}).get(HEADER, "{}"))
-    except (json.JSONDecodeError, RecursionError):
-        raise ValueError("its header is not JSON") from None
-    check(isinstance(header, dict), "its header is not a JSON object")
-    return header  # type: ignore[no-any-return]
+    return tensor_files.read_format(path, HEADER)
 
 
 def check_names(tensors: Tensors, wanted: set[str]) -> None:

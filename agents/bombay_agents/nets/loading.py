@@ -7,6 +7,7 @@ from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, ValueNetAgent
 from bombay_agents.nets.zero import net as zero_net
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_env.agent import Agent
+from bombay_env.checks import shown, shown_path
 
 FORMATS = (policy_net.FORMAT, value_net.FORMAT, zero_net.FORMAT)
 
@@ -36,9 +37,8 @@ def make_net(
         ValueError: it holds no net, or the options do not suit its net.
     """
     found = files.format_of(path)
-    files.check(
-        found in FORMATS, f"{path}: its format is {found!r}; this program reads {', '.join(map(repr, FORMATS))}"
-    )
+    known = ", ".join(map(repr, FORMATS))
+    files.check(found in FORMATS, f"{shown_path(path)}: its format is {shown(found)}; this program reads {known}")
     if found == zero_net.FORMAT:
         files.check(not sample and not outcomes, f"{path}: sample and outcomes are for policy nets")
         given = {"rounds": rounds, "width": width, "draws": draws}

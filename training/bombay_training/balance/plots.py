@@ -4,6 +4,7 @@ It reads the plain data of `balance/report.py` only. It draws on its own Matplot
 without a screen. Needs Matplotlib (extra `analysis`).
 """
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from bombay_env.files import atomic
 from bombay_training.balance.study import SOURCES, SPENDING, USES
 
 DPI: Final = 150
@@ -47,7 +49,9 @@ def draw_all(folder: Path, data: dict[str, Any]) -> dict[int, dict[str, str]]:
         found = [table for table in data["tables"] if table["players"] == players]
         for what, figure in _figures(found, players):
             file = f"{what}_{players}.png"
-            figure.savefig(folder / file, dpi=DPI)
+            image = io.BytesIO()
+            figure.savefig(image, dpi=DPI)
+            atomic.write_bytes(folder / file, image.getvalue())
             files.setdefault(players, {})[what] = file
     return files
 

@@ -9,6 +9,7 @@ estimated by the differences within deals. Needs SciPy (extra `analysis`), so on
 import dataclasses
 import json
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from rich.table import Table as RichTable
 from scipy import stats
 
 from bombay_env import __version__
+from bombay_env.files import atomic
 from bombay_training import rich_tables
 from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Setting
 from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
@@ -304,13 +306,21 @@ def _small(p: float) -> str:
 
 
 def write_report(folder: Path, data: dict[str, Any]) -> None:
-    """Write report.json, report.md and the plots into a folder, which is created if it does not exist."""
+    """Write report.json, report.md and the plots into a new folder.
+
+    Raises:
+        OSError: the folder exists, or a file cannot be written; then nothing is left.
+    """
     from bombay_training.balance import plots  # Matplotlib takes a second to import, and only this function needs it
 
-    folder.mkdir(parents=True, exist_ok=True)
-    files = plots.draw_all(folder, data)
-    (folder / "report.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    (folder / "report.md").write_text(markdown(data, files), encoding="utf-8")
+    folder.mkdir(parents=True)
+    try:
+        files = plots.draw_all(folder, data)
+        atomic.write_bytes(folder / "report.json", (json.dumps(data, indent=1) + "\n").encode())
+        atomic.write_bytes(folder / "report.md", markdown(data, files).encode())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:

@@ -3,13 +3,16 @@
 Every function raises ValueError or OSError with one line that says what is wrong and what is allowed.
 """
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.files import json_text
 from bombay_env.rules import MAX_JSON_LENGTH, MAX_PLAYERS, MIN_PLAYERS
+from bombay_training import locks
 from bombay_training.extras import missing_extra
 
 
@@ -49,21 +52,35 @@ def check_new_file(path: Path | None) -> None:
     if path is None:
         return
     if path.exists():
-        raise ValueError(f"{path} exists already; name a new file with --out")
+        raise ValueError(f"{path} exists already; name another with --out")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
     path.touch()
     path.unlink()
 
 
-def check_new_folder(folder: Path | None) -> None:
-    """Raise an error if the folder exists or cannot be created. Checked before any game is played."""
-    if folder is None:
+@contextlib.contextmanager
+def new_output(path: Path | None, parents: bool = False) -> Iterator[None]:
+    """Check that a file or folder that will be written does not exist yet, and keep it for this process during the block.
+
+    Entered before anything is played, so that two commands with one name cannot replace each other's results.
+
+    Args:
+        path: the file or folder; None for none.
+        parents: whether the folders for it are created.
+    Raises:
+        ValueError: it exists, there is no folder for it, or another process is about to write it.
+        OSError: it cannot be created.
+    """
+    if path is None:
+        yield
         return
-    if folder.exists():
-        raise ValueError(f"{folder} exists already; name a new folder with --out")
-    folder.mkdir(parents=True)
-    folder.rmdir()
+    if parents:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    check_new_file(path)
+    with locks.held(path.absolute()):
+        check_new_file(path)  # again: another process may have written it since
+        yield
 
 
 def check_spec_path(folder: Path) -> None:

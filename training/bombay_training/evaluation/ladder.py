@@ -22,7 +22,7 @@ from rich.table import Table
 from bombay_agents import make
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.agent import ask
-from bombay_env.files import json_form, json_text
+from bombay_env.files import atomic, json_form, json_text
 from bombay_training import rich_tables
 from bombay_training.evaluation import arena
 from bombay_training.matches import statistics
@@ -331,10 +331,8 @@ def parts_of(row: Row, parts: Sequence[dict[str, Any]], digest: str | None = Non
 
 
 def append_part(path: Path, part: dict[str, Any]) -> None:
-    """Append a part to a file, on a new line even if the last line is incomplete."""
-    incomplete = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
-    with path.open("a", encoding="utf-8") as file:
-        file.write(("\n" if incomplete else "") + json.dumps(part) + "\n")
+    """Append a part to a file, on a new line even if the last line is incomplete. Raises OSError if it cannot be written."""
+    atomic.append_line(path, json.dumps(part))
 
 
 def check_writable(path: Path) -> None:

@@ -7,6 +7,7 @@ screen. Needs Matplotlib (extra `analysis`). `learners/run_files.py` writes the 
 
 import contextlib
 import dataclasses
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bombay_env import checks
-from bombay_env.files import json_form, json_text
+from bombay_env.files import atomic, json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.learners import run_files
 
@@ -121,12 +122,14 @@ def _par(folder: Path) -> float | None:
 
 
 def draw(found: Sequence[RunHistory], file: Path, metrics: bool = True) -> None:
-    """Draw runs into one PNG file; see `figure_of`.
+    """Draw runs into one PNG file, which is written atomically; see `figure_of`.
 
     Raises:
         OSError: the file cannot be written.
     """
-    figure_of(found, metrics).savefig(file, format="png", dpi=DPI)
+    image = io.BytesIO()
+    figure_of(found, metrics).savefig(image, format="png", dpi=DPI)
+    atomic.write_bytes(file, image.getvalue())
 
 
 def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:

@@ -1,7 +1,7 @@
-"""The files in a run's folder: `settings.json`, `metrics.jsonl`, the checkpoint and the agent.
+"""The files in a run's folder: `settings.json`, `metrics.jsonl`, and the lock of the process that uses the folder.
 
-This module reads and writes them; each file is written atomically. It does not know what a learner puts into them, nor when a run
-saves: that is `runs.py`.
+Checkpoints are in `checkpoints.py`; what is written, and when, is in `runs.py`. Every file is written atomically, except that
+lines are added to the metrics.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import subprocess
@@ -17,11 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
-
-from bombay_agents.nets.files import write_bytes
+from bombay_env import checks
+from bombay_env.files import atomic, json_form, json_text
+from bombay_training import locks
+from bombay_training.locks import BaseFileLock
 
 Settings = TypeVar("Settings")
 
@@ -29,14 +29,43 @@ AGENT: Final = "agent.safetensors"
 SETTINGS: Final = "settings.json"
 METRICS: Final = "metrics.jsonl"
 CHECKPOINT: Final = "checkpoint.safetensors"
-COUNTERS: Final = "bombay_run"  # key in the safetensors header under which a checkpoint's counters stand, as JSON
+LOCK: Final = ".lock"
+MAX_SETTINGS_BYTES: Final = 1 << 20
+MAX_LINE_BYTES: Final = 1 << 16  # of the metrics
 AGAINST: Final = "against_"  # prefix of a metric that is a win share; the reference's spec follows
 DISTRIBUTIONS: Final = ("bombay-env", "numpy", "numba", "gymnasium", "safetensors")  # their versions are recorded
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically."""
-    write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
+    """Write a JSON file atomically. Raises OSError if it cannot be written."""
+    atomic.write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
+
+
+# --- The folder ---
+
+
+def lock(folder: Path) -> BaseFileLock:
+    """Take a folder for this process, until the lock is released or the process ends; see `locks.py`.
+
+    Raises:
+        InUseError: another process has it.
+        OSError: there is no such folder, or it cannot be written to.
+    """
+    return locks.take(folder / LOCK, folder)
+
+
+def is_unused(folder: Path) -> bool:
+    """Whether a folder does not exist, or holds only what a process leaves that is killed before its run begins."""
+    names = [path.name for path in folder.iterdir() if not atomic.is_leftover(path)] if folder.is_dir() else []
+    return not folder.exists() or names == [LOCK]
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove a folder of which `is_unused` is true and whose lock this process has."""
+    with contextlib.suppress(OSError):
+        atomic.remove_leftovers(folder)
+        (folder / LOCK).unlink()
+        folder.rmdir()
 
 
 # --- Settings ---
@@ -89,7 +118,12 @@ def learner_of(folder: Path) -> str:
     Raises:
         ValueError: `settings.json` is missing or damaged.
     """
-    return str(_description(folder).get("learner", "td"))  # runs of older versions have no name; they are all TD's
+    learner = _description(folder).get("learner", "td")  # runs of older versions have no name; they are all TD's
+    if not isinstance(learner, str):
+        raise ValueError(
+            f"{checks.shown_path(folder / SETTINGS)}: learner is {checks.shown(learner)}; it must be a name"
+        )
+    return learner
 
 
 def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
@@ -98,34 +132,47 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
     Raises:
         ValueError: `settings.json` is missing or damaged, or holds no such settings.
     """
+    description = _description(folder)
     try:
-        return settings_class(**_description(folder)["settings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder / SETTINGS} holds no {settings_class.__name__}: {error}") from None
+        json_form.check(description, {"settings": json_form.OBJECT}, "the file")
+        return settings_class(**description["settings"])
+    except (ValueError, TypeError) as error:  # TypeError: a field is unknown
+        reason = f"{checks.shown_path(folder / SETTINGS)} holds no {settings_class.__name__}: {error}"
+        raise ValueError(checks.one_line(reason, checks.MAX_MESSAGE)) from None
 
 
 def _description(folder: Path) -> dict[str, Any]:
-    path = folder / SETTINGS
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} does not hold the settings of a run: {error}") from None
-    if not isinstance(description, dict):
-        raise ValueError(f"{path} does not hold the settings of a run: it is not a JSON object")
-    return description
+        description = json_text.read(folder / SETTINGS, MAX_SETTINGS_BYTES)
+        json_form.check(description, json_form.OBJECT, checks.shown_path(folder / SETTINGS))
+    except ValueError as error:
+        raise ValueError(f"the folder holds no run: {error}") from None
+    return description  # type: ignore[no-any-return]
 
 
 # --- Metrics ---
 
 
 def truncate_metrics(path: Path, updates: int) -> None:
-    """Keep only the complete lines of the first `updates` updates; those the checkpoint does not have are repeated."""
+    """Keep only the lines of the first `updates` updates; those the checkpoint does not have are repeated.
+
+    Incomplete and damaged lines are removed too. If there is nothing to remove, the file does not change.
+    """
+    if not path.exists():
+        return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            if json.loads(line)["update"] <= updates:
-                kept.append(line + "\n")
-    write_bytes(path, "".join(kept).encode())
+    for _, line in json_text.lines(path, MAX_LINE_BYTES):
+        with contextlib.suppress(ValueError):
+            if json_form.has(json_text.parse(line, MAX_LINE_BYTES), {"update": json_form.whole(1, updates)}):
+                kept.append(line + b"\n")
+    data = b"".join(kept)
+    if data != path.read_bytes():
+        atomic.write_bytes(path, data)
+
+
+def metrics_line(metrics: Mapping[str, float]) -> str:
+    """A line of the metrics. Figures that are not finite are left out: JSON has no form for them."""
+    return json.dumps({name: value for name, value in metrics.items() if math.isfinite(value)})
 
 
 def win_shares(metrics: Mapping[str, float]) -> dict[str, float]:
@@ -133,7 +180,7 @@ def win_shares(metrics: Mapping[str, float]) -> dict[str, float]:
     return {name.removeprefix(AGAINST): share for name, share in metrics.items() if name.startswith(AGAINST)}
 
 
-# --- Checkpoints ---
+# --- Which run it is ---
 
 
 def identity(settings: Any, neutral: Sequence[str], *others: Any) -> str:
@@ -146,31 +193,3 @@ def identity(settings: Any, neutral: Sequence[str], *others: Any) -> str:
     """
     decisive = {name: value for name, value in dataclasses.asdict(settings).items() if name not in neutral}
     return hashlib.sha256(json.dumps([decisive, *others], sort_keys=True).encode()).hexdigest()[:16]
-
-
-def write_checkpoint(path: Path, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write counters (JSON values) and tensors atomically."""
-    write_bytes(path, save(dict(tensors), metadata={COUNTERS: json.dumps(counters)}))
-
-
-def read_checkpoint(path: Path, expected: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The counters and tensors in a file that `write_checkpoint` wrote.
-
-    Args:
-        path: the file.
-        expected: counters that must be present and equal: the format and the identity of the run.
-    Raises:
-        ValueError: the file cannot be read, or belongs to another run.
-    """
-    try:
-        with safe_open(path, framework="numpy") as file:
-            counters = json.loads((file.metadata() or {}).get(COUNTERS, "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as a checkpoint: {error}") from None
-    counters = counters if isinstance(counters, dict) else {}
-    if any(counters.get(name) != value for name, value in expected.items()):
-        raise ValueError(
-            f"{path} is not a checkpoint of the run that {SETTINGS} beside it describes, with this version"
-        )
-    return counters, tensors

@@ -3,17 +3,18 @@
 A learner subclasses `Run`. It defines its settings, how one update plays and learns, what a checkpoint holds, and the agent that
 comes out; `zero/run.py` is the example to read next. The loop, the clock, signals and the folder are the same for all learners. A
 run can be killed at any time. When it is resumed, it repeats the updates since its last checkpoint, and with a fixed number of
-updates it ends in the same weights bit for bit. The files of the folder are described in `run_files.py`.
+updates it ends in the same weights bit for bit. One process at a time uses a folder. `run_files.py` and `checkpoints.py` describe
+its files.
 """
 
 import abc
 import dataclasses
-import json
+import numbers
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -25,15 +26,26 @@ import numpy as np
 from bombay_agents import Agent
 from bombay_agents.nets.files import about_games
 from bombay_env import Board, Game, Rules
-from bombay_env.checks import is_whole_number, shown, whole_number
+from bombay_env.checks import MAX_COUNT, is_whole_number, shown, shown_path, whole_number
+from bombay_env.files import atomic, json_form
 from bombay_env.rules import MAX_PLAYERS
-from bombay_training.learners import periodic_eval, run_files
+from bombay_training.learners import checkpoints, periodic_eval, run_files
+from bombay_training.learners.checkpoints import CheckpointForm
 from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.locks import BaseFileLock
 
 EARLY: Final = 5.0  # seconds; the second evaluation is due after twice as much learning, later ones at doubling times
 SAVE_SECONDS: Final = 30.0  # between two checkpoints
 MAX_SEED: Final = 2**63 - 1
+MAX_MINUTES: Final = 10_000_000
+MAX_UPDATES: Final = 1_000_000_000
+MAX_SECONDS: Final = 1e10  # of learning that a checkpoint may have
+MAX_THREADS: Final = 1_000_000  # more than any machine has; those it has are used
+# Limits of settings that every learner has use for: beyond them a run takes more memory or time than any machine has.
+MAX_GAMES: Final = 16_384  # of an update; some 70 kB each
+MAX_BATCH: Final = 1_000_000  # positions per step of an optimizer, and passes over them
+MAX_WEIGHT: Final = 1_000_000  # of a term in a loss
 
 
 class Progress:
@@ -72,9 +84,20 @@ def require_whole(settings: Any, *names: str, low: int, high: int | None = None)
         object.__setattr__(settings, name, whole_number(getattr(settings, name), name, low, high))
 
 
+def require_number(settings: Any, *names: str, low: float, high: float, above: bool = False) -> None:
+    """Raise ValueError, naming the field, unless these fields are numbers from `low`, or above it, to `high`."""
+
+    def holds(value: Any) -> bool:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        return number and bool(low < value if above else low <= value) and bool(value <= high)
+
+    allowed = f"above {low:g}, at most {high:g}" if above else f"from {low:g} to {high:g}"
+    require(settings, *names, holds=holds, allowed=allowed)
+
+
 def require_fraction(settings: Any, *names: str) -> None:
     """Raise ValueError, naming the field, unless these fields are numbers from 0 to 1."""
-    require(settings, *names, holds=lambda value: 0 <= value <= 1, allowed="from 0 to 1")
+    require_number(settings, *names, low=0, high=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,17 +122,20 @@ class RunSettings:
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""
         self._as_tuples("players")
-        require(self, "minutes", holds=lambda value: value > 0, allowed="above 0")
+        require_number(self, "minutes", low=0, high=MAX_MINUTES, above=True)
         if self.updates is not None:
-            require_whole(self, "updates", low=1)
+            require_whole(self, "updates", low=1, high=MAX_UPDATES)
         require(self, "players", holds=_are_player_counts, allowed="one or more of 2, 3, 4, 5, each once")
         self._as_tuples("players", of=int)
+        require(self, "board", holds=lambda path: path is None or isinstance(path, str), allowed="a path, or null")
         require_whole(self, "seed", low=0, high=self.max_seed)
 
     def _as_tuples(self, *names: str, of: type | None = None) -> None:
         """Replace sequences, such as JSON's lists, by tuples, their values converted to a type if one is given."""
         for name in names:
             values = getattr(self, name)
+            if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+                raise ValueError(f"{name} is {shown(values)}; it must be a list")
             object.__setattr__(self, name, tuple(values) if of is None else tuple(of(value) for value in values))
 
 
@@ -248,6 +274,8 @@ class Run(abc.ABC):
         settings: as given.
         games: one `Game` for each player count.
         clock: learning time and number of updates so far.
+        folder: the folder that the run holds, from `create` or `open` to the end of `loop`, or None. While it does, no other run
+            can be created or opened there.
     """
 
     settings_class: ClassVar[type[RunSettings]]
@@ -264,6 +292,8 @@ class Run(abc.ABC):
         board = Board.load(settings.board)
         self.games = [Game(Rules.official(players), board) for players in settings.players]
         self.clock = RunClock(settings.minutes, settings.updates)
+        self.folder: Path | None = None
+        self._lock: BaseFileLock | None = None
 
     # What a learner defines
 
@@ -292,8 +322,12 @@ class Run(abc.ABC):
         return {}
 
     @abc.abstractmethod
+    def checkpoint_form(self) -> CheckpointForm:
+        """What `counters` and `tensors` must be; only what has this form is restored."""
+
+    @abc.abstractmethod
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-        """Take over what `counters` and `tensors` returned. Raises KeyError, ValueError or RuntimeError if it does not fit."""
+        """Take over what `counters` and `tensors` returned. Raises ValueError if it does not fit in another way."""
 
     @abc.abstractmethod
     def identity_parts(self) -> list[str]:
@@ -317,34 +351,78 @@ class Run(abc.ABC):
 
     # What is the same for all learners
 
-    def start(self, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+    def start(self, out: str | os.PathLike[str], progress: Progress | None = None, replace: bool = True) -> Path:
         """Run from the beginning to the end in the folder `out`; see `create` and `loop`. Returns the path of the agent."""
-        self.create(Path(out))
+        self.create(Path(out), replace)
         return self.loop(out, progress)
 
-    def create(self, folder: Path) -> None:
-        """Create the folder of this run, from which it can be resumed; an older run there is removed."""
+    def create(self, folder: Path, replace: bool = True) -> None:
+        """Create the folder of this run, from which it can be resumed, and hold it.
+
+        Args:
+            folder: the folder.
+            replace: whether an older run there is removed; otherwise it is refused.
+        Raises:
+            InUseError: another process uses the folder.
+            ValueError: the folder holds a run that is not to be replaced.
+            OSError: a file cannot be written. Without `settings.json` nothing is left; with it the run can be resumed.
+        """
         self.identity()  # if this fails, there is no folder yet
         folder.mkdir(parents=True, exist_ok=True)
-        for pattern in (CHECKPOINT, AGENT, METRICS, *self.log_files):
-            for path in folder.glob(pattern):
-                path.unlink()
-        run_files.write_json(folder / SETTINGS, run_files.describe(self.settings, self.distributions))
-        self.save(folder)
+        self._hold(folder, run_files.lock(folder))
+        try:
+            if not replace and (folder / SETTINGS).exists():
+                raise ValueError(f"{shown_path(folder)} holds a run already; name a new folder")
+            atomic.remove_leftovers(folder)
+            for pattern in (CHECKPOINT, AGENT, METRICS, *self.log_files):
+                for path in folder.glob(pattern):
+                    path.unlink()
+            run_files.write_json(folder / SETTINGS, run_files.describe(self.settings, self.distributions))
+            self.save(folder)
+        except BaseException:
+            if run_files.is_unused(folder):
+                run_files.remove_unused(folder)
+            self.close()
+            raise
 
     @classmethod
     def open(cls, out: str | os.PathLike[str]) -> Self:
         """The run in the folder `out` as its last checkpoint left it, or at its start if it has none; `loop` resumes it.
 
+        The run holds the folder until its loop ends; call `close` on a run that will not be resumed.
+
         Raises:
-            ValueError: the folder holds no run of this learner, or its checkpoint belongs to another run.
+            InUseError: another process uses the folder.
+            OSError: the folder cannot be written to.
+            ValueError: the folder holds no run of this learner, or its checkpoint is damaged or belongs to another run.
         """
         folder = Path(out)
-        run = cls(run_files.read_settings(folder, cls.settings_class))
-        if (folder / CHECKPOINT).exists():
-            run.load(folder / CHECKPOINT)
-        run_files.truncate_metrics(folder / METRICS, run.clock.updates_done)
+        settings = run_files.read_settings(folder, cls.settings_class)  # first: a lock is put into no other folder
+        lock = run_files.lock(folder)
+        try:
+            run = cls(settings)
+            if (folder / CHECKPOINT).exists():
+                run.load(folder / CHECKPOINT)
+            atomic.remove_leftovers(folder)
+            run_files.truncate_metrics(folder / METRICS, run.clock.updates_done)
+        except MemoryError:
+            lock.release()
+            raise ValueError(f"there is not enough memory for the run in {shown_path(folder)}") from None
+        except BaseException:
+            lock.release()
+            raise
+        run._hold(folder, lock)
         return run
+
+    def _hold(self, folder: Path, lock: BaseFileLock) -> None:
+        self.close()
+        self.folder, self._lock = folder, lock
+
+    def close(self) -> None:
+        """Let others use the folder; `loop` does so at its end."""
+        if self._lock is not None:
+            self._lock.release()
+        self.folder = self._lock = None
 
     def loop(self, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
         """Update until the run is complete. Metrics are written after each update, checkpoints every half minute and at the end.
@@ -360,17 +438,24 @@ class Run(abc.ABC):
         Raises:
             KeyboardInterrupt: after saving, on Ctrl-C.
             AgentFault: the agent or a reference of the periodic evaluation failed.
+            InUseError: another process uses the folder.
+            OSError: a file cannot be written, as on a full disk. The last checkpoint stays, and the run can be resumed.
         """
         folder, progress = Path(out), progress or Progress()
-        evaluator = PeriodicEvaluator(self.games, self.references())
-        progress.update(self.clock.fraction, self._resumed_metrics())
-        if self.clock.fraction < 1:
-            progress.phase("compiling")
-            self.warm_up()
-            evaluator.warm_up(self.player())
-            progress.phase("learning")
-        with stop_on_signal() as stop, self.session(folder), self.clock.running():
-            self._update_until(stop, folder, evaluator, progress)
+        if self._lock is None:
+            self._hold(folder, run_files.lock(folder))
+        try:
+            evaluator = PeriodicEvaluator(self.games, self.references())
+            progress.update(self.clock.fraction, self._resumed_metrics())
+            if self.clock.fraction < 1:
+                progress.phase("compiling")
+                self.warm_up()
+                evaluator.warm_up(self.player())
+                progress.phase("learning")
+            with stop_on_signal() as stop, self.session(folder), self.clock.running():
+                self._update_until(stop, folder, evaluator, progress)
+        finally:
+            self.close()
         return folder / AGENT
 
     def warm_up(self) -> None:
@@ -381,19 +466,17 @@ class Run(abc.ABC):
         """The loop itself: update, evaluate, log and save until the run is complete or a signal arrives."""
         clock, last_save = self.clock, time.monotonic()
         evaluate_at = 2 * clock.elapsed  # at doubling times, so that the early part of the curve has points
-        with (folder / METRICS).open("a", encoding="utf-8") as metrics:
-            while stop.signal is None and clock.fraction < 1:
-                line = self.step()
-                if evaluator.due() or clock.elapsed >= evaluate_at or clock.fraction >= 1:
-                    line |= self._evaluate(evaluator)
-                    evaluate_at = 2 * max(clock.elapsed, EARLY)
-                metrics.write(json.dumps(line) + "\n")
-                metrics.flush()
-                self.log(line)
-                progress.update(clock.fraction, line)
-                if time.monotonic() - last_save > SAVE_SECONDS:
-                    self.save(folder)
-                    last_save = time.monotonic()
+        while stop.signal is None and clock.fraction < 1:
+            line = self.step()
+            if evaluator.due() or clock.elapsed >= evaluate_at or clock.fraction >= 1:
+                line |= self._evaluate(evaluator)
+                evaluate_at = 2 * max(clock.elapsed, EARLY)
+            atomic.append_line(folder / METRICS, run_files.metrics_line(line))
+            self.log(line)
+            progress.update(clock.fraction, line)
+            if time.monotonic() - last_save > SAVE_SECONDS:
+                self.save(folder)
+                last_save = time.monotonic()
         self.save(folder)
 
     def step(self) -> dict[str, float]:
@@ -419,13 +502,10 @@ class Run(abc.ABC):
     def save(self, folder: Path) -> None:
         """Write agent and checkpoint, each atomically."""
         self.net().save(folder / AGENT)
-        counters = {
-            **self._expected(),
-            "updates_done": self.clock.updates_done,
-            "elapsed": self.clock.elapsed,
-            **self.counters(),
-        }
-        run_files.write_checkpoint(folder / CHECKPOINT, counters, self.tensors())
+        clock = {"updates_done": self.clock.updates_done, "elapsed": self.clock.elapsed}
+        checkpoints.write(
+            folder / CHECKPOINT, self.checkpoint_format, self.identity(), {**clock, **self.counters()}, self.tensors()
+        )
 
     def load(self, path: Path) -> None:
         """Continue from a checkpoint of a run with the same settings.
@@ -433,16 +513,18 @@ class Run(abc.ABC):
         Raises:
             ValueError: the file cannot be read, is damaged, or belongs to another run.
         """
-        counters, tensors = run_files.read_checkpoint(path, self._expected())
+        form = self.checkpoint_form()
+        clock = {
+            "updates_done": json_form.whole(0, self.settings.updates or MAX_COUNT),
+            "elapsed": json_form.number(0, MAX_SECONDS),
+        }
+        form = CheckpointForm({**clock, **form.counters}, form.tensors)
+        counters, tensors = checkpoints.read(path, self.checkpoint_format, self.identity(), form)
         try:
             self.restore(counters, tensors)
-            self.clock.set(counters["elapsed"], counters["updates_done"])
-        except (KeyError, ValueError, RuntimeError) as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
-
-    def _expected(self) -> dict[str, str]:
-        """The counters by which a checkpoint is recognised."""
-        return {"format": self.checkpoint_format, "identity": self.identity()}
+        except ValueError as error:
+            raise ValueError(f"{shown_path(path)}: {error}") from None
+        self.clock.set(counters["elapsed"], counters["updates_done"])
 
     def identity(self) -> str:
         """Hex digits that name everything that decides how the run continues, apart from what it has learned."""

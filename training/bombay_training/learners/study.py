@@ -17,7 +17,7 @@ from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import train as learners
 from bombay_training.learners.run_files import AGENT, METRICS, SETTINGS
-from bombay_training.learners.runs import Progress, RunSettings
+from bombay_training.learners.runs import Run, RunSettings
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches import statistics
 from bombay_training.matches.pool import WorkerPool
@@ -104,21 +104,24 @@ class Trial:
         Raises:
             ValueError: a setting is out of range, or the folder holds another run.
         """
-        if (self.folder / SETTINGS).exists():
-            return learners.open_run(self.folder).settings
+        if self.has_begun:
+            return learners.saved_settings(self.folder)
         given = {} if threads is None else {"threads": threads}
         return self.subject.settings(minutes=self.minutes, seed=self.seed, players=self.subject.players, **given)
 
-    def train(self, settings: RunSettings, progress: Progress | None = None) -> Path:
-        """Train the run, or what is left of it. Returns the path of its net.
+    def run(self, settings: RunSettings) -> Run:
+        """The run: as its last checkpoint left it if it has begun, else a new one, for `Run.create`.
 
         Raises:
-            ValueError: the run cannot start with these settings.
-            KeyboardInterrupt: after saving, on Ctrl-C.
+            ValueError: the run cannot start with these settings, cannot be resumed, or is in use by another process.
+            OSError: the folder cannot be written to.
         """
-        if (self.folder / SETTINGS).exists():
-            return learners.resume(self.folder, progress)
-        return learners.train(settings, self.folder, progress)
+        return learners.open_run(self.folder) if self.has_begun else learners.run_class(settings.learner)(settings)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the folder holds a run."""
+        return (self.folder / SETTINGS).exists()
 
 
 def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Path) -> list[Trial]:

@@ -40,7 +40,8 @@ def train(settings: RunSettings, out: str | os.PathLike[str], progress: Progress
     Returns:
         The path of `agent.safetensors`.
     Raises:
-        ValueError: the run cannot start with these settings.
+        ValueError: the run cannot start with these settings, or another process uses the folder.
+        OSError: a file cannot be written; see `Run.create` and `Run.loop`.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
     return run_class(settings.learner)(settings).start(out, progress)
@@ -50,19 +51,26 @@ def resume(out: str | os.PathLike[str], progress: Progress | None = None) -> Pat
     """Continue the run in the folder `out` from its last checkpoint; see `train`.
 
     Raises:
-        ValueError: the folder holds no run, or its checkpoint belongs to another one.
+        ValueError: the folder holds no run, its checkpoint is damaged or belongs to another one, or another process uses it.
+        OSError: a file cannot be written.
         KeyboardInterrupt: after saving, on Ctrl-C.
     """
     return open_run(out).loop(out, progress)
 
 
 def open_run(out: str | os.PathLike[str]) -> Run:
-    """The run in the folder `out`, as its last checkpoint left it; see `Run.open`.
+    """The run in the folder `out`, as its last checkpoint left it; errors as `Run.open`, which see."""
+    return run_class(run_files.learner_of(Path(out))).open(out)
+
+
+def saved_settings(out: str | os.PathLike[str]) -> RunSettings:
+    """The settings of the run in the folder `out`, which another process may use.
 
     Raises:
-        ValueError: the folder holds no run, or its checkpoint belongs to another one.
+        ValueError: the folder holds no run.
     """
-    return run_class(run_files.learner_of(Path(out))).open(out)
+    settings_class = run_class(run_files.learner_of(Path(out))).settings_class
+    return run_files.read_settings(Path(out), settings_class)
 
 
 def run_class(learner: str) -> type[Run]:

@@ -18,6 +18,7 @@ from bombay_agents import turns
 from bombay_agents.scripted import planner
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights, read_weights
 from bombay_env import Board, Game, Rules, batch, chance, engine
+from bombay_env.files import atomic
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY, result_dtype
 
@@ -174,4 +175,4 @@ def write_weights(path: Path, players: int, weights: PlannerWeights) -> None:
     """Write the weights for one number of players to a file, and keep those for other numbers."""
     every = {**WEIGHTS_V1, **(read_weights(path) if path.exists() else {}), players: weights}
     data = {str(count): every[count]._asdict() for count in sorted(every)}
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    atomic.write_bytes(path, (json.dumps(data, indent=1) + "\n").encode())

@@ -1,5 +1,6 @@
 """`bombay arena`: matches between agents."""
 
+import contextlib
 import enum
 import itertools
 from pathlib import Path
@@ -13,7 +14,7 @@ from bombay_env.record import Record, write_records
 from bombay_training import warm_up
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import check_distinct, check_new_file, games_of
+from bombay_training.cli.inputs import check_distinct, games_of, new_output
 from bombay_training.cli.options import (
     AGENT_HELP,
     MAX_COUNT,
@@ -86,29 +87,32 @@ def arena(
     Ctrl-C ends the play: the results and records are those of the deals that were played in all seatings, the JSON
     object says "stopped": true, and the exit code is 130.
     """
-    with user_input():
-        games = games_of(players, rules, board)
-        _check(agents, games, chosen, players)
-        check_new_file(out)
-    warm_up.prepare(warm_up.jobs_of_agents(agents, board), as_json)
-    pairings = [(game, *pairing) for game in games for pairing in _pairings(agents, game.num_players, chosen)]
-    records: list[Record] | None = [] if out else None
-    total = blocks * sum(6 if kind is Format.TWO_VS_TWO else game.num_players for game, kind, _ in pairings)
-    with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, as_json) as advance:
-        options = {"progress": advance, "records": records, "pool": pool}
-        matches, stopped = _play_all(pairings, blocks, seed, options)
-    if matches:
-        _save(records, out)
-        _print(matches, out, stopped, as_json)
+    with contextlib.ExitStack() as stack:
+        with user_input():
+            games = games_of(players, rules, board)
+            _check(agents, games, chosen, players)
+            stack.enter_context(new_output(out))
+        warm_up.prepare(warm_up.jobs_of_agents(agents, board), as_json)
+        pairings = [(game, *pairing) for game in games for pairing in _pairings(agents, game.num_players, chosen)]
+        records: list[Record] | None = [] if out else None
+        total = blocks * sum(6 if kind is Format.TWO_VS_TWO else game.num_players for game, kind, _ in pairings)
+        with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, as_json) as advance:
+            options = {"progress": advance, "records": records, "pool": pool}
+            matches, stopped = _play_all(pairings, blocks, seed, options)
+        if matches:
+            _print(matches, out, stopped, as_json)  # first, so that they are not lost if the records cannot be written
+            _save(records, out, as_json)
     if stopped:
         _print_stopped(matches, total)
         raise KeyboardInterrupt
 
 
-def _save(records: list[Record] | None, out: Path | None) -> None:
+def _save(records: list[Record] | None, out: Path | None, as_json: bool) -> None:
     if out and records is not None:
         with user_input():
-            write_records(out, records)
+            count = write_records(out, records)
+        if not as_json:
+            output.say(f"{count} records are in {out}")
 
 
 def _play_all(
@@ -139,8 +143,6 @@ def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: b
     ]
     output.show(data, tables, as_json)
     output.report_faults([fault for match in matches for fault in match.faults])
-    if records and not as_json:
-        output.say(f"{sum(match.num_games for match in matches)} records are in {records}")
 
 
 def _print_stopped(matches: list[Match], total: int) -> None:

@@ -1,5 +1,6 @@
 """`bombay balance`: is the game fair to every seat."""
 
+import contextlib
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -11,7 +12,7 @@ from bombay_env.agent import AgentFault
 from bombay_training.balance import study
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import analysis_module, check_distinct, check_new_folder, games_of
+from bombay_training.cli.inputs import analysis_module, check_distinct, games_of, new_output
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed
 from bombay_training.matches import pool
 
@@ -43,26 +44,27 @@ def balance(
     as_json: Json = False,
 ) -> None:
     """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for."""
-    with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
-        variants = games_of(players, rules, board)
-        tiers = [study.Tier.parse(text, games, MAX_COUNT) for text in tier or study.TIERS]
-        check_distinct([one.spec for one in tiers])
-        planned, notes = study.plan(variants, tiers, [study.Change.parse(text) for text in vary or []])
-        reports = analysis_module("balance.report")
-        check_new_folder(out)
-    total = sum(table.tier.games for table in planned)
-    with (
-        output.progress_bar("games", total, as_json) as advance,
-        redirect_stdout(sys.stderr),
-        user_input(AgentFault),
-    ):
-        books = study.run(planned, seed, processes or pool.num_cores(), advance)
-    data = reports.make_report(planned, books, seed, notes)
-    if out:
-        with user_input():
-            reports.write_report(out, data)
-    output.show(data, reports.tables(data), as_json)
-    if not as_json:
-        output.say(*data["notes"])
+    with contextlib.ExitStack() as stack:
+        with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
+            variants = games_of(players, rules, board)
+            tiers = [study.Tier.parse(text, games, MAX_COUNT) for text in tier or study.TIERS]
+            check_distinct([one.spec for one in tiers])
+            planned, notes = study.plan(variants, tiers, [study.Change.parse(text) for text in vary or []])
+            reports = analysis_module("balance.report")
+            stack.enter_context(new_output(out, parents=True))
+        total = sum(table.tier.games for table in planned)
+        with (
+            output.progress_bar("games", total, as_json) as advance,
+            redirect_stdout(sys.stderr),
+            user_input(AgentFault),
+        ):
+            books = study.run(planned, seed, processes or pool.num_cores(), advance)
+        data = reports.make_report(planned, books, seed, notes)
+        output.show(data, reports.tables(data), as_json)  # first, so that they are not lost if they cannot be written
+        if not as_json:
+            output.say(*data["notes"])
         if out:
-            output.say(f"The report and its plots are in {out}")
+            with user_input():
+                reports.write_report(out, data)
+            if not as_json:
+                output.say(f"The report and its plots are in {out}")

@@ -1,5 +1,6 @@
 """`bombay simulate`: games with fixed seats."""
 
+import contextlib
 import sys
 import time
 from contextlib import redirect_stdout
@@ -9,10 +10,12 @@ import typer
 from rich.table import Table
 
 import bombay_agents
+from bombay_env import Game
+from bombay_env.agent import Agent
 from bombay_env.record import Record, write_records
 from bombay_training import warm_up
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import check_new_file, games_of
+from bombay_training.cli.inputs import games_of, new_output
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RecordsFile, RulesFile, Seed
 from bombay_training.cli.output import progress_bar, report_faults, say, show
 from bombay_training.evaluation import arena as arenas
@@ -34,20 +37,47 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Play games with fixed seats and show the results of each seat."""
-    with user_input():
-        variants = games_of(players, rules, board)
-        specs = agents or ["random"]
-        seats = min(game.num_players for game in variants)
-        if len(specs) > seats:
-            raise ValueError(f"{len(specs)} agents are given for {seats} seats")
-        made = [bombay_agents.make(spec) for spec in specs]
-        check_new_file(out)
-    warm_up.prepare(warm_up.jobs_of_agents(specs, board), as_json)
-    records: list[Record] | None = [] if out else None
+    with contextlib.ExitStack() as stack:
+        with user_input():
+            variants = games_of(players, rules, board)
+            made = _made(agents or ["random"], variants)
+            stack.enter_context(new_output(out))
+        warm_up.prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
+        records: list[Record] | None = [] if out else None
+        rows, faults = _play(variants, made, games, seed, records, as_json)
+        data = {
+            "command": "simulate",
+            "games": games,
+            "seed": seed,
+            "seats": rows,
+            "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
+            "records": str(out) if out else None,
+        }
+        show(data, [_table(rows)], as_json)  # first, so that they are not lost if the records cannot be written
+        report_faults(faults)
+        if out and records is not None:
+            with user_input():
+                write_records(out, records)
+            if not as_json:
+                say(f"{games * len(variants)} records are in {out}")
+
+
+def _made(specs: list[str], variants: list[Game]) -> list[Agent]:
+    """The agents. Raises ValueError if they are more than the seats."""
+    seats = min(game.num_players for game in variants)
+    if len(specs) > seats:
+        raise ValueError(f"{len(specs)} agents are given for {seats} seats")
+    return [bombay_agents.make(spec) for spec in specs]
+
+
+def _play(
+    variants: list[Game], made: list[Agent], games: int, seed: int, records: list[Record] | None, quiet: bool
+) -> tuple[list[dict[str, Any]], list[LostGame]]:
+    """Play all games. Returns a row for each seat, and the faults."""
     rows: list[dict[str, Any]] = []
     faults: list[LostGame] = []
     # What agents print is not part of the results.
-    with progress_bar("games", games * len(variants), as_json) as advance, redirect_stdout(sys.stderr):
+    with progress_bar("games", games * len(variants), quiet) as advance, redirect_stdout(sys.stderr):
         for game in variants:
             lineup = [made[seat % len(made)] for seat in range(game.num_players)]
             start = time.perf_counter()
@@ -56,21 +86,7 @@ def simulate(
             seconds = round(time.perf_counter() - start, 3)
             rows += [{"players": game.num_players, "seconds": seconds, **row} for row in statistics.seat_rows(match)]
             faults += match.faults
-    if out and records is not None:
-        with user_input():
-            write_records(out, records)
-    data = {
-        "command": "simulate",
-        "games": games,
-        "seed": seed,
-        "seats": rows,
-        "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
-        "records": str(out) if out else None,
-    }
-    show(data, [_table(rows)], as_json)
-    report_faults(faults)
-    if out and not as_json:
-        say(f"{games * len(variants)} records are in {out}")
+    return rows, faults
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

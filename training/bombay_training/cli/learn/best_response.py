@@ -9,7 +9,6 @@ from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.training import (
     Blocks,
     RunFolder,
-    Start,
     Threads,
     Updates,
     closing_matches,
@@ -20,6 +19,7 @@ from bombay_training.cli.learn.training import (
 )
 from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed
 from bombay_training.learners import best_response as learner
+from bombay_training.learners.runs import Run
 
 
 def best_response(
@@ -54,12 +54,13 @@ def best_response(
         settings = learner.settings_for(victim, start, threads=threads or 0, **common)
         run = learner.BestResponseRun(settings)
         folder = new_folder(out, settings.learner)
-    respond_and_evaluate(run.start, settings, folder, blocks, as_json)
+    respond_and_evaluate(run, folder, blocks, as_json)
 
 
-def respond_and_evaluate(start: Start, settings: Any, folder: Path, blocks: int, as_json: bool) -> None:
+def respond_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> None:
     """Run the training and end with the table against the victim."""
-    path, summary = learn(start, settings, folder, as_json)
+    path, summary = learn(run, folder, as_json)
+    settings = run.settings
     matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json)
     data |= {"victim": settings.victim, **learner.budgets(path, settings.victim)}
     title = f"best response to copies of {settings.victim} after {summary}"

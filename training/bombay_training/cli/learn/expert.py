@@ -9,11 +9,9 @@ from bombay_env import Board, Game, Rules
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.learn.training import (
-    EVALUATION,
     REFERENCES,
     Minutes,
     RunFolder,
-    Start,
     Threads,
     Updates,
     closing_matches,
@@ -21,12 +19,13 @@ from bombay_training.cli.learn.training import (
     finish,
     learn,
     new_folder,
+    save_evaluation,
 )
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Seed
 from bombay_training.evaluation import gate
 from bombay_training.learners import expert_iteration as learner
-from bombay_training.learners import run_files
 from bombay_training.learners.best_response import zero_agent
+from bombay_training.learners.runs import Run
 from bombay_training.matches.pool import WorkerPool
 
 
@@ -59,14 +58,15 @@ def expert(
         settings = learner.settings_for(start, nodes=nodes, threads=threads, **common)
         run = learner.ExpertIterationRun(settings)
         folder = new_folder(out, settings.learner)
-    iterate_and_gate(run.start, settings, folder, blocks, as_json)
+    iterate_and_gate(run, folder, blocks, as_json)
 
 
-def iterate_and_gate(start: Start, settings: Any, folder: Path, blocks: int, as_json: bool) -> None:
+def iterate_and_gate(run: Run, folder: Path, blocks: int, as_json: bool) -> None:
     """Run the training and end with the table against the reference agents and the gate."""
-    path, summary = learn(start, settings, folder, as_json)
+    path, summary = learn(run, folder, as_json)
+    settings = run.settings
     matches, data = closing_matches(path, REFERENCES, settings, blocks, as_json)
-    run_files.write_json(folder / EVALUATION, data)  # kept if the gate is interrupted
+    save_evaluation(folder, data)  # kept if the gate is interrupted
     data["gate"] = _gate(path, settings, blocks, as_json)
     line = f"Against copies of {settings.start}: {data['gate']['verdict']}"
     finish(path, settings, matches, data, f"the new agent after {summary}", [line], as_json)

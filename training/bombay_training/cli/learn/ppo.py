@@ -53,4 +53,4 @@ def ppo(
         settings = make(**common, threads=threads)
         run = learner(settings)
         folder = new_folder(out, settings.learner)
-    train_and_evaluate(run.start, settings, folder, blocks, as_json)
+    train_and_evaluate(run, folder, blocks, as_json)

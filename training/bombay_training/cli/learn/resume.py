@@ -31,4 +31,4 @@ def resume(
         check_spec_path(folder)
         run = open_run(folder)
     end = ENDINGS.get(run.settings.learner, train_and_evaluate)
-    end(run.loop, run.settings, folder, blocks, as_json)
+    end(run, folder, blocks, as_json)

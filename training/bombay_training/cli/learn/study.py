@@ -1,6 +1,5 @@
 """`bombay study`: what a learner reaches in a given time, with several seeds."""
 
-import functools
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ from bombay_training.cli.inputs import player_counts
 from bombay_training.cli.learn.training import Threads, learn
 from bombay_training.cli.options import MAX_COUNT, Json, Processes
 from bombay_training.learners import study as studies
-from bombay_training.learners.runs import Progress, RunSettings
 from bombay_training.matches.pool import WorkerPool
 
 
@@ -50,14 +48,12 @@ def study(
         out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     for trial, settings in plans:
-        learn(functools.partial(_train, trial, settings), settings, trial.folder, as_json)
+        with user_input():
+            run = trial.run(settings)
+        learn(run, trial.folder, as_json)
         with WorkerPool(processes) as pool, user_input(*MATCH_ERRORS):
             rows += studies.judge(trial, counts, out, games, pool)
     output.show({"command": "study", "rows": rows}, [_table(rows)], as_json)
-
-
-def _train(trial: studies.Trial, settings: RunSettings, folder: Path, progress: Progress) -> Path:
-    return trial.train(settings, progress)
 
 
 def _numbers(text: str, option: str, of: type) -> list[Any]:

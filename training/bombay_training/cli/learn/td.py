@@ -38,4 +38,4 @@ def td(
         settings = TDSettings(**common, hidden=hidden, threads=threads or 0)
         run = TDRun(settings)
         folder = new_folder(out, settings.learner)
-    train_and_evaluate(run.start, settings, folder, blocks, as_json)
+    train_and_evaluate(run, folder, blocks, as_json)

@@ -1,7 +1,7 @@
 """What all `bombay train` commands share: their options, the progress bar, and the closing matches and table."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,11 +14,12 @@ from bombay_env.agent import AgentFault
 from bombay_training import warm_up
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import analysis_module, check_new_folder, check_spec_path, player_counts
+from bombay_training.cli.inputs import analysis_module, check_spec_path, player_counts
 from bombay_training.cli.options import MAX_COUNT
 from bombay_training.evaluation import arena
 from bombay_training.learners import run_files
 from bombay_training.learners.runs import Progress as RunProgress
+from bombay_training.learners.runs import Run
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 
@@ -33,8 +34,6 @@ Updates = Annotated[
 Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]
 RunFolder = Annotated[Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/<date>.")]
 Blocks = Annotated[int, typer.Option(help="Deals for each row of the closing table.", min=1, max=MAX_COUNT)]
-
-Start = Callable[[Path, "TrainingProgress"], Path]
 
 
 class TrainingProgress(RunProgress):
@@ -84,7 +83,7 @@ def common_settings(minutes: float | None, updates: int | None, players: str, se
 
 
 def new_folder(out: Path | None, learner: str) -> Path:
-    """The folder of a new run, which does not exist yet.
+    """The folder of a new run, which does not exist yet, or holds only what a process left that was killed before its run began.
 
     Raises:
         ValueError: it exists, or a net in it could not be named in an agent's spec.
@@ -92,26 +91,32 @@ def new_folder(out: Path | None, learner: str) -> Path:
     """
     folder = out or Path("runs") / time.strftime(f"{learner}-%Y%m%d-%H%M%S")
     check_spec_path(folder)
-    check_new_folder(folder)
+    if not run_files.is_unused(folder):
+        raise ValueError(f"{folder} exists already; name a new folder with --out")
+    if not folder.exists():  # see whether it can be created, before anything is compiled
+        folder.mkdir(parents=True)
+        folder.rmdir()
     return folder
 
 
-def learn(start: Start, settings: Any, folder: Path, quiet: bool) -> tuple[Path, str]:
+def learn(run: Run, folder: Path, quiet: bool) -> tuple[Path, str]:
     """Run the training with a progress bar.
 
     Args:
-        start: starts or resumes a run in a folder and returns the path of the agent.
-        settings: of the run.
-        folder: of the run.
+        run: a new run, or one that was opened.
+        folder: of the run; for a new run it is created, unless it holds a run by now.
         quiet: show no bar.
     Returns:
         The path of the agent, and the amount of learning in words.
     """
-    warm_up.prepare(warm_up.jobs_of_run(settings), quiet)
+    warm_up.prepare(warm_up.jobs_of_run(run.settings), quiet)
     progress = TrainingProgress(quiet)
     try:
-        with progress, user_input(AgentFault):
-            path = start(folder, progress)
+        with user_input():
+            if run.folder is None:
+                run.create(folder, replace=False)
+        with progress, user_input(AgentFault, OSError):
+            path = run.loop(folder, progress)
     except KeyboardInterrupt:
         if (folder / run_files.CHECKPOINT).exists():
             line = f"To continue the run: bombay train resume {folder}"
@@ -156,11 +161,14 @@ def finish(
     lines: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Save the closing table, draw the learning curve, and print the table and where everything is."""
+    """Print the closing table, save it, draw the learning curve, and print where everything is.
+
+    The table is printed first, so that it is not lost if it cannot be written.
+    """
     folder = path.parent
-    run_files.write_json(folder / EVALUATION, data)
-    curve = draw_curve(folder)
     output.show(data, [statistics.results_table(matches, title, output.out.width)], as_json)
+    save_evaluation(folder, data)
+    curve = draw_curve(folder)
     if not as_json:
         counts = ",".join(map(str, settings.players))
         output.say(
@@ -171,11 +179,17 @@ def finish(
         )
 
 
-def train_and_evaluate(start: Start, settings: Any, folder: Path, blocks: int, as_json: bool) -> None:
+def save_evaluation(folder: Path, data: dict[str, Any]) -> None:
+    """Write the closing table into the folder of its run. Ends the command if that fails."""
+    with user_input(OSError):
+        run_files.write_json(folder / EVALUATION, data)
+
+
+def train_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> None:
     """Run the training and end with the table against the reference agents."""
-    path, summary = learn(start, settings, folder, as_json)
-    matches, data = closing_matches(path, REFERENCES, settings, blocks, as_json)
-    finish(path, settings, matches, data, f"the new agent after {summary}", [], as_json)
+    path, summary = learn(run, folder, as_json)
+    matches, data = closing_matches(path, REFERENCES, run.settings, blocks, as_json)
+    finish(path, run.settings, matches, data, f"the new agent after {summary}", [], as_json)
 
 
 def draw_curve(folder: Path) -> str:

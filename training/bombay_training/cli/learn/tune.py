@@ -35,7 +35,7 @@ def tune(
         learner.first_weights(file)
         _check_cma()
     challenges = []
-    with output.progress_bar("generations", generations, as_json) as advance:
+    with output.progress_bar("generations", generations, as_json) as advance, user_input(OSError):
         for found in learner.tune(file, players, generations, population, games, challenge, seed, advance):
             challenges.append(found._asdict())
             if not as_json:  # while it runs, which can take hours

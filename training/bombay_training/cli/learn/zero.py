@@ -43,4 +43,4 @@ def zero(
         settings = ZeroSettings(**common, hidden=hidden, threads=threads or 0)
         run = ZeroRun(settings)
         folder = new_folder(out, settings.learner)
-    train_and_evaluate(run.start, settings, folder, blocks, as_json)
+    train_and_evaluate(run, folder, blocks, as_json)

@@ -11,6 +11,7 @@ Neither `save` nor `load` of Stable-Baselines3 is used, and no pickle.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ import numpy as np
 import torch
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.utils import set_random_seed
-from torch.utils.tensorboard import SummaryWriter
 
 import bombay_env
 from bombay_agents.nets import policy_features
@@ -29,8 +29,11 @@ from bombay_agents.nets.files import about_games
 from bombay_agents.nets.policy_net import Net
 from bombay_agents.nets.policy_net_agent import NetAgent
 from bombay_training.learners import run_files
+from bombay_training.learners.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.ppo.event_file import EventFile
 from bombay_training.learners.ppo.policy import extract_net, make_model
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
+from bombay_training.learners.ppo.seat_games import NOWHERE
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
 from bombay_training.learners.runs import Run
@@ -125,15 +128,13 @@ class PPORun(Run):
     @contextmanager
     def session(self, folder: Path) -> Iterator[None]:
         """Open TensorBoard's event file; events after the last checkpoint are discarded."""
-        with SummaryWriter(str(folder), purge_step=self.clock.updates_done + 1) as self.events:
-            yield
+        self.events = EventFile(folder, self.clock.updates_done + 1)
+        yield
 
     def log(self, line: Mapping[str, float]) -> None:
         """Write the metrics as TensorBoard events."""
-        for name, figure in line.items():
-            if name != "update":
-                self.events.add_scalar(name, figure, int(line["update"]))
-        self.events.flush()  # a checkpoint may follow, from which the run resumes if it is killed now
+        step = int(line["update"])
+        self.events.add({name: figure for name, figure in line.items() if name != "update"}, step)
 
     # What a run saves
 
@@ -163,24 +164,43 @@ class PPORun(Run):
     def tensors(self) -> dict[str, np.ndarray]:
         """The weights, Adam's moments, and the games in progress."""
         tensors = {f"net.{name}": weights for name, weights in self._weights()}
-        for number, moments in self.model.policy.optimizer.state_dict()["state"].items():
+        for number, moments in enumerate(self._moments()):
             tensors |= {f"adam.{number}.{name}": tensor.numpy() for name, tensor in moments.items()}
         return tensors | {f"games.{name}": tensor for name, tensor in self.env.snapshot().items()}
 
+    def checkpoint_form(self) -> CheckpointForm:
+        """Arrays as they are now; Adam's steps and second moments and the games' lengths are no less than 0."""
+        positive, sites = (0, math.inf), self.games[0].board.num_sites
+        ranges = {
+            "adam.*.step": positive,
+            "adam.*.exp_avg_sq": positive,
+            "games.lengths": positive,
+            "games.came_from.*": (NOWHERE, sites - 1),
+        }
+        return CheckpointForm({}, forms_like(self.tensors(), ranges))
+
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-        """Take over the contents of a checkpoint."""
+        """Take over the contents of a checkpoint. Raises ValueError, and changes nothing, if a game is impossible."""
         parts: dict[str, dict[str, np.ndarray]] = {"net": {}, "adam": {}, "games": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = tensor
+        self.model._last_obs = self.env.restore(parts["games"])
         for name, weights in self._weights():
             weights[:] = parts["net"][name]
         self._restore_adam(parts["adam"])
-        self.model._last_obs = self.env.restore(parts["games"])
 
     def _weights(self) -> Iterator[tuple[str, np.ndarray]]:
         """The model's weights by name; views of its own memory."""
         return ((name, tensor.detach().numpy()) for name, tensor in self.model.policy.named_parameters())
+
+    def _moments(self) -> Iterator[dict[str, torch.Tensor]]:
+        """What Adam remembers of each parameter; before its first step that is zeros."""
+        optimizer = self.model.policy.optimizer
+        for parameter in optimizer.param_groups[0]["params"]:
+            zeros = torch.zeros_like(parameter, requires_grad=False)
+            fresh = {"step": torch.zeros(()), "exp_avg": zeros, "exp_avg_sq": zeros}
+            yield {**fresh, **optimizer.state.get(parameter, {})}
 
     def _restore_adam(self, tensors: Mapping[str, np.ndarray]) -> None:
         optimizer = self.model.policy.optimizer

@@ -94,7 +94,7 @@ class SeatGames:
         self.workspace = new_workspace(game) if shaping == PLANNER_SHAPING else None
         self.potentials = np.zeros((self.size, self.num_seats), np.float32)
         self.forced = np.zeros(self.size, np.int64)  # forced decisions of the last step
-        self.came_from = np.full(self.size, NOWHERE)  # site that the mover left, if its last action was a move
+        self.came_from = np.full(self.size, NOWHERE, np.int8)  # site that the mover left, if its last action was a move
         sizes = [len(numbers) for numbers in action_ranges(game.board.num_sites).values()]
         self.kind_of = np.repeat(np.arange(len(sizes)), sizes)
 

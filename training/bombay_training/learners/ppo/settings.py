@@ -6,12 +6,24 @@ from typing import Any, ClassVar, Final, Self
 from bombay_agents.nets.policy_net import ACTIVATIONS, LOOKAHEAD, MODES, PARTS
 from bombay_env.checks import is_whole_number, one_of
 from bombay_training.learners import periodic_eval
-from bombay_training.learners.runs import RunSettings, require, require_fraction, require_whole
+from bombay_training.learners.runs import (
+    MAX_BATCH,
+    MAX_WEIGHT,
+    RunSettings,
+    require,
+    require_fraction,
+    require_number,
+    require_whole,
+)
 
 PLANNER_SHAPING: Final = "planner"
 RESULT_SHAPING: Final = "result"
 SHAPINGS: Final = (PLANNER_SHAPING, RESULT_SHAPING)
 MAX_THREADS: Final = 256  # PyTorch aborts the process if the system cannot provide its threads
+MAX_DECISIONS: Final = 1 << 20  # of a rollout; some 3 kB each
+MAX_LAYERS: Final = 8  # of a part of the net
+MAX_WIDTH: Final = 4096
+MAX_REFERENCES: Final = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,13 +90,16 @@ class PPOSettings(RunSettings):
         one_of(self.observation_mode, "observation_mode", MODES)
         one_of(self.activation, "activation", tuple(ACTIVATIONS))
         one_of(self.shaping, "shaping", SHAPINGS)
-        require_whole(self, "num_envs", "num_steps", "batch_size", "epochs", low=1)
+        require_whole(self, "num_envs", "num_steps", low=1, high=MAX_DECISIONS)
+        require_whole(self, "batch_size", "epochs", low=1, high=MAX_BATCH)
         require_whole(self, "threads", low=1, high=MAX_THREADS)
         require(
             self,
             *PARTS,
-            holds=lambda widths: all(is_whole_number(width, 1) for width in widths),
-            allowed="widths of at least 1",
+            holds=lambda widths: (
+                len(widths) <= MAX_LAYERS and all(is_whole_number(width, 1, MAX_WIDTH) for width in widths)
+            ),
+            allowed=f"at most {MAX_LAYERS} widths from 1 to {MAX_WIDTH}",
         )
         self._as_tuples(*PARTS, of=int)
         counts = len(self.players)
@@ -94,9 +109,13 @@ class PPOSettings(RunSettings):
             holds=lambda number: number >= counts,
             allowed=f"at least {counts}, one for each player count",
         )
+        most = MAX_DECISIONS // self.num_envs
+        require(self, "num_steps", holds=lambda steps: steps <= most, allowed=f"at most {most} with these num_envs")
         require(self, "batch_size", holds=lambda size: size >= 2, allowed="at least 2")
-        require(self, "learning_rate", "clip", "max_grad_norm", holds=lambda value: value > 0, allowed="above 0")
-        require(self, "entropy", "value_weight", "trust", holds=lambda value: value >= 0, allowed="at least 0")
+        require_number(self, "learning_rate", low=0, high=1, above=True)
+        require_number(self, "clip", "max_grad_norm", low=0, high=MAX_WEIGHT, above=True)
+        require_number(self, "entropy", "value_weight", "trust", low=0, high=MAX_WEIGHT)
+        require(self, "references", holds=_are_specs, allowed=f"at most {MAX_REFERENCES} specs of agents")
         require_fraction(self, "gamma", "gae_lambda", "blend", "shaping_weight")
 
     @classmethod
@@ -115,3 +134,7 @@ class PPOSettings(RunSettings):
             "value": (128,),
         }
         return cls(**{**defaults, **settings})
+
+
+def _are_specs(values: tuple[Any, ...]) -> bool:
+    return len(values) <= MAX_REFERENCES and all(isinstance(value, str) for value in values)

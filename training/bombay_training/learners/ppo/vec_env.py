@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 from bombay_env import checks
 from bombay_env.envs.autoreset_games import lane_seeds
 from bombay_env.game import Game
-from bombay_env.state import rows
+from bombay_env.state import NOBODY, check_invariants, rows
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.seat_games import PlayStatistics, SeatGames
 from bombay_training.learners.ppo.settings import PLANNER_SHAPING
@@ -167,18 +167,34 @@ class BombayVecEnv(SeatVecEnv):
     def restore(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Replace all games by those of a `snapshot`. Returns the movers' views, (E, F) float32.
 
+        Args:
+            arrays: those of `snapshot`, of the same shapes and dtypes.
         Raises:
-            KeyError, ValueError: the snapshot is not of such an environment.
+            ValueError: a game is over, or impossible under its rules. Nothing has changed.
         """
+        states = [self._checked_states(number, arrays[f"states.{number}"]) for number in range(len(self.groups))]
         self.reset()
         self.game_lengths[:], self.game_returns[:] = arrays["lengths"], arrays["returns"]
         for number, group in enumerate(self.groups):
             games = group.games
-            np.asarray(games.states).view(np.uint8).reshape(group.size, -1)[:] = arrays[f"states.{number}"]
+            rows(games.states)[:] = rows(states[number])
             games.seeds[:], games.episodes[:] = arrays[f"seeds.{number}"], arrays[f"episodes.{number}"]
             group.came_from[:] = arrays[f"came_from.{number}"]
         self._update_potentials()
         return self._observe()
+
+    def _checked_states(self, number: int, data: np.ndarray) -> np.ndarray:
+        """The states of a group, (size,) records, from their bytes. Raises ValueError unless they can be played."""
+        group = self.groups[number]
+        states = np.ascontiguousarray(data).view(group.games.states.dtype).reshape(-1)
+        for lane, state in enumerate(states):
+            try:
+                check_invariants(state, group.game.rules, group.game.board)
+            except ValueError as error:
+                raise ValueError(f"states.{number}, game {lane}: {error}") from None
+        if (states["current_player"] == NOBODY).any():
+            raise ValueError(f"states.{number} holds games that are over")
+        return np.asarray(states)
 
     def reset(self) -> np.ndarray:
         """Deal a new game in every environment. Returns the movers' views, (E, F) float32."""

@@ -9,6 +9,7 @@ are in `runs.py`. No PyTorch, no pickle.
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +21,21 @@ import bombay_env
 from bombay_agents.nets import files, value_features, value_net
 from bombay_agents.nets.value_net import MAX_HIDDEN, ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
-from bombay_training.learners.runs import Run, RunSettings, numba_threads, require, require_fraction, require_whole
+from bombay_env.files import json_form
+from bombay_training.learners.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.runs import (
+    MAX_BATCH,
+    MAX_GAMES,
+    MAX_THREADS,
+    MAX_WEIGHT,
+    Run,
+    RunSettings,
+    numba_threads,
+    require,
+    require_fraction,
+    require_number,
+    require_whole,
+)
 from bombay_training.learners.td.optimizer import Trainer
 from bombay_training.learners.td.self_play import SelfPlay
 
@@ -70,7 +85,8 @@ class TDSettings(RunSettings):
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
-        require_whole(self, "games", "epochs", "batch_size", low=1)
+        require_whole(self, "games", low=1, high=MAX_GAMES)
+        require_whole(self, "epochs", "batch_size", low=1, high=MAX_BATCH)
         require_whole(self, "hidden", low=1, high=MAX_HIDDEN)
         counts = len(self.players)
         require(
@@ -79,11 +95,12 @@ class TDSettings(RunSettings):
             holds=lambda games: games >= counts,
             allowed=f"at least {counts}, one for each player count",
         )
-        require(self, "learning_rate", holds=lambda rate: rate > 0, allowed="above 0")
+        require_number(self, "learning_rate", low=0, high=1, above=True)
         require_fraction(self, "lr_hold", "td_lambda", "epsilon", "blend", "blend_played")
-        require(self, "margin_weight", holds=lambda weight: weight >= 0, allowed="at least 0")
-        require(self, "ema_decay", holds=lambda decay: 0 <= decay < 1, allowed="at least 0 and below 1")
-        require_whole(self, "threads", low=0)
+        require_number(self, "margin_weight", low=0, high=MAX_WEIGHT)
+        require_fraction(self, "ema_decay")
+        require(self, "ema_decay", holds=lambda decay: decay < 1, allowed="below 1")
+        require_whole(self, "threads", low=0, high=MAX_THREADS)
 
 
 class TDRun(Run):
@@ -206,6 +223,11 @@ class TDRun(Run):
     def counters(self) -> dict[str, Any]:
         """Gradient steps and positions so far."""
         return {"steps": self.learner.steps, "positions": self.positions}
+
+    def checkpoint_form(self) -> CheckpointForm:
+        """Counts, and arrays as they are now; Adam's second moments are no less than 0."""
+        counts = {"steps": json_form.whole(0), "positions": json_form.whole(0)}
+        return CheckpointForm(counts, forms_like(self.tensors(), {"second": (0, math.inf)}))
 
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over the contents of a checkpoint."""

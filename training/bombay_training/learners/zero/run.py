@@ -10,6 +10,7 @@ folder of a run are in `runs.py`. No PyTorch, no pickle.
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,12 +23,19 @@ from bombay_agents.nets import files
 from bombay_agents.nets.zero import slots
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import MAX_HIDDEN, ZeroNet
+from bombay_env.files import json_form
+from bombay_training.learners.checkpoints import CheckpointForm, forms_like
 from bombay_training.learners.runs import (
+    MAX_BATCH,
+    MAX_GAMES,
+    MAX_THREADS,
+    MAX_WEIGHT,
     Run,
     RunSettings,
     numba_threads,
     require,
     require_fraction,
+    require_number,
     require_whole,
 )
 from bombay_training.learners.zero.optimizer import Trainer
@@ -76,19 +84,21 @@ class ZeroSettings(RunSettings):
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
-        require_whole(self, "games", "epochs", "batch_size", low=1)
+        require_whole(self, "games", low=1, high=MAX_GAMES)
+        require_whole(self, "epochs", "batch_size", low=1, high=MAX_BATCH)
         require_whole(self, "hidden", "second", low=4, high=MAX_HIDDEN)
         require(self, "hidden", "second", holds=lambda width: width % 4 == 0, allowed="a multiple of 4")
         counts = len(self.players)
         require(
             self, "games", holds=lambda games: games >= counts, allowed=f"at least {counts}, one for each player count"
         )
-        require(self, "learning_rate", holds=lambda rate: rate > 0, allowed="above 0")
+        require_number(self, "learning_rate", low=0, high=1, above=True)
         require_fraction(self, "lr_hold", "td_lambda", "final_td_lambda", "epsilon", "final_epsilon")
-        require(self, "margin_weight", holds=lambda weight: weight >= 0, allowed="at least 0")
-        require(self, "share_weight", holds=lambda weight: 0 <= weight <= 100, allowed="from 0 to 100")
-        require(self, "ema_decay", holds=lambda decay: 0 <= decay < 1, allowed="at least 0 and below 1")
-        require_whole(self, "threads", low=0)
+        require_number(self, "margin_weight", low=0, high=MAX_WEIGHT)
+        require_number(self, "share_weight", low=0, high=100)
+        require_fraction(self, "ema_decay")
+        require(self, "ema_decay", holds=lambda decay: decay < 1, allowed="below 1")
+        require_whole(self, "threads", low=0, high=MAX_THREADS)
 
 
 class ZeroRun(Run):
@@ -208,6 +218,11 @@ class ZeroRun(Run):
     def counters(self) -> dict[str, Any]:
         """Gradient steps and positions so far."""
         return {"steps": self.learner.steps, "positions": self.positions}
+
+    def checkpoint_form(self) -> CheckpointForm:
+        """Counts, and arrays as they are now; Adam's second moments are no less than 0."""
+        counts = {"steps": json_form.whole(0), "positions": json_form.whole(0)}
+        return CheckpointForm(counts, forms_like(self.tensors(), {"squares": (0, math.inf)}))
 
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over the contents of a checkpoint."""

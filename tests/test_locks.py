@@ -1,0 +1,74 @@
+"""Locks: one process at a time has a file or folder, and loses it with its life."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bombay_training import locks
+from bombay_training.learners.run_files import LOCK, METRICS
+from bombay_training.learners.td import TDRun, TDSettings
+from bombay_training.learners.train import open_run
+
+SMALL = TDSettings(updates=1, games=1, players=(2,), hidden=8)
+HOLDER = """
+import sys
+from pathlib import Path
+from bombay_training import locks
+lock = locks.take(Path(sys.argv[1]), Path("it"))
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def other_process(file):
+    """A process that has the lock until its standard input ends."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(file)], stdin=pipe, stdout=pipe, text=True)
+    assert process.stdout.readline() == "taken\n"
+    return process
+
+
+def test_a_lock_is_refused_in_one_line_until_its_process_ends(tmp_path):
+    file = tmp_path / "lock"
+    process = other_process(file)
+    try:
+        with pytest.raises(locks.InUseError, match=r"^.*/runs is in use: another process writes there$"):
+            locks.take(file, tmp_path / "runs")
+    finally:
+        process.kill()
+        process.communicate()
+    locks.take(file, tmp_path).release()
+
+
+def test_a_lock_beside_a_file_is_removed_after_the_block(tmp_path):
+    path = tmp_path / ("n" * 255)
+    with locks.held(path):
+        (name,) = (file.name for file in tmp_path.iterdir())
+        with pytest.raises(locks.InUseError), locks.held(path):
+            pass
+    assert name.startswith(".bombay-")
+    assert not list(tmp_path.iterdir())
+    with locks.held(path):
+        pass
+
+
+def test_a_run_whose_folder_is_in_use_is_neither_created_nor_opened(tmp_path):
+    run = TDRun(SMALL)
+    run.create(tmp_path)
+    files = sorted(path.name for path in tmp_path.iterdir())
+    for use in (lambda: open_run(tmp_path), lambda: TDRun(SMALL).create(tmp_path)):
+        with pytest.raises(locks.InUseError, match="is in use: another process writes there"):
+            use()
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
+    run.close()
+    process = other_process(tmp_path / LOCK)
+    try:
+        with pytest.raises(locks.InUseError):
+            open_run(tmp_path)
+    finally:
+        process.communicate("")
+    again = open_run(tmp_path)
+    again.loop(tmp_path)
+    assert len((tmp_path / METRICS).read_text().splitlines()) == 1
+    open_run(tmp_path).close()  # the loop gave the folder back

@@ -1,0 +1,56 @@
+"""Locks on files and folders that one process at a time may write.
+
+A process has a lock until it releases it or ends, in whatever way: the operating system sees to that. On Unix the empty lock file
+stays where it is; that it exists means nothing.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from bombay_env.checks import shown_path
+
+
+class InUseError(ValueError):
+    """Another process has the lock."""
+
+
+def take(file: Path, what: Path) -> BaseFileLock:
+    """Take a lock at once, without waiting for it.
+
+    Args:
+        file: the lock file, in a folder that exists.
+        what: what the lock is for; the message names it.
+    Raises:
+        InUseError: another process has it, or another object in this one.
+        OSError: the lock file cannot be created.
+    """
+    lock = FileLock(file, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise InUseError(f"{shown_path(what)} is in use: another process writes there") from None
+    return lock
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a lock for a file or folder that may not exist yet; the lock file beside it is removed after the block.
+
+    Raises:
+        InUseError, OSError: as `take`.
+    """
+    name = hashlib.sha256(path.name.encode(errors="surrogateescape")).hexdigest()[
+        :16
+    ]  # short, however long the path's is
+    file = path.with_name(f".bombay-{name}.lock")
+    lock = take(file, path)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink()  # before the release: whoever takes the removed file notices, and takes a new one
+        lock.release()
