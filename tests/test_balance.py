@@ -24,6 +24,8 @@ from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Change
 from bombay_training.cli.main import app
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches import pool
+from helpers.draws import Listener, assert_disjoint, repeated
+from helpers.failing_agents import First
 from helpers.position import official, position, variant
 from helpers.variants import random_game
 
@@ -268,9 +270,23 @@ def test_jobs_cover_every_game_once():
 
 
 def test_deals_are_the_arenas():
-    game = Game(Rules(2, **SHORT))
-    (books,) = study.run([Setting(game, Tier("random", 3))], seed=9)
-    assert (books.deal == run_fixed_seats(game, [RandomAgent()] * 2, 3, seed=9).deal).all()
+    game, games = Game(Rules(2, **SHORT)), 70 if QUICK else 1100  # more than are played together
+    (books,) = study.run([Setting(game, Tier("random", games))], seed=9)
+    assert (books.deal == run_fixed_seats(game, [First()] * 2, games, seed=9).deal).all()
+    assert len(set(books.deal.tolist())) == games
+
+
+def test_no_job_repeats_the_deals_or_the_randomness_of_another_or_shows_the_seeds_of_its_games():
+    game, listener, size, parts = Game(Rules(2, **SHORT)), Listener(), 30 if QUICK else 100, []
+    for number in range(3):
+        job = StudyJob(game, "listener", 9, number, range(size * number, size * (number + 1)))
+        streams = [study.play_games(job, listener).deal.tolist(), *listener.take()]
+        assert not any(repeated(stream) for stream in streams)
+        parts.append(streams)
+    for stream in zip(*parts, strict=True):
+        assert_disjoint(stream)
+    deals, _, seeds = (set().union(*stream) for stream in zip(*parts, strict=True))
+    assert not deals & seeds
 
 
 # --- estimates ---

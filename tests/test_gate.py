@@ -11,6 +11,7 @@ from bombay_training.evaluation import gate
 from bombay_training.evaluation.gate import Bounds
 from bombay_training.matches.pool import WorkerPool
 from bombay_training.matches.results import LostGame
+from helpers.draws import assert_disjoint
 
 PAR, DELTA = 0.25, 0.05
 MATCHES, BLOCKS = 1000, 1200
@@ -67,6 +68,19 @@ def test_bets_are_fair_at_the_bound():
     assert sum(wealth) == pytest.approx(np.exp(gate.log_wealth(history, 0.25, 0.05)[-1]))
 
 
+def reached(means, bound, wealth):
+    """After how many blocks a bettor's wealth reaches this."""
+    return int(np.flatnonzero(np.exp(gate.log_wealth(means, bound, DELTA)) >= wealth)[0]) + 1
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.2, 0.01), (0.01, 0.2)])
+def test_alpha_is_the_rate_of_wrong_replacements_and_beta_that_of_wrong_rejections(alpha, beta):
+    bounds, rng = Bounds(PAR, DELTA, alpha, beta), np.random.default_rng(7)
+    better, worse = SPREADS["binomial"](rng, 0.5)[0], SPREADS["binomial"](rng, 0.1)[0]
+    assert bounds.decide(better) == (True, reached(better, PAR, 1 / alpha))
+    assert bounds.decide(worse) == (False, reached(1 - worse, 1 - PAR - DELTA, 1 / beta))
+
+
 def test_the_interval_is_valid_whenever_the_match_ends():
     """Few intervals miss the true mean even if each match ends when it looks best for the new agent."""
     misses = 0
@@ -76,6 +90,26 @@ def test_the_interval_is_valid_whenever_the_match_ends():
         misses += not estimate.low <= 0.3 <= estimate.high
     assert misses <= 5
     assert gate.interval(np.full(200, 0.0), DELTA).high < 0.1
+
+
+def test_the_interval_holds_the_means_at_which_no_bettor_has_won_forty_times_its_wealth():
+    """Each of both bettors does so with a probability of at most 1/40 if the mean is true: together 5 %."""
+    means = SPREADS["binomial"](np.random.default_rng(3), 0.3)[0, :150]
+    estimate, step = gate.interval(means, DELTA), 1 / gate.GRID
+
+    def most(values, bound):
+        return np.exp(gate.log_wealth(values, bound, DELTA)).max()
+
+    assert most(means, estimate.low) >= 40 > most(means, estimate.low + step)
+    assert most(1 - means, 1 - estimate.high) >= 40 > most(1 - means, 1 - estimate.high + step)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_the_interval_has_a_width_where_every_candidate_is_refuted(value, monkeypatch):
+    monkeypatch.setattr(gate, "GRID", 10)
+    estimate = gate.interval(np.full(200, value), DELTA)
+    assert estimate.mean == value
+    assert estimate.high - estimate.low == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +140,22 @@ def test_the_mean_over_numbers_of_players_decides(monkeypatch):
     assert (verdict.replaced, verdict.decided) == (False, True)
     assert verdict.estimate.mean == 0.5
     assert gate.gate(games, "greedy", "random", Bounds(0.3, 0.05), 400).replaced
+
+
+def test_no_chunk_repeats_the_deals_of_another(monkeypatch):
+    real, deals = gate.arena.one_vs_rest, []
+
+    def one_vs_rest(*args, **options):
+        match = real(*args, **options)
+        deals.append(set(match.deal.tolist()))
+        return match
+
+    monkeypatch.setattr(gate.arena, "one_vs_rest", one_vs_rest)
+    games, blocks = [Game(Rules(2, sets=1, turns_per_set=1, actions_per_turn=1))], 3 * gate.CHUNK_BLOCKS
+    verdict = gate.gate(games, "random", "random", Bounds(0.5), blocks)
+    assert (verdict.blocks, len(deals)) == (blocks, 3)
+    assert_disjoint(deals)
+    assert len(set.union(*deals)) == blocks
 
 
 class Silent:

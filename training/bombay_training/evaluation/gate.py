@@ -112,8 +112,8 @@ def interval(means: np.ndarray, edge: float) -> Estimate:
     low = log_wealth(means[None], candidates, edge).max(axis=1) < enough
     high = log_wealth(1 - means[None], 1 - candidates, edge).max(axis=1) < enough
     mean = float(means.mean())
-    lowest = candidates[low][0] - 1 / GRID if low.any() else mean
-    highest = candidates[high][-1] + 1 / GRID if high.any() else mean
+    lowest = candidates[low][0] - 1 / GRID if low.any() else candidates[-1]
+    highest = candidates[high][-1] + 1 / GRID if high.any() else candidates[0]
     return Estimate(mean, min(mean, float(lowest)), max(mean, float(highest)))
 
 
