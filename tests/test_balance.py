@@ -211,8 +211,13 @@ def test_changed_rules_are_played_on_the_same_deals():
     assert (more.final.sum(axis=1) >= usual.final.sum(axis=1) + 100).all()
     assert (more.uses == usual.uses).all()
     data = reports.make_report(tables, [usual, without, more], 3, notes)
-    changed = data["tables"][0]["what_ifs"][0]["seats"]
-    assert all(row["win_share_change"] == {"mean": 0, "low": 0, "high": 0} for row in changed)
+    without_fame, _ = data["tables"][0]["what_ifs"]
+    for row in without_fame["seats"]:
+        change = row["win_share_change"]
+        assert change["mean"] == 0
+        assert change["low"] == pytest.approx(-change["high"])
+        assert change["high"] > 0.1  # twenty equal games do not show that all are
+    assert without_fame["nothing_changes"]["win_share"]["p"] == pytest.approx(1)
 
 
 def test_missing_entries_are_left_out_with_a_note():
@@ -298,11 +303,11 @@ def test_intervals_equal_scipys_at_bonferronis_level():
     values = rng.normal([0.0, 1.0, 2.0], size=(50, 3))
     for found, column in zip(reports.mean_intervals(values, 3), values.T, strict=True):
         low, high = stats.ttest_1samp(column, 0).confidence_interval(1 - 0.05 / 3)
-        assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+        assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
     wins = np.eye(4)[rng.integers(4, size=200)]
     for found, column in zip(reports.share_intervals(wins), wins.T, strict=True):
         wilson = stats.binomtest(int(column.sum()), 200).proportion_ci(1 - 0.05 / 4, method="wilson")
-        assert (found.low, found.high) == (pytest.approx(wilson.low, abs=1e-3), pytest.approx(wilson.high, abs=1e-3))
+        assert (found.low, found.high) == (pytest.approx(wilson.low, abs=4e-3), pytest.approx(wilson.high, abs=4e-3))
     two = np.stack([values[:, 0], -values[:, 0]], axis=1)
     assert reports.equality_test(two)["p"] == pytest.approx(stats.ttest_1samp(values[:, 0], 0).pvalue)
 
@@ -318,6 +323,48 @@ def test_simultaneous_intervals_have_their_nominal_coverage():
     assert 0.02 * tables <= small <= 0.08 * tables
 
 
+def made_study(rng, tables, shares=None, games=2000):
+    """The report of a study with these numbers of players and no play: winners are drawn, in fair games unless given `shares`."""
+    settings, played = [], []
+    for agent, players in enumerate(tables):
+        setting = Setting(official(players), Tier(f"agent-{agent}", games))
+        books = Books.blank(setting.game, np.arange(games, dtype=np.uint64))
+        wins = np.eye(players)[rng.choice(players, size=games, p=shares)]
+        settings.append(setting)
+        played.append(dataclasses.replace(books, win_share=wins, final=10 * wins.astype(np.int32)))
+    return reports.make_report(settings, played, 0, [])
+
+
+def called(data):
+    """The sentences of a report that call a seat of a table more or less than par."""
+    verdicts = [line for line in reports.markdown(data, {}).splitlines() if line.startswith("`agent-")]
+    return [line for line in verdicts if " wins more" in line or " wins less" in line]
+
+
+def false_calls(studies):
+    """The number of studies of twelve fair tables that find a seat to win more or less than par."""
+    rng = np.random.default_rng(3)
+    found = [made_study(rng, (2, 3, 4, 5) * 3)["tables"] for _ in range(studies)]
+    return sum(any(row["than_par"] for table in tables for row in table["seats"]) for tables in found)
+
+
+def test_a_study_of_twelve_fair_tables_rarely_calls_a_seat_more_or_less_than_par():
+    assert false_calls(20) <= 4  # a probability of 0.42 would give eight or nine
+
+
+@pytest.mark.slow
+def test_a_study_of_twelve_fair_tables_calls_a_seat_with_a_probability_of_five_percent():
+    assert false_calls(1000) <= 70
+
+
+def test_a_study_calls_the_seats_that_differ():
+    (line,) = called(made_study(np.random.default_rng(4), [3], [0.5, 1 / 3, 1 / 6]))
+    assert "seat 0 wins more, seat 2 wins less than par" in line
+    (line,) = called(made_study(np.random.default_rng(4), [2], [0.4, 0.6]))
+    assert "seat 0 wins less, seat 1 wins more than par" in line
+    assert not called(made_study(np.random.default_rng(4), [2]))
+
+
 def test_too_few_or_equal_games_give_no_estimate():
     assert reports.equality_test(np.array([[1.0, -1.0]])) is None
     assert reports.equality_test(np.zeros((10, 3))) is None
@@ -326,6 +373,42 @@ def test_too_few_or_equal_games_give_no_estimate():
     won = reports.share_intervals(np.tile([1.0, 0.0], (20, 1)))
     assert won[0].low < 0.9
     assert won[1].high > 0.1
+    for seat in reports.mean_intervals(np.zeros((10, 2)), 2):
+        assert seat.to_dict() == {"mean": 0.0, "low": None, "high": None}
+
+
+# --- changes ---
+
+
+def test_the_change_of_a_rule_has_the_p_value_of_its_own_test():
+    """Both variants are unfair by as much, so the seats are not equal and nothing changes."""
+    rng = np.random.default_rng(6)
+    wins = np.eye(2)[rng.choice(2, size=300, p=[0.8, 0.2])]
+    books = Books.blank(official(2), np.arange(300, dtype=np.uint64))
+    books = dataclasses.replace(books, win_share=wins, final=10 * wins.astype(np.int32))
+    turned = dataclasses.replace(books, win_share=1 - wins, final=books.final[:, ::-1])
+    tier = Tier("greedy", 300)
+    settings = [Setting(official(2), tier, label) for label in ("", "toll=2", "toll=3")]
+    data = reports.make_report(settings, [books, books, turned], 0, [])
+    sheets = {sheet.subject: sheet for sheet in reports._sheets(data, 2) if sheet.what == "what_ifs"}
+    for change, small in (("toll=2", False), ("toll=3", True)):
+        sheet = sheets["greedy", change]
+        cells = dict(zip(sheet.columns, sheet.rows[0], strict=True))
+        for column in reports.CHANGE_P_COLUMNS:
+            assert (cells[column] == "< 0.0001") == small
+    assert data["tables"][0]["what_ifs"][0]["all_seats_equal"]["win_share"]["p"] < 0.0001
+
+
+def test_p_values_of_changes_agree_with_their_intervals():
+    rng = np.random.default_rng(6)
+    before = np.eye(4)[rng.integers(4, size=400)]
+    after = np.where(rng.random((400, 1)) < 0.2, np.eye(4)[rng.choice(4, size=400, p=[0.55, 0.15, 0.15, 0.15])], before)
+    for changes in (reports.share_changes, lambda *args: reports.mean_changes(*args[:2], 4, *args[2:])):
+        p = changes(before, after)[1]
+        assert 1e-6 < p < 0.1
+        for error, excluded in ((p * 1.01, True), (p / 1.01, False)):
+            found = changes(before, after, 1 - error)[0]
+            assert any(not seat.low <= 0 <= seat.high for seat in found) == excluded
 
 
 def test_a_narrow_table_never_cuts_names_and_numbers():

@@ -124,6 +124,7 @@ ORDER = (
     "bombay_training.locks",
     "bombay_training.matches",
     "bombay_training.matches.results",
+    "bombay_training.matches.intervals",
     "bombay_training.matches.play",
     "bombay_training.matches.pool",
     "bombay_training.matches.statistics",

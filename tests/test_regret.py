@@ -12,7 +12,7 @@ from bombay_agents.random import RandomAgent
 from bombay_agents.search import endgame
 from bombay_training.cli.main import app
 from bombay_training.evaluation import regret
-from bombay_training.matches.statistics import wilson
+from bombay_training.matches.intervals import Estimate, Moments, share_bounds
 from helpers.position import official
 
 SLOW = numba.config.DISABLE_JIT
@@ -60,12 +60,12 @@ def test_best_play_has_no_regret_and_random_turns_have_more_than_planned_ones():
     assert rest["rupees"]["low"] < rest["rupees"]["mean"] < rest["rupees"]["high"]
 
 
-def test_regret_has_wilsons_interval_in_shares_and_a_normal_one_in_rupees():
-    given = np.array([[0.0, 0.0], [0.5, 2.0], [0.0, 1.0], [0.0, 3.0]])
-    share, rupees = regret.estimates(given)
-    half = 1.959964 * np.std([0, 2, 1, 3], ddof=1) / 2  # the root of four positions
-    assert (rupees.mean, rupees.low, rupees.high) == pytest.approx((1.5, 1.5 - half, 1.5 + half))
-    assert share == wilson(0.125, 0.125, 4)  # the standard error is 0.25 over the same root
+def test_regret_has_the_intervals_of_shares_and_of_rupees():
+    given = np.array([[0.0, 0.0], [0.75, 2.0], [0.0, 4.0]])
+    share, rupees = regret.mean_regrets(given)
+    assert share == Estimate(0.25, *share_bounds(Moments.of(given[:, 0])))
+    half = 4.302653 * 2 / np.sqrt(3)  # Student's t, and the standard deviation over the root of the number of positions
+    assert (rupees.mean, rupees.low, rupees.high) == pytest.approx((2, 2 - half, 2 + half))
 
 
 def test_a_turn_better_than_the_best_is_noticed():

@@ -13,6 +13,7 @@ from rich.console import Console
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation.arena import one_vs_rest
+from bombay_training.matches.intervals import Estimate, Moments, share_bounds
 from bombay_training.matches.results import LostGame, Match, Timing
 from bombay_training.matches.statistics import (
     describe_lineup,
@@ -28,7 +29,7 @@ from helpers.position import official
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
-Z = 1.959963984540054  # of 95 %
+STUDENT = 12.706204736432095  # of 95 % with one degree of freedom
 
 
 def made_match(shares, finals=None):
@@ -53,27 +54,19 @@ def made_match(shares, finals=None):
 # --- estimates ---
 
 
-def test_the_interval_is_wilsons_at_the_effective_sample_size():
-    # Block means of a: 1, ½, ½, 0. Mean ½, variance ⅙, squared standard error 1/24. Effective sample size ¼ / (1/24) = 6.
+def test_the_interval_is_that_of_block_means():
+    # Block means of a: 1, ½, ½, 0.
     win, loss = [1, 0], [0, 1]
     match = made_match([[win, loss], [win, win], [loss, loss], [loss, win]])
-    share = share_with_interval(match)
-    size, p = 6, 0.5
-    centre = (p + Z**2 / (2 * size)) / (1 + Z**2 / size)
-    half = Z * math.sqrt(p * (1 - p) / size + Z**2 / (4 * size**2)) / (1 + Z**2 / size)
-    assert share.mean == p
-    assert share.low == pytest.approx(centre - half)
-    assert share.high == pytest.approx(centre + half)
-    assert share.low == pytest.approx(0.187616, abs=1e-6)
-    wider = share_with_interval(match, confidence=0.99)
-    assert wider.low < share.low
-    assert wider.high > share.high
+    for confidence in (0.95, 0.99):
+        low, high = share_bounds(Moments.of(np.array([1, 0.5, 0.5, 0])), confidence)
+        assert share_with_interval(match, confidence=confidence) == Estimate(0.5, low, high)
 
 
 def test_the_interval_has_a_width_where_all_blocks_agree():
     always = share_with_interval(made_match([[[1, 0], [0, 1]]] * 100))
     assert always.mean == always.high == 1
-    assert always.low == pytest.approx(1 / (1 + Z**2 / 100))
+    assert 0.95 < always.low < 0.97
     never = share_with_interval(made_match([[[0, 1], [1, 0]]] * 100))
     assert never.mean == never.low == 0
     assert never.high == pytest.approx(1 - always.low)
@@ -98,10 +91,10 @@ def test_margin_and_final_have_intervals_over_blocks():
     # Block 0: 10 against 6, then, in seat 1, 6 against 10; block 1: 9 against 3, 9 against 5. Margins 2, −2 and 3, 2.
     match = made_match([[[1, 0], [1, 0]], [[1, 0], [0, 1]]], finals=[[10, 6], [10, 6], [9, 3], [5, 9]])
     margin, final = margin_with_interval(match), final_with_interval(match)
-    error = math.sqrt(((0 - 1.25) ** 2 + (2.5 - 1.25) ** 2) / 1 / 2)
+    half = STUDENT * math.sqrt(((0 - 1.25) ** 2 + (2.5 - 1.25) ** 2) / 1 / 2)
     assert margin.mean == 1.25
-    assert margin.low == pytest.approx(1.25 - Z * error)
-    assert margin.high == pytest.approx(1.25 + Z * error)
+    assert margin.low == pytest.approx(1.25 - half)
+    assert margin.high == pytest.approx(1.25 + half)
     assert final.mean == 8.5
     assert margin_with_interval(match, "b").mean == -1.25
 

@@ -2,15 +2,17 @@
 
 A family of intervals is all seats of one setting for one quantity. Its intervals hold simultaneously with 95 %, by Bonferroni's
 inequality. Games are independent, because each has its own deal, so intervals are over games. The effect of a changed rule is
-estimated by the differences within deals. Needs SciPy (extra `analysis`), so only the command that uses it imports this module.
+estimated by the differences within deals. Sentences about seats are tested over the whole study, because one of many tables
+shows a difference by chance. Needs SciPy (extra `analysis`), so only the command that uses it imports this module.
 `balance/study.py` plays the games, and `balance/plots.py` draws.
 """
 
 import dataclasses
+import functools
+import itertools
 import json
-import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,19 +24,34 @@ from bombay_env import __version__
 from bombay_env.files import atomic
 from bombay_training import rich_tables
 from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Setting
-from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
+from bombay_training.matches.intervals import (
+    CONFIDENCE,
+    Bounds,
+    Estimate,
+    Moments,
+    change_bounds,
+    estimates,
+    holm,
+    mean_bounds,
+    mean_change_bounds,
+    p_value,
+    share_bounds,
+)
 from bombay_training.rich_tables import cell, interval, new_table
 
-FORMAT: Final = "bombay-balance/1"
+FORMAT: Final = "bombay-balance/2"
 P_COLUMNS: Final = ("p, shares", "p, margins")  # p values of the tests that all seats are equal
+CHANGE_P_COLUMNS: Final = ("p, share changes", "p, margin changes")  # and that a changed rule has no effect
 SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums of a table's means
 METHOD: Final = (
     "One agent plays all seats, one game per deal, with the same deals for every agent and every variant of the rules. Intervals "
     "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni; Wilson's "
-    "interval at the effective sample size for win shares, Student's t for rupees and differences). Hotelling's T² tests whether "
-    "all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference within deals. The "
-    "books of every game were checked: the sources add up to each seat's final rupees, and the actions spent to the actions of "
-    "its turns."
+    "interval at the effective sample size for win shares and their changes, Student's t for rupees). Hotelling's T² tests "
+    "whether all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference within "
+    "deals; its p is the smallest error rate at which the interval of some seat excludes zero. Sentences that a seat wins more "
+    "or less than par are tested over all seats and tables of the study (Holm): where every seat is fair, the probability of any "
+    "such sentence is at most 5 %, so a seat whose interval excludes par may be missing. The books of every game were checked: "
+    "the sources add up to each seat's final rupees, and the actions spent to the actions of its turns."
 )
 
 
@@ -47,26 +64,64 @@ def comparisons(num_seats: int) -> int:
 
 
 def share_intervals(shares: np.ndarray, confidence: float = CONFIDENCE) -> list[Estimate]:
-    """Mean win shares by seat, (G, n), with simultaneous intervals.
-
-    It is Wilson's interval at the effective sample size p(1−p)/SE², as in the arena. Shared wins make the sample size larger than
-    the number of games. Where all games agree, it is the number of games.
-    """
-    games, seats = shares.shape
-    means, variances = shares.mean(axis=0).tolist(), _variances(shares)
-    each = 1 - (1 - confidence) / comparisons(seats)
-    return [wilson(mean, math.sqrt(v / games), games, each) for mean, v in zip(means, variances, strict=True)]
+    """Mean win shares by seat of `shares` (G, n), with simultaneous intervals."""
+    moments = Moments.of(shares)
+    return estimates(moments, share_bounds(moments, _each(confidence, comparisons(shares.shape[1]))))
 
 
 def mean_intervals(values: np.ndarray, family: int, confidence: float = CONFIDENCE) -> list[Estimate]:
     """Means by seat of `values` (G, n), with Student's intervals that are simultaneous for a family of this size."""
-    games = len(values)
-    means = values.mean(axis=0).tolist()
-    if games == 1:  # no spread to estimate
-        return [Estimate(mean, -math.inf, math.inf) for mean in means]
-    quantile = float(stats.t.isf((1 - confidence) / 2 / family, games - 1))
-    halves = [quantile * math.sqrt(variance / games) for variance in _variances(values)]
-    return [Estimate(mean, mean - half, mean + half) for mean, half in zip(means, halves, strict=True)]
+    moments = Moments.of(values)
+    return estimates(moments, mean_bounds(moments, _each(confidence, family)))
+
+
+def share_changes(
+    before: np.ndarray, after: np.ndarray, confidence: float = CONFIDENCE
+) -> tuple[list[Estimate], float]:
+    """Mean changes of win shares by seat on the same deals, with simultaneous intervals.
+
+    Args:
+        before, after: (G, n) win shares.
+        confidence: of the intervals.
+
+    Returns:
+        The estimates, and the p value of the test that no seat's share changes.
+    """
+    moments, family = Moments.of(after - before), comparisons(before.shape[1])
+    return _changes(moments, lambda level: change_bounds(moments, _each(level, family)), confidence)
+
+
+def mean_changes(
+    before: np.ndarray, after: np.ndarray, family: int, confidence: float = CONFIDENCE
+) -> tuple[list[Estimate], float]:
+    """Mean changes of rupees by seat, for a family of this size; otherwise as `share_changes`."""
+    moments = Moments.of(after - before)
+    unrelated = Moments.of(before).variance + Moments.of(after).variance
+    return _changes(moments, lambda level: mean_change_bounds(moments, unrelated, _each(level, family)), confidence)
+
+
+def _changes(moments: Moments, bounds: Callable[[float], Bounds], confidence: float) -> tuple[list[Estimate], float]:
+    def excludes_zero(level: float) -> bool:
+        low, high = bounds(level)
+        return bool(((low > 0) | (high < 0)).any())
+
+    return estimates(moments, bounds(confidence)), p_value(excludes_zero)
+
+
+def _each(confidence: float, family: int) -> float:
+    """The confidence of each interval of a family, by Bonferroni's inequality."""
+    return 1 - (1 - confidence) / family
+
+
+def par_tests(shares: np.ndarray) -> list[float]:
+    """The p values by seat of the tests that the mean of `shares` (G, n) is par; one for two seats, which mirror each other."""
+    moments, seats = Moments.of(shares), shares.shape[1]
+
+    def excludes_par(seat: int, confidence: float) -> bool:
+        low, high = share_bounds(moments, confidence)
+        return not low[seat] <= 1 / seats <= high[seat]
+
+    return [p_value(functools.partial(excludes_par, seat)) for seat in range(comparisons(seats))]
 
 
 def equality_test(values: np.ndarray) -> dict[str, Any] | None:
@@ -87,10 +142,6 @@ def equality_test(values: np.ndarray) -> dict[str, Any] | None:
     return {"f": statistic, "degrees": [free, games - free], "p": float(stats.f.sf(statistic, free, games - free))}
 
 
-def _variances(values: np.ndarray) -> list[float]:
-    return values.var(axis=0, ddof=1).tolist() if len(values) > 1 else [math.inf] * values.shape[1]
-
-
 # --- the report as plain JSON types ---
 
 
@@ -107,12 +158,15 @@ def make_report(
         confidence: of the intervals.
     """
     found: list[dict[str, Any]] = []
+    tests: list[list[float]] = []
     for setting, played in zip(settings, books, strict=True):
         if not setting.change:
             base = played
             found.append(_summary(setting, played, confidence) | {"what_ifs": []})
+            tests.append(par_tests(played.win_share))
         else:
             found[-1]["what_ifs"].append(_what_if(setting, base, played, confidence))
+    _compare_with_par(found, tests, 1 - confidence)
     return {
         "command": "balance",
         "format": FORMAT,
@@ -124,6 +178,20 @@ def make_report(
         "notes": list(notes),
         "tables": found,
     }
+
+
+def _compare_with_par(found: list[dict[str, Any]], tests: Sequence[Sequence[float]], error: float) -> None:
+    """Enter for each seat of each table whether it wins `more` or `less` than par, or None, and the p value of its test.
+
+    Over all seats and tables, any is told from par wrongly with a probability of at most `error`.
+    """
+    told = iter(holm(list(itertools.chain.from_iterable(tests)), error))
+    for table, p_values in zip(found, tests, strict=True):
+        answers = [next(told) for _ in p_values]
+        for row in table["seats"]:
+            place = min(row["seat"], len(answers) - 1)  # of two seats, which mirror each other, one is tested
+            way = "more" if row["win_share"]["mean"] > table["par"] else "less"
+            row["par_p"], row["than_par"] = p_values[place], way if answers[place] else None
 
 
 def _summary(setting: Setting, books: Books, confidence: float) -> dict[str, Any]:
@@ -146,22 +214,19 @@ def _summary(setting: Setting, books: Books, confidence: float) -> dict[str, Any
 
 def _what_if(setting: Setting, base: Books, books: Books, confidence: float) -> dict[str, Any]:
     """The effect of a changed rule: its games' results and their differences from `base`, the same deals by the given rules."""
-    players = setting.game.num_players
-    pairs = {
-        "win_share": books.win_share - base.win_share,
-        "margin": books.margin - base.margin,
-        "final": books.final - base.final,
-    }
-    family = {"win_share": comparisons(players), "margin": comparisons(players), "final": players}
-    changes = {f"{name}_change": mean_intervals(values, family[name], confidence) for name, values in pairs.items()}
+    seats = setting.game.num_players
+    shares, no_shares = share_changes(base.win_share, books.win_share, confidence)
+    margins, no_margins = mean_changes(base.margin, books.margin, comparisons(seats), confidence)
+    finals, _ = mean_changes(base.final, books.final, seats, confidence)
+    changes = {"win_share_change": shares, "margin_change": margins, "final_change": finals}
     return {
         "change": setting.change,
         "games": books.num_games,
         "all_seats_equal": {
-            "win_share": equality_test(books.win_share - 1 / players),
+            "win_share": equality_test(books.win_share - 1 / seats),
             "margin": equality_test(books.margin),
         },
-        "nothing_changes": {name: equality_test(pairs[name]) for name in ("win_share", "margin")},
+        "nothing_changes": {"win_share": {"p": no_shares}, "margin": {"p": no_margins}},
         "seats": _seats(_estimates(books, confidence) | changes, books),
     }
 
@@ -264,18 +329,14 @@ def _seat_sheet(found: list[dict[str, Any]]) -> Sheet:
 
 
 def _change_sheet(table: dict[str, Any], tried: dict[str, Any]) -> Sheet:
-    columns = ("seat", "win share", "change [95 %]", "margin", "change [95 %]", *P_COLUMNS)
-    rows = [
-        (
-            str(row["seat"]),
-            f"{row['win_share']['mean']:.3f}",
-            interval(row["win_share_change"], "{:+.3f}"),
-            f"{row['margin']['mean']:+.2f}",
-            interval(row["margin_change"], "{:+.2f}"),
-            *_p_values(tried["all_seats_equal"], row["seat"]),
-        )
-        for row in tried["seats"]
-    ]
+    p_shares, p_margins = CHANGE_P_COLUMNS
+    columns = ("seat", "win share", "change [95 %]", p_shares, "margin", "change [95 %]", p_margins)
+    rows = []
+    for row in tried["seats"]:
+        small_shares, small_margins = _p_values(tried["nothing_changes"], row["seat"])
+        shares = f"{row['win_share']['mean']:.3f}", interval(row["win_share_change"], "{:+.3f}"), small_shares
+        margins = f"{row['margin']['mean']:+.2f}", interval(row["margin_change"], "{:+.2f}"), small_margins
+        rows.append((str(row["seat"]), *shares, *margins))
     subject = (table["agent"], tried["change"])
     return Sheet(
         "what_ifs", "effect of a changed rule on the same deals", table["players"], subject, columns, tuple(rows)
@@ -294,7 +355,7 @@ def _mean_sheet(table: dict[str, Any], what: str, names: Sequence[str], heading:
 
 
 def _p_values(tests: dict[str, Any], seat: int) -> list[str]:
-    """The p values of the tests that all seats are equal, which stand in the row of seat 0."""
+    """The p values of tests of all seats together, which stand in the row of seat 0."""
     return ["" if seat else "–" if test is None else _small(test["p"]) for test in tests.values()]
 
 
@@ -351,11 +412,7 @@ def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:
 
 
 def _verdict(table: dict[str, Any]) -> str:
-    """A sentence that names the seats whose intervals exclude par."""
-    off = [
-        f"seat {row['seat']} wins {'more' if row['win_share']['low'] > table['par'] else 'less'}"
-        for row in table["seats"]
-        if not row["win_share"]["low"] <= table["par"] <= row["win_share"]["high"]
-    ]
-    verdict = f"{', '.join(off)} than par" if off else "every seat's interval includes par"
+    """A sentence that names the seats found to differ from par."""
+    off = [f"seat {row['seat']} wins {row['than_par']}" for row in table["seats"] if row["than_par"]]
+    verdict = f"{', '.join(off)} than par" if off else "no seat is distinguishable from par"
     return f"`{table['agent']}`, {table['games']:,} games, par {table['par']:.3f}: {verdict}."

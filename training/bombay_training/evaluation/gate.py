@@ -26,9 +26,9 @@ import numpy as np
 from bombay_agents import make
 from bombay_env import Game
 from bombay_training.evaluation import arena
+from bombay_training.matches.intervals import CONFIDENCE, Estimate
 from bombay_training.matches.pool import WorkerPool
 from bombay_training.matches.results import LostGame
-from bombay_training.matches.statistics import CONFIDENCE, Estimate
 
 CHUNK_BLOCKS: Final = 16  # played together, unless an agent searches
 PRIOR_VARIANCE: Final = 0.25  # of block means, the largest possible; counts as one block

@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -26,9 +25,9 @@ from bombay_env.files import atomic, json_form, json_text
 from bombay_training import rich_tables
 from bombay_training.evaluation import arena
 from bombay_training.matches import statistics
+from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.pool import WorkerPool
 from bombay_training.matches.results import Match
-from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
 
 SEED: Final = 2028  # of the deals: held out, nothing was tuned on them
 CHEAP_BLOCKS: Final = 1000
@@ -346,16 +345,12 @@ def check_writable(path: Path) -> None:
 
 
 def estimate(parts: Sequence[dict[str, Any]], name: str) -> Estimate:
-    """The mean over blocks of `share`, `margin` or `final`, with Wilson's interval for the share and normal ones else."""
+    """The mean over blocks of `share`, `margin` or `final`, with the interval of the arena."""
     total, squares, count = (sum(part["kept"][name][place] for part in parts) for place in (0, 1, 2))
     if not count:
         return Estimate(math.nan, -math.inf, math.inf)
-    mean = total / count
-    error = math.sqrt(max(0.0, squares - count * mean**2) / (count - 1) / count) if count > 1 else math.inf
-    if name == "share":
-        return wilson(mean, error, count)
-    half = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * error
-    return Estimate(mean, mean - half, mean + half)
+    moments = Moments.of_sums(total, squares, count)
+    return estimates(moments, share_bounds(moments) if name == "share" else mean_bounds(moments))[0]
 
 
 def ms_per_turn(parts: Sequence[dict[str, Any]], agent: int) -> float:

@@ -7,7 +7,6 @@ that loses win share may gain rupees.
 """
 
 import dataclasses
-import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from bombay_agents.scripted.planner import make_planner_v1
 from bombay_agents.search import endgame
 from bombay_env import Game, chance
 from bombay_env.agent import AgentFault, ask
-from bombay_training.matches.statistics import CONFIDENCE, Estimate, wilson
+from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
 
 DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
 SCRUBS: Final = np.uint64(1104)
@@ -135,19 +134,15 @@ def regrets(
     return given
 
 
-def estimates(given: np.ndarray) -> tuple[Estimate, Estimate]:
-    """Mean regret over positions, (positions, 2): in shares of the win with Wilson's interval, in rupees with a normal one."""
-    count = len(given)
-    (share, rupees), errors = given.mean(axis=0).tolist(), [float("inf")] * 2
-    if count > 1:
-        errors = (given.std(axis=0, ddof=1) / np.sqrt(count)).tolist()
-    half = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * errors[1]
-    return wilson(max(0.0, share), errors[0], count), Estimate(rupees, rupees - half, rupees + half)
+def mean_regrets(given: np.ndarray) -> tuple[Estimate, Estimate]:
+    """Mean regret over positions, (positions, 2), with intervals: in shares of the win, and in rupees."""
+    shares, rupees = Moments.of(np.maximum(given[:, 0], 0)), Moments.of(given[:, 1])
+    return estimates(shares, share_bounds(shares))[0], estimates(rupees, mean_bounds(rupees))[0]
 
 
 def summary(spec: str, given: np.ndarray) -> dict[str, Any]:
     """One agent's regret, (positions, 2), as plain JSON types."""
-    share, rupees = estimates(given)
+    share, rupees = mean_regrets(given)
     lost = (given > SAME).any(axis=1)
     return {
         "agent": spec,

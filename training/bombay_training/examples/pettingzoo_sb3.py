@@ -23,7 +23,8 @@ from pettingzoo import AECEnv
 from bombay_env import Game, bombay_v0, checks
 from bombay_training.evaluation import arena
 from bombay_training.extras import missing_extra
-from bombay_training.matches.statistics import Estimate, share_with_interval
+from bombay_training.matches.intervals import Estimate
+from bombay_training.matches.statistics import share_with_interval
 
 try:
     import torch

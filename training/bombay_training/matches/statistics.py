@@ -7,7 +7,6 @@ shares only. This module reads a match's arrays (`matches/results.py`) and does 
 
 import dataclasses
 import math
-import statistics
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,71 +14,36 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from bombay_training.matches.intervals import CONFIDENCE, Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.results import Match
 from bombay_training.rich_tables import format_ms
 
-CONFIDENCE: Final = 0.95
-TOLERANCE: Final = 1e-9  # block means with a standard error below this are equal
 MAX_FAULTS: Final = 20  # in a summary
 NAME_WIDTH: Final = 10  # smallest width of a column of names; longer names are folded where there is no room
 # Columns that a narrow table leaves out, in this order.
 OPTIONAL_COLUMNS: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
 
-@dataclasses.dataclass(frozen=True)
-class Estimate:
-    """A mean with a confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-    def to_dict(self) -> dict[str, float | None]:
-        """As plain JSON types; None for an infinite or missing number."""
-        return {name: value if math.isfinite(value) else None for name, value in dataclasses.asdict(self).items()}
-
-
 # --- estimates ---
 
 
 def share_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean win share of one agent over its seats (their sum in a match of teams), with an interval over blocks.
-
-    A normal interval has no width where all blocks agree, for example when an agent wins every game. So this is Wilson's interval
-    for a proportion, at the effective sample size p(1−p)/SE²: the number of independent games with the same standard error. Where
-    all blocks agree, the sample size is their number.
-
-    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927); with
-    effective sample sizes N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in
-    clustered surveys", Journal of Survey Statistics and Methodology 3 (2015).
-    """
-    means = match.of_agent(match.win_share, agent) * share_weight(match, agent)
-    return wilson(float(means.mean()), _standard_error(means), len(means), confidence)
-
-
-def wilson(share: float, error: float, blocks: int, confidence: float = CONFIDENCE) -> Estimate:
-    """Wilson's interval for a share with this standard error over this number of blocks."""
-    size = float(blocks) if blocks == 1 or error < TOLERANCE else share * (1 - share) / error**2
-    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
-    centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z / (1 + z**2 / size) * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
-    return Estimate(share, min(share, max(0.0, centre - half)), max(share, min(1.0, centre + half)))
+    """The mean win share of one agent over its seats (their sum in a match of teams), with an interval over blocks."""
+    moments = Moments.of(match.of_agent(match.win_share, agent) * share_weight(match, agent))
+    return estimates(moments, share_bounds(moments, confidence))[0]
 
 
 def margin_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean margin of one agent in rupees over its seats, with a normal interval over blocks.
+    """The mean margin of one agent in rupees over its seats, with Student's interval over blocks.
 
-    Games that ended by a fault are left out. NaN if no game is left.
+    Games that ended by a fault are left out. NaN if no game is left. The interval is infinite if all blocks agree.
     """
-    return _with_errors(match.of_agent(match.margin, agent, match.played_out), confidence)
+    return _rupees(match.of_agent(match.margin, agent, match.played_out), confidence)
 
 
 def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
     """The mean final rupees of one agent, estimated like the margin."""
-    return _with_errors(match.of_agent(match.final, agent, match.played_out), confidence)
+    return _rupees(match.of_agent(match.final, agent, match.played_out), confidence)
 
 
 def par(match: Match, agent: int | str = 0) -> float:
@@ -92,15 +56,11 @@ def share_weight(match: Match, agent: int | str = 0) -> int:
     return match.seats_of(agent) if match.teams else 1
 
 
-def _with_errors(means: np.ndarray, confidence: float) -> Estimate:
-    mean, error = float(means.mean()) if means.size else math.nan, _standard_error(means)
-    half = statistics.NormalDist().inv_cdf((1 + confidence) / 2) * error
-    return Estimate(mean, mean - half, mean + half)
-
-
-def _standard_error(means: np.ndarray) -> float:
-    """The standard error of the mean of block means; infinite for a single block."""
-    return float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+def _rupees(means: np.ndarray, confidence: float) -> Estimate:
+    if not means.size:
+        return Estimate(math.nan, -math.inf, math.inf)
+    moments = Moments.of(means)
+    return estimates(moments, mean_bounds(moments, confidence))[0]
 
 
 # --- tables and JSON ---
@@ -210,7 +170,7 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
         "win share [95 %]": [str(share_with_interval(*row)) for row in rows],
         "par": [f"{par(*row):.2f}" for row in rows],
         "margin ± 95 %": [
-            "–" if math.isnan(margin.mean) else f"{margin.mean:+.1f} ± {margin.high - margin.mean:.1f}"
+            "–" if math.isnan(margin.mean) else f"{margin.mean:+.1f} ± {_number(margin.high - margin.mean)}"
             for margin in margins
         ],
         "final": ["–" if math.isnan(final.mean) else f"{final.mean:.1f}" for final in finals],
@@ -218,6 +178,10 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
         "p99": [format_ms(timing.p99_ms) for timing in timings],
         "faults": [_faults(*row) for row in rows],
     }
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else "–"
 
 
 def _faults(match: Match, index: int) -> str:

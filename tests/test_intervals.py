@@ -1,0 +1,237 @@
+"""Confidence intervals: how often they cover the true mean, that all have a width, and the tests made from them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bombay_training.matches.intervals import (
+    LEAST_P,
+    Moments,
+    _student,
+    change_bounds,
+    holm,
+    mean_bounds,
+    mean_change_bounds,
+    p_value,
+    share_bounds,
+)
+
+SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999)
+SEATINGS = 4  # games of a block
+
+
+def odds_of(share, ties):
+    """The probabilities of a win, a half and a loss."""
+    halves = 2 * min(share, 1 - share) * ties
+    return np.array([share - halves / 2, halves, 1 - share - halves / 2])
+
+
+def block_means(rng, share, blocks, alike, ties, repeats):
+    """Mean win shares of blocks, (repeats, blocks), with this mean.
+
+    Args:
+        alike: correlation of the games of a block, from 0 to 1.
+        ties: how much of the rarer of wins and losses comes as halves, from 0 to 1.
+    """
+    odds = odds_of(share, ties)
+    games = np.array([1, 0.5, 0])
+    if alike == 1:
+        return rng.choice(games, p=odds, size=(repeats, blocks))
+    if alike == 0:
+        return rng.multinomial(SEATINGS, odds, (repeats, blocks)) @ games / SEATINGS
+    # Pólya's urn: each game repeats one of those before it, with a probability that gives the correlation.
+    drawn = rng.choice(games, p=odds, size=(repeats, blocks, SEATINGS))
+    strength = (1 - alike) / alike
+    for game in range(1, SEATINGS):
+        again = rng.random((repeats, blocks)) < game / (game + strength)
+        earlier = np.take_along_axis(drawn, rng.integers(game, size=(repeats, blocks, 1)), axis=2)[..., 0]
+        drawn[..., game] = np.where(again, earlier, drawn[..., game])
+    return drawn.mean(axis=2)
+
+
+def moments(values):
+    """The moments of each row of (repeats, blocks)."""
+    return Moments.of(values.T)
+
+
+def covered(bounds, mean):
+    """How often bounds enclose the true mean."""
+    low, high = bounds
+    return float(((low <= mean + 1e-12) & (mean - 1e-12 <= high)).mean())
+
+
+def share_coverage(cells, repeats, seed=0):
+    """The coverage of intervals of win shares by cell."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for share, blocks, alike, ties in cells:
+        means = block_means(rng, share, blocks, alike, ties, repeats)
+        found[share, blocks, alike, ties] = covered(share_bounds(moments(means)), share)
+    return found
+
+
+def changes(rng, blocks, changed, kind, repeats, seats=4):
+    """Changes of win shares, (repeats, blocks, seats), and their true means; a changed rule affects this part of games.
+
+    Affected games have another winner: any seat alike (`redrawn`), seat 0 (`first`) or the next seat (`next`).
+    """
+    before = np.eye(seats)[rng.integers(seats, size=(repeats, blocks))]
+    affected = rng.random((repeats, blocks, 1)) < changed
+    if kind == "redrawn":
+        after, means = np.eye(seats)[rng.integers(seats, size=(repeats, blocks))], np.zeros(seats)
+    elif kind == "first":
+        after, means = np.broadcast_to(np.eye(seats)[0], before.shape), changed * (np.eye(seats)[0] - 1 / seats)
+    else:
+        after, means = np.roll(before, 1, axis=2), np.zeros(seats)
+    return np.where(affected, after - before, 0.0), means
+
+
+def change_coverage(cells, repeats, seed=0):
+    """The joint coverage of Bonferroni's intervals of the changes of four seats by cell."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for blocks, changed, kind in cells:
+        values, means = changes(rng, blocks, changed, kind, repeats)
+        low, high = change_bounds(Moments.of(values.swapaxes(0, 1)), 1 - 0.05 / 4)
+        found[blocks, changed, kind] = float(((low <= means) & (means <= high)).all(axis=1).mean())
+    return found
+
+
+def margin_coverage(cells, repeats, seed=0):
+    """The coverage of intervals of changes of rupees by cell: affected games have another final, or one that is 10 higher."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for blocks, changed, kind in cells:
+        before, other = rng.gamma(4, 5, (2, repeats, blocks)).round()
+        affected = rng.random((repeats, blocks)) < changed
+        after, mean = (other, 0.0) if kind == "redrawn" else (before + 10, 10 * changed)
+        after = np.where(affected, after, before)
+        unrelated = moments(before).variance + moments(after).variance
+        found[blocks, changed, kind] = covered(mean_change_bounds(moments(after - before), unrelated), mean)
+    return found
+
+
+# --- how often intervals cover ---
+# They may cover more often than 97 % where blocks are few or rarely differ: their means take few values then, and nothing tells
+# blocks that are all alike from blocks of which one in fifty differs. Elsewhere 94 to 97 % is demanded.
+
+
+def demanded(found, repeats, many):
+    """Check the coverage by cell, within a standard error: at least 0.94 in all, and at most 0.97 where `many` blocks differ."""
+    noise = np.sqrt(0.95 * 0.05 / repeats)
+    low = {cell: share for cell, share in found.items() if share < 0.94 - noise}
+    high = {cell: share for cell, share in found.items() if many(*cell) and share > 0.97 + noise}
+    assert not low
+    assert not high
+    assert any(many(*cell) for cell in found)
+
+
+def many_games(share, blocks, alike, ties):
+    """Whether many games, counted as if they were independent, do not have the most frequent result."""
+    games = blocks * SEATINGS / (1 + (SEATINGS - 1) * alike)
+    return blocks >= 200 and (1 - max(odds_of(share, ties))) * games >= 100
+
+
+def many_changes(blocks, changed, kind):
+    """Whether many games change, but not all."""
+    return 100 <= blocks * changed < blocks and blocks >= 200
+
+
+def test_intervals_of_win_shares_cover_the_true_mean():
+    dependence = ((0, 0), (0.95, 0), (1, 0.5))  # of the games of a block, and ties
+    cells = [(*part, *rest) for part in itertools.product((0.03, 0.25, 0.99), (50, 200)) for rest in dependence]
+    demanded(share_coverage(cells, 1000), 1000, many_games)
+
+
+@pytest.mark.slow
+def test_intervals_of_win_shares_cover_the_true_mean_in_every_cell():
+    cells = itertools.product(SHARES, (25, 50, 200, 1000), (0, 0.2, 0.5, 0.8, 0.95, 1), (0, 0.5, 1))
+    demanded(share_coverage(cells, 2000), 2000, many_games)
+
+
+def test_intervals_of_changes_cover_the_true_mean_where_few_games_change():
+    cells = list(itertools.product((50, 200), (0.02, 0.5), ("redrawn", "first")))
+    demanded(change_coverage(cells, 1000), 1000, many_changes)
+    cells = itertools.product((50, 200), (0.02, 0.5), ("redrawn", "higher"))
+    demanded(margin_coverage(cells, 1000), 1000, many_changes)
+
+
+@pytest.mark.slow
+def test_intervals_of_changes_cover_the_true_mean_in_every_cell():
+    parts = (25, 50, 200, 1000), (0.005, 0.02, 0.1, 0.5, 1)
+    demanded(change_coverage(itertools.product(*parts, ("redrawn", "first", "next")), 2000), 2000, many_changes)
+    demanded(margin_coverage(itertools.product(*parts, ("redrawn", "higher")), 2000), 2000, many_changes)
+
+
+def test_no_interval_is_without_width():
+    for value in (0.0, 0.25, 1.0):
+        low, high = share_bounds(Moments.of(np.full(100, value)))
+        assert low <= value <= high
+        assert high - low > 0.01
+        low, high = change_bounds(Moments.of(np.full(100, value)))
+        assert high - low > 0.01
+    low, high = mean_change_bounds(Moments.of(np.zeros(400)), np.asarray(50.0))
+    assert low < -0.05 < 0.05 < high
+    nothing, one = Moments.of(np.zeros(400)), Moments.of(np.zeros(1))
+    for bounds in (mean_change_bounds(nothing, np.asarray(0.0)), mean_bounds(nothing), mean_bounds(one)):
+        assert bounds == (-np.inf, np.inf)
+
+
+TWO = stats.chi2.cdf(4, 1)  # the confidence of two standard errors
+
+
+def test_the_interval_of_win_shares_by_hand():
+    """Block means 1, 1, 1, ½, ½, 0: share ⅔, spread ⅚."""
+    low, high = share_bounds(Moments.of(np.array([1, 1, 1, 0.5, 0.5, 0])), TWO)
+    unseen = 1 / (1 + 5 / 12)
+    size = 6 * (6 * 2 / 9 + unseen) / (5 / 6 + unseen) / (1 + 7 / 12)
+    skewness = 3 / 6 * (1 - 4 / 3) / size
+    assert low == pytest.approx(wilson(2 / 3, size)[0])
+    assert high == pytest.approx(wilson(2 / 3 - skewness, size)[1])
+    mirrored = share_bounds(Moments.of(np.array([0, 0, 0, 0.5, 0.5, 1])), TWO)
+    assert mirrored == (pytest.approx(1 - high), pytest.approx(1 - low))
+
+
+def wilson(share, size):
+    """Wilson's interval of two standard errors: the roots x of (share − x)² = 4 x (1 − x) / size."""
+    return np.sort(np.roots([1 + 4 / size, -2 * share - 4 / size, share**2]))
+
+
+def test_the_interval_of_changes_of_rupees_by_hand():
+    """Changes 0, 0, 6: mean 2, spread 24."""
+    low, high = mean_change_bounds(Moments.of(np.array([0, 0, 6])), np.asarray(3.0), TWO)
+    error = np.sqrt((24 + 12**2 / (12 + 12)) / 2 / 3)
+    assert (low, high) == (pytest.approx(2 - 4.5265 * error, rel=1e-4), pytest.approx(2 + 4.5265 * error, rel=1e-4))
+
+
+# --- parts ---
+
+
+def test_the_quantile_of_student_is_scipys():
+    for confidence, degrees in itertools.product((0.9, 0.95, 0.99, 0.999), (1, 2, 3, 4, 5, 6, 9, 20, 100, 1000)):
+        assert _student(confidence, degrees) == pytest.approx(stats.t.isf((1 - confidence) / 2, degrees), rel=0.05)
+    for degrees in (1, 2, 3, 6, 20):
+        assert _student(0.95, degrees) == pytest.approx(stats.t.isf(0.025, degrees), rel=0.002)
+
+
+def test_moments_of_sums_are_those_of_values():
+    values = np.random.default_rng(1).random(30)
+    one, other = Moments.of(values), Moments.of_sums(values.sum(), (values**2).sum(), 30)
+    assert (one.mean, one.spread) == (pytest.approx(other.mean), pytest.approx(other.spread))
+    assert one.variance == pytest.approx(values.var(ddof=1))
+
+
+def test_the_p_value_is_the_smallest_error_rate_that_excludes():
+    assert p_value(lambda confidence: confidence < 0.99) == pytest.approx(0.01)
+    assert p_value(lambda _: False) == pytest.approx(1)
+    assert p_value(lambda _: True) == LEAST_P
+
+
+def test_holm_rejects_one_after_the_other():
+    assert holm([0.03, 0.001, 0.04], 0.05) == [False, True, False]
+    assert holm([0.02, 0.001, 0.03], 0.05) == [True, True, True]
+    assert holm([0.02, 0.001], 0.05) == [True, True]
+    assert holm([0.03, 0.2], 0.05) == [False, False]
+    assert holm([]) == []
