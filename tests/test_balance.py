@@ -430,6 +430,24 @@ def test_a_narrow_table_never_cuts_names_and_numbers():
     assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]
 
 
+@pytest.mark.parametrize("kind", ["seats", "what_ifs", "uses"])
+def test_no_two_series_of_a_plot_look_alike(kind):
+    plots = pytest.importorskip("bombay_training.balance.plots", reason="needs the extra `analysis`")
+    estimate = {"mean": 0.0, "low": None, "high": 1.0}
+    fields = ("win_share", "margin", "win_share_change", "margin_change")
+    seats = [dict.fromkeys(fields, estimate) | {"uses": dict.fromkeys(USES, 1.0)}] * 2
+    changes = [{"change": f"toll={number}", "seats": seats} for number in range(25)]
+    tables = [{"agent": f"agent-{number}", "par": 0.5, "seats": seats, "what_ifs": changes} for number in range(25)]
+    figure = getattr(plots, f"_{kind}")(tables[: 2 if kind == "what_ifs" else 25], 2)
+    for panel in figure.axes:
+        if kind == "uses":
+            looks = [(bars[0].get_facecolor(), bars[0].get_hatch()) for bars in panel.containers]
+        else:
+            lines = [bars[0] for bars in panel.containers]
+            looks = [(line.get_color(), line.get_marker(), line.get_markerfacecolor()) for line in lines]
+        assert len(looks) == len(set(map(str, looks))) == 25
+
+
 # --- the command ---
 
 

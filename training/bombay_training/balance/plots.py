@@ -5,6 +5,7 @@ without a screen. Needs Matplotlib (extra `analysis`).
 """
 
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,9 @@ from matplotlib.ticker import MaxNLocator
 from bombay_env.files import atomic
 from bombay_training.balance.study import SOURCES, SPENDING, USES
 
+MARKERS: Final = "osD^vP*XhpH8"  # of series, each for ten colours
+HATCHES: Final = ("", "//", "..", "xx", "\\\\", "oo", "--", "++")  # of bars, likewise
+COLOURS: Final = 10  # in Matplotlib's cycle
 DPI: Final = 150
 HEIGHT: Final = 4.2  # inches
 # Related sources have shades of one colour; costs and the start are grey.
@@ -99,7 +103,8 @@ def _uses(found: list[dict[str, Any]], players: int) -> Figure:
     for index, table in enumerate(found):
         means = [sum(row["uses"][name] for row in table["seats"]) / players for name in USES]
         places = [place + (index - (len(found) - 1) / 2) * width for place in range(len(USES))]
-        bars = panel.barh(places, means, width, color=f"C{index}", label=_label(table))
+        hatch = HATCHES[index // COLOURS % len(HATCHES)]
+        bars = panel.barh(places, means, width, color=f"C{index % COLOURS}", hatch=hatch, label=_label(table))
         panel.bar_label(bars, fmt="%.2f", padding=2, fontsize=7)
     panel.set_yticks(range(len(USES)), [name.replace("_", " ") for name in USES])
     panel.invert_yaxis()
@@ -121,26 +126,30 @@ def _spending(found: list[dict[str, Any]], players: int) -> Figure:
 
 
 def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
-    figure, (shares, margins) = _figure(2, 13, f"Effect of a changed rule, {players} players, same deals")
-    series = [(f"{_label(table)}\n{tried['change']}", tried["seats"]) for table in found for tried in table["what_ifs"]]
-    for panel, field, label in (
-        (shares, "win_share_change", "change of win share"),
-        (margins, "margin_change", "change of rupees above the game's mean"),
-    ):
-        _points(panel, series, field, players)
-        _line(panel, 0, "")
-        panel.set_ylabel(label)
-    _legend_outside(figure, shares)
+    """A row of panels for each agent, in which every changed rule has the same mark."""
+    figure, panels = _figure(2, 13, f"Effect of a changed rule, {players} players, same deals", rows=len(found))
+    for shares, margins, table in zip(panels[::2], panels[1::2], found, strict=True):
+        series = [(tried["change"], tried["seats"]) for tried in table["what_ifs"]]
+        for panel, field, label in (
+            (shares, "win_share_change", "change of win share"),
+            (margins, "margin_change", "change of rupees above the game's mean"),
+        ):
+            _points(panel, series, field, players)
+            _line(panel, 0, "")
+            panel.set_title(_label(table), fontsize=10)
+            panel.set_ylabel(label)
+    _legend_outside(figure, panels[0])
     return figure
 
 
 # --- shared parts ---
 
 
-def _figure(panels: int, width: float, title: str, share: bool = False) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(max(width, 6.5), HEIGHT), layout="constrained")
+def _figure(panels: int, width: float, title: str, share: bool = False, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure with this number of panels in each row; `share`: the panels of a row have one scale."""
+    figure = Figure(figsize=(max(width, 6.5), HEIGHT * rows), layout="constrained")
     figure.suptitle(title)
-    axes = figure.subplots(1, panels, squeeze=False, sharey=share)[0]
+    axes = figure.subplots(rows, panels, squeeze=False, sharey="row" if share else False).ravel()
     for panel in axes:
         panel.spines[["top", "right"]].set_visible(False)
     return figure, list(axes)
@@ -157,23 +166,26 @@ def _seat_axis(panel: Axes, players: int) -> None:
 
 
 def _points(panel: Axes, series: list[tuple[str, list[dict[str, Any]]]], field: str, players: int) -> None:
-    """The estimates of each series with their intervals, side by side for each seat."""
+    """The estimates of each series side by side for each seat, with their intervals; an infinite one is not drawn."""
     for index, (label, rows) in enumerate(series):
         means = [row[field]["mean"] for row in rows]
         bounds = [[row[field][bound] for row in rows] for bound in ("low", "high")]
         errors = [
-            [abs(mean - bound) if bound is not None else 0.0 for mean, bound in zip(means, side, strict=True)]
+            [math.nan if bound is None else abs(mean - bound) for mean, bound in zip(means, side, strict=True)]
             for side in bounds
         ]
         places = [seat + (index - (len(series) - 1) / 2) * 0.7 / max(len(series), 3) for seat in range(players)]
+        again = index // COLOURS
         panel.errorbar(
             places,
             means,
             yerr=errors,
-            fmt="o",
-            markersize=4,
-            capsize=3,
-            color=f"C{index}",
+            linestyle="none",
+            marker=MARKERS[again % len(MARKERS)],
+            markerfacecolor="none" if again % 2 else None,
+            markersize=4 if len(series) <= COLOURS else 5,
+            capsize=3 if len(series) <= COLOURS else 1.5,
+            color=f"C{index % COLOURS}",
             label=label,
         )
     _seat_axis(panel, players)
