@@ -123,9 +123,9 @@ def test_a_pending_take_needs_a_bale_to_take():
 
 
 def test_the_first_of_many_lanes_is_named():
-    states = np.tile(played(lanes=1), 10_000)
-    states["turn"][[9_001, 9_002]] = -7
-    assert refusal(lambda: GAME.legal_actions(states)) == "states, lane 9001: turn is -7; it must be 0 to 3"
+    states = np.tile(played(lanes=1), 20_000)
+    states["turn"][[19_001, 19_002]] = -7
+    assert refusal(lambda: GAME.legal_actions(states)) == "states, lane 19001: turn is -7; it must be 0 to 3"
 
 
 def test_a_saved_array_is_checked_and_so_are_bytes_of_any_kind(tmp_path):
