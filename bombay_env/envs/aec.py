@@ -32,23 +32,27 @@ from bombay_env.rules import Rules
 
 ILLEGAL_ACTIONS = ("raise", "terminate")
 
-# What the environment has only from the first reset on. PettingZoo's own methods read these as well.
-SET_BY_RESET = (
-    "agent_selection",
-    "infos",
-    "rewards",
-    "_cumulative_rewards",
-    "terminations",
-    "truncations",
-    "game_state",
-)
-
 
 class NotResetError(ResetNeeded, AttributeError):
     """The environment has not been reset yet. It is also an AttributeError, so that `hasattr` and `getattr` work as usual."""
 
     def __init__(self) -> None:
         super().__init__("no game is running: call reset first")
+
+
+class SetByReset:
+    """An attribute that an environment has only from the first reset on. Until then, reading it raises `NotResetError`.
+
+    An attribute of the instance takes precedence over it. A `__getattr__` of the environment would slow down every attribute.
+    """
+
+    def __get__(self, env: object, owner: type | None = None) -> Any:
+        if env is None:
+            return self
+        raise NotResetError
+
+
+SET_BY_RESET: Any = SetByReset()
 
 
 class NoGame:
@@ -83,6 +87,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         "render_fps": 2,
     }
 
+    # PettingZoo's own methods read these as well.
+    agent_selection = infos = rewards = _cumulative_rewards = terminations = truncations = SET_BY_RESET
+
     def __init__(
         self,
         num_players: int = DEFAULT_PLAYERS,
@@ -114,11 +121,6 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._episode = 0
         self._play: OneGame = NoGame()  # type: ignore[assignment]
         self._history: History = NoGame()  # type: ignore[assignment]
-
-    def __getattr__(self, name: str) -> Any:  # only called for attributes that do not exist
-        if name in SET_BY_RESET:
-            raise NotResetError
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The observation space of an agent, the same object on every call."""
