@@ -17,8 +17,10 @@ from bombay_agents.scripted.potential import potentials
 from bombay_agents.search.endgame import solve
 from bombay_agents.turns.enumeration import distinct_turns
 from bombay_env import Game, batch, registry
+from bombay_env.batch import MIN_PARALLEL_CHECKS
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import SETTLED_DTYPE
+from bombay_env.jit.kernels import MIN_PARALLEL_LANES
 from bombay_env.render import svg, text
 from bombay_env.state import new_records, state_ranges
 from helpers import hostile_states
@@ -122,10 +124,15 @@ def test_a_pending_take_needs_a_bale_to_take():
         assert refusal(call) == message
 
 
-def test_the_first_of_many_lanes_is_named():
-    states = np.tile(played(lanes=1), 20_000)
-    states["turn"][[19_001, 19_002]] = -7
-    assert refusal(lambda: GAME.legal_actions(states)) == "states, lane 19001: turn is -7; it must be 0 to 3"
+@pytest.mark.parametrize("lanes", [MIN_PARALLEL_LANES, MIN_PARALLEL_CHECKS])
+def test_the_first_of_many_lanes_is_named(lanes):
+    """With so many lanes, several threads count the unsound ones."""
+    states = np.tile(played(lanes=1), lanes)
+    states["turn"][[-2, -1]] = -7
+    message = f"states, lane {lanes - 2}: turn is -7; it must be 0 to 3"
+    assert batch.count_unsound(np.asarray(states), GAME._ranges) == 2
+    for call in (lambda: GAME.legal_actions(states), lambda: GAME.step(states, [38] * lanes)):
+        assert refusal(call) == message
 
 
 def test_a_saved_array_is_checked_and_so_are_bytes_of_any_kind(tmp_path):
