@@ -57,7 +57,7 @@ coverage: .venv/.test
 slow: coverage
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m slow
 
-# Plants faults in a copy of the sources, one at a time, and counts those that the tests catch: an hour on two cores. A run that was
+# Plants faults in a copy of the sources, one at a time, and counts those that the tests catch: half an hour. A run that was
 # stopped continues where it was.
 faults: .venv/.test
 	$(BIN)/python tests/planted_faults.py --jobs $(WORKERS) --json $(FAULTS)
