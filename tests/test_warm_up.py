@@ -206,8 +206,8 @@ def test_a_signal_while_compiling_acts_at_once(tmp_path, number, code):
         sent = time.monotonic()
         process.send_signal(number)
         assert process.wait(timeout=60) == code
-        assert time.monotonic() - sent < 5  # at once, even on a machine with much else to do; compiling takes a minute
+        assert time.monotonic() - sent < 20  # at once, even on a machine with much else to do; compiling takes a minute
         while not all(ended(child) for child in compiling):
-            assert time.monotonic() - sent < 10
+            assert time.monotonic() - sent < 30
             time.sleep(0.05)
     assert not (tmp_path / "run").exists()  # nothing had begun
