@@ -246,6 +246,8 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
     assert {name for name in found if not name.startswith("events.out.tfevents")} == FILES
     assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == data
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
+    if learner in ("td", "best-response"):
+        return  # the rest is the same for all learners, and takes time
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
     again = output("train", "resume", "run", "--blocks", 2, cwd=tmp_path)  # the run is over: only the table is played
     assert finals(again) == finals(data)

@@ -13,9 +13,9 @@ from helpers.variants import random_game
 from naive import NaiveGame
 
 QUICK = bool(numba.config.DISABLE_JIT)  # without the compiler every step takes milliseconds
-GAMES = 40 if QUICK else 2_000
+GAMES = 40 if QUICK else 1_200
 SLOW_GAMES = 50_000
-CHUNKS = 4 if QUICK else 20
+CHUNKS = 4 if QUICK else 12
 
 
 def engine_facts(game: Game, states: np.ndarray) -> dict:

@@ -529,6 +529,7 @@ def without_time(folder):
     return [{key: value for key, value in line.items() if not any(word in key for word in timed)} for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SLOW, reason="four learning processes need the compiler; the next test stops and resumes one")
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
     settings = dataclasses.replace(TINY, updates=4, references=())

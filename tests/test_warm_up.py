@@ -153,16 +153,21 @@ def names_compiled(code, *arguments, cwd):
 
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    learning = [*jobs_of_run(ZeroSettings()), *jobs_of_run(TDSettings())]
-    compile_all([*learning, *jobs_of_agents(["planner", "greedy", "random"]), Job("environments")], quiet=True)
+    compile_all([*jobs_of_agents(["planner", "greedy", "random"]), Job("environments")], quiet=True)
     for arguments in (
         ("simulate", "greedy", "planner", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),
         ("replay", "games.jsonl", "--show", "1"),
-        ("train", "zero", "--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "zero"),
-        ("train", "td", "--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "td"),
     ):
         assert names_compiled(COMMAND, *arguments, cwd=tmp_path) == "compiled []", arguments
     assert names_compiled(ENVIRONMENTS, cwd=tmp_path) == "compiled []"
+
+
+@needs_jit
+@pytest.mark.parametrize("settings", [ZeroSettings(), pytest.param(TDSettings(), marks=pytest.mark.slow)])
+def test_after_warm_up_training_compiles_nothing(settings, tmp_path):
+    compile_all([*jobs_of_run(settings), *jobs_of_agents(["planner", "greedy", "random"])], quiet=True)
+    arguments = ("--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "run")
+    assert names_compiled(COMMAND, "train", settings.learner, *arguments, cwd=tmp_path) == "compiled []"
 
 
 @pytest.mark.slow
