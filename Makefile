@@ -49,7 +49,7 @@ interpreted: .venv/.test
 package: .venv/.test
 	$(BIN)/pytest -q -m package
 
-# The whole suite with the compiler off, as only so the lines of kernels are seen; looking on doubles the time.
+# The whole suite with the compiler off, as only so the lines of kernels are seen; measuring doubles the time.
 coverage: .venv/.test
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
 

@@ -210,7 +210,7 @@ def _check_dots(content: bytes, where: str) -> None:
     for number, line in enumerate(content.split(b"\n"), 1):
         dots = line.count(b".")
         if dots > MAX_DOTS:
-            raise BoardError(f"{where}: line {number} has {dots} dots; at most {MAX_DOTS} are allowed in a line")
+            raise BoardError(f"{where}: line {number} has {dots} full stops; at most {MAX_DOTS} are allowed in a line")
 
 
 def _read_site(number: int, entry: Any) -> Site:

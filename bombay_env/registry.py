@@ -107,7 +107,7 @@ def _checked(agent: Any, name: str) -> Agent:
             agent.name = name
     if not isinstance(agent, Agent):
         kind = type(agent).__name__
-        raise ValueError(f"{checks.shown(name)} makes a {kind}, which is no agent: it lacks `name` or `act`")
+        raise ValueError(f"{checks.shown(name)} makes a {kind}, which is not an agent: it lacks `name` or `act`")
     return agent
 
 
@@ -121,7 +121,7 @@ def _own_object(module: str, path: str) -> Any:
     except (Exception, SystemExit) as error:  # importing runs the module's code
         raise ValueError(one_line(f"agent {name} cannot be imported: {describe_error(error)}")) from error
     if not callable(found) and not hasattr(found, "act"):
-        raise ValueError(f"{name}, of type {type(found).__name__}, is no agent: it lacks `act`")
+        raise ValueError(f"{name}, of type {type(found).__name__}, is not an agent: it lacks `act`")
     return found
 
 

@@ -310,7 +310,9 @@ def check_invariants(state: Any, rules: Rules, board: Board) -> None:
     for name, holds in _invariants(facts, rules, board):
         if not holds:
             found = f", which is {checks.one_line(str(facts[name]), 200)}" if name in facts else ""
-            raise ValueError(f"the state is impossible under these rules: see {name}{found}")
+            raise ValueError(
+                f"the state is impossible under these rules (RULES 1 to 4): {name}{found}, cannot go with the rest"
+            )
 
 
 def _invariants(facts: dict[str, Any], rules: Rules, board: Board) -> Iterator[tuple[str, bool]]:

@@ -4,7 +4,7 @@
 
 The faults are in `planted_faults.toml`: plausible mistakes, each with the tests that should catch it. These tests run first
 without a fault, so that a test that fails anyway catches nothing. The exit code is 1 if fewer than 95 % of the faults are caught,
-or if one of the groups in `STRICT` is not. `--json` keeps results as they come; a result is not repeated until the fault, its
+or if a fault of a group in `STRICT` is not. `--json` keeps results as they come; a result is not repeated until the fault, its
 file or its tests change. `make faults` tries all faults.
 """
 
@@ -98,7 +98,7 @@ class Fault:
         try:
             before, after = structure(source), structure(source.replace(self.old, self.new))
         except SyntaxError as error:
-            return f"its new text is no Python: {error.msg}"
+            return f"its new text is not valid Python: {error.msg}"
         return "its new text changes nothing" if before == after else None
 
     def key(self, root: Path) -> str:
@@ -283,7 +283,7 @@ def is_enough(found: Mapping[Fault, Result]) -> bool:
 def table(found: Mapping[Fault, Result]) -> Table:
     """The outcomes by group."""
     shown = Table(title=f"planted faults: {NEEDED:.0%} must be caught, all in {', '.join(STRICT)}")
-    for heading in ("group", "faults", CAUGHT, SURVIVED, "could not be planted"):
+    for heading in ("group", "faults", CAUGHT, SURVIVED, "not tried"):
         shown.add_column(heading, justify="left" if heading == "group" else "right")
     for group in (*(group for group in GROUPS if any(fault.group == group for fault in found)), "all"):
         outcomes = [result.outcome for fault, result in found.items() if group in (fault.group, "all")]

@@ -129,7 +129,7 @@ def test_reports_are_compared_row_by_row():
         ({"rate": {"median": True}}, "median is True"),
         ({"rate": {"median": 10**29}}, "median is 1"),
         ({"rate": {"median": 10**400}}, "more than 30 characters"),
-        ({"rate": {"median": float("nan")}}, "NaN is no number"),
+        ({"rate": {"median": float("nan")}}, "NaN is not allowed"),
         ({"rate": [5.0]}, "rate is [5.0]; it must be an object with median"),
         ({"rate": {}}, "rows[0].rate has no 'median'"),
         ({"ratio": "x"}, "ratio is 'x'"),

@@ -193,7 +193,7 @@ def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
     train(settings, tmp_path / "run")
     assert updates_done(tmp_path / "run") == 1
     net(seed=2).save(tmp_path / "victim.safetensors")
-    with pytest.raises(ValueError, match=r"not a checkpoint of the run that the settings beside it describe"):
+    with pytest.raises(ValueError, match=r"it belongs to another run"):
         open_run(tmp_path / "run")
 
 

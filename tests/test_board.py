@@ -292,7 +292,7 @@ def test_the_constructors_check_too():
         (b'name = "\xff"', "not UTF-8: invalid start byte at byte 8"),
         (b"x = " + b"[" * 49_000, "not a board: the TOML is nested too deeply"),
         (b"#" * 49_153, "the file is too large; at most 49152 bytes are allowed"),
-        (b"\n" + b"a." * 200 + b"a = 1", "line 2 has 200 dots; at most 130 are allowed in a line"),
+        (b"\n" + b"a." * 200 + b"a = 1", "line 2 has 200 full stops; at most 130 are allowed in a line"),
         (b"", '"name" is missing'),
         (b'{"name": "json"}', "not TOML: Invalid statement (at line 1, column 1)"),
     ],

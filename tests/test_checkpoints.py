@@ -123,9 +123,9 @@ def test_counters_must_be_there_and_in_their_ranges(checkpoint):
     checkpoint.write(header={"moves": "3"})
     checkpoint.refused("the unknown counter 'moves'")
     checkpoint.write(header={"identity": '"0123456789abcdef"'})
-    checkpoint.refused("not a checkpoint of the run")
+    checkpoint.refused("it belongs to another run")
     checkpoint.write(header={"identity": None})
-    checkpoint.refused("not a checkpoint of the run")
+    checkpoint.refused("it belongs to another run")
 
 
 def damages(tensor):

@@ -115,7 +115,8 @@ def margin_coverage(cells, repeats, seed=0):
 
 # --- how often intervals cover ---
 # They may cover more often than 97 % where blocks are few or rarely differ: their means take few values then, and nothing tells
-# blocks that are all alike from blocks of which one in fifty differs. Elsewhere 94 to 97 % is demanded.
+# blocks that are all alike from blocks of which one in fifty differs. Elsewhere 94 to 97 % is
+# demanded, give or take a standard error of the simulation.
 
 
 def demanded(found, repeats, many):

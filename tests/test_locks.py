@@ -33,7 +33,9 @@ def test_a_lock_is_refused_in_one_line_until_its_process_ends(tmp_path):
     file = tmp_path / "lock"
     process = other_process(file)
     try:
-        with pytest.raises(locks.InUseError, match=r"^.*/runs is in use: another process writes there$"):
+        with pytest.raises(
+            locks.InUseError, match=r"^.*/runs is in use by another process; wait until it ends, or name another place$"
+        ):
             locks.take(file, tmp_path / "runs")
     finally:
         process.kill()
@@ -58,7 +60,7 @@ def test_a_run_whose_folder_is_in_use_is_neither_created_nor_opened(tmp_path):
     run.create(tmp_path)
     files = sorted(path.name for path in tmp_path.iterdir())
     for use in (lambda: open_run(tmp_path), lambda: TDRun(SMALL).create(tmp_path)):
-        with pytest.raises(locks.InUseError, match="is in use: another process writes there"):
+        with pytest.raises(locks.InUseError, match="is in use by another process"):
             use()
     assert sorted(path.name for path in tmp_path.iterdir()) == files
     run.close()

@@ -87,7 +87,7 @@ def test_weights_are_read_from_a_file(tmp_path):
         ("9" * 400, "more than 30 characters"),
         ("1" + "0" * 29, "weights.4.idle is 1000"),
         ("1e999", "too large"),
-        ("NaN", "NaN is no number"),
+        ("NaN", "NaN is not allowed"),
         ("true", "weights.4.idle is True; it must be a number from -1e+06 to 1e+06"),
         ("null", "weights.4.idle is None"),
         ('"2.8"', "weights.4.idle is '2.8'"),

@@ -127,7 +127,7 @@ def test_the_script_reports_what_became_of_each_fault_and_leaves_the_checkout_al
         "caught": ("caught", "FAILED tests/test_it.py::test_double - assert 9 == 6"),
         "outdated": ("not planted", "its old text occurs 0 times in bombay_env/__init__.py"),
         "twice": ("not planted", "its old text occurs 4 times in bombay_env/__init__.py"),
-        "no Python": ("not planted", "its new text is no Python: invalid syntax"),
+        "no Python": ("not planted", "its new text is not valid Python: invalid syntax"),
         "breaks": ("not planted", "FAILED tests/test_it.py::test_double - NameError: name 'numbers' is not defined"),
         "idle": ("not planted", "its new text changes nothing"),
         "fails anyway": ("fails anyway", "tests/test_it.py::test_wrong"),

@@ -225,11 +225,9 @@ def test_a_checkpoint_of_another_run_is_refused(whole, tmp_path):
     run_files.write_json(
         tmp_path / SETTINGS, run_files.describe(dataclasses.replace(SETTINGS_OF_6, seed=5), run_files.DISTRIBUTIONS)
     )
-    refusal(
-        lambda: WalkRun.open(tmp_path), CHECKPOINT, "not a checkpoint of the run that the settings beside it describe"
-    )
+    refusal(lambda: WalkRun.open(tmp_path), CHECKPOINT, "it belongs to another run")
     run_files.write_json(tmp_path / SETTINGS, {"settings": {"size": 3, "pace": 2}})
-    refusal(lambda: WalkRun.open(tmp_path), f"{SETTINGS} holds no WalkSettings", "pace")
+    refusal(lambda: WalkRun.open(tmp_path), f"{SETTINGS} holds no settings of walk", "pace")
 
 
 def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp_path):

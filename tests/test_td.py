@@ -356,7 +356,7 @@ def test_a_new_run_in_a_folder_replaces_the_old_one(whole, tmp_path):
     assert [line["update"] for line in without_time(tmp_path / "run")] == [1]
     assert agent(tmp_path / "run") != agent(whole)
     (tmp_path / "run" / SETTINGS).write_bytes((whole / SETTINGS).read_bytes())
-    with pytest.raises(ValueError, match=r"not a checkpoint of the run that the settings beside it describe"):
+    with pytest.raises(ValueError, match=r"it belongs to another run"):
         open_run(tmp_path / "run")
 
 

@@ -79,13 +79,13 @@ def test_a_file_cut_short_is_refused(file, cut):
     [
         (None, "its format is None"),
         ({}, "its format is None"),
-        ({KEY: "{"}, "its header is not JSON"),
-        ({KEY: "[" * 100_000}, "its header is not strict JSON"),
+        ({KEY: "{"}, "its header cannot be read: not JSON"),
+        ({KEY: "[" * 100_000}, "its header cannot be read: not strict JSON"),
         ({KEY: "3"}, "its header is not a JSON object"),
         ({KEY: '{"format": 1, "format": 2}'}, "twice"),
         ({KEY: json.dumps({"format": "x" * 10_000})}, "its format is 'xxx"),
-        ({KEY: json.dumps({"format": FORMAT})}, "its header has no sha256"),
-        ({KEY: json.dumps({"format": FORMAT, "sha256": None})}, "its header has no sha256"),
+        ({KEY: json.dumps({"format": FORMAT})}, "it has no sha256"),
+        ({KEY: json.dumps({"format": FORMAT, "sha256": None})}, "it has no sha256"),
         ({KEY: json.dumps({"format": FORMAT, "sha256": 3})}, "it is damaged"),
         ({KEY: json.dumps({"format": FORMAT, "sha256": ""})}, "it is damaged"),
         ({KEY: json.dumps({"format": FORMAT, "sha256": "0" * 64})}, "it is damaged"),
@@ -134,4 +134,4 @@ def test_a_shipped_net_without_its_digest_is_refused(name, tmp_path):
     path = shipped.WEIGHTS / f"{name}.safetensors"
     header, _ = tensor_files.read(path, files.HEADER, files.format_of(path))
     save_file(load_file(path), tmp_path / "old", metadata={files.HEADER: json.dumps(header)})
-    refusal(lambda: SHIPPED[name].load(tmp_path / "old"), "no sha256", "an older version wrote the file")
+    refusal(lambda: SHIPPED[name].load(tmp_path / "old"), "no sha256", "files of older versions")

@@ -48,7 +48,7 @@ def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> int:
 def append_line(path: str | os.PathLike[str], line: str) -> None:
     """Append a line to a text file, on a line of its own even if the last one is incomplete.
 
-    It is written at once, so lines that several processes append do not mix.
+    It is written by one call unless the disk is nearly full, so lines that several processes append do not mix.
 
     Raises:
         OSError: it cannot be written; the error names `path`. Part of the line may be in the file.
@@ -66,7 +66,7 @@ def append_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
-    """Write at once; a disk that is nearly full takes a part, and refuses the rest."""
+    """Write by one call if the system takes all of it; a disk that is nearly full takes a part, and refuses the rest."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]

@@ -135,7 +135,7 @@ def _check_length(text: str) -> None:
 
 
 def _constant(text: str) -> Any:
-    raise ValueError(f"not strict JSON: {text} is no number")
+    raise ValueError(f"not strict JSON: {text} is not allowed")
 
 
 def _check_depth(value: Any) -> None:

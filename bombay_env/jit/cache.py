@@ -70,15 +70,16 @@ def code_identity(code: CodeType, docstring: str | None) -> tuple[Any, ...]:
     return code.co_name, code.co_varnames, code.co_freevars, code.co_names, code.co_code, constants
 
 
-def cache_folder(name: str) -> OwnFolder | None:
-    """The folder `name` for compiled code; None if there is no such folder that only this user can change."""
-    try:
-        base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        if not base.is_absolute():  # not set, or ignored, as the standard for this variable says
-            base = Path.home() / ".cache"
-        folder, new = open_own_folder(base / "bombay_env" / name)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
-        return None
+def cache_folder(name: str) -> OwnFolder:
+    """The folder `name` for compiled code.
+
+    Raises:
+        OSError, RuntimeError: it cannot be used, for example because others can change it. The message says why.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # not set, or ignored, as the standard for this variable says
+        base = Path.home() / ".cache"  # RuntimeError: there is no home folder
+    folder, new = open_own_folder(base / "bombay_env" / name)
     folder.note_use()
     if new:
         folder.prune_siblings(FOLDER_NAME)
@@ -90,16 +91,29 @@ class Store:
 
     Attributes:
         folder: contains the compiled code; None if nothing is kept.
+        problem: why nothing is kept; empty if `folder` is given.
         sources: None if they cannot be found.
     """
 
     def __init__(self) -> None:
         self.folder: OwnFolder | None = None
+        self.problem = ""
         self.sources: Sources | None = None
         self.pruned = False
-        with contextlib.suppress(OSError, ValueError):  # sources cannot be read, or a package was created at run time
+        try:
             self.sources = Sources(self.recall, self.keep)
+        except (OSError, ValueError) as error:  # ValueError: a package was created at run time
+            self.problem = str(error)
+        else:
+            self.open()
+
+    def open(self) -> None:
+        """Open the folder, or note why there is none."""
+        self.folder, self.problem = None, ""
+        try:
             self.folder = cache_folder(versions_digest())
+        except (OSError, RuntimeError) as error:
+            self.problem = str(error)
 
     def digest(self, module: str) -> str:
         """Digest of the sources that a kernel of this module depends on.
@@ -144,9 +158,11 @@ class Store:
             raise OSError("no folder")
         return self.folder.read(name)
 
-    def writable(self) -> bool:
-        """Whether code can be kept."""
-        return self.folder is not None and self.folder.is_writable()
+    def obstacle(self) -> str:
+        """Why code cannot be kept; empty if it can."""
+        if self.folder is None:
+            return self.problem or "there is no folder"
+        return "" if self.folder.is_writable() else f"{self.folder.path} cannot be written to"
 
     def is_noted(self, module: str, what: object) -> bool:
         """Whether `note` was called with these arguments, under the current sources of `module`, settings and processor."""
@@ -218,7 +234,7 @@ class KernelCache:
             held, code = pickle.loads(STORE.read(self.file_name(signature, target.codegen())))
             if held == signature:  # different types may have the same name
                 return self.unpack(target, code)
-        NOTICE.compiling(self.name, STORE.writable())
+        NOTICE.compiling(self.name, STORE.obstacle())
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:

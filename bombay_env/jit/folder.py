@@ -199,14 +199,15 @@ def open_own_folder(path: Path) -> tuple[OwnFolder, bool]:
     real = Path(os.path.realpath(path))
     if not POSIX:
         return _open_in_profile(real)
-    opened, new = os.open(real.anchor, PASSING), False
+    way = Path(real.anchor)
+    opened, new = os.open(way, PASSING), False
     try:
         for part in real.parts[1:]:
-            _check_on_the_way(opened)
+            _check_on_the_way(opened, way)
             inner, new = _enter(part, opened, LISTING if part is real.parts[-1] else PASSING)
             os.close(opened)
-            opened = inner
-        _make_private(opened)
+            opened, way = inner, way / part
+        _make_private(opened, real)
         return OwnFolder(real, opened), new
     except BaseException:
         os.close(opened)
@@ -233,16 +234,16 @@ def _enter(part: str, folder: int, flags: int) -> tuple[int, bool]:
         return os.open(part, flags, dir_fd=folder), True
 
 
-def _check_on_the_way(folder: int) -> None:
-    """Raise PermissionError if somebody else can replace an entry of the open folder that belongs to this user or to root."""
+def _check_on_the_way(folder: int, path: Path) -> None:
+    """Raise PermissionError if somebody else can replace an entry of the open folder `path` that belongs to this user or root."""
     info = os.fstat(folder)
     if info.st_uid not in (os.geteuid(), ROOT):
-        raise PermissionError(f"a folder on the way belongs to user {info.st_uid}")
+        raise PermissionError(f"{path} belongs to user {info.st_uid}")
     shared = info.st_mode & GROUP_OR_OTHERS_WRITE
     if not shared or info.st_mode & stat.S_ISVTX:  # the sticky bit: others can add entries, but replace only their own
         return
     if shared & stat.S_IWOTH or not _is_of_one(info.st_gid) or _has_access_list(folder):
-        raise PermissionError("others may write to a folder on the way")
+        raise PermissionError(f"others may write to {path}")
 
 
 def _is_of_one(group: int) -> bool:
@@ -270,10 +271,10 @@ def _has_access_list(folder: int) -> bool:
         return error.errno != errno.ENOTSUP  # a file system without such lists
 
 
-def _make_private(folder: int) -> None:
-    """Let only this user use the open folder. Raises PermissionError if it belongs to somebody else."""
+def _make_private(folder: int, path: Path) -> None:
+    """Let only this user use the open folder `path`. Raises PermissionError if it belongs to somebody else."""
     info = os.fstat(folder)
     if info.st_uid != os.geteuid():
-        raise PermissionError(f"the folder belongs to user {info.st_uid}")
+        raise PermissionError(f"{path} belongs to user {info.st_uid}")
     if info.st_mode & ALL_BUT_USER:
         os.fchmod(folder, 0o700)

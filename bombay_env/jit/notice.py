@@ -14,7 +14,7 @@ PATIENCE: Final = 2.0  # seconds
 
 COMPILING: Final = "bombay_env: compiling kernels for this machine, which takes up to a minute, "
 ONCE: Final = "but only the first time; `bombay warm-up` compiles all of them\n"
-EACH_TIME: Final = "in each process again, because there is no cache folder that only you can change\n"
+EACH_TIME: Final = "in each process again, because compiled code cannot be kept: "
 
 
 class Notice:
@@ -48,8 +48,8 @@ class Notice:
                 self._spent += time.monotonic() - self._began
             self._began = None
 
-    def compiling(self, name: str, kept: bool) -> None:
-        """Note that the function `name` is about to be compiled, and whether its code is kept for other processes."""
+    def compiling(self, name: str, obstacle: str = "") -> None:
+        """Note that the function `name` is about to be compiled, and why its code cannot be kept for other processes, if so."""
         self._compiles = True
         if self.listener is not None:
             self.listener(name)
@@ -58,7 +58,7 @@ class Notice:
         if spent >= self.patience and not self._told:
             self._told = True
             with contextlib.suppress(AttributeError, OSError, ValueError):  # there is no stderr, or it is closed
-                sys.stderr.write(COMPILING + (ONCE if kept else EACH_TIME))
+                sys.stderr.write(COMPILING + (f"{EACH_TIME}{obstacle}\n" if obstacle else ONCE))
 
 
 NOTICE: Final = Notice()

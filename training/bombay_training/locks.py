@@ -1,7 +1,7 @@
 """Locks on files and folders that one process at a time may write.
 
-A process has a lock until it releases it or ends, in whatever way: the operating system sees to that. On Unix the empty lock file
-stays where it is; that it exists means nothing.
+A process has a lock until it releases it or ends, in whatever way: the operating system sees to that. The empty lock file of a
+run's folder stays there and means nothing; only the lock on it counts. `held` removes its own.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from bombay_env.checks import shown_path
 
 
 class InUseError(ValueError):
-    """Another process has the lock."""
+    """The lock is taken, by another process or by another object in this one."""
 
 
 def take(file: Path, what: Path) -> BaseFileLock:
@@ -32,7 +32,9 @@ def take(file: Path, what: Path) -> BaseFileLock:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise InUseError(f"{shown_path(what)} is in use: another process writes there") from None
+        raise InUseError(
+            f"{shown_path(what)} is in use by another process; wait until it ends, or name another place"
+        ) from None
     return lock
 
 

@@ -264,7 +264,7 @@ def prepare(jobs: Sequence[Job], quiet: bool = False) -> None:
     Nothing happens where nothing can be kept, or with the compiler off. A job that fails does no harm here, nor does a full disk:
     the command compiles the rest itself, or says what is wrong.
     """
-    if CONFIG.DISABLE_JIT or not STORE.writable():
+    if CONFIG.DISABLE_JIT or STORE.obstacle():
         return
     due = [job for job in jobs if not STORE.is_noted(MODULE, job)]
     if due:

@@ -133,7 +133,7 @@ def _header(data: bytes, key: str) -> dict[str, Any]:
     try:
         header = json_text.parse((outer.get("__metadata__") or {}).get(key, "{}"), MAX_HEADER_BYTES)
     except ValueError as error:
-        raise ValueError(f"its header is {error}") from None
+        raise ValueError(f"its header cannot be read: {error}") from None
     _check(isinstance(header, dict), "its header is not a JSON object")
     return header  # type: ignore[no-any-return]
 
@@ -141,7 +141,9 @@ def _header(data: bytes, key: str) -> dict[str, Any]:
 def _check_digest(data: bytes, found: Any) -> None:
     """Raise ValueError unless the file's digest is `found`."""
     if found is None:
-        raise ValueError(f"its header has no {DIGEST}, so damage would go unseen; an older version wrote the file")
+        raise ValueError(
+            f"it has no {DIGEST}, like files of older versions, which are not read; train anew, or use a shipped net"
+        )
     whole = isinstance(found, str) and _digest(data.replace(found.encode(), BLANK.encode(), 1)) == found
     _check(whole, f"it is damaged: its contents do not have the {DIGEST} that its header says")
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import typer
+from typer.exceptions import TyperException
+
+from bombay_env.checks import shown_path
 
 MAX_LENGTH: Final = 500  # characters of a message
 MATCH_ERRORS: Final = (
@@ -15,16 +17,18 @@ MATCH_ERRORS: Final = (
 
 
 def one_line(error: object) -> str:
-    """The message of an error on one line, cut to `MAX_LENGTH` characters."""
+    """The message of an error on one line, cut to `MAX_LENGTH` characters; of the system's, without its number."""
+    if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):
+        error = f"{shown_path(error.filename)}: {error.strerror}"
     message = " ".join(str(error).split())
     return message if len(message) <= MAX_LENGTH else message[: MAX_LENGTH - 1] + "…"
 
 
 @contextmanager
 def user_input(*kinds: type[Exception]) -> Iterator[None]:
-    """Turn an error of `kinds`, by default ValueError and OSError, into a `typer.BadParameter` of one line."""
+    """Turn an error of `kinds`, by default ValueError and OSError, into a `TyperException` of one line."""
     caught = kinds or (ValueError, OSError)
     try:
         yield
     except caught as error:
-        raise typer.BadParameter(one_line(error)) from None
+        raise TyperException(one_line(error)) from None

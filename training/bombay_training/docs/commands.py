@@ -14,9 +14,18 @@ Results go to standard output, progress and errors to standard error.
 | exit code | meaning |
 | --- | --- |
 | 0 | success |
-| 1 | the verdict is "no" (`gate`, `audit`), or a document is out of date (`docs --check`) |
-| 2 | an error in the arguments, or no verdict is possible (`gate`, `audit`) |
+| 1 | the verdict is "no" (`gate`, `audit`), a page is out of date (`docs --check`), a kernel does not compile (`warm-up`) |
+| 2 | the command could not do its work (a wrong argument, a damaged file, a full disk), or has no verdict (`gate`, `audit`) |
 | 130 | Ctrl-C |
+
+Ctrl-C and SIGTERM stop a command; what it leaves differs:
+
+| command | what is left | how to go on |
+| --- | --- | --- |
+| `train` | the run as it is at that moment; a second Ctrl-C ends it without saving | `bombay train resume FOLDER` |
+| `ladder`, `study` | all that was finished | the same command again |
+| `arena` | the first deals of the match ([evaluation](evaluation.md#faults)); SIGTERM leaves nothing | – |
+| all others | nothing, except files that were finished | the same command again |
 
 """
 

@@ -19,7 +19,7 @@ MAX_BYTES = 1 << 20  # of a file of results
 SHARE = "{:.3f}"
 PAR_4 = 0.25
 PLAYS = {  # how the agents of a study play
-    study.AT_ONCE: "at once",
+    study.AT_ONCE: "without lookahead",
     study.LOOKING_AHEAD: "by a tree of 150 nodes",
     study.POLICY: "most likely action",
 }

@@ -127,6 +127,9 @@ def read(
     with tensor_files.naming(path):
         del counters["format"]
         if counters.pop(IDENTITY, None) != identity:
-            raise ValueError("not a checkpoint of the run that the settings beside it describe, with this version")
+            raise ValueError(
+                "it belongs to another run: settings.json beside it, the board, the start or the version of bombay_env has "
+                "changed since it was written. Restore them, or start a new run"
+            )
         form.check(counters, tensors)
     return counters, tensors

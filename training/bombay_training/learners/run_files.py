@@ -132,12 +132,17 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
     Raises:
         ValueError: `settings.json` is missing or damaged, or holds no such settings.
     """
+    kind: Any = settings_class
     description = _description(folder)
     try:
         json_form.check(description, {"settings": json_form.OBJECT}, "the file")
-        return settings_class(**description["settings"])
-    except (ValueError, TypeError) as error:  # TypeError: a field is unknown
-        reason = f"{checks.shown_path(folder / SETTINGS)} holds no {settings_class.__name__}: {error}"
+        settings, known = description["settings"], [field.name for field in dataclasses.fields(kind)]
+        for name in settings:
+            if name not in known:
+                raise ValueError(f"{checks.shown(name)} is not a setting; the settings are {', '.join(known)}")
+        return kind(**settings)  # type: ignore[no-any-return]
+    except (ValueError, TypeError) as error:  # TypeError: a value of another type
+        reason = f"{checks.shown_path(folder / SETTINGS)} holds no settings of {kind.learner}: {error}"
         raise ValueError(checks.one_line(reason, checks.MAX_MESSAGE)) from None
 
 

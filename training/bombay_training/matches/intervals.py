@@ -82,13 +82,13 @@ def estimates(moments: Moments, bounds: Bounds) -> list[Estimate]:
 def share_bounds(moments: Moments, confidence: float = CONFIDENCE) -> Bounds:
     """The interval of means of numbers from 0 to 1. It always has a width.
 
-    It is Wilson's interval for a proportion p at an effective number of blocks: the number of independent games with the same
+    It is Wilson's interval for a proportion p at the effective sample size: the number of independent games with the same
     standard error, p(1−p)/SE². Three corrections make it cover where blocks are few or nearly all equal:
 
-    - The standard error is taken as if more blocks with the largest possible variance, ¼, had been seen: z² of them where all
-      blocks agree, which makes the effective number the number of blocks, and fewer the more spread was seen.
-    - The effective number is divided by 1 + (z² + 3)/2B for B blocks, because their variance is estimated. This is Student's
-      t instead of z, to first order.
+    - z² imaginary blocks with the largest possible variance, ¼, are added if all blocks are equal, and fewer the more the blocks
+      differ. Where all shares are 0, or all are 1, the effective sample size then is the number of blocks.
+    - The effective sample size is divided by 1 + (z² + 3)/2B for B blocks, because their variance is estimated. This is
+      Student's t instead of z, to first order.
     - The bound on the side of the nearer end, 0 or 1, is moved outwards by the skewness of the number of wins.
 
     Args:
@@ -147,7 +147,7 @@ def mean_change_bounds(moments: Moments, unrelated: np.ndarray, confidence: floa
     """The interval of mean changes of rupees, of which most may be zero.
 
     It is Student's interval. Rupees have no largest change, so the standard error is taken as if more games had been seen whose
-    changes are as large as differences between unrelated games: z² of them where nothing changes, and fewer the more does.
+    changes are as large as differences between unrelated games: z² of them if no game changes, and fewer the more games change.
     Infinite where unrelated games do not differ, either, and for a single game.
 
     Args:
@@ -171,7 +171,8 @@ def _quantile(confidence: float) -> float:
 def _student(confidence: float, degrees: int) -> float:
     """The quantile of Student's t for an interval with two sides; infinite for no degrees of freedom.
 
-    Exact for one and two degrees, else a series in 1/degrees: at 0.95 within 0.2 %, at 0.999 within 5 % and from six on 0.3 %.
+    Exact for one and two degrees, else a series in 1/degrees. Its error at a confidence of 0.95 is below 0.2 %; at 0.999 it is
+    below 5 %, and from six degrees on below 0.3 %.
 
     Source: M. Abramowitz and I. A. Stegun, "Handbook of mathematical functions" (1964), 26.7.5.
     """
@@ -196,7 +197,7 @@ def _student(confidence: float, degrees: int) -> float:
 
 
 def p_value(excluded: Callable[[float], bool]) -> float:
-    """The p value of the test that an interval excludes a value: the smallest error rate at which it does.
+    """The p value of a test: the smallest error rate at which the interval leaves the value out.
 
     Args:
         excluded: whether the interval with this confidence excludes the value.

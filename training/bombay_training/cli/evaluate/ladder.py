@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bombay_training.cli import output
-from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.errors import MATCH_ERRORS, one_line, user_input
 from bombay_training.cli.inputs import player_counts
 from bombay_training.cli.options import MAX_COUNT, MAX_SEED, Json, Players, Processes
 from bombay_training.evaluation import ladder as ladders
@@ -76,5 +76,5 @@ def _check(path: Path, players: str, only: str, show: bool, selection: bool) -> 
             if not show:
                 ladders.check_writable(path)
         except (ValueError, OSError) as error:
-            raise ValueError(f"--out: {error}") from None
+            raise ValueError(f"--out: {one_line(error)}") from None
         return counts
