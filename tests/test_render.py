@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,8 +18,9 @@ import pytest
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
 from bombay_env.board import SiteKind
-from bombay_env.render import layout, shapes, svg, text
+from bombay_env.render import board_map, layout, picture, shapes, svg, text
 from bombay_env.render.layout import Box
+from bombay_env.render.view import LastAction, last_action
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
 from helpers.position import CITIES, official, position
@@ -27,7 +28,7 @@ from helpers.variants import random_game
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = Path(__file__).parent.parent / "docs" / "board.svg"
-PAGE = Box(0, 0, svg.WIDTH, svg.HEIGHT)
+PAGE = Box(0, 0, picture.WIDTH, picture.HEIGHT)
 # Widths of words in bold DejaVu Sans, measured, as multiples of the font size.
 MEASURED = {
     "Hyderabad": 6.157,
@@ -161,7 +162,7 @@ class Drawn(NamedTuple):
         return next((element.get(name) for element in elements if element.get(name) is not None), None)
 
 
-def parse(game: Game, states: np.ndarray, **options: int) -> ElementTree.Element:
+def parse(game: Game, states: np.ndarray, **options: Any) -> ElementTree.Element:
     return ElementTree.fromstring(svg.draw(game, states, **options))
 
 
@@ -252,13 +253,70 @@ def test_svg_shows_what_a_sale_pays() -> None:
     assert clients == [0, 1, 1]
 
 
+def test_svg_marks_legal_moves_and_offers_all_other_legal_actions() -> None:
+    for seed in range(20):
+        game, states = played(seed, 7 * seed)
+        root = parse(game, states)
+        legal = {game.action_names[action] for action in np.flatnonzero(game.legal_actions(states)[0])}
+        offered = {drawn.element.get("data-action") for drawn in drawn_in(root)} - {None}
+        assert offered == legal
+        for frame in [drawn for drawn in find(root, "g", data_part="map") if drawn.element.get("data-move")]:
+            (box,) = {drawn.box for drawn in drawn_in(root) if drawn.around and drawn.around[-1] is frame.element}
+            icon = board_map.arranged(game.board).icons[frame.element.get("data-move", "")]
+            assert icon.within(box.grown(1)) == icon, "the frame is around the site"
+
+
+def test_svg_shows_nothing_of_what_others_can_pay_behind_screens() -> None:
+    game = official(3)
+    states = position(game, at="E3", rupees=[0, 12, 13], markets=[{"blue": 1}, {}, {}])
+    richer = position(game, at="E3", rupees=[5, 12, 13], markets=[{"blue": 1}, {}, {}])
+    assert "buy" in words(parse(game, richer, viewer=0))
+    assert "buy" not in words(parse(game, states, viewer=0))
+    assert svg.draw(game, states, viewer=1) == svg.draw(game, richer, viewer=1)
+
+
+def test_svg_shows_the_last_action() -> None:
+    game = official(2)
+    states = position(at="G4", basket=["blue"], markets=[{}, {"orange": 1}, {}])
+    for action, told in (("build:blue", "build at G4 with blue"), ("take:orange", "take orange at G4")):
+        before = states.copy()
+        game.step(states, [game.action_index(action)])
+        last = last_action(game, before, game.action_index(action))
+        root = parse(game, states, last=last)
+        assert f"Last: seat 0, {told}" in words(root, data_part="legal")
+        assert not [drawn for drawn in find(root, "g", data_part="map") if drawn.element.get("data-last")]
+    assert not any(line.startswith("Last") for line in words(parse(game, states)))
+    assert LastAction(1, "end_turn", "A").words == "end turn"
+
+
+@pytest.mark.parametrize("kind", ["packaged", "64 sites", "one place"])
+def test_an_arrow_shows_the_last_move(kind: str) -> None:
+    """It points from where the elephant was to where it is now, along the trail, beside both icons."""
+    board = BOARDS[kind]()
+    game, drawn = Game(Rules.official(2), board), board_map.arranged(board)
+    states = game.new_states([1])
+    for origin, target in (*board.trails[::3], *((b, a) for a, b in board.trails[1::3])):
+        root = parse(game, states, last=LastAction(0, f"move:{target}", origin))
+        (arrow,) = [found for found in find(root, "g", data_part="map") if found.element.get("data-last")]
+        assert (arrow.element.get("data-last"), arrow.element.get("data-from")) == (f"move:{target}", origin)
+        ends = [tuple(map(float, point.split(","))) for point in arrow.element[2].get("d", "")[1:].split(" L")]
+        if kind != "one place":
+            start, end = ((arrow.x + x, arrow.y + y) for x, y in (ends[0], ends[-1]))
+            assert distance(end, drawn.centres[target]) < distance(start, drawn.centres[target])
+            assert distance(start, drawn.centres[origin]) < distance(end, drawn.centres[origin])
+
+
+def distance(one: layout.Point, other: layout.Point) -> float:
+    return abs(complex(*one) - complex(*other))
+
+
 def test_svg_shows_markets_with_prices_bales_and_the_bag() -> None:
     states = position(markets=[{"blue": 3, "orange": 2}, {"purple": 2}, {}])
     root = parse(official(2), states)
     left, centre, right = (words(root, data_market=market) for market in ("left", "centre", "right"))
-    assert left == ["Left market", "1 rupee, 1 action", *"BBBOO"]
-    assert centre == ["Centre market", "1 rupee, 2 actions", *"PP"]
-    assert right == ["Right market", "2 rupees, 2 actions", "empty"]
+    assert left == ["Left market", "1 action", "1", *"BBBOO"]
+    assert centre == ["Centre market", "2 actions", "1", *"PP"]
+    assert right == ["Right market", "2 actions", "2", "empty"]
     bag = words(root, data_part="bag")
     assert [count for count in bag if count.startswith("×")] == ["×3", "×2", "×2", "×3"]
     assert [state for state in bag if state in ("on sale", "closed")] == ["closed", "on sale", "on sale", "on sale"]
@@ -283,7 +341,7 @@ def test_svg_shows_holdings_and_hides_those_behind_screens() -> None:
 
 def test_svg_tells_whose_turn_it_is() -> None:
     root = parse(official(4), position(official(4), player=2, turn=1, set=1, actions_left=2))
-    assert {"Seat 2: 2 actions left", "set 2 of 4, turn 2 of 4"} <= set(words(root, data_part="header"))
+    assert {"Seat 2: 2 actions left", "set 2 of 4, turn 2 of 4, seat 1 first"} <= set(words(root, data_part="header"))
 
 
 def test_svg_tells_of_a_pending_take_and_marks_its_market() -> None:
@@ -293,11 +351,10 @@ def test_svg_tells_of_a_pending_take_and_marks_its_market() -> None:
     game.step(states, [game.action_index("build:blue")])
     root = parse(game, states)
     assert "Seat 0 must take a bale" in words(root, data_part="header")
-    rims = [
-        find(root, "rect", data_market=market)[0].element.get("stroke-width") for market in ("left", "centre", "right")
-    ]
-    assert rims == ["1.2", "3.5", "1.2"]
-    assert find(before, "rect", data_market="centre")[0].element.get("stroke-width") == "1.2"
+    markets = [find(root, "rect", data_market=market)[0].box for market in ("left", "centre", "right")]
+    marked = {drawn.box for drawn in find(root, "rect", data_part="side", data_marked="true")}
+    assert [box in marked for box in markets] == [False, True, False]
+    assert find(before, "rect", data_part="side", data_marked="true") == []
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -360,10 +417,9 @@ def test_texts_keep_off_the_edges_of_their_panels(n: int) -> None:
     for states in (rich, play(game, 1, 1000)):
         root, found = parse(game, states), 0
         for part in ("data-seat", "data-market", "data-part"):
-            for panel in [
-                drawn.element for drawn in find(root, "g") if drawn.element.get(part) not in (None, "side", "seats")
-            ]:
-                inside = {part.replace("-", "_"): panel.get(part, "")}
+            panels = {drawn.element.get(part) for drawn in find(root, "g")} - {None, "side", "header", "legal", "map"}
+            for panel in panels:
+                inside = {part.replace("-", "_"): str(panel)}
                 frame = find(root, "rect", **inside)[0].box
                 for drawn in find(root, "text", **inside):
                     assert drawn.box.within(frame.grown(-4)) == drawn.box, drawn.element.text
@@ -406,7 +462,7 @@ def test_elephants_never_hide_demand(city: str) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_elephants_on_random_boards_stay_clear_of_cities(seed: int) -> None:
     board = Board.random(seed)
-    drawn = svg.arranged(board)
+    drawn = board_map.arranged(board)
     cities = [board.sites[site].name for site in board.sites_of(SiteKind.CITY)]
     for site in board.sites:
         (herd,) = layout.place_herds(board, drawn, {site.name: dict.fromkeys(range(5), 30.0)}).values()
@@ -418,7 +474,7 @@ def test_elephants_on_random_boards_stay_clear_of_cities(seed: int) -> None:
 @pytest.mark.parametrize("kind", BOARDS)
 def test_icons_stay_in_the_frame_and_apart(kind: str) -> None:
     board = BOARDS[kind]()
-    drawn = svg.arranged(board)
+    drawn = board_map.arranged(board)
     boxes = list(drawn.icons.values())
     assert all(box.within(drawn.frame) == box for box in boxes)
     assert all(name.box.within(drawn.frame) == name.box for name in drawn.names.values())
@@ -430,7 +486,7 @@ def test_icons_stay_in_the_frame_and_apart(kind: str) -> None:
 def test_trails_show_up_to_their_ends(seed: int | None) -> None:
     """A trail runs from centre to centre without a gap, and nothing that is fixed covers it where it leaves an icon."""
     board = Board.load() if seed is None else Board.random(seed)
-    game, drawn = Game(Rules.official(2), board), svg.arranged(board)
+    game, drawn = Game(Rules.official(2), board), board_map.arranged(board)
     root = parse(game, game.new_states([1]))
     roads = [found.element for found in find(root, "path") if found.element.get("data-trail")]
     hidden = 0
@@ -465,7 +521,7 @@ def test_a_trail_bends_around_a_site_in_its_way() -> None:
     placed = {"A": (50, 50), "E1": (10, 50), "H1": (30, 50)}
     for number, site in enumerate(data["sites"]):
         site["x"], site["y"] = placed.get(site["name"], (5 * number, 0 if number % 2 else 100))
-    drawn = svg.arranged(Board.from_dict(data))
+    drawn = board_map.arranged(Board.from_dict(data))
     trail = data["trails"].index(["A", "E1"])
     assert drawn.bends[trail] is not None
     inside = [drawn.icons["H1"].length_inside(start, end) for start, end in pairwise(drawn.trails[trail])]
@@ -491,7 +547,8 @@ def test_the_same_position_gives_the_same_drawing() -> None:
     game, states = played(6, 40)
     first = svg.draw(game, states)
     layout.arrange.cache_clear()
-    svg.road_map.cache_clear()
+    board_map.background.cache_clear()
+    svg._background.cache_clear()
     before = states.tobytes()
     assert svg.draw(game, states) == first
     assert states.tobytes() == before

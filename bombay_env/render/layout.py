@@ -18,11 +18,11 @@ from bombay_env.render.shapes import ELEPHANT_HEIGHT, ELEPHANT_WIDTH, fit, text_
 Point = tuple[float, float]
 Line = tuple[Point, ...]
 
-NAME_SIZE: Final = 14.0
+NAME_SIZE: Final = 14.5
 CITY_WIDTH, CITY_HEIGHT, CITY_HEAD = 94.0, 98.0, 24.0
 CITY_NAME_SIZE: Final = 14.5
 GAP: Final = 6.0  # between icons
-BALE_ROW: Final = 15.0  # height of the bales on an elephant's back
+BALE_ROW: Final = 18.0  # height of the bales on an elephant's back
 # Half the width, the height above and the height below the centre of an icon.
 _EXTENTS: Final = {
     SiteKind.START_HILL: (23.0, 28.0, 15.0),
@@ -384,18 +384,30 @@ def place_herds(board: Board, drawn: Map, groups: Mapping[str, Mapping[int, floa
         By site, boxes beside its icon that hide as little as possible: no city's plate while there is any other room.
     """
     herds: dict[str, Herd] = {}
-    taken = [name.box for name in drawn.names.values()]
-    hidden = _hidden(board, drawn.frame, drawn.icons, drawn.trails)
     for site in sorted(groups, key=lambda site: -len(groups[site])):
-        herds[site] = _place_herd(groups[site], drawn.icons[site], drawn, hidden, taken)
-        taken.append(herds[site].box)
+        group = tuple(sorted(groups[site].items()))
+        near = drawn.icons[site].grown(_reach(_rows(dict(group), len(group), drawn.scale)))
+        others = tuple(herd.box for herd in herds.values() if herd.box.shared(near))
+        herds[site] = _place_herd(board, drawn.frame, site, group, others)
     return herds
 
 
-def _place_herd(group: Mapping[int, float], icon: Box, drawn: Map, hidden: "Hidden", taken: list[Box]) -> Herd:
+def _reach(herd: Herd) -> float:
+    """How far from the icon a herd may lie, given it in one row; in a column it is no longer than that."""
+    return max(herd.box.width, len(herd.places) * (ELEPHANT_HEIGHT + BALE_ROW + 3)) + FURTHEST
+
+
+@lru_cache(maxsize=1024)
+def _place_herd(
+    board: Board, frame: Box, site: str, group: tuple[tuple[int, float], ...], herds: tuple[Box, ...]
+) -> Herd:
+    """The best place for a group at a site, beside the herds that are there. From move to move most herds stay."""
+    drawn, hidden = arrange(board, frame), _all_hidden(board, frame)
+    icon, widths = drawn.icons[site], dict(group)
+    taken = [name.box for name in drawn.names.values()] + list(herds)
     best: tuple[float, Herd] | None = None
     for columns in range(1, len(group) + 1):
-        shape = _rows(group, columns, drawn.scale)
+        shape = _rows(widths, columns, drawn.scale)
         width, height = shape.box.width, shape.box.height
         reach = max(width, height) + FURTHEST
         near = hidden.near(icon.grown(reach))
@@ -410,6 +422,12 @@ def _place_herd(group: Mapping[int, float], icon: Box, drawn: Map, hidden: "Hidd
                 best = cost, herd
     assert best is not None
     return best[1]
+
+
+@lru_cache(maxsize=64)
+def _all_hidden(board: Board, frame: Box) -> "Hidden":
+    drawn = arrange(board, frame)
+    return _hidden(board, frame, drawn.icons, drawn.trails)
 
 
 def _rows(group: Mapping[int, float], columns: int, scale: float) -> Herd:

@@ -6,10 +6,12 @@ which many renderers ignore.
 """
 
 import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-INK, MUTED, WHITE = "#2c2a26", "#6b6252", "#ffffff"
+INK, MUTED, WHITE = "#2c2a26", "#5c5446", "#ffffff"
 PAPER, LAND, CARD, EDGE = "#f8f2e4", "#ece1c6", "#fffdf7", "#d6c7a1"
 ROAD, ROAD_EDGE = "#fff8e3", "#a98a58"
 HEADER, ACCENT, GOLD, STONE, ROCK = "#173f43", "#0f766e", "#eab54a", "#e4cfae", "#b79c78"
@@ -32,6 +34,8 @@ _CAPITAL, _OTHER, _FULL_WIDTH = 0.86, 0.73, 1.1
 _REGULAR: Final = 0.94  # of the width of bold letters
 _ELLIPSIS: Final = "…"
 
+_REMEMBERED: Final = 1024  # calls of a function; a drawing repeats most shapes of the drawing before
+
 ELEPHANT_WIDTH, ELEPHANT_HEIGHT = 44.0, 33.0
 ELEPHANT: Final = (
     "M-17,16 V1 C-17,-8 -11,-12 -3,-12 H3 C5,-14.5 9,-15 12,-14 C16.5,-12.5 18,-8.5 18,-4 L18.5,5 C18.6,7 20,7.3 21,6 "
@@ -49,14 +53,23 @@ _RUPEE: Final = "M-3.6,-5 H3.8 M-3.6,-1.9 H3.8 M-3.6,-5 C3,-5 3,1.2 -3.6,1.2 L2,
 
 def element(tag: str, *children: str, **attributes: Any) -> str:
     """One element around its children, which are SVG already; `stroke_width=2` writes `stroke-width="2"`."""
-    words = "".join([f" {name.replace('_', '-')}={_quoted(value)}" for name, value in attributes.items()])
+    words = as_attributes(attributes)
     return f"<{tag}{words}>{''.join(children)}</{tag}>" if children else f"<{tag}{words}/>"
 
 
+def as_attributes(attributes: Mapping[str, Any]) -> str:
+    """Attributes as they are written in a tag, each after a space."""
+    return "".join([f" {name.replace('_', '-')}={_quoted(value)}" for name, value in attributes.items()])
+
+
 def group(x: float, y: float, *children: str, scale: float = 1.0, **attributes: Any) -> str:
-    """Shapes moved to (x, y), and enlarged."""
-    enlarged = "" if scale == 1 else f" scale({_number(scale, 3)})"
-    return element("g", *children, transform=f"translate({_number(x)} {_number(y)}){enlarged}", **attributes)
+    """Shapes moved to (x, y), and enlarged; without a group if nothing is moved or told."""
+    if not attributes and scale == 1 and x == y == 0:
+        return "".join(children)
+    if x or y or scale != 1:
+        enlarged = "" if scale == 1 else f" scale({_number(scale, 3)})"
+        attributes = {"transform": f"translate({_number(x)} {_number(y)}){enlarged}", **attributes}
+    return element("g", *children, **attributes)
 
 
 def rectangle(x: float, y: float, width: float, height: float, fill: str, **attributes: Any) -> str:
@@ -106,6 +119,7 @@ def _cut(words: str, kept: int) -> str:
     return words[: (kept + 1) // 2] + _ELLIPSIS + words[len(words) - kept // 2 :]
 
 
+@lru_cache(_REMEMBERED)
 def _letter_width(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
@@ -131,6 +145,7 @@ def _number(value: float, digits: int = 1) -> str:
 # --- things ---
 
 
+@lru_cache(_REMEMBERED)
 def bale(x: float, y: float, size: float, colour: str, words: str | None = None) -> str:
     """A bale of silk or a Demand cube: a square with the colour's letter, or with other words."""
     corner, sign = x - size / 2, words or colour[0].upper()
@@ -138,23 +153,27 @@ def bale(x: float, y: float, size: float, colour: str, words: str | None = None)
     return square + label(x, y, sign, size * 0.72, fill=ON_SILK[colour], font_weight="bold")
 
 
+@lru_cache(_REMEMBERED)
 def coin(x: float, y: float, scale: float = 1.0) -> str:
     """A rupee, 20 wide."""
     ring = circle(0, 0, 9.5, GOLD, stroke=INK, stroke_width=1.2)
     return group(x, y, ring, path(_RUPEE, stroke=INK, stroke_width=1.5, stroke_linecap="round"), scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def client(x: float, y: float, scale: float = 1.0) -> str:
     """A Client token: head and shoulders, 20 wide."""
     body = path("M-8,9 C-8,-1 8,-1 8,9 Z", INK)
     return group(x, y, circle(0, -4.5, 4.3, INK), body, scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def gate(x: float, y: float, scale: float = 1.0) -> str:
     """A City token: a gate between battlements, 18 wide."""
     return group(x, y, path(_GATE, INK), scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def token(x: float, y: float, kind: str, scale: float = 1.0) -> str:
     """What a palace token gives: a Client, a City token, rupees or a bale."""
     drawn = {"client": client, "city": gate, "rupees": coin}
@@ -168,12 +187,14 @@ def _any_bale(x: float, y: float, scale: float) -> str:
     return group(x, y, stripes, frame, scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def palace_site(x: float, y: float, kind: str | None, scale: float = 1.0) -> str:
     """A site where a palace can stand: a round plate, golden with a palace token of this kind, empty without."""
     plate = circle(0, 0, 16, "#f7dc9a" if kind else CARD, stroke=INK, stroke_width=1.6)
     return group(x, y, plate, token(0, 0, kind, 0.95) if kind else circle(0, 0, 3, EDGE), scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def palace(x: float, y: float, seat: int, scale: float = 1.0, numbered: bool = True) -> str:
     """A palace in its owner's colour, with the owner's number."""
     walls = path(_PALACE, SEATS[seat], stroke=INK, stroke_width=1.8, stroke_linejoin="round")
@@ -181,6 +202,7 @@ def palace(x: float, y: float, seat: int, scale: float = 1.0, numbered: bool = T
     return group(x, y, walls, number if numbered else "", scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def hill(x: float, y: float, start: bool, scale: float = 1.0) -> str:
     """A hilltop, with a flag where the elephants start."""
     slopes = path(
@@ -191,6 +213,7 @@ def hill(x: float, y: float, start: bool, scale: float = 1.0) -> str:
     return group(x, y, flag if start else "", slopes, snow, scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def post(x: float, y: float, colour: str, is_open: bool, scale: float = 1.0) -> str:
     """A trading post: a stall with the letter of the colour it sells; a grey roof and a barred sign where it is closed."""
     silk = SILK[colour] if is_open else "#b3ab9b"
@@ -203,6 +226,7 @@ def post(x: float, y: float, colour: str, is_open: bool, scale: float = 1.0) -> 
     return group(x, y, stall, awning, letter, "" if is_open else sign, scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def elephant(x: float, y: float, seat: int, scale: float = 1.0, active: bool = False) -> str:
     """An elephant in its seat's colour with the seat's number; a pale rim, or a green one where it is to move."""
     rim: dict[str, Any] = {
@@ -217,6 +241,7 @@ def elephant(x: float, y: float, seat: int, scale: float = 1.0, active: bool = F
     return group(x, y, path(ELEPHANT, **rim), path(_TAIL, **line), body, details, number, scale=scale)
 
 
+@lru_cache(_REMEMBERED)
 def pip(x: float, y: float, radius: float, full: bool, fill: str) -> str:
     """An action: a disc where it is left, a ring where it is spent."""
     return circle(x, y, radius, fill if full else "none", stroke=fill, stroke_width=2)

@@ -25,6 +25,9 @@ class Holdings:
     rupees: int | None
     clients: int | None  # Client tokens and `client` palace tokens
     city_tokens: int | None  # City tokens and `city` palace tokens
+    client_palace_tokens: int | None
+    city_palace_tokens: int | None
+    cities: tuple[str, ...] | None  # those of the City tokens
     palaces_left: int
     basket: tuple[int, ...]  # bales by colour
     site: str
@@ -42,13 +45,44 @@ class Result:
 
 
 @dataclass(frozen=True)
+class LastAction:
+    """The action that led to a position: who played it and where the elephant stood before."""
+
+    seat: int
+    action: str  # its name, such as `move:G1`
+    origin: str
+
+    @property
+    def words(self) -> str:
+        """The action in words, such as "sell purple at Indore"."""
+        kind, _, argument = self.action.partition(":")
+        if kind == "move":
+            return f"{self.origin} to {argument}"
+        if kind == "build":
+            return f"build at {self.origin} with {argument}"
+        return " ".join((f"{kind.replace('_', ' ')} {argument}".strip(), *(("at", self.origin) if argument else ())))
+
+
+@dataclass(frozen=True)
 class View:
-    """A position as drawings read it. `facts` are those of `state_to_dict`; `results` are empty until the game is over."""
+    """A position as drawings read it.
+
+    Attributes:
+        game: what is played.
+        facts: the facts of `state_to_dict`.
+        holdings: of each seat.
+        results: of each seat; empty until the game is over.
+        legal: names of the legal actions; empty after the end, and behind a screen for all but the seat to act, since they
+            tell what it can pay.
+        last: the action that led here, if it is known.
+    """
 
     game: Game
     facts: dict[str, Any]
     holdings: tuple[Holdings, ...]
     results: tuple[Result, ...]
+    legal: tuple[str, ...] = ()
+    last: LastAction | None = None
 
     @property
     def winners(self) -> list[int]:
@@ -92,16 +126,21 @@ class View:
         return not self.facts["over"] and post not in self.facts["open_posts"]
 
     @property
+    def on_sale(self) -> tuple[bool, ...]:
+        """Whether each colour is in a market; the posts of the others are closed (RULES 3)."""
+        return tuple(any(row[colour] for row in self.facts["markets"]) for colour in range(len(COLOUR_NAMES)))
+
+    @property
     def take_market(self) -> int | None:
         """The market that a pending `take` must choose from: the leftmost that holds a bale."""
         stocked = [market for market, counts in enumerate(self.facts["markets"]) if any(counts)]
         return stocked[0] if self.facts["take_pending"] else None
 
 
-def view(game: Game, states: np.ndarray, viewer: int | None = None) -> View:
+def view(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> View:
     """The (1,) state as `viewer` sees it in `screened` mode, or, without one, as perfect memory does.
 
-    Screens fall once the game is over.
+    Screens fall once the game is over. `last` is the action that led to the state, if it is to be shown.
 
     Raises:
         ValueError: the state is not one of `game`, or not sound (see `Game`).
@@ -109,7 +148,17 @@ def view(game: Game, states: np.ndarray, viewer: int | None = None) -> View:
     facts = state_to_dict(game.as_record(states[:1]), game.rules, game.board)
     hidden = [viewer is not None and seat != viewer and not facts["over"] for seat in range(game.num_players)]
     holdings = tuple(_holdings(facts, seat, hidden[seat]) for seat in range(game.num_players))
-    return View(game, facts, holdings, _results(game, states) if facts["over"] else ())
+    results = _results(game, states) if facts["over"] else ()
+    legal: tuple[str, ...] = ()
+    if viewer is None or viewer == facts["current_player"]:
+        legal = tuple(game.action_names[action] for action in np.flatnonzero(game.legal_actions(states[:1])[0]))
+    return View(game, facts, holdings, results, legal, last)
+
+
+def last_action(game: Game, before: np.ndarray, action: int) -> LastAction:
+    """The last action as a view shows it: `action` was played in the (1,) state `before`."""
+    seat = int(before["current_player"][0])
+    return LastAction(seat, game.action_names[action], game.board.sites[int(before["position"][0, seat])].name)
 
 
 def _holdings(facts: dict[str, Any], seat: int, hidden: bool) -> Holdings:
@@ -118,6 +167,9 @@ def _holdings(facts: dict[str, Any], seat: int, hidden: bool) -> Holdings:
         None if hidden else facts["rupees"][seat],
         None if hidden else facts["clients"][seat] + facts["client_palace_tokens"][seat],
         None if hidden else len(facts["city_tokens"][seat]) + facts["city_palace_tokens"][seat],
+        None if hidden else facts["client_palace_tokens"][seat],
+        None if hidden else facts["city_palace_tokens"][seat],
+        None if hidden else tuple(facts["city_tokens"][seat]),
         facts["palaces_left"][seat],
         tuple(facts["basket"][seat]),
         facts["position"][seat],

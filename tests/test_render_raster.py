@@ -1,0 +1,116 @@
+"""Frames: the pixels of the drawing, the same as one pass of resvg over the whole SVG, quickly, without a system font."""
+
+import os
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from bombay_env import Board, Game, Rules
+from bombay_env.render import picture, raster, svg
+from bombay_env.render.view import last_action
+from test_render import any_position
+from test_render_facts import random_state
+
+MAX_MS = 30  # for a frame of a running game, SVG and pixels together
+
+
+def whole(drawing: picture.Picture) -> np.ndarray:
+    """The drawing by one pass of resvg over its SVG document."""
+    document = drawing.svg()
+    content = document[document.index("\n") : document.rindex("</svg>")]
+    return raster._rasterise(content, (0, 0, picture.WIDTH, picture.HEIGHT), "#f8f2e4")[:, :, :3]
+
+
+def check_alike(frame: np.ndarray, expected: np.ndarray) -> None:
+    """Equal up to rounding: parts are rounded one by one where they overlap."""
+    difference = np.abs(frame.astype(np.int16) - expected)
+    assert difference.max() <= 24
+    assert (difference > 4).mean() < 1e-3
+
+
+@pytest.mark.parametrize("number", range(0, 40, 10))
+def test_a_frame_is_the_drawing(number: int) -> None:
+    game, states, last = random_state(number)
+    frame = raster.draw(game, states, last=last)
+    assert frame.shape == (picture.HEIGHT, picture.WIDTH, 3)
+    assert frame.dtype == np.uint8
+    assert frame.flags.writeable
+    assert frame.flags.c_contiguous
+    check_alike(frame, whole(svg.picture(game, states, last=last)))
+
+
+@pytest.mark.parametrize("kind", ["64 sites with long names", "wide letters"])
+def test_frames_of_unusual_boards_are_the_drawing_too(kind: str) -> None:
+    game, states = any_position(kind)
+    check_alike(raster.draw(game, states), whole(svg.picture(game, states)))
+
+
+def test_frames_share_no_memory_and_do_not_depend_on_what_was_drawn_before() -> None:
+    game, states, _ = random_state(3)
+    first = raster.draw(game, states)
+    kept = first.copy()
+    first[:] = 0
+    assert (raster.draw(game, states) == kept).all()
+    raster._part.cache_clear()
+    raster._background.cache_clear()
+    assert (raster.draw(game, states) == kept).all()
+
+
+def test_a_frame_shows_another_position_otherwise() -> None:
+    game = Game(Rules.official(3))
+    states = game.new_states([1])
+    before = raster.draw(game, states)
+    game.step(states, [int(np.flatnonzero(game.legal_actions(states)[0])[0])])
+    after = raster.draw(game, states)
+    assert (before != after).any()
+    assert (raster.draw(game, states, viewer=1) != after).any()
+
+
+def test_a_frame_takes_less_than_30_ms() -> None:
+    """Processor time of every decision of a game, after its first frame; the background of a board is drawn once."""
+    game = Game(Rules.official(5), Board.load())
+    states, times = game.new_states([4]), []
+    raster.draw(game, states)
+    for step in range(120):
+        before, actions = states.copy(), game.sample_actions(states, [9], index=step)
+        game.step(states, actions)
+        start = time.process_time()
+        raster.draw(game, states, last=last_action(game, before, int(actions[0])))
+        times.append(1000 * (time.process_time() - start))
+    assert np.median(times) < MAX_MS
+
+
+def test_no_system_font_is_needed(tmp_path) -> None:
+    """Other fonts, or none, give the same pixels."""
+    code = """
+import sys, zlib
+from bombay_env import Game, Rules
+from bombay_env.render import raster
+game = Game(Rules.official(2))
+print(zlib.crc32(raster.draw(game, game.new_states([1])).tobytes()))
+"""
+    found = set()
+    for home in ({}, {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "FONTCONFIG_FILE": os.devnull}):
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=os.environ | home, capture_output=True, text=True, check=True)
+        found.add(int(done.stdout))
+    game = Game(Rules.official(2))
+    assert found == {zlib.crc32(raster.draw(game, game.new_states([1])).tobytes())}
+
+
+def test_letters_are_drawn() -> None:
+    """Latin, Greek and Cyrillic letters and the signs that the drawing uses are in the fonts; each looks different."""
+    room = (0, 0, 40, 40)
+    for weight in ("normal", "bold"):
+        letters = "Aéßłşωф₹×–→…?0"
+        drawn = {
+            raster._rasterise(
+                f'<text x="4" y="30" font-size="24" font-weight="{weight}">{letter}</text>', room
+            ).tobytes()
+            for letter in letters
+        }
+        assert len(drawn) == len(letters)
