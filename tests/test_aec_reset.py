@@ -315,7 +315,7 @@ def test_the_bare_environment_must_be_reset_first(use):
         _ = env.camels
 
 
-@pytest.mark.parametrize("mode", [None, "ansi", "svg"])
+@pytest.mark.parametrize("mode", [None, "ansi", "svg", "rgb_array"])
 def test_observing_before_the_first_reset_raises(mode):
     env = bombay_v0.env(render_mode=mode)
     with pytest.raises(AssertionError, match="reset"):

@@ -147,7 +147,7 @@ BAD = [
     ({"observation_mode": "full"}, ("observation_mode", "'full'", *MODES)),
     ({"reward": "money"}, ("reward", "'money'", "win", "rank", "margin")),
     ({"illegal_action": "terminate"}, ("illegal_action", "'terminate'", "end_turn", "raise")),
-    ({"render_mode": "human"}, ("render_mode", "'human'", "None", "ansi", "svg")),
+    ({"render_mode": "human2"}, ("render_mode", "'human2'", "None", "ansi", "svg")),
     ({"seat": 4}, ("seat", "4", "random", "0 to 3")),
     ({"seat": -1}, ("seat", "-1", "random", "0 to 3")),
     ({"seat": "first"}, ("seat", "'first'", "random", "0 to 3")),
@@ -346,7 +346,7 @@ def test_render_modes():
     assert len(listed.render()) == 1
 
 
-@pytest.mark.parametrize("mode", [None, "ansi", "svg"])
+@pytest.mark.parametrize("mode", [None, "ansi", "svg", "rgb_array"])
 def test_render_before_the_first_reset_raises(mode):
     """The initial state of the lane looks like a game that is over."""
     end_turn = official(2).action_index("end_turn")

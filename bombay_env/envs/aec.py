@@ -25,8 +25,10 @@ from bombay_env.board import Board
 from bombay_env.envs import common
 from bombay_env.envs.common import DEFAULT_PLAYERS, OBSERVATION_MODES, RENDER_MODES
 from bombay_env.envs.one_game import OneGame, whole_action
+from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
+from bombay_env.render.view import LastAction, last_action
 from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.rules import Rules
 
@@ -74,17 +76,19 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid to every seat at the end, zero-sum; see `bombay_env.rewards`.
         illegal_action: "raise" or "terminate"; see this module's table.
-        render_mode: what `render()` returns: None, "ansi" (the position as text) or "svg" (a picture).
+        render_mode: what `render()` returns: None, "ansi" (the position as text), "svg" (a picture), "rgb_array" (pixels) or
+            "human" (a window); see `bombay_env.envs.rendering`.
 
     Raises:
         ValueError: an argument has a value that is not allowed.
+        DependencyNotInstalled: `render_mode` is "human", and pygame-ce is missing.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
         "render_modes": list(RENDER_MODES),
         "name": "bombay_v0",
         "is_parallelizable": False,
-        "render_fps": 2,
+        "render_fps": FPS,
     }
 
     # PettingZoo's own methods read these as well.
@@ -103,8 +107,8 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         super().__init__()
         checks.one_of(observation_mode, "observation_mode", OBSERVATION_MODES)
         checks.one_of(illegal_action, "illegal_action", ILLEGAL_ACTIONS)
-        common.check_render_mode(render_mode)
         check_reward(reward)
+        self._renderer = Renderer(render_mode)
         self.game = common.make_game(num_players, rules, board)
         self.observation_mode = observation_mode
         self.reward = reward
@@ -121,6 +125,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self._episode = 0
         self._play: OneGame = NoGame()  # type: ignore[assignment]
         self._history: History = NoGame()  # type: ignore[assignment]
+        self._last: LastAction | None = None
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The observation space of an agent, the same object on every call."""
@@ -168,6 +173,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self.infos = {agent: {"action_mask": self._no_actions()} for agent in self.agents}
         self.agent_selection = self.possible_agents[self._play.mover]
         self._select(self._play.mover)
+        self._last = None
+        if self.render_mode == LIVE:
+            self.render()
 
     def step(self, action: int | None) -> None:
         """Play the selected agent's action, an integer; None after the agent has terminated.
@@ -182,6 +190,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             self._was_dead_step(action)
             return
         number = whole_action(action)
+        before = self._play.states.copy() if shows_last(self.render_mode) else None
         try:
             self._play.play(number)
         except IllegalActionError as error:
@@ -195,6 +204,10 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             self._select(mover)
         else:
             self._end(seat_rewards(self.game.results(self._play.states), self.reward)[0])
+        if before is not None:
+            self._last = last_action(self.game, before, number)
+            if self.render_mode == LIVE:
+                self.render()
 
     def _select(self, seat: int) -> None:
         """Select the agent of `seat`: fill in its mask and clear the mask of the agent that acted before."""
@@ -244,16 +257,23 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         """The perfect-recall observation of seat 0, (F,) float32: a global state for centralised training."""
         return self._play.observe(0, screened=False)
 
-    def render(self) -> str | None:
-        """The position as text or as an SVG document, depending on the render mode; None if there is no render mode.
+    def render(self) -> Rendered:
+        """The position as the render mode shows it: text, an SVG document or pixels; None if there is no mode or a window.
 
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
-        return common.draw(self.render_mode, self.game, self._play.states)
+        return self._renderer.render(self.render_mode, self.game, self._play.states, [self._last])[0]
 
     def close(self) -> None:
-        """Do nothing: the environment holds no resources."""
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the drawing of the position; None before the first reset."""
+        if isinstance(self._play, NoGame):
+            return None
+        return html(self.game, self._play.states, [self._last])
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:
@@ -277,6 +297,10 @@ class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.nda
         if not self._has_reset:
             return super().last(observe)  # type: ignore[no-any-return]  # raises the error
         return self.env.last(observe)  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows; PettingZoo's wrappers pass on no names that begin with an underscore."""
+        return self.unwrapped._repr_html_()  # type: ignore[no-any-return]
 
 
 @functools.wraps(raw_env, assigned=(), updated=())  # for its signature

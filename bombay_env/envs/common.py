@@ -12,19 +12,20 @@ from bombay_env import chance, checks
 from bombay_env.board import Board
 from bombay_env.game import Game
 from bombay_env.record import Record
-from bombay_env.render import svg, text
+from bombay_env.render import raster, svg, text
+from bombay_env.render.view import LastAction
 from bombay_env.rules import Rules
 
 OBSERVATION_MODES: Final = ("perfect_recall", "screened")
-RENDER_MODES: Final = ("ansi", "svg")
+RENDER_MODES: Final = ("ansi", "svg", "rgb_array", "human")
 DEFAULT_PLAYERS: Final = 4
 
 
 class UnsupportedRenderModeError(TypeError, ValueError):
     """The render mode does not exist.
 
-    It is a ValueError, like the error of every other wrong argument. It is also a TypeError for Stable-Baselines3, which makes an
-    environment with `render_mode="rgb_array"` and tries again without a render mode only after a TypeError.
+    It is a ValueError, like the error of every other wrong argument. It is also a TypeError, after which Stable-Baselines3 tries
+    again without a render mode.
     """
 
 
@@ -98,7 +99,12 @@ def feature_space(game: Game) -> spaces.Box:
     return spaces.Box(game.feature_layout.low, game.feature_layout.high, dtype=np.float32)
 
 
-def draw(render_mode: str | None, game: Game, states: np.ndarray) -> str | None:
-    """The (1,) state as text ("ansi") or as an SVG document ("svg"); None if there is no render mode."""
-    drawing = {"ansi": text, "svg": svg}.get(render_mode or "")
-    return None if drawing is None else drawing.draw(game, states)
+def draw(
+    render_mode: str | None, game: Game, states: np.ndarray, last: LastAction | None = None
+) -> str | np.ndarray | None:
+    """The (1,) state as text ("ansi"), as an SVG document ("svg") or as pixels; None if there is no render mode."""
+    if render_mode == "ansi":
+        return text.draw(game, states)
+    if render_mode == "svg":
+        return svg.draw(game, states, last=last)
+    return None if render_mode is None else raster.draw(game, states, last=last)

@@ -17,6 +17,7 @@ from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask, one_line
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
+from bombay_env.render.view import LastAction, last_action
 from bombay_env.rewards import check_reward, seat_rewards
 from bombay_env.state import NOBODY, rows
 
@@ -55,6 +56,7 @@ class LearnerGames:
         dealt: whether `deal` has been called.
         playable: whether every lane is dealt, and no opponent has failed since.
         history: the history of the game if it is kept, else None.
+        last: the last action of each lane, for drawings; None after the deal, or if `keep_last` was not called.
     """
 
     def __init__(
@@ -90,9 +92,17 @@ class LearnerGames:
         self.dealt = False
         self.playable = False
         self.history: History | None = None
+        self._keeps_last = False
+        self.last: list[LastAction | None] = [None] * num_games
         self._moves = np.zeros(num_games, np.uint64)  # number of the opponents' moves in the current game
         self._keys = (np.uint64(common.random_key()) + np.arange(num_games, dtype=np.uint64)).astype(np.uint64)
         self._episodes = np.zeros(num_games, np.uint64)  # number of games dealt from each lane's stream
+
+    def keep_last(self, wanted: bool) -> None:
+        """From now on remember the last action of each lane, or do not."""
+        if self._keeps_last and not wanted:
+            self.last = [None] * len(self.states)
+        self._keeps_last = wanted
 
     # --- playing ---
 
@@ -129,6 +139,9 @@ class LearnerGames:
         self.history = history
         self.illegal_actions[lanes] = 0
         self._moves[lanes] = 0
+        if self._keeps_last:
+            for lane in lanes.tolist():
+                self.last[lane] = None
         if isinstance(self.seat, int):
             self.seats[lanes] = self.seat
         else:
@@ -156,13 +169,13 @@ class LearnerGames:
             IllegalActionError: an action is illegal and `illegal_action` is "raise". Nothing has changed.
         """
         if self.illegal_action == "raise":
-            self._play(self.states, actions)
+            self._play(actions)
             return
         inside = (actions >= 0) & (actions < self.game.num_actions)
         legal = inside & self.masks[np.arange(len(actions)), np.where(inside, actions, 0)]
         illegal = ~legal & ~self.over()
         instead = np.where(self.masks[:, self._end_turn], self._end_turn, self.masks.argmax(axis=1))
-        self._play(self.states, np.where(illegal, instead, actions))
+        self._play(np.where(illegal, instead, actions))
         self.illegal_actions += illegal
 
     def advance(self) -> None:
@@ -201,16 +214,27 @@ class LearnerGames:
             faulty = lanes[list(fault.lanes)].tolist()
             where = who if fault.answer is None else f"{who} in lane {faulty[0]}"
             raise IllegalActionError(one_line(f"{where}: {fault.reason}"), faulty) from fault
+        if self._keeps_last:
+            self._remember_last(lanes, states, actions)
         batch.step_all(states, self.game.tables, actions)  # `ask` has checked the actions, so `Game.step` need not
         if self.history is not None:
             self.history.add(int(actions[0]))
         rows(self.states)[lanes] = rows(states)
         self._moves[lanes] += np.uint64(1)
 
-    def _play(self, states: Any, actions: Any) -> None:
-        self.game.step(states, actions)
+    def _play(self, actions: Any) -> None:
+        before = self.states.copy() if self._keeps_last else None
+        self.game.step(self.states, actions)
+        if before is not None:
+            running = np.flatnonzero(before["current_player"] != NOBODY)
+            self._remember_last(running, before[running], actions[running])
         if self.history is not None:
             self.history.add(int(actions[0]))
+
+    def _remember_last(self, lanes: np.ndarray, before: np.ndarray, actions: np.ndarray) -> None:
+        """Remember the actions that are played in some lanes in the states `before`."""
+        for i, lane in enumerate(lanes.tolist()):
+            self.last[lane] = last_action(self.game, before[i : i + 1], int(actions[i]))
 
     @staticmethod
     def _words(keys: np.ndarray, stream: np.uint64, indices: np.ndarray) -> np.ndarray:

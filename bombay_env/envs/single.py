@@ -28,8 +28,10 @@ from bombay_env.envs import common
 from bombay_env.envs.common import DEFAULT_PLAYERS, RENDER_MODES
 from bombay_env.envs.one_game import whole_action
 from bombay_env.envs.opponents import LearnerGames, Opponents
+from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
 from bombay_env.rules import Rules
 
+COLLECTED_MODES = tuple(f"{mode}_list" for mode in RENDER_MODES if mode != LIVE)
 LANE = np.zeros(1, np.int64)  # the index of the only lane
 
 
@@ -49,13 +51,15 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
         illegal_action: "end_turn" or "raise"; see this module's table.
-        render_mode: what `render()` returns: None, "ansi" (the position as text) or "svg" (a picture).
+        render_mode: what `render()` returns: None, "ansi" (the position as text), "svg" (a picture), "rgb_array" (pixels) or
+            "human" (a window); see `bombay_env.envs.rendering`.
 
     Raises:
         ValueError: an argument has a value that is not allowed.
+        DependencyNotInstalled: `render_mode` is "human", and pygame-ce is missing.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -69,7 +73,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         illegal_action: str = "end_turn",
         render_mode: str | None = None,
     ) -> None:
-        common.check_render_mode(render_mode)
+        self._renderer = Renderer(render_mode)
         self.game = common.make_game(num_players, rules, board)
         self.render_mode = render_mode
         self._games = LearnerGames(
@@ -94,10 +98,12 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         Raises:
             ValueError: the seed or an option is not valid. The running game is not affected.
         """
+        self._games.keep_last(shows_last(self.render_mode))
         self._games.deal(LANE, None if seed is None else [seed], options)
         if seed is not None:
             super().reset(seed=int(seed))  # sets `np_random`, which this environment does not use
         self._games.advance()
+        self._show()
         return self._games.observe()[0], self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -113,11 +119,17 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         number = whole_action(action)
         if not self._games.playable or self._games.over()[0]:
             raise ResetNeeded("no game is running: call reset first")
+        self._games.keep_last(shows_last(self.render_mode))
         self._games.act(np.array([number]))
         self._games.advance()
+        self._show()
         over = bool(self._games.over()[0])
         reward = float(self._games.rewards(LANE)[0]) if over else 0.0
         return self._games.observe()[0], reward, over, False, self._info()
+
+    def _show(self) -> None:
+        if self.render_mode == LIVE:
+            self.render()
 
     def _info(self) -> dict[str, Any]:
         return {
@@ -136,15 +148,23 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         """
         return self._games.masks[0].copy()  # type: ignore[no-any-return]
 
-    def render(self) -> str | None:
-        """The position as text or as an SVG document, depending on the render mode; None if there is no render mode.
+    def render(self) -> Rendered:
+        """The position as the render mode shows it: text, an SVG document or pixels; None if there is no mode or a window.
 
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
         if not self._games.dealt:
             raise ResetNeeded("there is no game to render: call reset first")
-        return common.draw(self.render_mode, self.game, self._games.states)
+        return self._renderer.render(self.render_mode, self.game, self._games.states, self._games.last)[0]
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the drawing of the position; None before the first reset."""
+        return html(self.game, self._games.states, self._games.last) if self._games.dealt else None
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:
@@ -166,11 +186,10 @@ def make_single_env(**arguments: Any) -> gymnasium.Env[np.ndarray, int]:
     """A `BombaySingleEnv` with these arguments; `gymnasium.make` calls this function.
 
     Why not the class: Gymnasium reads the render modes from the `metadata` of a class, and warns about any other mode before
-    the class can raise an error. Stable-Baselines3 tries "rgb_array" first, so it would always cause this warning. A function
-    has no `metadata`, so there is no warning. But then Gymnasium does not support the modes "ansi_list" and "svg_list", which
-    collect the drawings of all steps, so this function does.
+    the class can raise an error. A function has no `metadata`, so there is no warning. But then Gymnasium does not support the
+    modes such as "rgb_array_list", which collect the drawings of all steps, so this function does.
     """
     mode = arguments.get("render_mode")
-    if isinstance(mode, str) and mode.removesuffix("_list") in RENDER_MODES and mode not in RENDER_MODES:
+    if mode in COLLECTED_MODES:
         return RenderCollection(BombaySingleEnv(**arguments | {"render_mode": mode.removesuffix("_list")}))
     return BombaySingleEnv(**arguments)

@@ -32,7 +32,10 @@ from bombay_env.checks import MAX_SEED
 from bombay_env.envs import common
 from bombay_env.envs.common import DEFAULT_PLAYERS, RENDER_MODES
 from bombay_env.envs.opponents import LearnerGames, Opponents
+from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
 from bombay_env.rules import Rules
+
+MAX_SHOWN_LANES = 4  # in a notebook
 
 
 class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
@@ -57,15 +60,17 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         autoreset_mode: an `AutoresetMode`, or its name or value as a string, such as "same_step" or "SameStep"; see this module's
             table.
         copy: if False, `reset` and `step` return the environment's own arrays, which the next step overwrites.
-        render_mode: what `render()` returns for each lane: None, "ansi" (the position as text) or "svg" (a picture).
+        render_mode: what `render()` returns for each lane: None, "ansi" (the position as text), "svg" (a picture), "rgb_array"
+            (pixels) or "human" (one window for all lanes, at most 16 of them); see `bombay_env.envs.rendering`.
 
     Raises:
         ValueError: an argument has a value that is not allowed.
+        DependencyNotInstalled: `render_mode` is "human", and pygame-ce is missing.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as in Gymnasium; each instance has its own, with its autoreset mode
         "render_modes": list(RENDER_MODES),
-        "render_fps": 2,
+        "render_fps": FPS,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
@@ -85,7 +90,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         render_mode: str | None = None,
     ) -> None:
         num_envs = checks.whole_number(num_envs, "num_envs", 1)
-        common.check_render_mode(render_mode)
+        self._renderer = Renderer(render_mode)
         checks.one_of(copy, "copy", (True, False))
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
@@ -131,11 +136,13 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 "reset all lanes, without a reset_mask: this is the first reset, or an opponent has failed"
             )
         seeds = self._lane_seeds(seed)
+        self._games.keep_last(shows_last(self.render_mode))
         self._games.deal(lanes, None if seeds is None else [seeds[lane] for lane in lanes], options)
         if seeds is not None and seeds[0] is not None:
             super().reset(seed=seeds[0])  # sets `np_random`, which this environment does not use
         self._ended[lanes] = False
         self._games.advance()
+        self._show()
         return self._seen(), self._infos()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -155,6 +162,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         chosen = checks.actions(actions, self.num_envs)
         self._check_playable()
         games, due = self._games, np.flatnonzero(self._ended)
+        games.keep_last(shows_last(self.render_mode))
         games.act(chosen)
         if due.size:
             games.deal(due)
@@ -175,6 +183,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             games.advance()
         else:
             self._ended = ended
+        self._show()
         return self._seen(), rewards, terminations, truncations, final | self._infos()
 
     def _check_playable(self) -> None:
@@ -222,8 +231,14 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """The learner's legal actions in each lane, (num_envs, A) bool; all False after the end of the game."""
         return self._games.masks.copy() if self.copy else self._games.masks
 
-    def render(self) -> tuple[str, ...] | None:
-        """The position of each lane as text or as an SVG document, depending on the render mode; None if there is none.
+    def _show(self) -> None:
+        if self.render_mode == LIVE:
+            self.render()
+
+    def render(self) -> tuple[Rendered, ...] | None:  # type: ignore[override] # Gymnasium names only the types of its own modes
+        """The position of each lane as the render mode shows it: text, an SVG document or pixels.
+
+        None if there is no render mode or a window.
 
         Raises:
             ResetNeeded: the environment has not been reset yet.
@@ -232,8 +247,17 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ResetNeeded("there are no games to render: call reset first")
         if self.render_mode is None:
             return None
-        states = self._games.states
-        return tuple(str(common.draw(self.render_mode, self.game, states[i : i + 1])) for i in range(self.num_envs))
+        drawn = self._renderer.render(self.render_mode, self.game, self._games.states, self._games.last)
+        return None if self.render_mode == LIVE else tuple(drawn)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window, if there is one; `close` calls it."""
+        self._renderer.close()
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the drawings of the first lanes; None before the first reset."""
+        lanes = slice(MAX_SHOWN_LANES)
+        return html(self.game, self._games.states[lanes], self._games.last[lanes]) if self._games.dealt else None
 
     @property
     def game_states(self) -> np.recarray[Any, Any]:
@@ -292,6 +316,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         Raises:
             AttributeError: `name` is not "render_mode".
             ValueError: the mode does not exist, or the modes of the lanes differ.
+            DependencyNotInstalled: the mode is "human", and pygame-ce is missing.
         """
         if name != "render_mode":
             raise AttributeError(f"attribute {checks.shown(name)} of lanes cannot be set; only render_mode can be set")
@@ -301,8 +326,9 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 f"render_mode is {checks.shown(values)}; it must be one mode, or a list with the same mode for each of "
                 f"{self.num_envs} lanes"
             )
-        common.check_render_mode(modes[0])
-        self.render_mode = modes[0]
+        renderer = Renderer(modes[0])
+        self._renderer.close()
+        self._renderer, self.render_mode = renderer, modes[0]
 
     # --- checks ---
 

@@ -1,0 +1,290 @@
+"""Render modes in PettingZoo and Gymnasium: frames, a window without a screen, videos, notebooks."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import DependencyNotInstalled
+from gymnasium.utils import env_checker
+from gymnasium.wrappers import RecordVideo, RenderCollection
+from pettingzoo.test import render_test
+
+from bombay_env import bombay_v0
+from bombay_env.envs.single import BombaySingleEnv
+from bombay_env.envs.vector import BombayVectorEnv
+from bombay_env.render import raster, svg, window
+
+ID = "bombay/Bombay-v0"
+SHAPE = (926, 1000, 3)
+
+
+@pytest.fixture
+def no_screen(monkeypatch):
+    """SDL's driver without a screen; windows that a test leaves open are closed."""
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    yield pygame
+    for open_window in list(window.Window._open.values()):
+        open_window.close()
+    assert not pygame.display.get_init()
+
+
+def first_legal(mask):
+    return int(np.asarray(mask).argmax())
+
+
+class First:
+    """Plays the first legal action."""
+
+    name = "first"
+
+    def act(self, game, states, rng):
+        return game.legal_actions(states).argmax(axis=1)
+
+
+# --- frames ---
+
+
+def test_the_petting_zoo_environment_draws_frames_with_the_last_action():
+    env = bombay_v0.env(num_players=3, render_mode="rgb_array")
+    env.reset(seed=1)
+    raw = env.unwrapped
+    frame = env.render()
+    assert (frame.shape, frame.dtype) == (SHAPE, np.uint8)
+    assert (frame == raster.draw(raw.game, raw.game_state)).all()
+    action = first_legal(env.last()[0]["action_mask"])
+    origin = raw.game.board.sites[int(raw.game_state["position"][0, 0])].name
+    env.step(action)
+    assert (raw._last.seat, raw._last.action, raw._last.origin) == (0, raw.game.action_name(action), origin)
+    assert (env.render() == raster.draw(raw.game, raw.game_state, last=raw._last)).all()
+    assert (env.render() != raster.draw(raw.game, raw.game_state)).any(), "the last action shows"
+    env.reset(seed=2)
+    assert (env.render() == raster.draw(raw.game, raw.game_state)).all()
+
+
+def test_the_gymnasium_environment_draws_frames_with_the_last_action():
+    env = gymnasium.make(ID, num_players=2, seat=0, render_mode="rgb_array")
+    env.reset(seed=1)
+    assert env.render().shape == SHAPE
+    drawing = BombaySingleEnv(num_players=2, seat=1, render_mode="svg")
+    drawing.reset(seed=1)
+    actions = [event for event in drawing.record()["events"] if not event.startswith("restock")]
+    for _ in range(6):
+        assert f'data-last="{actions[-1][2:]}" data-last-seat="{actions[-1][0]}"' in drawing.render()
+        drawing.step(first_legal(drawing.action_masks()))
+        actions = [event for event in drawing.record()["events"] if not event.startswith("restock")]
+
+
+def test_lanes_draw_frames_with_their_last_actions():
+    options = {"num_players": 2, "seat": 0, "opponents": First(), "render_mode": "svg"}
+    many, singles = BombayVectorEnv(3, **options), [BombaySingleEnv(**options) for _ in range(3)]
+    many.reset(seed=4)
+    for lane, env in enumerate(singles):
+        env.reset(seed=4 + lane)
+    for _ in range(6):
+        actions = np.array([first_legal(mask) for mask in many.action_masks()])
+        many.step(actions)
+        for env, action in zip(singles, actions, strict=True):
+            env.step(int(action))
+        assert many.render() == tuple(env.render() for env in singles)
+    many.set_attr("render_mode", "rgb_array")
+    frames = many.render()
+    assert [frame.shape for frame in frames] == [SHAPE] * 3
+    assert (frames[0] == raster.draw(many.game, many.game_states[:1], last=many._games.last[0])).all()
+    many.reset(options={"reset_mask": np.array([True, False, False])})
+    assert many._games.last[0] is None
+    assert many._games.last[1] is not None
+
+
+def test_without_drawings_no_last_action_is_remembered():
+    many = BombayVectorEnv(2, num_players=2, render_mode="ansi")
+    many.reset(seed=1)
+    many.step(np.array([first_legal(mask) for mask in many.action_masks()]))
+    assert many._games.last == [None, None]
+
+
+def test_frames_are_collected():
+    listed = gymnasium.make(ID, num_players=2, render_mode="rgb_array_list")
+    assert isinstance(listed, RenderCollection)
+    listed.reset(seed=1)
+    listed.step(first_legal(listed.unwrapped.action_masks()))
+    assert [frame.shape for frame in listed.render()] == [SHAPE] * 2
+
+
+def test_record_video_takes_the_frames(tmp_path, monkeypatch):
+    """Without moviepy, which encodes them: what the wrapper collects is what `render` returns."""
+    monkeypatch.setitem(sys.modules, "moviepy", sys.modules.get("moviepy", sys))
+    env = RecordVideo(
+        gymnasium.make(ID, num_players=2, render_mode="rgb_array"), str(tmp_path / "videos"), lambda episode: True
+    )
+    env.reset(seed=1)
+    assert env.recording
+    assert env.frames_per_sec == 2
+    env.step(first_legal(env.unwrapped.action_masks()))
+    assert [frame.shape for frame in env.recorded_frames] == [SHAPE] * 2
+    assert (env.recorded_frames[1] == env.unwrapped.render()).all()
+    env.recorded_frames.clear()
+    env.recording = False
+
+
+# --- the window ---
+
+
+def test_petting_zoo_checks_all_modes(no_screen):
+    render_test(lambda **options: bombay_v0.env(num_players=2, **options))
+
+
+def test_gymnasium_checks_frames_and_the_window(no_screen):
+    for mode in ("rgb_array", "human"):
+        env_checker.check_env(gymnasium.make(ID, num_players=2, render_mode=mode))
+
+
+def shown_frames(monkeypatch):
+    shown = []
+    whole = window.Window.show
+
+    def show(self, frames, fps):
+        shown.append(list(frames))
+        whole(self, frames, fps)
+
+    monkeypatch.setattr(window.Window, "show", show)
+    return shown
+
+
+def test_a_window_shows_every_reset_and_step(no_screen, monkeypatch):
+    shown = shown_frames(monkeypatch)
+    env = bombay_v0.env(num_players=2, render_mode="human")
+    assert window.Window._open == {}
+    env.reset(seed=1)
+    raw = env.unwrapped
+    assert len(shown) == 1
+    assert len(window.Window._open) == 1
+    env.step(first_legal(env.last()[0]["action_mask"]))
+    assert (shown[-1][0] == raster.draw(raw.game, raw.game_state, last=raw._last)).all()
+    assert len(shown) == 2
+    assert env.render() is None
+    env.close()
+    assert window.Window._open == {}
+    env.close()
+    single = gymnasium.make(ID, num_players=2, render_mode="human")
+    single.reset(seed=1)
+    single.step(first_legal(single.unwrapped.action_masks()))
+    assert single.render() is None
+    single.close()
+    assert len(shown) == 6
+    many = gymnasium.make_vec(ID, num_envs=5, num_players=2, render_mode="human")
+    many.reset(seed=1)
+    assert many.render() is None
+    assert len(shown[-1]) == 5
+    many.close()
+    assert window.Window._open == {}
+
+
+def test_what_the_window_shows_is_the_frame(no_screen):
+    env = BombaySingleEnv(num_players=2, render_mode="human")
+    env.reset(seed=1)
+    surface = env._renderer._window._window.get_surface()
+    pixels = no_screen.surfarray.array3d(surface).transpose(1, 0, 2)
+    frame = raster.draw(env.game, env.game_state, last=env._games.last[0])
+    if pixels.shape == frame.shape:
+        assert (pixels == frame).all()
+    else:  # a small screen: the frame is scaled
+        assert abs(pixels.mean() - frame.mean()) < 8
+    env.close()
+
+
+def test_each_environment_has_its_own_window_and_copies_too(no_screen):
+    first, second = (bombay_v0.env(num_players=2, render_mode="human") for _ in range(2))
+    first.reset(seed=1)
+    second.reset(seed=2)
+    assert len(window.Window._open) == 2
+    first.close()
+    assert len(window.Window._open) == 1
+    twin = second.unwrapped.clone()
+    again = pickle.loads(pickle.dumps(second.unwrapped))
+    for copied in (twin, again, copy.deepcopy(second)):
+        assert copied.render() is None
+        copied.close()
+    assert len(window.Window._open) == 1
+    second.close()
+
+
+def test_a_window_that_the_reader_closes_stays_closed(no_screen):
+    env = bombay_v0.env(num_players=2, render_mode="human")
+    env.reset(seed=1)
+    shown = env.unwrapped._renderer._window
+    no_screen.event.post(no_screen.event.Event(no_screen.WINDOWCLOSE, window=shown._window))
+    env.render()
+    assert shown.closed_by_reader
+    env.reset(seed=2)
+    assert window.Window._open == {}
+    env.step(first_legal(env.last()[0]["action_mask"]))
+    env.close()
+
+
+def test_frames_side_by_side():
+    frames = [np.full((40, 60, 3), value, np.uint8) for value in range(5)]
+    assert window.tiled(frames[:1]) is frames[0]
+    grid = window.tiled(frames)
+    assert grid.shape == (2 * 14, 3 * 20, 3)
+    assert [int(grid[row * 14 + 5, column * 20 + 5, 0]) for row in range(2) for column in range(3)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        0,
+    ]
+
+
+def test_a_window_without_pygame_names_the_extra(tmp_path):
+    """At once, before anything is played; the old pygame is not enough. No other mode imports pygame."""
+    code = """
+import sys, gymnasium, bombay_env
+from bombay_env import bombay_v0
+for make in (bombay_v0.env, lambda **o: gymnasium.make("bombay/Bombay-v0", **o)):
+    try:
+        make(render_mode="human")
+    except gymnasium.error.DependencyNotInstalled as error:
+        print(error)
+for mode in (None, "svg", "rgb_array"):
+    env = bombay_v0.env(render_mode=mode)
+    env.reset(seed=1)
+    env.render()
+print("pygame" in sys.modules)
+"""
+    for content in ('raise ImportError("No module named pygame")', ""):
+        (tmp_path / "pygame.py").write_text(content)
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        *errors, imported = done.stdout.splitlines()
+        assert len(errors) == 2
+        assert all("extra `human`" in error and "pip install '.[human]'" in error for error in errors)
+        assert imported == str(content == "")
+    assert issubclass(DependencyNotInstalled, Exception)
+
+
+# --- notebooks ---
+
+
+def test_notebooks_show_the_drawing():
+    zoo = bombay_v0.env(num_players=2)
+    assert zoo._repr_html_() is None
+    zoo.reset(seed=1)
+    drawing = svg.draw(zoo.unwrapped.game, zoo.unwrapped.game_state)
+    assert drawing in zoo._repr_html_()
+    assert zoo.unwrapped._repr_html_() == zoo._repr_html_()
+    single = gymnasium.make(ID, num_players=2, seat=0)
+    assert single._repr_html_() is None
+    single.reset(seed=1)
+    assert drawing in single._repr_html_()
+    many = gymnasium.make_vec(ID, num_envs=6, num_players=2, seat=0)
+    assert many._repr_html_() is None
+    many.reset(seed=1)
+    assert drawing in many._repr_html_()
+    assert many._repr_html_().count("<svg") == 4
