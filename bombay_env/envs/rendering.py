@@ -17,6 +17,7 @@ import numpy as np
 from bombay_env.envs import common
 from bombay_env.game import Game
 from bombay_env.render import svg
+from bombay_env.render.drawing import framed
 from bombay_env.render.view import LastAction
 from bombay_env.render.window import Window
 
@@ -75,9 +76,5 @@ class Renderer:
 
 def html(game: Game, states: np.ndarray, last: Sequence[LastAction | None]) -> str:
     """Games as notebooks show them: their drawings, several beside each other."""
-    shown = len(states)
-    width = 960 if shown == 1 else 480
-    drawings = (svg.draw(game, states[i : i + 1], last=last[i]) for i in range(shown))
-    return "".join(
-        f'<div style="display:inline-block;width:100%;max-width:{width}px">{drawing}</div>' for drawing in drawings
-    )
+    width = 960 if len(states) == 1 else 480
+    return "".join(framed(svg.draw(game, states[i : i + 1], last=last[i]), width) for i in range(len(states)))

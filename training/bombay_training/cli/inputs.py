@@ -47,12 +47,12 @@ def check_distinct(specs: list[str]) -> None:
         raise ValueError(f"an agent is named twice among {', '.join(specs)}")
 
 
-def check_new_file(path: Path | None) -> None:
-    """Raise an error if the file exists or cannot be created. Checked before any game is played."""
+def check_new_file(path: Path | None, option: str = "--out") -> None:
+    """Raise an error if the file exists or cannot be created. Checked before any game is played. `option` names it."""
     if path is None:
         return
     if path.exists():
-        raise ValueError(f"{path} exists already; name another with --out")
+        raise ValueError(f"{path} exists already; name another with {option}")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
     path.touch()

@@ -13,13 +13,14 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import files
-from bombay_agents.nets.zero import lookahead, slots
+from bombay_agents.nets.zero import lookahead, slots, valuation
 from bombay_agents.nets.zero.lookahead import MAX_WIDTH
 from bombay_agents.nets.zero.net import ZeroNet
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 from bombay_env.checks import whole_number
 from bombay_env.jit.kernels import long_kernel
+from bombay_env.rules import MAX_PLAYERS
 
 DEFAULT_ROUNDS: Final = 1
 DEFAULT_WIDTH: Final = 8
@@ -97,6 +98,29 @@ class ZeroAgent(TurnAgent):
         """The node of the outcome to play for."""
         return turns.check_count(plan_turn(state, game.tables, self._record, self._options, key, self._workspace))
 
+    def win_shares(self, game: Game, states: np.ndarray) -> np.ndarray:
+        """The share of the win that the net expects for each seat after the mover's best turn.
+
+        Args:
+            game: what is played.
+            states: (batch,) states of running games, at any decision of a turn.
+
+        Returns:
+            (batch, num_players) float64, by seat.
+
+        Raises:
+            ValueError: as `check_game`.
+            OverflowError: a turn has too many states.
+        """
+        self.check_game(game)
+        workspace = valuation.new_turn_workspaces(game, self.net.hidden, self.net.second.shape[1], 1)
+        shares = np.empty((len(states), game.num_players))
+        for lane in range(len(states)):
+            turns.check_count(
+                best_shares(states[lane], game.tables, self._record, self._options, workspace, shares[lane])
+            )
+        return shares
+
     def check_game(self, game: Game) -> None:
         """Check that the net can play `game`.
 
@@ -112,3 +136,16 @@ class ZeroAgent(TurnAgent):
 def plan_turn(state, tables, net, options, key, workspace):
     """The node of the best outcome of the mover's turn; TOO_MANY if a turn does not fit in memory."""
     return lookahead.plan_turn(state, tables[0], net[0], options, key, workspace[0])
+
+
+@long_kernel
+def best_shares(state, tables, net, options, workspace, shares):
+    """Overwrite `shares`, (n,) by seat, with those of the outcome that the net values most. Returns the number of nodes."""
+    turn = workspace[0]
+    turn.memory.node[0].state = state
+    count = valuation.value_turn(tables[0], net[0], options.share_weight, turn)
+    if count != turns.TOO_MANY:
+        best, n = turns.best_outcome(turn.memory, turn.values, count), len(shares)
+        for place in range(n):
+            shares[(np.int64(state.current_player) + place) % n] = turn.outputs[best, MAX_PLAYERS + place]
+    return count

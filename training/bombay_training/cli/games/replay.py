@@ -1,14 +1,19 @@
-"""`bombay replay`: verify game records."""
+"""`bombay replay`: verify game records, print a game, or draw it as a GIF or a page."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import bombay_agents
+from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_env.agent import Agent
 from bombay_env.record import Record, RecordError, read_records
-from bombay_env.render import text
+from bombay_env.render import replay as replays
+from bombay_env.render import replay_page, text
 from bombay_training.cli import output
-from bombay_training.cli.errors import user_input
+from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.inputs import check_new_file
 from bombay_training.cli.options import Json
 from bombay_training.rich_tables import cell, new_table
 
@@ -21,27 +26,80 @@ def replay(
         int | None,
         typer.Option("--show", help="Also print the positions of this game, counted from 1.", min=1, metavar="GAME"),
     ] = None,
+    drawn: Annotated[
+        int, typer.Option("--game", help="The game to draw with --gif and --html, counted from 1.", min=1)
+    ] = 1,
+    gif: Annotated[Path | None, typer.Option(help="A new file for the game as an animated GIF.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="A new file for the game as a page with a slider, which needs no network.")
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(
+            help="The page also shows each seat's share of the win as this agent values it: zero.", metavar="AGENT"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Replay game records and verify that each one follows the rules."""
+    """Replay game records and verify that each one follows the rules. Draw one as a GIF or a page."""
     rows: list[dict[str, Any]] = []
+    chosen: Record | None = None
     with user_input():
+        check_new_file(gif, "--gif")
+        check_new_file(html, "--html")
+        if values is not None and html is None:
+            raise ValueError("--values needs --html, the page that shows them")
         for place, record in enumerate(read_records(path), start=1):
             try:
                 record.verify()
             except RecordError as error:
                 raise RecordError(f"{path}, record {place}: {error}") from None
             rows.append(_row(place, record))
+            chosen = record if place == drawn else chosen
             if place == number and not as_json:
                 _print_positions(record)
-        if number is not None and number > len(rows):
-            raise ValueError(f"{path} holds {len(rows)} records; there is no record {number} to show")
+        for wanted, use in ((number, "show"), (drawn if gif or html else None, "draw")):
+            if wanted is not None and wanted > len(rows):
+                raise ValueError(f"{path} holds {len(rows)} records; there is no record {wanted} to {use}")
         if not rows:
             raise ValueError(f"{path} holds no records")
+    if chosen is not None:
+        _draw(chosen, gif, html, values, as_json)
     table = new_table(f"{path}: every record follows the rules", list(COLUMNS))
     for row in rows:
         table.add_row(*(cell(row[column]) for column in COLUMNS))
-    output.show({"command": "replay", "file": str(path), "records": rows}, [table], as_json)
+    files = {name: str(file) for name, file in (("gif", gif), ("html", html)) if file is not None}
+    output.show({"command": "replay", "file": str(path), "records": rows, **files}, [table], as_json)
+    if not as_json:
+        output.say(*(f"game {drawn} is drawn in {file}" for file in files.values()))
+
+
+def _draw(record: Record, gif: Path | None, html: Path | None, values: str | None, as_json: bool) -> None:
+    """Write the files that are wanted; what takes long shows its progress."""
+    if html is not None:
+        with user_input(*MATCH_ERRORS):
+            shares = [] if values is None else win_shares(record, bombay_agents.make(values))
+            html.write_text(replay_page.page(record, shares, values or ""), encoding="utf-8")
+    if gif is not None:
+        with output.progress_bar("frames", len(record.events), as_json) as advance, user_input():
+            gif.write_bytes(replays.gif(record, advance))
+
+
+def win_shares(record: Record, agent: Agent) -> list[list[float]]:
+    """Each seat's share of the win at every position of a record, as an agent values it; at the end the true one.
+
+    Raises:
+        ValueError: the agent values no positions, or not those of this game.
+    """
+    if not isinstance(agent, ZeroAgent):
+        raise ValueError(
+            f"--values is {agent.name}, which values no positions; take zero, or net:path=FILE of a net of zero"
+        )
+    game, found = record.game, []
+    for _, states in record.replay():
+        over = game.is_terminal(states)[0]
+        found.append((game.results(states)["win_share"] if over else agent.win_shares(game, states))[0].tolist())
+    return found
 
 
 def _row(place: int, record: Record) -> dict[str, Any]:
