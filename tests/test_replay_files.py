@@ -213,7 +213,7 @@ def test_replay_writes_a_gif_and_a_page(tmp_path, record, capsys):
     assert f"game 2 is drawn in {gif}" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8") == replay_page.page(record)
     assert gif.read_bytes() == replay.gif(record)
-    with pytest.raises(typer.BadParameter, match="exists already; name a new file with --html"):
+    with pytest.raises(typer.BadParameter, match="exists already; name another with --html"):
         replay_command(path, html=page)
 
 

@@ -78,7 +78,9 @@ def gif(record: Record, progress: Callable[[int], None] = lambda count: None) ->
 
     step = max(1, len(shown) // SAMPLES)
     samples = [np.asarray(frame(moment)) for moment in (*shown[::step], shown[-1])]
-    palette = Image.fromarray(np.concatenate(samples)).quantize(COLOURS, dither=Image.Dither.NONE)
+    palette = Image.fromarray(np.concatenate(samples)).quantize(
+        COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
+    )
 
     def reduced() -> Iterator[Any]:
         for moment in shown:
