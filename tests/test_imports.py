@@ -189,6 +189,7 @@ ORDER = (
     "bombay_training.docs.markdown",
     "bombay_training.docs.targets",
     "bombay_training.docs.spaces",
+    "bombay_training.docs.picture",
     "bombay_training.docs.commands",
     "bombay_training.docs.agents",
     "bombay_training.docs.results",

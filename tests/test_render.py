@@ -1,7 +1,6 @@
 """Drawings: whatever the board and the position, well-formed, legible, and showing what the state says.
 
-What is measured in a picture is read from its SVG: absolute places of texts and shapes, with transforms applied. `python
-tests/test_render.py` draws docs/board.svg anew.
+What is measured in a picture is read from its SVG: absolute places of texts and shapes, with transforms applied.
 """
 
 import random
@@ -15,7 +14,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
 from bombay_env.board import SiteKind
 from bombay_env.render import board_map, layout, picture, shapes, svg, text
@@ -23,6 +21,7 @@ from bombay_env.render.layout import Box
 from bombay_env.render.view import LastAction, last_action
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
+from bombay_training.docs import picture as readme_picture
 from helpers.position import CITIES, official, position
 from helpers.variants import random_game
 
@@ -43,15 +42,6 @@ MEASURED = {
 
 
 # --- positions ---
-
-
-def picture_position() -> tuple[Game, np.ndarray]:
-    """What docs/board.svg shows: a 4-player game dealt from seed 29 after 57 decisions of `greedy`, whose draws have seed 29."""
-    game, agent, rng = Game(Rules.official(4)), GreedyAgent(), np.random.default_rng(29)
-    states = game.new_states([29])
-    for _ in range(57):
-        game.step(states, agent.act(game, states, rng))
-    return game, states
 
 
 def play(game: Game, seed: int, steps: int) -> np.ndarray:
@@ -562,8 +552,8 @@ def test_places_on_the_map_do_not_depend_on_the_state() -> None:
 
 
 def test_picture_in_the_readme_is_what_the_program_draws() -> None:
-    """To draw it anew: `python tests/test_render.py`."""
-    assert PICTURE.read_text(encoding="utf-8") == svg.draw(*picture_position())
+    """`bombay docs` draws it anew."""
+    assert PICTURE.read_text(encoding="utf-8") == readme_picture.page()
 
 
 # --- the text ---
@@ -632,7 +622,3 @@ def test_text_says_when_the_game_is_over() -> None:
     assert lines[0].startswith("game over after 4 sets: seat")
     final = [int(line.split()[-1]) for line in lines[-4:]]
     assert final == game.results(states)[0].final.tolist()
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(svg.draw(*picture_position()), encoding="utf-8")

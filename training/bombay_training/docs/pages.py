@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bombay_training.docs import agents, commands, markdown, spaces
+from bombay_training.docs import agents, commands, markdown, picture, spaces
 from bombay_training.docs.results import Results
 from bombay_training.docs.speed import Speed
 
@@ -51,7 +51,11 @@ def generated(docs: Path, root: Any) -> dict[Path, str]:
         ValueError: a page has a block with an unknown name or without an end.
         OSError: a page or a file of results cannot be read.
     """
-    texts = {docs / "spaces.md": spaces.page(), docs / "cli.md": commands.page(root)}
+    texts = {
+        docs / "spaces.md": spaces.page(),
+        docs / "cli.md": commands.page(root),
+        docs / "board.svg": picture.page(),
+    }
     made = blocks(docs)
     for page in [docs.parent / "README.md", *sorted(docs.glob("*.md"))]:
         if page not in texts and page.exists():

@@ -8,6 +8,7 @@ import typer
 import bombay_agents
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_env.agent import Agent
+from bombay_env.files import atomic
 from bombay_env.record import Record, RecordError, read_records
 from bombay_env.render import replay as replays
 from bombay_env.render import replay_page, text
@@ -79,10 +80,10 @@ def _draw(record: Record, gif: Path | None, html: Path | None, values: str | Non
     if html is not None:
         with user_input(*MATCH_ERRORS):
             shares = [] if values is None else win_shares(record, bombay_agents.make(values))
-            html.write_text(replay_page.page(record, shares, values or ""), encoding="utf-8")
+            atomic.write_bytes(html, replay_page.page(record, shares, values or "").encode())
     if gif is not None:
         with output.progress_bar("frames", len(record.events), as_json) as advance, user_input():
-            gif.write_bytes(replays.gif(record, advance))
+            atomic.write_bytes(gif, replays.gif(record, advance))
 
 
 def win_shares(record: Record, agent: Agent) -> list[list[float]]:
