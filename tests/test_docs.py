@@ -43,9 +43,9 @@ def test_the_command_writes_what_is_out_of_date(tmp_path):
             Path(name).name for name in json.loads(done.stdout)["outdated" if options else "written"]
         ]
 
-    assert run("--check") == (1, ["spaces.md", "cli.md", "page.md"])
+    assert run("--check") == (1, ["spaces.md", "cli.md", "board.svg", "page.md"])
     assert "old" in page.read_text()
-    assert run() == (0, ["spaces.md", "cli.md", "page.md"])
+    assert run() == (0, ["spaces.md", "cli.md", "board.svg", "page.md"])
     assert page.read_text().startswith("before\n<!-- generated: regret -->\n| agent | win share lost |")
     assert page.read_text().endswith("|\n<!-- end -->\nafter\n")
     assert run("--check") == (0, [])

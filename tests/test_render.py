@@ -285,7 +285,7 @@ def test_an_arrow_shows_the_last_move(kind: str) -> None:
     board = BOARDS[kind]()
     game, drawn = Game(Rules.official(2), board), board_map.arranged(board)
     states = game.new_states([1])
-    for origin, target in (*board.trails[::3], *((b, a) for a, b in board.trails[1::3])):
+    for origin, target in (*board.trails[::8], *((b, a) for a, b in board.trails[4::8])):
         root = parse(game, states, last=LastAction(0, f"move:{target}", origin))
         (arrow,) = [found for found in find(root, "g", data_part="map") if found.element.get("data-last")]
         assert (arrow.element.get("data-last"), arrow.element.get("data-from")) == (f"move:{target}", origin)

@@ -252,7 +252,7 @@ for make in (bombay_v0.env, lambda **o: gymnasium.make("bombay/Bombay-v0", **o))
         make(render_mode="human")
     except gymnasium.error.DependencyNotInstalled as error:
         print(error)
-for mode in (None, "svg", "rgb_array"):
+for mode in ("svg", "rgb_array"):
     env = bombay_v0.env(render_mode=mode)
     env.reset(seed=1)
     env.render()
