@@ -109,15 +109,18 @@ class ZeroAgent(TurnAgent):
             (batch, num_players) float64, by seat.
 
         Raises:
-            ValueError: as `check_game`.
+            ValueError: as `check_game`; or a state is not sound, or its game is over.
             OverflowError: a turn has too many states.
         """
         self.check_game(game)
+        records = game.check_states(states)
+        if game.is_terminal(records).any():
+            raise ValueError("states has games that are over; their results say who has won")
         workspace = valuation.new_turn_workspaces(game, self.net.hidden, self.net.second.shape[1], 1)
-        shares = np.empty((len(states), game.num_players))
-        for lane in range(len(states)):
+        shares = np.empty((len(records), game.num_players))
+        for lane in range(len(records)):
             turns.check_count(
-                best_shares(states[lane], game.tables, self._record, self._options, workspace, shares[lane])
+                best_shares(records[lane], game.tables, self._record, self._options, workspace, shares[lane])
             )
         return shares
 
