@@ -78,3 +78,36 @@ def test_without_a_model_it_is_zero_search():
 def test_numbers_out_of_range_are_refused(spec, reason):
     with pytest.raises(ValueError, match=reason):
         make(spec)
+
+
+@pytest.mark.parametrize("n", [2] if SLOW else [2, 4])
+def test_the_best_turns_are_those_that_it_compares_with_the_one_it_plays_first(n):
+    game = TABLES[n - 2]
+    for state in starts_of_turns(game, 1 if SLOW else 3, 9).reshape(-1, 1):
+        agent = ChampionAgent(ZeroAgent(random_net(game)), nodes=NODES)
+        found = agent.best_turns(game, state, np.random.default_rng(3), most=4)
+        assert found[0].actions[0] == agent.act(game, state, np.random.default_rng(3))[0]
+        assert 1 < len(found) <= 4
+        visits = [turn.visits for turn in found[1:]]
+        assert visits == sorted(visits, reverse=True)
+        assert found[0].visits >= visits[0] > 0
+        for turn in found:
+            assert turn.win_share.shape == turn.margin.shape == (n,)
+            assert turn.win_share.sum() == pytest.approx(1, abs=1e-5)
+            assert turn.margin.sum() == pytest.approx(0, abs=1e-4)
+            after = state.copy()
+            after["seed"] = 0
+            for action in turn.actions[:-1]:
+                game.step(after, [action])
+                assert after["current_player"] == state["current_player"]
+            game.step(after, [turn.actions[-1]])
+            assert after["current_player"] == turn.state["current_player"]
+            assert after["rupees"].tolist() == turn.state["rupees"].tolist()
+
+
+def test_a_game_that_is_over_has_no_best_turns():
+    game = TABLES[0]
+    state = game.new_states([1])
+    game.rollout(state, [1])
+    with pytest.raises(ValueError, match="the game is over"):
+        ChampionAgent(ZeroAgent(random_net(game)), nodes=1).best_turns(game, state, np.random.default_rng(0))

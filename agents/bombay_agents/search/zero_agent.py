@@ -4,11 +4,12 @@
 """
 
 import time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.nets.value_net import MARGIN_UNIT
 from bombay_agents.nets.zero import valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.search import zero_tree
@@ -16,12 +17,24 @@ from bombay_agents.search.halving import best_by_halving
 from bombay_agents.search.zero_tree import MAX_EDGES, SearchParams, ZeroSearch
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
+from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import NOBODY
 
 DEFAULT_MS: Final = 100.0
 DEFAULT_K: Final = 8
 MAX_MS: Final = 60_000.0
 MAX_NODES: Final = 1_000_000
 NODES_PER_MS: Final = 100  # room in the tree for a budget in ms: more than was ever measured
+
+
+class ValuedTurn(NamedTuple):
+    """A turn that a search compared with others, and what it expects of it."""
+
+    actions: tuple[int, ...]  # of the rest of the turn
+    state: np.ndarray  # (1,) record: the outcome, before any restock
+    win_share: np.ndarray  # (n,) float64, by seat
+    margin: np.ndarray  # (n,) float64, final rupees less the mean of all seats
+    visits: int  # simulations
 
 
 class ZeroSearchAgent(TurnAgent):
@@ -83,15 +96,66 @@ class ZeroSearchAgent(TurnAgent):
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """Search, then enumerate the turn again to find the node of the outcome chosen."""
+        search = self.search
+        best = self._best_edge(game, state, key)
+        workspace = turns.workspace_in(search.turn["memory"])
+        count = turns.enumerate_turn(state, game.tables[0], workspace)
+        return turns.find_state(workspace, count, search.tree.edge_states[search.tree.first_edge[0] + best])
+
+    def best_turns(self, game: Game, state: np.ndarray, rng: np.random.Generator, most: int = 3) -> list[ValuedTurn]:
+        """Search as `act` does and return the best turns that were compared, the chosen one first.
+
+        The others follow by their number of simulations, as the worse half drops out after each stage, then by their value.
+
+        Args:
+            game: that of the state.
+            state: (1,) record of a game that is not over, unchanged; its seed is not used.
+            rng: decides all random choices.
+            most: how many turns, at least 1.
+
+        Raises:
+            ValueError: as `prepare`, or the game is over.
+            OverflowError: the turn has too many states; see `turns.distinct_turns`.
+        """
+        record = np.array(state).view(game.state_dtype, np.ndarray)[0]
+        record["seed"] = 0
+        if record["current_player"] == NOBODY:
+            raise ValueError("the game is over: there is no turn to value")
+        self.make_ready(game)
+        best = self._best_edge(game, record, rng.integers(1 << 64, dtype=np.uint64))
+        tree = self.search.tree
+        edges = np.arange(min(self.k, int(tree.num_edges[0])))
+        visits = tree.edge_visits[tree.first_edge[0] + edges]
+        order = np.lexsort((-zero_tree.root_means(self.search, edges), -visits, edges != best))
+        workspace = turns.workspace_in(self.search.turn["memory"])
+        count = turns.enumerate_turn(record, game.tables[0], workspace)
+        return [self._valued(game, workspace, count, int(edge)) for edge in order[:most]]
+
+    def _best_edge(self, game: Game, state: Any, key: np.uint64) -> int:
+        """Search from a record; the best edge of the root, counted from its first."""
         start, tables, search = time.perf_counter(), game.tables[0], self.search
         edges = turns.check_count(zero_tree.init(state, tables, search))
-        best = best_by_halving(
+        return best_by_halving(
             min(self.k, edges),
             lambda edges, each: turns.check_count(self.simulate(tables, key, edges, each)),
             lambda edges: zero_tree.root_means(search, edges),
             self.nodes,
             (self.ms or 0) / 1000 - (time.perf_counter() - start),
         )
-        workspace = turns.workspace_in(search.turn["memory"])
-        count = turns.enumerate_turn(state, tables, workspace)
-        return turns.find_state(workspace, count, search.tree.edge_states[search.tree.first_edge[0] + best])
+
+    def _valued(self, game: Game, workspace: turns.TurnWorkspace, count: int, edge: int) -> ValuedTurn:
+        """The turn of an edge of the root, counted from its first, with its value. The turn is enumerated in `workspace`."""
+        tree, place = self.search.tree, self.search.tree.first_edge[0] + edge
+        node = turns.find_state(workspace, count, tree.edge_states[place])
+        path = np.empty(turns.MAX_DECISIONS, np.int64)
+        actions = path[: turns.way_to(workspace, node, path)]
+        weight = self.search.params.own_visits
+        means = (tree.edge_total[place] + weight * tree.edge_value[place]) / (tree.edge_visits[place] + weight)
+        n = game.num_players
+        return ValuedTurn(
+            tuple(actions.tolist()),
+            tree.edge_states[place : place + 1].copy(),
+            means[MAX_PLAYERS : MAX_PLAYERS + n].copy(),
+            MARGIN_UNIT * means[:n],
+            int(tree.edge_visits[place]),
+        )

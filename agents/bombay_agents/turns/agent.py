@@ -60,6 +60,13 @@ class TurnAgent(ABC):
             key: decides all random choices.
         """
 
+    def make_ready(self, game: Game) -> None:
+        """Prepare for `game` unless that is done. Raises what `prepare` raises."""
+        if game is not self._game:
+            self._turn = self.prepare(game)
+            self._game = game
+            self._cached.clear()
+
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64.
 
@@ -67,10 +74,7 @@ class TurnAgent(ABC):
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
         records = game.check_states(states).copy()  # a copy, to zero the seeds
-        if game is not self._game:
-            self._turn = self.prepare(game)
-            self._game = game
-            self._cached.clear()
+        self.make_ready(game)
         records["seed"] = 0
         keys = rng.integers(1 << 64, size=len(records), dtype=np.uint64)
         actions = np.empty(len(records), np.int64)

@@ -1,0 +1,1 @@
+"""Play, watch and draw in the browser and in the terminal: `bombay play`, `bombay watch` and `bombay board draw`."""
