@@ -20,6 +20,7 @@ from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
 from bombay_training.cli.evaluate.ladder import ladder
 from bombay_training.cli.evaluate.regret import regret
+from bombay_training.cli.games.play import play
 from bombay_training.cli.games.replay import replay
 from bombay_training.cli.games.simulate import simulate
 from bombay_training.cli.learn.best_response import best_response
@@ -39,7 +40,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
 
 COMMANDS = {
-    "Games": (simulate, replay),
+    "Games": (play, simulate, replay),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
     "Training": (study, curve, tune),
     "Project": (bench, docs, warm_up),

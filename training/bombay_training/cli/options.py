@@ -30,3 +30,6 @@ Processes = Annotated[
     typer.Option(help="Number of processes. Default: one per core. Results do not depend on it.", min=1),
 ]
 RecordsFile = Annotated[Path | None, typer.Option("--out", help="A new .jsonl file for the records of all games.")]
+Host = Annotated[str, typer.Option(help="The address to listen at; others than loopback need --remote.")]
+Port = Annotated[int, typer.Option(help="The port to listen at; 0 for any that is free.", min=0, max=65535)]
+Remote = Annotated[bool, typer.Option("--remote", help="Let other machines in: whoever has the address can act.")]

@@ -10,7 +10,7 @@ from the end of one human's turn until the next one is ready.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bombay_env import Game, checks
 from bombay_env.agent import Agent, AgentFault, ask
 from bombay_env.record import History, Record
 from bombay_env.state import NOBODY
-from bombay_training.play.effects import effect_words
+from bombay_training.play.effects import effect_words, preview
 
 HUMAN: Final = "human"
 END_TURN: Final = "end_turn"
@@ -63,10 +63,11 @@ class Session:
         seats: an agent for each seat, None for a human.
         seed: the seed of the deal, of all restocks and of the agents' random choices.
         screened: whether to hide what opponents keep behind their screens (RULES 6).
+        version: of the first position; above that of the game before, if a page shows one after the other.
 
     Attributes:
-        states: (1,) the position as players see it. At the end of a human's turn it is still that seat's turn, with no action left.
-        version: number of changes so far.
+        states: (1,) the position as players see it. Until a human ends the turn, it is that seat's turn, with no action left.
+        version: grows by one with each change.
         log: all events so far.
         fault: the seat of an agent that failed, and the reason; None if there is none.
 
@@ -74,7 +75,9 @@ class Session:
         ValueError: the number of seats is wrong, the seed is out of range, or `screened` has no human to show the game to.
     """
 
-    def __init__(self, game: Game, seats: Sequence[Agent | None], seed: int, screened: bool = False) -> None:
+    def __init__(
+        self, game: Game, seats: Sequence[Agent | None], seed: int, screened: bool = False, version: int = 0
+    ) -> None:
         if len(seats) != game.num_players:
             raise ValueError(f"{len(seats)} seats are given for {game.num_players} players")
         if screened and None not in seats:
@@ -84,7 +87,7 @@ class Session:
         self.names = [name_of(agent) for agent in seats]
         self.states = game.new_states([seed])
         self.history = History(game, self.states, seed)
-        self.version = 0
+        self.version = version
         self.log: list[Event] = [Event(None, None, f"Set 1 of {game.rules.sets} begins.")]
         self.fault: tuple[int, str] | None = None
         self._turn_start = self.states.copy()
@@ -155,7 +158,9 @@ class Session:
         if self.handing_over:
             raise SessionError(f"seat {self.mover} must first say that only they look at the screen")
         if name not in legal:
-            raise SessionError(f"{checks.shown(name)} is not legal now; legal are {checks.one_line(', '.join(legal), 300)}")
+            raise SessionError(
+                f"{checks.shown(name)} is not legal now; legal are {checks.one_line(', '.join(legal), 300)}"
+            )
         if not self._turn_done:
             self._play(self.game.action_index(name))
         else:
@@ -264,14 +269,10 @@ class Session:
         """Play a legal action of the seat to move."""
         seat, name = self.mover, self.game.action_names[action]
         human = self.agents[seat] is None
-        before, after = self.states, self.states.copy()
-        self.game.step(after, [action])
-        over = _turn_of(after) != _turn_of(before)
-        shown = _before_turn_ends(before, after) if over else after
-        self.log.append(Event(seat, name, effect_words(self.game, before, shown, action)))
+        after, over = preview(self.game, self.states, action)
+        self.log.append(Event(seat, name, effect_words(self.game, self.states, after)))
         self._turn.append(action)
-        self.states = shown
-        self._turn_done = over
+        self.states, self._turn_done = after, over
         if over and (not human or name == END_TURN):
             self._end_turn()
 
@@ -297,19 +298,3 @@ class Session:
 def name_of(agent: Agent | None) -> str:
     """What a record calls who sits in a seat."""
     return HUMAN if agent is None else agent.name
-
-
-def _turn_of(states: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(states[field][0]) for field in ("set", "turn", "current_player"))
-
-
-def _before_turn_ends(before: np.ndarray, after: np.ndarray) -> Any:
-    """The position after the last action of a turn but before the turn ends: nothing drawn, nobody else to move."""
-    shown = after.copy()
-    mover = int(before["current_player"][0])
-    for field in ("current_player", "first_player", "set", "turn", "buys", "market", "seed"):
-        shown[field] = before[field]
-    shown["actions_left"] = 0
-    gained = np.maximum(after["basket"][0, mover] - before["basket"][0, mover], 0)
-    shown["market"][0] -= np.where(before["market"][0] > 0, gained, 0).astype(shown["market"].dtype)
-    return shown

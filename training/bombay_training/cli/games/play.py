@@ -1,0 +1,82 @@
+"""`bombay play`: a game with humans at the table, in the browser or in the terminal."""
+
+import secrets
+from typing import Annotated
+
+import typer
+
+import bombay_agents
+from bombay_env import checks
+from bombay_env.agent import Agent
+from bombay_training import warm_up
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.inputs import games_of
+from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile
+from bombay_training.cli.output import say
+from bombay_training.extras import missing_extra
+from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
+from bombay_training.play.session import HUMAN, Session
+
+DEFAULT_SEATS = (HUMAN, "champion")
+
+
+def play(
+    seats: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Who sits where: human or an agent, in seat order; the last is repeated to fill all seats. "
+            "Default: human champion.",
+        ),
+    ] = None,
+    players: PlayerCount = 4,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="The seed of all deals and random choices. Default: drawn.", min=0, max=checks.MAX_SEED),
+    ] = None,
+    rules: RulesFile = None,
+    board: BoardFile = None,
+    screened: Annotated[
+        bool, typer.Option("--screened", help="Hide opponents' rupees and tokens, as behind the screens of the game.")
+    ] = False,
+    adviser: Annotated[
+        str, typer.Option("--hints", help="The agent that gives hints: champion or zero-search, with options.")
+    ] = DEFAULT_ADVISER,
+    text: Annotated[bool, typer.Option("--text", help="Play in the terminal.")] = False,
+    pause: Annotated[
+        float, typer.Option(help="Seconds that an agent's action stays visible before the next one.", min=0, max=60)
+    ] = 0.3,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    remote: Remote = False,
+) -> None:
+    """Play against agents, or several humans at one screen, in the browser."""
+    with user_input():
+        (game,) = games_of(str(players), rules, board)
+        specs = seats or list(DEFAULT_SEATS)
+        if len(specs) > players:
+            raise ValueError(f"{len(specs)} seats are given for {players} players")
+        specs = [*specs, *[specs[-1]] * (players - len(specs))]
+        agents = [_agent(spec) for spec in specs]
+        make_adviser(adviser)
+        drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
+        session = Session(game, agents, drawn, screened)
+    warm_up.prepare(warm_up.jobs_of_agents([spec for spec in specs if spec != HUMAN], board))
+    if text:
+        from bombay_training.play import terminal
+
+        terminal.play(session, adviser)
+        return
+    with user_input():
+        try:
+            from bombay_training.play import server
+            from bombay_training.play.play_app import PlayApp
+            from bombay_training.play.worker import Worker
+        except ImportError as error:
+            raise ValueError(missing_extra("bombay play in the browser", "play", error)) from None
+        listening = server.bind(host, port, remote)
+    worker = Worker()
+    server.serve(listening, host, PlayApp(session, worker, adviser, pause).application, worker, say)
+
+
+def _agent(spec: str) -> Agent | None:
+    return None if spec == HUMAN else bombay_agents.make(spec)

@@ -1,0 +1,301 @@
+// The page of `bombay play`, `bombay watch` and `bombay board draw`. The server decides everything: what is legal, what is
+// hidden, what a position looks like. Here its answers are shown, and clicks are sent with the version they were made for.
+"use strict";
+
+const NARROW = matchMedia("(max-width: 760px)");
+const WAIT = { thinking: 250, idle: 1200, lost: 2500 }; // milliseconds between two looks
+const byId = (id) => document.getElementById(id);
+let state = null; // the server's last answer
+let told = 0; // entries of the log that have been announced
+let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
+let busy = false; // a change has been sent and not yet answered
+
+// --- elements ---
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+function button(key, words, effect, onclick, more = {}) {
+  const small = effect ? element("small", {}, effect) : null;
+  return element("button", { type: "button", "data-key": key, onclick, ...more }, words, small);
+}
+
+function show(id, ...children) {
+  const shown = children.filter((child) => child !== null);
+  byId(id).replaceChildren(...shown);
+  byId(id).hidden = shown.length === 0;
+}
+
+function table(caption, columns, rows) {
+  const head = element("tr", {}, ...columns.map((words) => element("th", { scope: "col" }, words)));
+  const body = rows.map(({ cells, mover }) =>
+    element("tr", { class: mover ? "mover" : null }, ...cells.map((cell) => element("td", {}, String(cell)))));
+  return element("table", { "aria-label": caption }, element("thead", {}, head), element("tbody", {}, ...body));
+}
+
+// --- the server ---
+
+function report(message) {
+  show("error", message ? document.createTextNode(message) : null);
+}
+
+async function send(name, data) {
+  const answer = await fetch(`api/${name}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(data),
+  });
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error);
+  return found;
+}
+
+async function change(name, data = {}) {
+  if (busy) return;
+  busy = true;
+  try {
+    const answer = await send(name, { version: state.version, ...data });
+    report(null);
+    render(answer);
+  } catch (error) {
+    report(error.message);
+    await look();
+  } finally {
+    busy = false;
+  }
+}
+
+async function look() {
+  const seen = state ? `?seen=${encodeURIComponent(state.mark)}` : "";
+  const answer = await fetch(`api/state${seen}`);
+  if (answer.status === 204) return;
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error);
+  render(found);
+}
+
+async function keepLooking() {
+  let wait = WAIT.idle;
+  try {
+    if (!busy) await look();
+    if (state.mode === "play" && !state.human && !state.over && !state.fault) wait = WAIT.thinking;
+    if (byId("error").dataset.lost) {
+      delete byId("error").dataset.lost;
+      report(null);
+    }
+  } catch {
+    byId("error").dataset.lost = "true";
+    report("The server does not answer. Is the command in the terminal still running?");
+    wait = WAIT.lost;
+  }
+  if (!state || state.mode === "play") setTimeout(keepLooking, wait);
+}
+
+// --- rendering ---
+
+function render(next) {
+  const focused = document.activeElement;
+  const key = focused?.closest("[data-key]")?.dataset.key ?? null;
+  const before = state;
+  state = next;
+  byId("when").textContent = next.when ?? "";
+  byId("headline").textContent = headline(next);
+  drawBoard(next.svg);
+  if (next.seats) renderSeats(next);
+  if (next.log) renderLog(next.log, before);
+  if (next.mode === "play") renderPlay(next, before);
+  if (next.mode === "watch") renderWatch(next);
+  if (next.mode === "board") renderEditor(next);
+  renderAccount(next.account);
+  restoreFocus(key);
+}
+
+function restoreFocus(key) {
+  if (key !== null) wantsFocus = true;
+  if (!wantsFocus) return;
+  const same = key === null ? null : document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const first = byId("actions").querySelector("button:not(:disabled)") ?? byId("handover").querySelector("button");
+  const place = same && !same.disabled ? same : first;
+  if (place) wantsFocus = false;
+  (place ?? byId("headline")).focus({ preventScroll: true });
+}
+
+function headline(next) {
+  if (next.mode !== "play" || next.over) return next.headline;
+  if (next.fault) return `Seat ${next.fault.seat} cannot act`;
+  if (next.handing_over !== null) return `Seat ${next.handing_over} is next`;
+  if (!next.human) return `Seat ${next.mover} (${next.seats[next.mover].name}) is thinking …`;
+  return next.turn_done ? `Seat ${next.mover}: the turn is done` : next.headline;
+}
+
+// --- the board ---
+
+function drawBoard(text) {
+  const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  const svg = document.importNode(drawn, true);
+  byId("map").replaceChildren(svg);
+  addTargets(svg);
+  fitBoard();
+}
+
+// On a narrow screen the map fills it, and the markets follow in a drawing of their own.
+function fitBoard() {
+  const svg = byId("map").querySelector("svg");
+  if (!svg) return;
+  svg.dataset.whole ??= svg.getAttribute("viewBox");
+  const [map, side] = ["map", "side"].map((part) => svg.querySelector(`[data-part="${part}"]`));
+  byId("side").replaceChildren();
+  svg.setAttribute("viewBox", svg.dataset.whole);
+  if (!NARROW.matches || !map || !side) return;
+  const crop = (part) => {
+    const { x, y, width, height } = part.getBBox();
+    return [x - 4, y - 4, width + 8, height + 8].join(" ");
+  };
+  const copy = svg.cloneNode(false);
+  copy.setAttribute("viewBox", crop(side));
+  copy.append(side.cloneNode(true));
+  byId("side").append(copy);
+  svg.setAttribute("viewBox", crop(map));
+}
+
+// What can be clicked on the map: the sites of legal moves, or in the editor all sites.
+function addTargets(svg) {
+  const chosen = editor.chosen;
+  const sites = state.mode === "board" ? Object.keys(state.sites) : (state.legal ?? []).map((choice) => choice.site);
+  for (const site of sites.filter(Boolean)) {
+    const place = svg.querySelector(`[data-site="${CSS.escape(site)}"]`);
+    if (!place) continue;
+    const box = place.getBBox();
+    const [width, height] = [Math.max(box.width + 10, 56), Math.max(box.height + 10, 56)];
+    const target = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const at = { x: box.x + (box.width - width) / 2, y: box.y + (box.height - height) / 2, width, height, rx: 14 };
+    for (const [name, value] of Object.entries(at)) target.setAttribute(name, value);
+    target.setAttribute("class", site === chosen ? "target chosen" : "target");
+    target.dataset.target = site;
+    svg.append(target);
+  }
+}
+
+byId("map").addEventListener("click", (event) => {
+  const site = event.target.closest("[data-target]")?.dataset.target ?? event.target.closest("[data-site]")?.dataset.site;
+  if (state?.mode === "board") clickEditor(site, event);
+  else if (site && (state?.legal ?? []).some((choice) => choice.site === site)) change("act", { action: `move:${site}` });
+});
+
+function aim(site, on) {
+  if (site) byId("map").querySelector(`[data-target="${CSS.escape(site)}"]`)?.classList.toggle("aimed", on);
+}
+
+// --- playing ---
+
+function renderPlay(next, before) {
+  const choices = next.legal.map(({ action, site, words, effect }) =>
+    button(action, words, effect, () => change("act", { action }), {
+      class: next.turn_done ? "main" : null,
+      onmouseenter: () => aim(site, true),
+      onmouseleave: () => aim(site, false),
+      onfocus: () => aim(site, true),
+      onblur: () => aim(site, false),
+    }));
+  byId("actions").replaceChildren(...choices);
+  const handover = next.handing_over === null ? [] : [
+    element("p", {}, `Only seat ${next.handing_over} should look at the screen now.`),
+    button("ready", `Show what seat ${next.handing_over} sees`, "", () => change("ready"), { class: "main" }),
+  ];
+  show("handover", ...handover);
+  renderFault(next.fault);
+  renderTools(next);
+  if (before?.version !== next.version) show("hint");
+}
+
+function renderTools(next) {
+  byId("tools").replaceChildren(
+    button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
+    button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
+    next.has_record
+      ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl" },
+        next.over ? "Download the record" : "Download the record so far")
+      : "",
+    button("new", "New game", "", () => confirm("End this game and begin a new one?") && change("new")),
+  );
+}
+
+async function askHint() {
+  const version = state.version;
+  show("hint", element("p", {}, `${state.adviser} is thinking. The first time in a process, it may be compiled for minutes.`));
+  try {
+    const found = await send("hint", { version });
+    if (state.version !== version) return;
+    const turns = found.turns.map((hint) =>
+      element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
+        `Wins ${(100 * hint.win_share).toFixed(0)} % (${hint.visits} simulations). ${hint.why}`));
+    show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
+  } catch (error) {
+    show("hint");
+    report(error.message);
+  }
+}
+
+function renderFault(fault) {
+  if (!fault) return show("fault");
+  const choice = element("input", { id: "substitute", value: "greedy", "data-key": "substitute" });
+  show("fault",
+    element("p", {}, `The agent in seat ${fault.seat} failed; the game is as before. ${fault.reason}`),
+    button("retry", "Ask it again", "", () => change("retry")), " ",
+    element("label", { for: "substitute" }, "or replace it by an agent, or by "), element("code", {}, "human"), ": ", choice, " ",
+    button("replace", "Replace", "", () => change("replace", { agent: choice.value.trim() })));
+}
+
+function renderSeats(next) {
+  const columns = ["seat", "at", "rupees", "Clients", "City tokens", "palaces left", "bales"];
+  const rows = next.seats.map((has) => ({
+    mover: has.seat === next.mover,
+    cells: [`${has.seat} ${has.name}`, ...columns.slice(1).map((column) => has[column] ?? "hidden")],
+  }));
+  byId("seats").replaceChildren(table("What each seat has", columns, rows));
+}
+
+function renderLog(log, before) {
+  const list = byId("log");
+  const entries = log.map(({ seat, words }) =>
+    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `Seat ${seat}: ${words}`));
+  list.replaceChildren(...entries);
+  list.scrollTop = list.scrollHeight;
+  if (before && log.length > told) byId("news").textContent = entries.slice(told).map((entry) => entry.textContent).join(" · ");
+  if (before && log.length < told) byId("news").textContent = "The turn was taken back.";
+  told = log.length;
+}
+
+function renderAccount(account) {
+  if (!account) return show("account");
+  const rows = account.rows.map((row, seat) => ({
+    mover: row.wins,
+    cells: [`${seat} ${state.seats[seat].name}${row.wins ? " – wins" : ""}`, ...account.columns.map((column) => row[column])],
+  }));
+  show("account", element("strong", {}, "The account of every rupee"),
+    element("div", { class: "wide" }, table("Account", ["seat", ...account.columns], rows)),
+    element("small", {}, "Start to purchases add up to what is in hand; empire and fame are awards."));
+}
+
+// --- watching ---
+
+function renderWatch() {}
+
+// --- the editor ---
+
+const editor = { chosen: null };
+
+function renderEditor() {}
+
+function clickEditor() {}
+
+NARROW.addEventListener("change", fitBoard);
+keepLooking();

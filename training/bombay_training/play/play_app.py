@@ -1,0 +1,171 @@
+"""What the page of `bombay play` asks for: the position, actions, undo, hints, the record, a new game."""
+
+import asyncio
+import contextlib
+import json
+import secrets
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import bombay_agents
+from bombay_env import checks
+from bombay_env.agent import AgentFault
+from bombay_training.play import messages
+from bombay_training.play.guard import Guard, Refusal, parse
+from bombay_training.play.hints import Adviser, hints, make_adviser
+from bombay_training.play.server import application
+from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
+from bombay_training.play.worker import Worker
+
+NOT_MODIFIED: Final = 204
+
+
+class PlayApp:
+    """One table: a game, and after it the next one.
+
+    All changes happen in the server's thread. Agents and the adviser think in the worker's, on copies; what they find for a
+    position that has changed since is dropped.
+
+    Args:
+        session: the first game.
+        worker: where agents think.
+        adviser: spec of the agent that gives hints.
+        pause: seconds that an agent's action stays visible before the next one.
+    """
+
+    def __init__(self, session: Session, worker: Worker, adviser: str, pause: float) -> None:
+        self.session, self.worker, self.adviser, self.pause = session, worker, adviser, pause
+        self._adviser: Adviser | None = None
+        self._thinking: str | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._sent: tuple[Any, dict[str, Any]] | None = None
+
+    def application(self, token: str, hosts: Any) -> Guard:
+        """The application, behind the guard."""
+        changes: dict[str, Callable[[dict[str, Any]], None]] = {
+            "act": lambda data: self.session.act(data["version"], _text(data, "action")),
+            "undo": lambda data: self.session.undo(data["version"]),
+            "ready": lambda data: self.session.ready(data["version"]),
+            "retry": lambda data: self.session.retry(data["version"]),
+            "replace": self._replace,
+            "new": self._new,
+        }
+        more = {"act": ("action",), "replace": ("agent",)}
+        routes = [Route("/api/state", self._state), Route("/api/record", self._record)]
+        routes += [Route("/api/hint", self._hint, methods=["POST"])]
+        for name, change in changes.items():
+            handler = self._changing(change, ("version", *more.get(name, ())))
+            routes.append(Route(f"/api/{name}", handler, methods=["POST"]))
+        return application(routes, token, hosts, self._lifespan)
+
+    # --- requests ---
+
+    async def _state(self, request: Request) -> Response:
+        if request.query_params.get("seen") == self._mark():
+            return Response(status_code=NOT_MODIFIED)
+        return JSONResponse(self._message())
+
+    def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:
+        """A handler that makes a change and sends the new position."""
+
+        async def handler(request: Request) -> Response:
+            change(parse(await request.body(), keys))
+            self._let_agents_think()
+            return JSONResponse(self._message())
+
+        return handler
+
+    async def _hint(self, request: Request) -> Response:
+        version = parse(await request.body(), ("version",))["version"]
+        session = self.session
+        if not checks.is_whole_number(version, 0) or version != session.version:
+            raise OutdatedError("the game went on in another tab or window; ask for a hint again")
+        if session.screened:
+            raise SessionError("there are no hints in screened mode: the adviser knows what everybody has")
+        if not session.human_to_move or session.turn_done:
+            raise SessionError("a hint is for a human who is to act")
+        states = session.states.copy()
+        states["seed"] = 0
+        rng = np.random.default_rng((session.seed, version))
+        try:
+            found = await self.worker.run(lambda: hints(self._made_adviser(), session.game, states, rng))
+        except (ValueError, OverflowError, RuntimeError) as error:
+            raise SessionError(f"{self.adviser} gives no hint here: {error}") from None
+        return JSONResponse({"version": version, "by": self.adviser, "turns": [hint._asdict() for hint in found]})
+
+    async def _record(self, request: Request) -> Response:
+        headers = {"content-disposition": 'attachment; filename="bombay-record.jsonl"'}
+        text = json.dumps(self.session.record().to_dict(), ensure_ascii=False) + "\n"
+        return Response(text, headers=headers, media_type="application/x-ndjson")
+
+    # --- changes ---
+
+    def _replace(self, data: dict[str, Any]) -> None:
+        spec = _text(data, "agent")
+        try:
+            agent = None if spec == HUMAN else bombay_agents.make(spec)
+        except ValueError as error:
+            raise SessionError(str(error)) from None
+        self.session.replace(data["version"], agent)
+
+    def _new(self, data: dict[str, Any]) -> None:
+        before = self.session
+        if data["version"] != before.version:
+            raise OutdatedError("the game went on in another tab or window; nothing was changed")
+        seed = secrets.randbelow(checks.MAX_SEED)
+        self.session = Session(before.game, before.agents, seed, before.screened, before.version + 1)
+
+    # --- thinking ---
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        self._let_agents_think()
+        try:
+            yield
+        finally:
+            if self._task:
+                self._task.cancel()
+
+    def _let_agents_think(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._think())
+
+    async def _think(self) -> None:
+        while question := self.session.question():
+            session, self._thinking = self.session, question.name
+            try:
+                result: int | AgentFault = await self.worker.run(question.answer)
+            except AgentFault as fault:
+                result = fault
+                print(f"bombay: {fault}", file=sys.stderr)
+            session.answer(question, result)
+            await asyncio.sleep(self.pause)
+        self._thinking = None
+
+    def _made_adviser(self) -> Adviser:
+        self._adviser = self._adviser or make_adviser(self.adviser)
+        return self._adviser
+
+    # --- answers ---
+
+    def _mark(self) -> str:
+        """Changes whenever the page must be told something."""
+        return f"{self.session.version} {self._thinking or ''}"
+
+    def _message(self) -> dict[str, Any]:
+        mark = self._mark()
+        if self._sent is None or self._sent[0] != mark:
+            self._sent = (mark, {"mark": mark, **messages.of_session(self.session, self._thinking, self.adviser)})
+        return self._sent[1]
+
+
+def _text(data: dict[str, Any], key: str) -> str:
+    if not isinstance(data[key], str):
+        raise Refusal(400, f"{key} must be a text")
+    return str(data[key])

@@ -1,0 +1,149 @@
+"""The web server behind the page: it binds to this machine, answers the page's requests and stops at Ctrl-C.
+
+`guard.py` decides who may talk to it; `play_app.py`, `watch_app.py` and `board_app.py` answer what the page asks for. An error is
+a JSON object with one line, `error`, and the status: 400 for a malformed request, 409 for one that is not possible now.
+"""
+
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import resources
+from typing import Any, Final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bombay_env import checks
+from bombay_training.play.guard import Guard, Refusal, is_loopback, new_token, own_hosts
+from bombay_training.play.session import SessionError
+from bombay_training.play.worker import Worker
+
+FILES: Final = {"": "page.html", "page.css": "page.css", "page.js": "page.js"}
+TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+}
+STOPPED: Final = 130  # exit code after Ctrl-C
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def page_routes() -> list[Route]:
+    """The page's own files."""
+    folder = resources.files("bombay_training.play").joinpath("page")
+    texts = {path: folder.joinpath(name).read_bytes() for path, name in FILES.items()}
+
+    def serving(path: str) -> Handler:
+        kind = TYPES[FILES[path].rpartition(".")[2]]
+
+        async def serve_file(request: Request) -> Response:
+            return Response(texts[path], headers={"content-type": kind})
+
+        return serve_file
+
+    return [Route(f"/{path}", serving(path)) for path in FILES]
+
+
+def application(routes: Sequence[Route], token: str, hosts: Any, lifespan: Callable[[Any], Any] | None = None) -> Guard:
+    """The page and `routes` behind the guard. Errors become JSON.
+
+    Args:
+        routes: what the page asks for.
+        token: of this run.
+        hosts: as `guard.own_hosts` gives them.
+        lifespan: entered while the server runs.
+    """
+    handlers: Any = {SessionError: _told(409), Refusal: _told(None), 404: _missing, 405: _missing, Exception: _failed}
+    app = Starlette(routes=[*page_routes(), *routes], exception_handlers=handlers, lifespan=lifespan)
+    app.router.redirect_slashes = False
+    return Guard(app, token, hosts)
+
+
+def _told(status: int | None) -> Any:
+    async def handler(request: Request, error: Any) -> Response:
+        return JSONResponse({"error": checks.one_line(str(error), checks.MAX_MESSAGE)}, status or error.status)
+
+    return handler
+
+
+async def _missing(request: Request, error: Any) -> Response:
+    return JSONResponse(
+        {"error": "there is nothing here; open the address that the command printed"}, error.status_code
+    )
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    reason = checks.one_line(f"{type(error).__name__}: {error}", checks.MAX_MESSAGE)
+    return JSONResponse({"error": f"the server failed, and the game is as before: {reason}"}, 500)
+
+
+def bind(host: str, port: int, remote: bool) -> socket.socket:
+    """A socket to listen on.
+
+    Args:
+        host: an address or a name.
+        port: 0 for any that is free.
+        remote: whether an address that other machines reach is allowed.
+
+    Raises:
+        ValueError: `host` is not a loopback address and `remote` is false, or the address cannot be used.
+    """
+    if not is_loopback(host) and not remote:
+        raise ValueError(
+            f"--host {checks.shown(host)} is not a loopback address such as 127.0.0.1; add --remote to let other machines in: "
+            "whoever has the address with the token can then play"
+        )
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot listen at {checks.shown(host)}, port {port}: {reason}") from None
+
+
+def serve(
+    listening: socket.socket,
+    host: str,
+    make_app: Callable[[str, Any], Guard],
+    worker: Worker,
+    say: Callable[[str], None],
+) -> None:
+    """Run until Ctrl-C; then the process ends with exit code 130.
+
+    Args:
+        listening: of `bind`.
+        host: that it is bound to, as it stands in the address of the page.
+        make_app: makes the application from the token and the hosts.
+        worker: ended too.
+        say: prints a line; told the address of the page.
+    """
+    port = listening.getsockname()[1]
+    token = new_token()
+    shown = f"[{host}]" if ":" in host else host
+    config = uvicorn.Config(
+        make_app(token, own_hosts(host, port)),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        timeout_graceful_shutdown=1,
+    )
+    say(f"Open http://{shown}:{port}/{token}/")
+    say("Ctrl-C ends it.")
+    with listening, contextlib.redirect_stdout(sys.stderr):  # what agents print is no result
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            if not worker.stop():  # it cannot be interrupted in compiled code
+                print("bombay: stopped", file=sys.stderr, flush=True)
+                os._exit(STOPPED)
