@@ -23,6 +23,7 @@ from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.games.play import play
 from bombay_training.cli.games.replay import replay
 from bombay_training.cli.games.simulate import simulate
+from bombay_training.cli.games.watch import watch
 from bombay_training.cli.learn.best_response import best_response
 from bombay_training.cli.learn.curve import curve
 from bombay_training.cli.learn.expert import expert
@@ -40,7 +41,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
 
 COMMANDS = {
-    "Games": (play, simulate, replay),
+    "Games": (play, watch, simulate, replay),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
     "Training": (study, curve, tune),
     "Project": (bench, docs, warm_up),

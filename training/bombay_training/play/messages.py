@@ -40,7 +40,7 @@ def of_session(session: Session, thinking: str | None, adviser: str | None) -> d
         "can_undo": session.can_undo and not session.handing_over,
         "adviser": adviser if session.human_to_move and not session.screened and not session.turn_done else None,
         "fault": None if fault is None else {"seat": fault[0], "reason": _reason(session, fault[1])},
-        "legal": [_choice(session, name) for name in session.legal()],
+        "legal": choices(session),
         "log": log(session.log, viewer if session.screened and not session.over else None),
         "has_record": session.over or not session.screened,
         "account": {"columns": COLUMNS, "rows": account(session.record())} if session.over else None,
@@ -92,6 +92,11 @@ def _words(event: Event, whole: bool) -> str:
         return event.effect
     effect = f" ({event.effect})" if whole and event.effect else ""
     return f"{action_words(event.action)}{effect}"
+
+
+def choices(session: Session) -> list[dict[str, Any]]:
+    """What the human to move may do, in words."""
+    return [_choice(session, name) for name in session.legal()]
 
 
 def _choice(session: Session, name: str) -> dict[str, Any]:

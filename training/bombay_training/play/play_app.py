@@ -13,14 +13,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import bombay_agents
 from bombay_env import checks
 from bombay_env.agent import AgentFault
 from bombay_training.play import messages
 from bombay_training.play.guard import Guard, Refusal, parse
 from bombay_training.play.hints import Adviser, hints, make_adviser
+from bombay_training.play.seats import make_seat
 from bombay_training.play.server import application
-from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
+from bombay_training.play.session import OutdatedError, Session, SessionError
 from bombay_training.play.worker import Worker
 
 NOT_MODIFIED: Final = 204
@@ -84,12 +84,7 @@ class PlayApp:
     async def _hint(self, request: Request) -> Response:
         version = parse(await request.body(), ("version",))["version"]
         session = self.session
-        if not checks.is_whole_number(version, 0) or version != session.version:
-            raise OutdatedError("the game went on in another tab or window; ask for a hint again")
-        if session.screened:
-            raise SessionError("there are no hints in screened mode: the adviser knows what everybody has")
-        if not session.human_to_move or session.turn_done:
-            raise SessionError("a hint is for a human who is to act")
+        session.check_hint(version)
         states = session.states.copy()
         states["seed"] = 0
         rng = np.random.default_rng((session.seed, version))
@@ -109,7 +104,7 @@ class PlayApp:
     def _replace(self, data: dict[str, Any]) -> None:
         spec = _text(data, "agent")
         try:
-            agent = None if spec == HUMAN else bombay_agents.make(spec)
+            agent = make_seat(spec)
         except ValueError as error:
             raise SessionError(str(error)) from None
         self.session.replace(data["version"], agent)

@@ -176,6 +176,14 @@ class Session:
         self.states, self._turn, self._turn_done = self._turn_start.copy(), [], False
         self.version += 1
 
+    def check_hint(self, version: int) -> None:
+        """Raise SessionError unless the human to move may have a hint."""
+        self._check(version)
+        if self.screened:
+            raise SessionError("there are no hints in screened mode: the adviser knows what everybody has")
+        if self._turn_done:
+            raise SessionError("the turn is done; there is nothing to advise")
+
     def ready(self, version: int) -> None:
         """Show the position to the human to move, who says that nobody else looks. Raises SessionError."""
         self._check(version)

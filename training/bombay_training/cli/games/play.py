@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-import bombay_agents
 from bombay_env import checks
-from bombay_env.agent import Agent
 from bombay_training import warm_up
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import games_of
@@ -15,6 +13,7 @@ from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remo
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
 from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
+from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
 
 DEFAULT_SEATS = (HUMAN, "champion")
@@ -56,7 +55,7 @@ def play(
         if len(specs) > players:
             raise ValueError(f"{len(specs)} seats are given for {players} players")
         specs = [*specs, *[specs[-1]] * (players - len(specs))]
-        agents = [_agent(spec) for spec in specs]
+        agents = [make_seat(spec) for spec in specs]
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
@@ -76,7 +75,3 @@ def play(
         listening = server.bind(host, port, remote)
     worker = Worker()
     server.serve(listening, host, PlayApp(session, worker, adviser, pause).application, worker, say)
-
-
-def _agent(spec: str) -> Agent | None:
-    return None if spec == HUMAN else bombay_agents.make(spec)
