@@ -110,15 +110,7 @@ class Board:
             BoardError: the file cannot be read, is not TOML in UTF-8, or does not contain a valid board. The message starts
                 with the path.
         """
-        if path is None:
-            return _packaged()
-        try:
-            with Path(path).open("rb") as file:
-                content = file.read(MAX_FILE_BYTES + 1)
-        except (OSError, ValueError) as error:  # ValueError: a null character in the path
-            reason = getattr(error, "strerror", None) or error
-            raise BoardError(f"{checks.shown_path(path)}: cannot be read: {reason}") from error
-        return _from_toml(content, str(path))
+        return _packaged() if path is None else cls.from_dict(read_toml(path), str(path))
 
     @classmethod
     def from_dict(cls, data: Any, source: str = "board") -> "Board":
@@ -183,26 +175,39 @@ class Board:
         return tuple(index for index, site in enumerate(self.sites) if site.kind == kind)
 
 
+def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
+    """The content of a TOML file that may be a board. Whether it is one is for `Board.from_dict` to check.
+
+    Raises:
+        BoardError: the file cannot be read, is too large, or is not TOML in UTF-8. The message starts with the path.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        reason = getattr(error, "strerror", None) or error
+        raise BoardError(f"{checks.shown_path(path)}: cannot be read: {reason}") from error
+    return _parsed(content, checks.shown_path(path))
+
+
 @cache
 def _packaged() -> Board:
     file = resources.files("bombay_env").joinpath("data", PACKAGED_FILE)
-    return _from_toml(file.read_bytes(), PACKAGED_FILE)
+    return Board.from_dict(_parsed(file.read_bytes(), PACKAGED_FILE), PACKAGED_FILE)
 
 
-def _from_toml(content: bytes, source: str) -> Board:
-    where = checks.shown_path(source)
+def _parsed(content: bytes, where: str) -> dict[str, Any]:
     if len(content) > MAX_FILE_BYTES:
         raise BoardError(f"{where}: the file is too large; at most {MAX_FILE_BYTES} bytes are allowed")
     _check_dots(content, where)
     try:
-        data = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
         raise BoardError(f"{where}: not UTF-8: {error.reason} at byte {error.start}") from error
     except ValueError as error:
         raise BoardError(f"{where}: not TOML: {checks.one_line(str(error))}") from error
     except RecursionError as error:
         raise BoardError(f"{where}: not a board: the TOML is nested too deeply") from error
-    return Board.from_dict(data, source)
 
 
 def _check_dots(content: bytes, where: str) -> None:

@@ -20,6 +20,7 @@ from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
 from bombay_training.cli.evaluate.ladder import ladder
 from bombay_training.cli.evaluate.regret import regret
+from bombay_training.cli.games import board as boards
 from bombay_training.cli.games.play import play
 from bombay_training.cli.games.replay import replay
 from bombay_training.cli.games.simulate import simulate
@@ -39,6 +40,7 @@ from bombay_training.cli.project.warm_up import warm_up
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
+board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such as the printed one.")
 
 COMMANDS = {
     "Games": (play, watch, simulate, replay),
@@ -50,6 +52,10 @@ for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
+app.add_typer(board, name="board", rich_help_panel="Games")
+board.command(short_help="Write a new board file with all sites.")(boards.new)
+board.command(short_help="Say whether a board file can be played.")(boards.check)
+board.command(short_help="Draw the trails in the browser.")(boards.draw)
 train.command(short_help="A value net, by self-play TD from the rules alone.")(zero)
 train.command(short_help="A value net, by self-play TD with a scripted lookahead.")(td)
 train.command(short_help="A policy net, by self-play PPO.")(ppo)

@@ -69,8 +69,8 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
             "at": has.site,
             "rupees": has.rupees,
             "Clients": has.clients,
-            "City tokens": has.city_tokens,
-            "palaces left": has.palaces_left,
+            "Cities": has.city_tokens,
+            "palaces": has.palaces_left,
             "bales": ", ".join(
                 f"{count} {colour}" for count, colour in zip(has.basket, COLOUR_NAMES, strict=True) if count
             )

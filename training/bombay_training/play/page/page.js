@@ -4,11 +4,13 @@
 
 const NARROW = matchMedia("(max-width: 760px)");
 const WAIT = { thinking: 250, idle: 1200, lost: 2500 }; // milliseconds between two looks
+const MAX_NEWS = 12; // events that are announced at once
 const byId = (id) => document.getElementById(id);
 let state = null; // the server's last answer
 let told = 0; // entries of the log that have been announced
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
 let busy = false; // a change has been sent and not yet answered
+let watching = null; // the game and event that the slider asks for
 
 // --- elements ---
 
@@ -74,8 +76,8 @@ async function change(name, data = {}) {
 }
 
 async function look() {
-  const seen = state ? `?seen=${encodeURIComponent(state.mark)}` : "";
-  const answer = await fetch(`api/state${seen}`);
+  const wanted = watching ?? (state ? { seen: state.mark } : {});
+  const answer = await fetch(`api/state?${new URLSearchParams(wanted)}`);
   if (answer.status === 204) return;
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);
@@ -109,6 +111,7 @@ function render(next) {
   byId("when").textContent = next.when ?? "";
   byId("headline").textContent = headline(next);
   drawBoard(next.svg);
+  byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
   if (next.log) renderLog(next.log, before);
   if (next.mode === "play") renderPlay(next, before);
@@ -255,12 +258,12 @@ function renderFault(fault) {
 }
 
 function renderSeats(next) {
-  const columns = ["seat", "at", "rupees", "Clients", "City tokens", "palaces left", "bales"];
+  const columns = ["at", "rupees", "Clients", "Cities", "palaces", "bales"];
   const rows = next.seats.map((has) => ({
     mover: has.seat === next.mover,
-    cells: [`${has.seat} ${has.name}`, ...columns.slice(1).map((column) => has[column] ?? "hidden")],
+    cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
-  byId("seats").replaceChildren(table("What each seat has", columns, rows));
+  byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
 }
 
 function renderLog(log, before) {
@@ -269,33 +272,109 @@ function renderLog(log, before) {
     element("li", { class: seat === null ? "set" : null }, seat === null ? words : `Seat ${seat}: ${words}`));
   list.replaceChildren(...entries);
   list.scrollTop = list.scrollHeight;
-  if (before && log.length > told) byId("news").textContent = entries.slice(told).map((entry) => entry.textContent).join(" · ");
-  if (before && log.length < told) byId("news").textContent = "The turn was taken back.";
+  if (before && log.length > told) {
+    const news = entries.slice(Math.max(told, log.length - MAX_NEWS)).map((entry) => entry.textContent);
+    byId("news").textContent = news.join(" · ");
+  } else if (before?.mode === "play" && log.length < told) byId("news").textContent = "The turn was taken back.";
   told = log.length;
 }
 
 function renderAccount(account) {
   if (!account) return show("account");
-  const rows = account.rows.map((row, seat) => ({
-    mover: row.wins,
-    cells: [`${seat} ${state.seats[seat].name}${row.wins ? " – wins" : ""}`, ...account.columns.map((column) => row[column])],
+  const seats = account.rows.map((row, seat) => `seat ${seat}${row.wins ? " wins" : ""}`);
+  const rows = account.columns.map((column) => ({
+    mover: ["in hand", "final"].includes(column),
+    cells: [column, ...account.rows.map((row) => row[column])],
   }));
   show("account", element("strong", {}, "The account of every rupee"),
-    element("div", { class: "wide" }, table("Account", ["seat", ...account.columns], rows)),
-    element("small", {}, "Start to purchases add up to what is in hand; empire and fame are awards."));
+    element("div", { class: "wide" }, table("The account of every rupee", ["", ...seats], rows)));
 }
 
 // --- watching ---
 
-function renderWatch() {}
+function renderWatch(next) {
+  const go = async (event, game = next.game) => {
+    watching = { game, event };
+    try {
+      await look();
+      report(null);
+    } catch (error) {
+      report(error.message);
+    }
+  };
+  byId("headline").textContent = `Event ${next.event} of ${next.last}: ${next.headline}`;
+  if (byId("actions").dataset.game === String(next.game)) { // the slider that is being dragged stays
+    byId("actions").querySelector("input").value = next.event;
+    byId("actions").go = go;
+    return;
+  }
+  const slider = element("input", {
+    type: "range", min: 0, max: next.last, value: next.event, "data-key": "slider", "aria-label": "Event",
+    oninput: () => byId("actions").go(slider.valueAsNumber),
+  });
+  const step = (by) => () => byId("actions").go(Math.min(next.last, Math.max(0, state.event + by)));
+  const games = Array.from({ length: next.games }, (_, game) =>
+    element("option", { value: game, selected: game === next.game }, `Game ${game + 1}`));
+  const choice = next.games < 2 ? "" : element("select", {
+    "aria-label": "Game", "data-key": "game", onchange: (event) => go(0, Number(event.target.value)),
+  }, ...games);
+  byId("actions").replaceChildren(choice, button("earlier", "Back", "", step(-1)), slider, button("later", "On", "", step(1)));
+  byId("actions").dataset.game = next.game;
+  byId("actions").go = go;
+}
 
-// --- the editor ---
+// --- drawing trails ---
 
-const editor = { chosen: null };
+const editor = { chosen: null, moving: false };
 
-function renderEditor() {}
+function renderEditor(next) {
+  const press = (moving) => () => {
+    Object.assign(editor, { moving, chosen: null });
+    render(state);
+  };
+  byId("actions").replaceChildren(
+    button("draw", "Draw trails", "", press(false), { "aria-pressed": String(!editor.moving) }),
+    button("move", "Move sites", "", press(true), { "aria-pressed": String(editor.moving) }));
+  byId("tools").replaceChildren(
+    button("undo", "Undo", "", () => change("undo"), { disabled: !next.can_undo }),
+    button("save", next.saved ? "Saved" : "Save", next.when, () => change("save"), { class: "main", disabled: next.saved }));
+  const help = editor.moving ? "Click a site, then where it belongs."
+    : "Click two sites to draw the trail between them, or to remove it.";
+  const names = Object.keys(next.sites);
+  const ends = ["from", "to"].map((end) =>
+    element("select", { id: `trail-${end}`, "data-key": `trail-${end}`, "aria-label": `Trail ${end}` },
+      ...names.map((name) => element("option", { selected: name === editor[end] }, name))));
+  const both = () => {
+    [editor.from, editor.to] = ends.map((end) => end.value);
+    change("trail", { from: editor.from, to: editor.to });
+  };
+  const trails = next.trails.map(([from, to]) =>
+    element("li", {}, button(`${from} ${to}`, `${from} – ${to} ×`, "", () => change("trail", { from, to }),
+      { "aria-label": `Remove the trail from ${from} to ${to}` })));
+  show("editor",
+    element("p", {}, help),
+    element("p", { class: next.problem ? null : "good", id: "problem" },
+      next.problem ? `Not yet a board: ${next.problem}` : "This is a valid board: it can be played and trained on."),
+    ...ends, button("both", "Draw or remove this trail", "", both),
+    element("p", {}, `${next.trails.length} trails`), element("ul", { class: "trails" }, ...trails));
+}
 
-function clickEditor() {}
+function clickEditor(site, event) {
+  if (editor.moving && editor.chosen && !(site && site !== editor.chosen)) {
+    const svg = byId("map").querySelector("svg");
+    const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const moved = editor.chosen;
+    editor.chosen = null;
+    change("move", { site: moved, x: place.x, y: place.y });
+  } else if (site && !editor.moving && editor.chosen && editor.chosen !== site) {
+    const from = editor.chosen;
+    editor.chosen = null;
+    change("trail", { from, to: site });
+  } else {
+    editor.chosen = site === editor.chosen ? null : site ?? null;
+    render(state);
+  }
+}
 
 NARROW.addEventListener("change", fitBoard);
 keepLooking();

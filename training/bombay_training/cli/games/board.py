@@ -1,0 +1,89 @@
+"""`bombay board new | check | draw`: a board of one's own, such as the printed one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bombay_env import Board, Game
+from bombay_env.board import BoardError, SiteKind
+from bombay_env.render import svg
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.inputs import check_new_file
+from bombay_training.cli.options import Host, Json, Port, Remote
+from bombay_training.cli.output import say, show
+from bombay_training.extras import missing_extra
+from bombay_training.play.draft import Draft
+from bombay_training.rich_tables import cell, new_table
+
+BoardPath = Annotated[Path, typer.Argument(help="A board file (TOML).", metavar="FILE")]
+
+
+def new(
+    path: BoardPath,
+    trails: Annotated[bool, typer.Option("--trails", help="Keep the trails of the packaged board.")] = False,
+) -> None:
+    """Write a new board file with all sites of the game and no trails; `bombay board draw` draws these."""
+    with user_input():
+        check_new_file(path)
+        Draft.of_board(Board.load(), _board_name(path), trails).write(path)
+    say(f"{path} has all sites. Draw the trails with: bombay board draw {path}")
+
+
+def check(path: BoardPath, as_json: Json = False) -> None:
+    """Say whether a board file can be played, and what it holds."""
+    with user_input():
+        board = Board.load(path)
+    near = {site.name: sum(site.name in trail for trail in board.trails) for site in board.sites}
+    rows = [
+        {
+            "kind": kind.label,
+            "sites": [site.name for site in board.sites if site.kind == kind],
+            "trails": sum(near[site.name] for site in board.sites if site.kind == kind),
+        }
+        for kind in SiteKind
+    ]
+    table = new_table(
+        f"{board.name}: valid, {board.num_sites} sites, {len(board.trails)} trails", ["kind", "sites", "trails"]
+    )
+    for row in rows:
+        table.add_row(row["kind"], cell(" ".join(row["sites"])), str(row["trails"]))
+    show({"command": "board check", "name": board.name, "trails": len(board.trails), "kinds": rows}, [table], as_json)
+
+
+def draw(
+    path: BoardPath,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Only write a picture of the board, as it is dealt, to a new .svg file."),
+    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    remote: Remote = False,
+) -> None:
+    """Draw trails in the browser, by clicking on sites, and save them to the file."""
+    with user_input():
+        if out is not None:
+            check_new_file(out)
+            game = Game(board=Board.load(path))
+            out.write_text(svg.draw(game, game.new_states([0])), encoding="utf-8")
+            say(f"The picture is in {out}")
+            return
+        try:
+            from bombay_training.play import server
+            from bombay_training.play.board_app import BoardApp
+            from bombay_training.play.worker import Worker
+        except ImportError as error:
+            raise ValueError(missing_extra("bombay board draw", "play", error)) from None
+        app = BoardApp(path)
+        listening = server.bind(host, port, remote)
+    server.serve(listening, host, app.application, Worker(), say)
+
+
+def _board_name(path: Path) -> str:
+    name = "".join(letter for letter in path.stem if letter.isprintable() and letter not in " :")
+    if not name or name == Board.load().name:
+        raise BoardError(
+            f"a board is named after its file, and {path.stem!r} is no name for one; take another file name"
+        )
+    return name
