@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bombay_env import checks
-from bombay_env.agent import AgentFault
+from bombay_env.agent import AgentFault, describe_error
 from bombay_training.play import messages
 from bombay_training.play.guard import Guard, Refusal, parse
 from bombay_training.play.hints import Adviser, hints, make_adviser
@@ -136,9 +136,10 @@ class PlayApp:
             session, self._thinking = self.session, question.name
             try:
                 result: int | AgentFault = await self.worker.run(question.answer)
-            except AgentFault as fault:
-                result = fault
-                print(f"bombay: {fault}", file=sys.stderr)
+            except Exception as error:
+                known = isinstance(error, AgentFault)
+                result = error if known else AgentFault(question.name, f"it raised {describe_error(error)}")
+                print(f"bombay: {result}", file=sys.stderr)
             session.answer(question, result)
             await asyncio.sleep(self.pause)
         self._thinking = None

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from bombay_env.agent import describe_error
+
 T = TypeVar("T")
 STOP_SECONDS: Final = 2.0
 
@@ -39,13 +41,15 @@ class Worker:
             function, loop, future = job
             try:
                 result, error = function(), None
-            except BaseException as raised:  # whatever it is, whoever waits is told
+            except Exception as raised:
                 result, error = None, raised
+            except BaseException as raised:  # Ctrl-C reaches the main thread only, so this is none
+                result, error = None, RuntimeError(describe_error(raised))
             with suppress(RuntimeError):  # the server's loop has ended
                 loop.call_soon_threadsafe(_settle, future, result, error)
 
 
-def _settle(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+def _settle(future: "asyncio.Future[Any]", result: Any, error: Exception | None) -> None:
     if future.done():  # cancelled
         return
     if error is None:
