@@ -65,7 +65,9 @@ def test_a_game_of_humans_and_agents_gives_a_record_that_verifies(n):
     assert record.seed == n
     assert record.agents == (HUMAN, *["random"] * (n - 1))
     played = [event for event in table.log if event.action]
-    assert [f"{event.seat} {event.action}" for event in played] == [e for e in record.events if not e.startswith("restock")]
+    assert [f"{event.seat} {event.action}" for event in played] == [
+        e for e in record.events if not e.startswith("restock")
+    ]
 
 
 def test_undo_returns_to_the_start_of_the_turn():
@@ -135,7 +137,13 @@ def test_a_request_for_an_older_position_changes_nothing(version):
     table = session(None, "random")
     table.act(0, "move:E1")
     before = frozen(table)
-    for request in (table.undo, table.ready, table.retry, lambda v: table.act(v, "move:A"), lambda v: table.replace(v, None)):
+    for request in (
+        table.undo,
+        table.ready,
+        table.retry,
+        lambda v: table.act(v, "move:A"),
+        lambda v: table.replace(v, None),
+    ):
         with pytest.raises(OutdatedError):
             request(version)
     assert frozen(table) == before
@@ -325,7 +333,11 @@ def test_the_account_adds_up_to_every_rupee(n):
         rows = account(play(table, np.random.default_rng(seed)).record())
         result = table.game.results(table.states)[0]
         for seat, row in enumerate(rows):
-            assert row["start"] + sum(row[source] for source in SOURCES.values()) == row["in hand"] == result["rupees"][seat]
+            assert (
+                row["start"] + sum(row[source] for source in SOURCES.values())
+                == row["in hand"]
+                == result["rupees"][seat]
+            )
             assert row["in hand"] + row["empire"] + row["fame"] == row["final"] == result["final"][seat]
             assert row["wins"] == result["winners"][seat]
             assert row["purchases"] <= 0 <= min(row["sales"], row["tolls"], row["consolidating"], row["palace tokens"])

@@ -29,8 +29,9 @@ class Client:
     def __exit__(self, *_):
         self._lifespan("shutdown")
         self.loop.run_until_complete(self.lifespan)
-        with suppress(asyncio.CancelledError):
-            self.loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(self.loop), return_exceptions=True))
+        for task in asyncio.all_tasks(self.loop):
+            with suppress(asyncio.CancelledError):
+                self.loop.run_until_complete(task)
         self.loop.close()
 
     def _lifespan(self, event):
@@ -42,8 +43,20 @@ class Client:
         given = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json"} | (headers or {})
         raw = [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value is not None]
         path, _, query = path.partition("?")
-        scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
-        scope |= {"headers": raw, "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 4711), "root_path": ""}
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+        }
+        scope |= {
+            "headers": raw,
+            "http_version": "1.1",
+            "scheme": "http",
+            "server": ("127.0.0.1", 4711),
+            "root_path": "",
+        }
         sent = []
 
         async def receive():

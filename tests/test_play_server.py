@@ -1,0 +1,410 @@
+"""The server of play: who may talk to it, what it answers to what it cannot use, and that the game stays unharmed."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import numpy as np
+import pytest
+from typer.exceptions import TyperException
+from typer.testing import CliRunner
+
+from bombay_agents import make
+from bombay_env import Game, Rules
+from bombay_env.record import Record, write_records
+from bombay_training.cli.main import app as cli
+from bombay_training.play import guard, server
+from bombay_training.play.hints import Adviser, Hint, hints, make_adviser
+from bombay_training.play.play_app import PlayApp
+from bombay_training.play.session import END_TURN, Session
+from bombay_training.play.watch_app import WatchApp
+from bombay_training.play.worker import Worker
+from helpers.asgi import HOST, TOKEN, Client
+from helpers.failing_agents import Wrong, raising
+from test_play_session import SHORT, play, session
+
+COMMAND = (sys.executable, "-m", "bombay_training.cli")
+
+
+@pytest.fixture
+def worker():
+    worker = Worker()
+    yield worker
+    assert worker.stop()
+
+
+@pytest.fixture
+def app(worker):
+    return PlayApp(session(None, "random", game=SHORT), worker, "champion", 0.0)
+
+
+@pytest.fixture
+def client(app):
+    with Client(app.application) as client:
+        yield client
+
+
+def position(client):
+    status, found = client.get("api/state")
+    assert status == 200
+    return found
+
+
+def act(client, action):
+    return client.post("api/act", {"version": position(client)["version"], "action": action})
+
+
+def end_turn(client, app):
+    """Consolidate, end the turn and wait for the agents."""
+    assert act(client, "consolidate")[0] == 200
+    assert act(client, END_TURN)[0] == 200
+    client.settle(lambda: app.session.human_to_move or app.session.over or app.session.fault)
+
+
+# --- a game through the server ---
+
+
+def test_a_game_is_played_and_its_record_downloaded(client, app):
+    while not app.session.over:
+        end_turn(client, app)
+    found = position(client)
+    assert found["over"]
+    assert found["legal"] == []
+    assert [row["wins"] for row in found["account"]["rows"]].count(True) >= 1
+    status, headers, text = client.request("GET", f"/{TOKEN}/api/record")
+    assert status == 200
+    assert "attachment" in headers["content-disposition"]
+    record = Record.from_dict(json.loads(text))
+    record.verify()
+    assert record.agents == ("human", "random")
+    version = found["version"]
+    assert client.post("api/new", {"version": version - 1})[0] == 409
+    status, new = client.post("api/new", {"version": version})
+    assert status == 200
+    assert new["version"] > version, "what an older page sends is refused in the new game, too"
+    assert not new["over"]
+
+
+def test_a_page_that_asks_again_is_told_only_what_is_new(client):
+    found = position(client)
+    assert client.get(f"api/state?seen={found['mark'].replace(' ', '%20')}") == (204, None)
+    act(client, "move:E1")
+    assert client.get(f"api/state?seen={found['mark'].replace(' ', '%20')}")[0] == 200
+
+
+def test_a_reload_shows_the_same_game(client):
+    act(client, "move:E1")
+    first = position(client)
+    assert position(client) == first
+    for name, kind in (("", "text/html"), ("page.css", "text/css"), ("page.js", "text/javascript")):
+        status, headers, text = client.request("GET", f"/{TOKEN}/{name}")
+        assert status == 200
+        assert headers["content-type"].startswith(kind)
+        assert len(text) > 500
+
+
+def test_a_second_tab_cannot_act_on_an_old_position(client, app):
+    old = position(client)["version"]
+    assert act(client, "move:E1")[0] == 200
+    now = position(client)
+    for name, data in (("act", {"action": "move:G3"}), ("undo", {}), ("hint", {}), ("ready", {}), ("new", {})):
+        status, found = client.post(f"api/{name}", {"version": old, **data})
+        assert status == 409
+        assert "another tab" in found["error"]
+    assert client.post("api/retry", {"version": old})[0] == 409
+    assert position(client) == now
+
+
+def test_hints_come_from_the_adviser(worker):
+    asked = []
+
+    class Fake:
+        name = "fake"
+
+        def best_turns(self, game, state, rng, most=3):
+            asked.append(int(state["seed"][0]))
+            return make("champion:nodes=1").best_turns(game, state, rng, most)
+
+    app = PlayApp(session(None, "random", "random"), worker, "champion", 0.0)
+    app._adviser = Fake()
+    with Client(app.application) as client:
+        status, found = client.post("api/hint", {"version": 0})
+        assert status == 200
+        assert asked == [0], "an adviser does not learn the seed"
+        assert found["by"] == "champion"
+        assert set(found["turns"][0]) == set(Hint._fields)
+        assert position(client)["version"] == 0
+        app.adviser, app._adviser = "greedy", None
+        status, found = client.post("api/hint", {"version": 0})
+        assert status == 409
+        assert "gives no hints; champion and zero-search do" in found["error"]
+
+
+def test_a_hint_tells_turns_that_can_be_played():
+    table = session(None, "random", "random")
+    adviser = make_adviser("champion:nodes=12")
+    assert isinstance(adviser, Adviser)
+    found = hints(adviser, table.game, table.states, np.random.default_rng(1))
+    assert 1 <= len(found) <= 3
+    for hint in found:
+        assert 0 <= hint.win_share <= 1
+        assert len(hint.turn) >= 1
+        assert hint.why.endswith(".")
+    assert "Expected at the end" in found[0].why
+    assert "points less often than the best turn" in found[1].why
+
+
+def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):
+    agent = Wrong(raising)
+    agent.calls = 2
+    app = PlayApp(Session(SHORT, [None, agent], 1), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        end_turn(client, app)
+        found = position(client)
+        assert found["fault"]["seat"] == 1
+        assert "KeyError" in found["fault"]["reason"]
+        version = found["version"]
+        status, refused = client.post("api/replace", {"version": version, "agent": "nobody"})
+        assert status == 409
+        assert "no agent is named 'nobody'" in refused["error"]
+        assert client.post("api/replace", {"version": version, "agent": 3})[0] == 400
+        assert position(client)["fault"] is not None
+        assert client.post("api/replace", {"version": version, "agent": "random"})[0] == 200
+        client.settle(lambda: app.session.human_to_move)
+        assert position(client)["seats"][1]["name"] == "wrong, then random"
+    assert "KeyError" in capsys.readouterr().err
+
+
+def test_an_agent_that_interrupts_does_not_end_the_server(worker):
+    class Interrupts:
+        name = "interrupts"
+
+        def act(self, game, states, rng):
+            raise KeyboardInterrupt
+
+    app = PlayApp(Session(SHORT, [None, Interrupts()], 1), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        end_turn(client, app)
+        assert position(client)["fault"]["seat"] == 1
+
+
+# --- who may talk to it ---
+
+
+def unharmed(client, send):
+    """The status and the error of a request that must change nothing."""
+    before = position(client)
+    status, headers, text = send()
+    assert headers["content-type"] == "application/json"
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    error = json.loads(text)["error"]
+    assert 0 < len(error) <= 500
+    assert "\n" not in error
+    assert position(client) == before
+    return status, error
+
+
+GOOD = json.dumps({"version": 0, "action": "move:E1"}).encode()
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/state", "/api/act", f"/{TOKEN}", f"/{TOKEN}x/api/act", f"//{TOKEN}/api/act", "/é/api/act"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_nothing_is_served_without_the_token(client, path, method):
+    status, error = unharmed(client, lambda: client.request(method, path, GOOD))
+    assert status == 403
+    assert "lacks the token" in error
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": None}, 403),
+        ({"origin": "http://127.0.0.1:4712"}, 403),
+        ({"origin": f"https://{HOST}"}, 403),
+        ({"host": "evil.example"}, 403),
+        ({"host": "evil.example:4711", "origin": "http://evil.example:4711"}, 403),
+        ({"host": None}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": None}, 415),
+    ],
+)
+def test_only_the_page_itself_can_act(client, headers, status):
+    found, _ = unharmed(client, lambda: client.request("POST", f"/{TOKEN}/api/act", GOOD, headers))
+    assert found == status
+
+
+def test_a_name_that_points_here_reads_nothing(client):
+    """A page on the internet whose name was made to point at this machine sends its own name as the host."""
+    assert (
+        unharmed(client, lambda: client.request("GET", f"/{TOKEN}/api/state", headers={"host": "evil.example:4711"}))[0]
+        == 403
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b'{"version": 0}',
+        b'{"version": 0, "action": "move:E1", "more": 1}',
+        b'{"version": 0, "version": 0, "action": "move:E1"}',
+        b'{"version": NaN, "action": "move:E1"}',
+        b'{"version": 0, "action": 3}',
+        b'{"version": 0, "action": ' + b"[" * 2000 + b"]" * 2000 + b"}",
+        b'{"version": 0, "action": "' + b"x" * guard.MAX_BODY + b'"}',
+    ],
+)
+def test_malformed_bodies_are_refused(client, body):
+    status, _ = unharmed(client, lambda: client.request("POST", f"/{TOKEN}/api/act", body))
+    assert status == (413 if len(body) > guard.MAX_BODY else 400)
+
+
+@pytest.mark.parametrize("action", ["move:Nagpur", "buy", "take:blue", "", "move:" + "x" * 900, "move:\x00"])
+def test_illegal_actions_are_refused(client, action):
+    body = json.dumps({"version": 0, "action": action}).encode()
+    status, error = unharmed(client, lambda: client.request("POST", f"/{TOKEN}/api/act", body))
+    assert status == 409
+    assert "legal are move:E1" in error
+
+
+@pytest.mark.parametrize("version", [-1, 1, None, "0", 0.5, 2**70, [0]])
+def test_malformed_versions_are_refused(client, version):
+    body = json.dumps({"version": version, "action": "move:E1"}).encode()
+    assert unharmed(client, lambda: client.request("POST", f"/{TOKEN}/api/act", body))[0] == 409
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "nothing", 404),
+        ("GET", "api/act", 405),
+        ("POST", "api/state", 405),
+        ("PUT", "api/act", 405),
+        ("DELETE", "api/record", 405),
+        ("GET", "../api/state", 404),
+        ("GET", "page/../../session.py", 404),
+    ],
+)
+def test_unknown_pages_are_refused(client, method, path, status):
+    assert unharmed(client, lambda: client.request(method, f"/{TOKEN}/{path}", b"{}"))[0] == status
+
+
+def test_screened_games_give_no_record_and_no_hint(worker):
+    app = PlayApp(session(None, "random", game=SHORT, screened=True), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        assert unharmed(client, lambda: client.request("GET", f"/{TOKEN}/api/record"))[0] == 409
+        assert unharmed(client, lambda: client.request("POST", f"/{TOKEN}/api/hint", b'{"version": 0}'))[0] == 409
+
+
+# --- watching ---
+
+
+def test_every_event_of_a_record_can_be_watched(tmp_path):
+    records = [
+        play(session(None, "greedy", game=SHORT, seed=seed), np.random.default_rng(seed)).record() for seed in (1, 2)
+    ]
+    with Client(WatchApp(records).application) as client:
+        found = position(client)
+        assert (found["mode"], found["game"], found["games"], found["event"]) == ("watch", 0, 2, 0)
+        last = found["last"]
+        assert last == len(records[0].events) - 1
+        for event in range(last + 1):
+            status, found = client.get(f"api/state?game=0&event={event}")
+            assert status == 200
+            assert len(found["log"]) == event + 1
+        assert found["over"]
+        assert found["account"]["rows"][0]["final"] == records[0].result["final"][0]
+        assert client.get("api/state?game=1&event=3")[1]["seats"][1]["name"] == "greedy"
+        for query in ("event=-1", f"event={last + 1}", "event=x", "game=2", "game=", "event=" + "9" * 50):
+            status, found = client.get(f"api/state?{query}")
+            assert status == 400
+            assert "must be a whole number from 0 to" in found["error"]
+
+
+# --- the real server ---
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+def test_it_listens_to_this_machine_only_unless_told_so(host):
+    with pytest.raises(ValueError, match=r"is not a loopback address such as 127\.0\.0\.1; add --remote"):
+        server.bind(host, 0, remote=False)
+    assert guard.own_hosts(host, 80) is None
+
+
+def test_it_listens_elsewhere_if_told_so():
+    with server.bind("0.0.0.0", 0, remote=True) as listening:
+        assert listening.getsockname()[0] == "0.0.0.0"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost"])
+def test_loopback_addresses_need_no_permission(host):
+    with server.bind(host, 0, remote=False) as listening:
+        assert listening.getsockname()[0].startswith("127.0.0.")
+        port = listening.getsockname()[1]
+        assert f"{host}:{port}" in guard.own_hosts(host, port)
+        with pytest.raises(ValueError, match="cannot listen at"):
+            server.bind(host, port, remote=False)
+
+
+def test_tokens_differ():
+    assert len({guard.new_token() for _ in range(100)}) == 100
+    assert len(guard.new_token()) >= 32
+
+
+def test_the_command_prints_its_address_and_ends_cleanly_with_ctrl_c(tmp_path):
+    write_records(
+        tmp_path / "game.jsonl", [play(session(None, "random", game=SHORT), np.random.default_rng(1)).record()]
+    )
+    command = [*COMMAND, "watch", tmp_path / "game.jsonl"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            address = process.stdout.readline().split()[1]
+            assert address.startswith("http://127.0.0.1:")
+            with urllib.request.urlopen(f"{address}api/state", timeout=60) as answer:
+                assert json.load(answer)["mode"] == "watch"
+                assert "server" not in {name.lower() for name in answer.headers}
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("play", "--host", "0.0.0.0"), "--host '0.0.0.0' is not a loopback address"),
+        (("play", "human", "nobody"), "no agent is named 'nobody'"),
+        (("play", "human", "random", "random", "--players", "2"), "3 seats are given for 2 players"),
+        (("play", "random", "--screened"), "all seats are agents"),
+        (("play", "--hints", "greedy", "human"), "gives no hints"),
+        (("watch", "missing.jsonl"), "missing.jsonl: cannot be read"),
+    ],
+)
+def test_errors_of_the_commands_are_one_line(arguments, message):
+    done = CliRunner().invoke(cli, list(arguments), standalone_mode=False)
+    assert isinstance(done.exception, TyperException)
+    assert message in done.exception.format_message()
+    assert "\n" not in done.exception.format_message()
+
+
+def test_a_variant_is_played_too(worker):
+    """Hints on rules that the champion was not trained on end in one line."""
+    game = Game(Rules.from_dict({"num_players": 2, "toll": 2}))
+    app = PlayApp(Session(game, [None, make("random")], 1), worker, "champion:nodes=1", 0.0)
+    with Client(app.application) as client:
+        status, found = client.post("api/hint", {"version": 0})
+        assert status == 409
+        assert "gives no hint here" in found["error"]
+        assert act(client, "move:E1")[0] == 200
