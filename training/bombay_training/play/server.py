@@ -107,25 +107,18 @@ def bind(host: str, port: int, remote: bool) -> socket.socket:
         raise ValueError(f"cannot listen at {checks.shown(host)}, port {port}: {reason}") from None
 
 
-def serve(
-    listening: socket.socket,
-    host: str,
-    make_app: Callable[[str, Any], Guard],
-    worker: Worker,
-    say: Callable[[str], None],
-) -> None:
-    """Run until Ctrl-C; then the process ends with exit code 130.
+def new_server(
+    listening: socket.socket, host: str, make_app: Callable[[str, Any], Guard]
+) -> tuple[uvicorn.Server, str]:
+    """A server for `uvicorn.Server.run(sockets=[listening])`, and the address of its page.
 
     Args:
         listening: of `bind`.
         host: that it is bound to, as it stands in the address of the page.
         make_app: makes the application from the token and the hosts.
-        worker: ended too.
-        say: prints a line; told the address of the page.
     """
     port = listening.getsockname()[1]
     token = new_token()
-    shown = f"[{host}]" if ":" in host else host
     config = uvicorn.Config(
         make_app(token, own_hosts(host, port)),
         log_config=None,
@@ -138,12 +131,32 @@ def serve(
         lifespan="on",
         timeout_graceful_shutdown=1,
     )
-    say(f"Open http://{shown}:{port}/{token}/")
+    shown = f"[{host}]" if ":" in host else host
+    return uvicorn.Server(config), f"http://{shown}:{port}/{token}/"
+
+
+def serve(
+    listening: socket.socket,
+    host: str,
+    make_app: Callable[[str, Any], Guard],
+    worker: Worker,
+    say: Callable[[str], None],
+) -> None:
+    """Run until Ctrl-C; then the process ends with exit code 130.
+
+    Args:
+        listening: of `bind`.
+        host: as for `new_server`.
+        make_app: likewise.
+        worker: ended too.
+        say: prints a line; told the address of the page.
+    """
+    server, address = new_server(listening, host, make_app)
+    say(f"Open {address}")
     say("Ctrl-C ends it.")
     with listening, contextlib.redirect_stdout(sys.stderr):  # what agents print is no result
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
         finally:
             if not worker.stop():  # it cannot be interrupted in compiled code
-                print("bombay: stopped", file=sys.stderr, flush=True)
                 os._exit(STOPPED)

@@ -1,0 +1,282 @@
+"""The page in a real browser: whole games by clicking, by keyboard and at a phone's width, watching, and drawing a board."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bombay_env import Board
+from bombay_env.record import read_records
+from bombay_training.cli.main import app as cli
+from bombay_training.play.board_app import BoardApp
+from bombay_training.play.draft import Draft
+from bombay_training.play.play_app import PlayApp
+from bombay_training.play.watch_app import WatchApp
+from bombay_training.play.worker import Worker
+from helpers.browser import command, launched, page_at, serving
+from test_play_session import SHORT, play, session
+
+SHOTS = os.environ.get("BOMBAY_SHOTS")  # a folder for screenshots, to look at them
+ADVISER = "champion:nodes=1"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def worker():
+    worker = Worker()
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def table(worker):
+    """The address of a page for a human against two agents."""
+    with serving(PlayApp(session(None, "random", "greedy", seed=6), worker, ADVISER, 0.0)) as address:
+        yield address
+
+
+def shot(page, name):
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png")
+
+
+def version(page):
+    return page.evaluate("state.version")
+
+
+def settled(page, before):
+    """Wait until the page shows a newer position with a human to move, or the end."""
+    page.wait_for_function("([old]) => state.version > old && (state.human || state.over) && !busy", arg=[before])
+
+
+def over(page):
+    return page.evaluate("state.over")
+
+
+def verified(path):
+    """The record in a file, after `bombay replay` verified it."""
+    done = CliRunner().invoke(cli, ["replay", str(path), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["records"][0]["winners"]
+    (record,) = read_records(path)
+    return record
+
+
+def download(page, path):
+    with page.expect_download() as started:
+        page.click("[data-key=record]")
+    started.value.save_as(path)
+    return path
+
+
+def fits(page):
+    """Whether nothing makes the page wider than the screen."""
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def play_by_clicking(page, rng):
+    """Click to the end of the game: sites on the map to move there, and buttons for all else."""
+    while not over(page):
+        before = version(page)
+        legal = page.evaluate("state.legal")
+        dealing = [choice for choice in legal if choice["action"].startswith(("buy", "sell", "build", "take"))]
+        choice = rng.choice(dealing if dealing and rng.random() < 0.8 else legal)
+        if choice["site"]:
+            page.click(f"[data-target={choice['site']}]")
+        else:
+            page.click(f"#actions [data-key='{choice['action']}']")
+        settled(page, before)
+
+
+def test_a_game_is_played_by_clicking(browser, tmp_path):
+    arguments = ("play", "human", "random", "greedy", "--players", 3, "--seed", 5, "--pause", 0, "--hints", ADVISER)
+    with command(*arguments) as address, page_at(browser, address) as page:
+        page.wait_for_selector("#actions button")
+        first = page.text_content("#seats")
+        for site in ("E1", "G1"):
+            before = version(page)
+            page.click(f"[data-target={site}]")
+            settled(page, before)
+        assert "Seat 0: Move to G1" in page.text_content("#log")
+        shot(page, "play")
+        before = version(page)
+        page.click("[data-key=undo]")
+        settled(page, before)
+        assert page.text_content("#seats") == first
+        assert "Move to" not in page.text_content("#log")
+        assert page.is_disabled("[data-key=undo]")
+        page.click("[data-key=hint]")
+        page.wait_for_selector("#hint li")
+        assert "Wins" in page.text_content("#hint")
+        assert "Expected at the end" in page.text_content("#hint")
+        shot(page, "hint")
+        play_by_clicking(page, np.random.default_rng(5))
+        assert "The account of every rupee" in page.text_content("#account")
+        assert page.locator("#actions button").count() == 0
+        shot(page, "end")
+        page.reload()
+        page.wait_for_selector("#account table")
+        record = verified(download(page, tmp_path / "record.jsonl"))
+        assert record.agents == ("human", "random", "greedy")
+        assert len([event for event in record.events if event.startswith("0 ")]) >= 15
+
+
+def test_a_game_is_played_by_keyboard_alone(browser, table, tmp_path):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+
+        def press_to(key):
+            """Press Tab until the element with this key has the focus."""
+            for _ in range(60):
+                if page.evaluate("document.activeElement.dataset.key") == key:
+                    return
+                page.keyboard.press("Tab")
+            raise AssertionError(f"{key} cannot be reached")
+
+        def take(key):
+            before = version(page)
+            press_to(key)
+            page.keyboard.press("Enter")
+            settled(page, before)
+
+        take("move:G3")
+        press_to("undo")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid", "the focus shows"
+        take("undo")
+        press_to("hint")
+        page.keyboard.press(" ")
+        page.wait_for_selector("#hint li")
+        rng = np.random.default_rng(6)
+        while not over(page):
+            actions = [choice["action"] for choice in page.evaluate("state.legal")]
+            done = [action for action in actions if action in ("consolidate", "end_turn")]
+            take(rng.choice(actions) if rng.random() < 0.3 else done[0] if done else actions[0])
+        press_to("record")
+        with page.expect_download() as started:
+            page.keyboard.press("Enter")
+        started.value.save_as(tmp_path / "record.jsonl")
+        verified(tmp_path / "record.jsonl")
+
+
+def test_after_an_action_the_keyboard_is_at_the_next_choice(browser, table):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        for _ in range(8):
+            before = version(page)
+            page.focus("#actions button")
+            page.keyboard.press("Enter")
+            settled(page, before)
+            page.wait_for_function("() => document.activeElement.closest('#actions')")
+
+
+def test_a_game_is_played_on_a_phone(browser, table, tmp_path):
+    with page_at(browser, table, 390, 844, has_touch=True) as page:
+        page.wait_for_selector("#actions button")
+        assert fits(page)
+        shot(page, "phone")
+        for selector in ("#actions button", "#tools button", ".target"):
+            for box in (place.bounding_box() for place in page.locator(selector).all()):
+                assert min(box["width"], box["height"]) >= 24, selector
+        before = version(page)
+        page.tap("[data-target=G3]")
+        settled(page, before)
+        before = version(page)
+        page.tap("[data-key=undo]")
+        settled(page, before)
+        play_by_clicking(page, np.random.default_rng(7))
+        assert fits(page)
+        page.locator("#account").scroll_into_view_if_needed()
+        shot(page, "phone-end")
+        verified(download(page, tmp_path / "record.jsonl"))
+
+
+def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        answer = page.evaluate(
+            """async () => {
+                const send = (body) => fetch('api/act', {method: 'POST', headers: {'content-type': 'application/json'},
+                    body: JSON.stringify(body)}).then((answer) => answer.status);
+                return await send({version: 0, action: 'move:E1'});
+            }"""
+        )
+        assert answer == 200
+        page.wait_for_function("() => state.version === 1")
+        assert "Move to E1" in page.text_content("#news")
+
+
+def test_the_screen_is_handed_over_in_screened_mode(browser, worker):
+    app = PlayApp(session(None, None, screened=True), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.wait_for_selector("[data-key=ready]")
+        assert page.locator("#actions button").count() == 0
+        assert page.text_content("#seats").count("hidden") == 6
+        shot(page, "screened")
+        page.click("[data-key=ready]")
+        page.click("[data-key=consolidate]")
+        assert page.text_content("#seats").count("hidden") == 3
+        page.click("[data-key=end_turn]")
+        page.wait_for_selector("[data-key=ready]")
+        assert page.text_content("#seats").count("hidden") == 6
+
+
+def test_a_record_is_watched_with_a_slider(browser):
+    records = [
+        play(session(None, "greedy", game=SHORT, seed=seed), np.random.default_rng(seed)).record() for seed in (1, 2)
+    ]
+    with serving(WatchApp(records)) as address, page_at(browser, address) as page:
+        page.wait_for_selector("[data-key=slider]")
+        last = len(records[0].events) - 1
+        page.click("[data-key=later]")
+        page.wait_for_function("() => state.event === 1")
+        page.focus("[data-key=slider]")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("() => state.event === 2")
+        assert page.locator("#log li").count() == 3
+        shot(page, "watch")
+        page.keyboard.press("End")
+        page.wait_for_function(f"() => state.event === {last}")
+        assert f"Event {last} of {last}: Game over" in page.text_content("#headline")
+        page.wait_for_selector("#account table")
+        page.select_option("[data-key=game]", "1")
+        page.wait_for_function("() => state.game === 1 && state.event === 0")
+        assert page.get_attribute("[data-key=slider]", "max") == str(len(records[1].events) - 1)
+
+
+def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):
+    path, trails = tmp_path / "mine.toml", Board.load().trails
+    Draft.of_board(Board.load(), "mine", trails=False).write(path)
+    with serving(BoardApp(path)) as address, page_at(browser, address) as page:
+        for one, other in trails:
+            page.click(f"[data-target={one}]")
+            page.click(f"[data-target={other}]")
+            page.wait_for_selector(f"[data-key='{one} {other}']")
+        assert "This is a valid board" in page.text_content("#problem")
+        one, other = trails[0]
+        page.click(f"[data-target={one}]")
+        page.click(f"[data-target={other}]")
+        page.wait_for_function(f"() => state.trails.length === {len(trails) - 1}")
+        page.click("[data-key=undo]")
+        page.wait_for_function(f"() => state.trails.length === {len(trails)}")
+        page.click("[data-key=move]")
+        page.click("[data-target=G8]")
+        box = page.locator("#map svg").bounding_box()
+        page.mouse.click(box["x"] + box["width"] * 0.62, box["y"] + box["height"] * 0.93)
+        page.wait_for_function("() => state.svg && !busy && !editor.chosen")
+        page.click("[data-key=draw]")
+        shot(page, "board")
+        page.click("[data-key=save]")
+        page.wait_for_selector("[data-key=save]:disabled")
+    board = Board.load(path)
+    assert set(map(frozenset, board.trails)) == set(map(frozenset, trails))
+    moved = [new.name for new, old in zip(board.sites, Board.load().sites, strict=True) if new != old]
+    assert moved == ["G8"]
