@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from bombay_env import Board
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play.board_app import BoardApp
 from bombay_training.play.draft import Draft
-from bombay_training.play.play_app import PlayApp
-from bombay_training.play.watch_app import WatchApp
-from bombay_training.play.worker import Worker
+from bombay_training.play.web.board_app import BoardApp
+from bombay_training.play.web.play_app import PlayApp
+from bombay_training.play.web.watch_app import WatchApp
+from bombay_training.play.web.worker import Worker
 from helpers.browser import command, launched, page_at, serving
 from test_play_session import SHORT, play, session
 
@@ -115,8 +115,8 @@ def test_a_game_is_played_by_clicking(browser, tmp_path):
         assert page.is_disabled("[data-key=undo]")
         page.click("[data-key=hint]")
         page.wait_for_selector("#hint li")
-        assert "Wins" in page.text_content("#hint")
-        assert "Expected at the end" in page.text_content("#hint")
+        assert "Expected to win" in page.text_content("#hint")
+        assert "expected at the end" in page.text_content("#hint")
         shot(page, "hint")
         play_by_clicking(page, np.random.default_rng(5))
         assert "The account of every rupee" in page.text_content("#account")

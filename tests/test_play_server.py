@@ -15,12 +15,12 @@ from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_env.record import Record, write_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play import guard, server
-from bombay_training.play.hints import Adviser, Hint, hints, make_adviser
-from bombay_training.play.play_app import PlayApp
+from bombay_training.play.hints import Adviser, Hint, cargo, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
-from bombay_training.play.watch_app import WatchApp
-from bombay_training.play.worker import Worker
+from bombay_training.play.web import guard, server
+from bombay_training.play.web.play_app import PlayApp
+from bombay_training.play.web.watch_app import WatchApp
+from bombay_training.play.web.worker import Worker
 from helpers.asgi import HOST, TOKEN, Client
 from helpers.failing_agents import Wrong, raising
 from test_play_session import SHORT, play, session
@@ -152,8 +152,23 @@ def test_a_hint_tells_turns_that_can_be_played():
         assert 0 <= hint.win_share <= 1
         assert len(hint.turn) >= 1
         assert hint.why.endswith(".")
-    assert "Expected at the end" in found[0].why
+    assert "expected at the end" in found[0].why
     assert "points less often than the best turn" in found[1].why
+
+
+def test_the_reason_for_a_turn_tells_where_the_load_sells_best():
+    """Blue is at the top in Indore and in the middle in Nagpur; the elephant stands on A, two moves from both."""
+    game = Game(Rules.official(2))
+    states = game.new_states([5])
+    yellow, purple, blue, orange = range(4)
+    columns = ((orange, yellow, purple), (blue, purple, orange), (yellow, blue, purple), (purple, orange, yellow))
+    states["demand"][0] = columns  # of Bombay, Indore, Nagpur and Hyderabad
+    states["basket"][0, 0] = (0, 1, 1, 0)
+    found = list(cargo(game, states, 0))
+    assert found[1] == "carries blue for Indore (4 rupees, 2 moves away)"
+    assert found[0].startswith("carries purple for Hyderabad (4 rupees and 1 Client, ")
+    states["position"][0, 0] = game.board.site_index("Indore")
+    assert list(cargo(game, states, 0))[1] == "carries blue for Indore (4 rupees, here)"
 
 
 def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):

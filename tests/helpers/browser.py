@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from bombay_training.play import server
+from bombay_training.play.web import server
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]

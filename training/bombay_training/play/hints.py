@@ -1,11 +1,14 @@
 """A hint: the best turns by a searching agent, with what it expects of each and one line why."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 import bombay_agents
 from bombay_env import Game
+from bombay_env.render.view import plural, view
+from bombay_env.rules import COLOUR_NAMES
 from bombay_training.play.effects import action_words, effect_words, preview
 
 DEFAULT_ADVISER = "champion"
@@ -57,13 +60,50 @@ def hints(adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Gener
     for place, turn in enumerate(found):
         words, total = _told(game, states, turn.actions)
         share, margin = float(turn.win_share[mover]), float(turn.margin[mover])
-        gain = f"This turn: {total}" if total else "Nothing is gained this turn"
+        reasons = [f"This turn: {total}" if total else "Nothing is gained this turn", *cargo(game, turn.state, mover)]
         if place == 0:
-            why = f"{gain}. Expected at the end: {margin:+.1f} rupees against the mean of all seats."
+            reasons.append(f"expected at the end: {margin:+.1f} rupees against the mean of all seats")
         else:
-            why = f"{gain}. It wins {100 * (best - share):.1f} points less often than the best turn."
+            reasons.append(f"it wins {100 * (best - share):.1f} points less often than the best turn")
+        why = "; ".join(reasons) + "."
         said.append(Hint(words, share, margin, turn.visits, why))
     return said
+
+
+def cargo(game: Game, states: np.ndarray, mover: int) -> Iterator[str]:
+    """For each colour on the mover's elephant, where it sells best now and how far that is.
+
+    Args:
+        game: that of the state.
+        states: (1,) the outcome of a turn, unchanged.
+        mover: whose turn it was.
+    """
+    seen = view(game, states)
+    steps = _steps_from(game, seen.holdings[mover].site)
+    for colour, count in zip(COLOUR_NAMES, seen.holdings[mover].basket, strict=True):
+        offers = [
+            (seen.sale(column.index(colour), colour), -steps[city], city)
+            for city, column in seen.facts["demand"].items()
+            if count and colour in column
+        ]
+        if offers:
+            (rupees, clients), distance, city = max(offers)
+            pays = plural(rupees, "rupee") + (f" and {plural(clients, 'Client')}" if clients else "")
+            where = "here" if distance == 0 else f"{plural(-distance, 'move')} away"
+            yield f"carries {colour} for {city} ({pays}, {where})"
+
+
+def _steps_from(game: Game, start: str) -> dict[str, int]:
+    """The number of moves from a site to every site."""
+    steps, reached = {start: 0}, [start]
+    for site in reached:  # the list grows during this loop
+        for trail in game.board.trails:
+            if site in trail:
+                other = trail[1] if trail[0] == site else trail[0]
+                if other not in steps:
+                    steps[other] = steps[site] + 1
+                    reached.append(other)
+    return steps
 
 
 def _told(game: Game, states: np.ndarray, actions: tuple[int, ...]) -> tuple[tuple[str, ...], str]:

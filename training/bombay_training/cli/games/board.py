@@ -70,9 +70,9 @@ def draw(
             say(f"The picture is in {out}")
             return
         try:
-            from bombay_training.play import server
-            from bombay_training.play.board_app import BoardApp
-            from bombay_training.play.worker import Worker
+            from bombay_training.play.web import server
+            from bombay_training.play.web.board_app import BoardApp
+            from bombay_training.play.web.worker import Worker
         except ImportError as error:
             raise ValueError(missing_extra("bombay board draw", "play", error)) from None
         app = BoardApp(path)

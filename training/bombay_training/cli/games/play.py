@@ -67,9 +67,9 @@ def play(
         return
     with user_input():
         try:
-            from bombay_training.play import server
-            from bombay_training.play.play_app import PlayApp
-            from bombay_training.play.worker import Worker
+            from bombay_training.play.web import server
+            from bombay_training.play.web.play_app import PlayApp
+            from bombay_training.play.web.worker import Worker
         except ImportError as error:
             raise ValueError(missing_extra("bombay play in the browser", "play", error)) from None
         listening = server.bind(host, port, remote)

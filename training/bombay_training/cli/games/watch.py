@@ -30,9 +30,9 @@ def watch(
         if number > len(records):
             raise ValueError(f"there is no game {number} to show; {path} offers {len(records)}")
         try:
-            from bombay_training.play import server
-            from bombay_training.play.watch_app import WatchApp
-            from bombay_training.play.worker import Worker
+            from bombay_training.play.web import server
+            from bombay_training.play.web.watch_app import WatchApp
+            from bombay_training.play.web.worker import Worker
         except ImportError as error:
             raise ValueError(missing_extra("bombay watch", "play", error)) from None
         app = WatchApp(records, number - 1)

@@ -4,6 +4,9 @@
 
 const NARROW = matchMedia("(max-width: 760px)");
 const WAIT = { thinking: 250, idle: 1200, lost: 2500 }; // milliseconds between two looks
+const MAP_PARTS = "[data-part=map]";
+const SIDE_PARTS = "[data-part=side], [data-part=bag], [data-part=legend], [data-market]";
+const MIN_TARGET = 56; // units of the drawing: 24 pixels or more on a narrow screen
 const MAX_NEWS = 12; // events that are announced at once
 const byId = (id) => document.getElementById(id);
 let state = null; // the server's last answer
@@ -149,24 +152,30 @@ function drawBoard(text) {
   fitBoard();
 }
 
+// What a list of elements covers of a drawing: x, y, width and height.
+function covered(elements) {
+  const boxes = [...elements].map((part) => part.getBBox());
+  const left = Math.min(...boxes.map((box) => box.x));
+  const top = Math.min(...boxes.map((box) => box.y));
+  return [left, top, Math.max(...boxes.map((box) => box.x + box.width)) - left,
+    Math.max(...boxes.map((box) => box.y + box.height)) - top];
+}
+
 // On a narrow screen the map fills it, and the markets follow in a drawing of their own.
 function fitBoard() {
   const svg = byId("map").querySelector("svg");
   if (!svg) return;
   svg.dataset.whole ??= svg.getAttribute("viewBox");
-  const [map, side] = ["map", "side"].map((part) => svg.querySelector(`[data-part="${part}"]`));
-  byId("side").replaceChildren();
   svg.setAttribute("viewBox", svg.dataset.whole);
-  if (!NARROW.matches || !map || !side) return;
-  const crop = (part) => {
-    const { x, y, width, height } = part.getBBox();
-    return [x - 4, y - 4, width + 8, height + 8].join(" ");
-  };
-  const copy = svg.cloneNode(false);
-  copy.setAttribute("viewBox", crop(side));
-  copy.append(side.cloneNode(true));
+  byId("side").replaceChildren();
+  const [map, side] = [MAP_PARTS, SIDE_PARTS].map((parts) => svg.querySelectorAll(parts));
+  if (!NARROW.matches || !map.length || !side.length) return;
+  const [mapBox, sideBox] = [covered(map), covered(side)];
+  const copy = svg.cloneNode(true);
+  for (const target of copy.querySelectorAll("[data-target]")) target.remove();
+  copy.setAttribute("viewBox", sideBox.join(" "));
   byId("side").append(copy);
-  svg.setAttribute("viewBox", crop(map));
+  svg.setAttribute("viewBox", mapBox.join(" "));
 }
 
 // What can be clicked on the map: the sites of legal moves, or in the editor all sites.
@@ -174,12 +183,12 @@ function addTargets(svg) {
   const chosen = editor.chosen;
   const sites = state.mode === "board" ? Object.keys(state.sites) : (state.legal ?? []).map((choice) => choice.site);
   for (const site of sites.filter(Boolean)) {
-    const place = svg.querySelector(`[data-site="${CSS.escape(site)}"]`);
-    if (!place) continue;
-    const box = place.getBBox();
-    const [width, height] = [Math.max(box.width + 10, 56), Math.max(box.height + 10, 56)];
+    const places = svg.querySelectorAll(`[data-site="${CSS.escape(site)}"]`);
+    if (!places.length) continue;
+    const [left, top, wide, high] = covered(places);
+    const [width, height] = [Math.max(wide + 10, MIN_TARGET), Math.max(high + 10, MIN_TARGET)];
     const target = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    const at = { x: box.x + (box.width - width) / 2, y: box.y + (box.height - height) / 2, width, height, rx: 14 };
+    const at = { x: left + (wide - width) / 2, y: top + (high - height) / 2, width, height, rx: 14 };
     for (const [name, value] of Object.entries(at)) target.setAttribute(name, value);
     target.setAttribute("class", site === chosen ? "target chosen" : "target");
     target.dataset.target = site;
@@ -239,7 +248,7 @@ async function askHint() {
     if (state.version !== version) return;
     const turns = found.turns.map((hint) =>
       element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-        `Wins ${(100 * hint.win_share).toFixed(0)} % (${hint.visits} simulations). ${hint.why}`));
+        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulations. ${hint.why}`));
     show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
   } catch (error) {
     show("hint");

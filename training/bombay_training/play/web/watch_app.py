@@ -12,9 +12,9 @@ from bombay_env.record import RESTOCK, Record, RecordError
 from bombay_training.play import messages
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.effects import effect_words, preview
-from bombay_training.play.guard import Guard, Refusal
-from bombay_training.play.server import application
 from bombay_training.play.session import Event
+from bombay_training.play.web.guard import Guard, Refusal
+from bombay_training.play.web.server import application
 
 
 class Film:

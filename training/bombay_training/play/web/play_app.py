@@ -16,12 +16,12 @@ from starlette.routing import Route
 from bombay_env import checks
 from bombay_env.agent import AgentFault, describe_error
 from bombay_training.play import messages
-from bombay_training.play.guard import Guard, Refusal, parse
 from bombay_training.play.hints import Adviser, hints, make_adviser
 from bombay_training.play.seats import make_seat
-from bombay_training.play.server import application
 from bombay_training.play.session import OutdatedError, Session, SessionError
-from bombay_training.play.worker import Worker
+from bombay_training.play.web.guard import Guard, Refusal, parse
+from bombay_training.play.web.server import application
+from bombay_training.play.web.worker import Worker
 
 NOT_MODIFIED: Final = 204
 

@@ -19,9 +19,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bombay_env import checks
-from bombay_training.play.guard import Guard, Refusal, is_loopback, new_token, own_hosts
 from bombay_training.play.session import SessionError
-from bombay_training.play.worker import Worker
+from bombay_training.play.web.guard import Guard, Refusal, is_loopback, new_token, own_hosts
+from bombay_training.play.web.worker import Worker
 
 FILES: Final = {"": "page.html", "page.css": "page.css", "page.js": "page.js"}
 TYPES: Final = {
@@ -36,7 +36,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def page_routes() -> list[Route]:
     """The page's own files."""
-    folder = resources.files("bombay_training.play").joinpath("page")
+    folder = resources.files("bombay_training.play.web").joinpath("page")
     texts = {path: folder.joinpath(name).read_bytes() for path, name in FILES.items()}
 
     def serving(path: str) -> Handler:

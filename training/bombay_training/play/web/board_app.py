@@ -16,9 +16,9 @@ from bombay_env import checks
 from bombay_env.board import BoardError
 from bombay_training.play import drawing
 from bombay_training.play.draft import Draft
-from bombay_training.play.guard import Guard, Refusal, parse
-from bombay_training.play.server import application
 from bombay_training.play.session import OutdatedError, SessionError
+from bombay_training.play.web.guard import Guard, Refusal, parse
+from bombay_training.play.web.server import application
 
 MAX_UNDO: Final = 1000
 
