@@ -117,7 +117,7 @@ class ZeroSearchAgent(TurnAgent):
             ValueError: as `prepare`, or the game is over.
             OverflowError: the turn has too many states; see `turns.distinct_turns`.
         """
-        record = np.array(state).view(game.state_dtype, np.ndarray)[0]
+        record = np.array(game.as_record(state)).reshape(1)[0]  # a copy
         record["seed"] = 0
         if record["current_player"] == NOBODY:
             raise ValueError("the game is over: there is no turn to value")
