@@ -10,7 +10,7 @@ import numpy as np
 
 from bombay_env import Game
 from bombay_env.render import svg
-from bombay_env.render.view import View, view
+from bombay_env.render.view import View, plural, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.effects import action_words, effect_words, preview
@@ -52,12 +52,22 @@ def position(game: Game, states: np.ndarray, viewer: int | None, names: Sequence
     seen = view(game, states, viewer)
     return {
         "svg": svg.draw(game, states, viewer),
-        "headline": svg.headline(seen),
+        "headline": headline(seen),
         "when": seen.when,
         "mover": int(states["current_player"][0]),
         "over": seen.facts["over"],
         "seats": seats(seen, names),
     }
+
+
+def headline(seen: View) -> str:
+    """Whose turn it is and what is to be done, or who won."""
+    facts = seen.facts
+    if facts["over"]:
+        return f"Game over: {seen.ending}"
+    if facts["take_pending"]:
+        return f"Seat {facts['current_player']} must take a bale"
+    return f"Seat {facts['current_player']}: {plural(facts['actions_left'], 'action')} left"
 
 
 def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -91,14 +91,15 @@ async function keepLooking() {
   let wait = WAIT.idle;
   try {
     if (!busy) await look();
-    if (state.mode === "play" && !state.human && !state.over && !state.fault) wait = WAIT.thinking;
+    if (state?.mode === "play" && !state.human && !state.over && !state.fault) wait = WAIT.thinking;
     if (byId("error").dataset.lost) {
       delete byId("error").dataset.lost;
       report(null);
     }
-  } catch {
+  } catch (error) {
     byId("error").dataset.lost = "true";
-    report("The server does not answer. Is the command in the terminal still running?");
+    const lost = error instanceof TypeError; // what `fetch` throws
+    report(lost ? "The server does not answer. Is the command in the terminal still running?" : error.message);
     wait = WAIT.lost;
   }
   if (!state || state.mode === "play") setTimeout(keepLooking, wait);
@@ -147,6 +148,7 @@ function headline(next) {
 function drawBoard(text) {
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const svg = document.importNode(drawn, true);
+  svg.classList.toggle("marked", svg.querySelector("[data-move]") !== null); // the drawing shows the legal moves itself
   byId("map").replaceChildren(svg);
   addTargets(svg);
   fitBoard();
