@@ -154,13 +154,18 @@ function drawBoard(text) {
   fitBoard();
 }
 
-// What a list of elements covers of a drawing: x, y, width and height.
+// What a list of elements covers of their drawing: x, y, width and height.
 function covered(elements) {
-  const boxes = [...elements].map((part) => part.getBBox());
-  const left = Math.min(...boxes.map((box) => box.x));
-  const top = Math.min(...boxes.map((box) => box.y));
-  return [left, top, Math.max(...boxes.map((box) => box.x + box.width)) - left,
-    Math.max(...boxes.map((box) => box.y + box.height)) - top];
+  const corners = [...elements].flatMap((part) => {
+    const box = part.getBBox();
+    const way = part.ownerSVGElement.getScreenCTM().inverse().multiply(part.getScreenCTM());
+    const from = new DOMPoint(box.x, box.y).matrixTransform(way);
+    const to = new DOMPoint(box.x + box.width, box.y + box.height).matrixTransform(way);
+    return [from, to];
+  });
+  const [xs, ys] = [corners.map((corner) => corner.x), corners.map((corner) => corner.y)];
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  return [left, top, Math.max(...xs) - left, Math.max(...ys) - top];
 }
 
 // On a narrow screen the map fills it, and the markets follow in a drawing of their own.
