@@ -158,6 +158,7 @@ function drawBoard(text) {
 function covered(elements) {
   const corners = [...elements].flatMap((part) => {
     const box = part.getBBox();
+    if (box.width === 0 && box.height === 0) return []; // it draws nothing
     const way = part.ownerSVGElement.getScreenCTM().inverse().multiply(part.getScreenCTM());
     const from = new DOMPoint(box.x, box.y).matrixTransform(way);
     const to = new DOMPoint(box.x + box.width, box.y + box.height).matrixTransform(way);
