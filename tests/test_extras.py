@@ -35,8 +35,12 @@ def test_no_message_names_a_package_on_an_index():
 
 @pytest.mark.parametrize(
     ("arguments", "absent", "extra"),
-    [(("train", "ppo", "--minutes", "1"), "sb3_contrib", "ppo"), (("balance", "--games", "2"), "scipy", "analysis")],
-    ids=["ppo", "analysis"],
+    [
+        (("train", "ppo", "--minutes", "1"), "sb3_contrib", "ppo"),
+        (("balance", "--games", "2"), "scipy", "analysis"),
+        (("play", "human", "random"), "starlette", "play"),
+    ],
+    ids=["ppo", "analysis", "play"],
 )
 def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extra, tmp_path):
     (tmp_path / f"{absent}.py").write_text(f'raise ImportError("No module named {absent!r}")\n')

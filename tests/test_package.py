@@ -52,9 +52,13 @@ def test_archives_contain_exactly_the_three_packages(built: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"bombay_env", "bombay_agents", "bombay_training"}
     assert not [name for name in names if name.endswith(".ipynb")]
-    assert {"bombay_env/data/reconstruction.toml", "bombay_env/RULES.md", "bombay_env/py.typed"} <= set(names)
-    drawing = ("fonts/DejaVuSans.ttf", "fonts/DejaVuSans-Bold.ttf", "fonts/LICENSE", "replay.html")
-    assert {f"bombay_env/render/{name}" for name in drawing} <= set(names)
+    drawing = {
+        f"bombay_env/render/{name}"
+        for name in ("fonts/DejaVuSans.ttf", "fonts/DejaVuSans-Bold.ttf", "fonts/LICENSE", "replay.html")
+    }
+    page = {f"bombay_training/play/web/page/page.{kind}" for kind in ("html", "css", "js")}
+    data = {"bombay_env/data/reconstruction.toml", "bombay_env/RULES.md", "bombay_env/py.typed"}
+    assert drawing | page | data <= set(names)
     with tarfile.open(archive) as packed:
         held = {name.partition("/")[2] for name in packed.getnames()}
     assert {
