@@ -1,5 +1,6 @@
 """The page in a real browser: whole games by clicking, by keyboard and at a phone's width, watching, and drawing a board."""
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bombay_env import Board
+from bombay_env import Board, Game, Rules
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
 from bombay_training.play.draft import Draft
@@ -20,7 +21,9 @@ from helpers.browser import command, launched, page_at, serving
 from test_play_session import SHORT, play, session
 
 SHOTS = os.environ.get("BOMBAY_SHOTS")  # a folder for screenshots, to look at them
-ADVISER = "champion:nodes=1"
+ADVISER = "champion:nodes=1,force=true"
+WHOLE = Game(Rules.official(3))
+ONE_SET = Game(dataclasses.replace(WHOLE.rules, sets=1))
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +39,20 @@ def worker():
     worker.stop()
 
 
+def served(worker, game):
+    """A context with the address of a page for a human against two agents."""
+    return serving(PlayApp(session(None, "random", "greedy", game=game, seed=6), worker, ADVISER, 0.0))
+
+
 @pytest.fixture
 def table(worker):
-    """The address of a page for a human against two agents."""
-    with serving(PlayApp(session(None, "random", "greedy", seed=6), worker, ADVISER, 0.0)) as address:
+    with served(worker, ONE_SET) as address:
+        yield address
+
+
+@pytest.fixture(params=[pytest.param(ONE_SET, id="one set"), pytest.param(WHOLE, id="whole", marks=pytest.mark.slow)])
+def tables(request, worker):
+    with served(worker, request.param) as address:
         yield address
 
 
@@ -83,12 +96,12 @@ def fits(page):
 
 
 def play_by_clicking(page, rng):
-    """Click to the end of the game: sites on the map to move there, and buttons for all else. Mostly short turns after set 1."""
+    """Click to the end of the game: sites on the map to move there, and buttons for all else. Most turns are short."""
     while not over(page):
         before = version(page)
         legal = {choice["action"]: choice for choice in page.evaluate("state.legal")}
         dealing = [action for action in legal if action.startswith(("buy", "sell", "build", "take"))]
-        hurried = not page.text_content("#when").startswith("set 1") and "consolidate" in legal and rng.random() < 0.7
+        hurried = "consolidate" in legal and rng.random() < 0.6
         action = "consolidate" if hurried else rng.choice(dealing if dealing and rng.random() < 0.8 else list(legal))
         site = legal[action]["site"]
         page.click(f"[data-target={site}]" if site else f"#actions [data-key='{action}']")
@@ -128,8 +141,8 @@ def test_a_game_is_played_by_clicking(browser, tmp_path):
         assert len([event for event in record.events if event.startswith("0 ")]) >= 15, "one or more actions a turn"
 
 
-def test_a_game_is_played_by_keyboard_alone(browser, table, tmp_path):
-    with page_at(browser, table) as page:
+def test_a_game_is_played_by_keyboard_alone(browser, tables, tmp_path):
+    with page_at(browser, tables) as page:
         page.wait_for_selector("#actions button")
 
         def press_to(key):
@@ -177,8 +190,8 @@ def test_after_an_action_the_keyboard_is_at_the_next_choice(browser, table):
             page.wait_for_function("() => document.activeElement.closest('#actions')")
 
 
-def test_a_game_is_played_on_a_phone(browser, table, tmp_path):
-    with page_at(browser, table, 390, 844, has_touch=True) as page:
+def test_a_game_is_played_on_a_phone(browser, tables, tmp_path):
+    with page_at(browser, tables, 390, 844, has_touch=True) as page:
         page.wait_for_selector("#actions button")
         assert fits(page)
         shot(page, "phone")
@@ -253,9 +266,11 @@ def test_a_record_is_watched_with_a_slider(browser):
 
 def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):
     path, trails = tmp_path / "mine.toml", Board.load().trails
-    Draft.of_board(Board.load(), "mine", trails=False).write(path)
+    Draft("mine", Board.load().sites, trails[5:]).write(path)
     with serving(BoardApp(path)) as address, page_at(browser, address) as page:
-        for one, other in trails:
+        page.wait_for_selector("#problem")
+        assert "Not yet a board" in page.text_content("#problem")
+        for one, other in trails[:5]:
             page.click(f"[data-target={one}]")
             page.click(f"[data-target={other}]")
             page.wait_for_selector(f"[data-key='{one} {other}']")

@@ -45,6 +45,7 @@ class PlayApp:
         self._thinking: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._sent: tuple[Any, dict[str, Any]] | None = None
+        self._message()  # compiles what the first position needs, before anybody waits for it
 
     def application(self, token: str, hosts: Any) -> Guard:
         """The application, behind the guard."""
