@@ -1,14 +1,12 @@
 """A board that is being drawn: its sites, and the trails entered so far. It may not be a valid board yet (RULES 9)."""
 
 import dataclasses
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Final, Self
 
 from bombay_env import Board, checks
 from bombay_env.board import KIND_OF_LABEL, MAX_FILE_BYTES, MAX_SITES, BoardError, Site, read_toml
-from bombay_env.files import json_form
+from bombay_env.files import atomic, json_form
 
 COORDINATE: Final = json_form.number(-1e6, 1e6)
 FORM: Final = {
@@ -121,16 +119,7 @@ class Draft:
         content = self.to_toml().encode()
         if len(content) > MAX_FILE_BYTES:
             raise BoardError(f"the file would have {len(content)} bytes; at most {MAX_FILE_BYTES} are allowed")
-        folder = path.absolute().parent
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", suffix=".part", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o644 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        atomic.write_bytes(path, content)
 
 
 def _quoted(text: Any) -> str:
@@ -141,9 +130,3 @@ def _quoted(text: Any) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

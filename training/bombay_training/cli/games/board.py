@@ -7,6 +7,7 @@ import typer
 
 from bombay_env import Board, Game
 from bombay_env.board import BoardError, SiteKind
+from bombay_env.files import atomic
 from bombay_env.render import svg
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import check_new_file
@@ -66,7 +67,7 @@ def draw(
         if out is not None:
             check_new_file(out)
             game = Game(board=Board.load(path))
-            out.write_text(svg.draw(game, game.new_states([0])), encoding="utf-8")
+            atomic.write_bytes(out, svg.draw(game, game.new_states([0])).encode())
             say(f"The picture is in {out}")
             return
         try:
