@@ -76,7 +76,7 @@ def page_at(browser, address, width=1280, height=860, **more):
             said.append(request.url)
 
     page = browser.new_page(viewport={"width": width, "height": height}, accept_downloads=True, **more)
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(600_000)  # with an empty kernel cache, an agent may be compiled for minutes
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", note)
