@@ -338,6 +338,10 @@ def test_every_event_of_a_record_can_be_watched(tmp_path):
             status, found = client.get(f"api/state?game=0&event={event}")
             assert status == 200
             assert len(found["log"]) == event + 1
+            text = records[0].events[event]
+            seat, _, action = text.partition(" ")
+            acted = f'data-last="{action}" data-last-seat="{seat}"' in found["svg"]
+            assert acted != text.startswith("restock")
         assert found["over"]
         assert found["account"]["rows"][0]["final"] == records[0].result["final"][0]
         assert client.get("api/state?game=1&event=3")[1]["seats"][1]["name"] == "greedy"

@@ -65,7 +65,7 @@ def test_a_game_of_humans_and_agents_gives_a_record_that_verifies(n):
     assert record.seed == n
     assert record.agents == (HUMAN, *["random"] * (n - 1))
     played = [event for event in table.log if event.action]
-    assert [f"{event.seat} {event.action}" for event in played] == [
+    assert [f"{event.seat} {event.action.action}" for event in played] == [
         e for e in record.events if not e.startswith("restock")
     ]
 
@@ -105,7 +105,7 @@ def test_nothing_is_drawn_before_the_human_ends_the_turn():
     table.act(table.version, END_TURN)
     assert table.states["set"] == 1
     assert table.record().events[-1].startswith("restock:")
-    assert table.log[-1] == Event(None, None, "Set 2 of 2 begins.")
+    assert table.log[-1] == Event("Set 2 of 2 begins.")
 
 
 def test_a_bought_bale_leaves_the_market_before_the_turn_ends():
@@ -226,6 +226,18 @@ def sent(table):
     return json.dumps(messages.of_session(table, None, "champion"))
 
 
+def test_the_drawing_shows_the_last_action():
+    table = session(None, "random")
+    begun = messages.of_session(table, None, None)["svg"]
+    assert "data-last" not in begun
+    play_turn(table, "move:E1", "move:G1", "move:E1")
+    shown = messages.of_session(table, None, None)["svg"]
+    assert 'data-last="move:E1" data-last-seat="0" data-from="G1"' in shown
+    assert "data-move" not in shown, "the turn is done"
+    table.undo(table.version)
+    assert messages.of_session(table, None, None)["svg"] == begun
+
+
 def test_nothing_that_a_screen_hides_is_sent():
     table = play(session(None, "greedy", "greedy", seed=3, screened=True), np.random.default_rng(3), most=25)
     while not table.human_to_move:
@@ -244,7 +256,7 @@ def test_nothing_that_a_screen_hides_is_sent():
     table.states["rupees"][0, 0] += 1
     assert sent(table) != told, "a seat sees its own"
     table.states["rupees"][0, 0] -= 1
-    table.log = [Event(e.seat, e.action, "+7 rupees") if e.seat in (1, 2) else e for e in table.log]
+    table.log = [dataclasses.replace(e, effect="+7 rupees") if e.seat in (1, 2) else e for e in table.log]
     assert sent(table) == told, "what another seat gained does not show"
     table.fault = (1, "it has 7 rupees")
     assert "7 rupees" not in sent(table)
@@ -312,7 +324,8 @@ def test_every_choice_tells_its_cost_and_its_effect():
             cost, _, effect = choice["effect"].partition(", ")
             kinds.add(choice["action"].partition(":")[0])
             assert cost == plural(left - int(table.states["actions_left"][0]), "action")
-            assert [e for e in table.log if e.seat == 0][-1] == Event(0, choice["action"], effect)
+            told = [event for event in table.log if event.seat == 0][-1]
+            assert (told.action.action, told.effect) == (choice["action"], effect)
         assert not ending or choice["action"] == END_TURN
         table.think()
     assert kinds >= {"move", "buy", "consolidate", "build"}

@@ -10,7 +10,7 @@ import numpy as np
 
 from bombay_env import Game
 from bombay_env.render import svg
-from bombay_env.render.view import View, plural, view
+from bombay_env.render.view import LastAction, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.effects import action_words, effect_words, preview
@@ -30,7 +30,7 @@ def of_session(session: Session, thinking: str | None, adviser: str | None) -> d
     return {
         "mode": "play",
         "version": session.version,
-        **position(game, session.states, viewer, session.names),
+        **position(game, session.states, viewer, session.names, session.log[-1].action),
         "thinking": thinking,
         "human": session.human_to_move,
         "viewer": viewer,
@@ -47,11 +47,13 @@ def of_session(session: Session, thinking: str | None, adviser: str | None) -> d
     }
 
 
-def position(game: Game, states: np.ndarray, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
-    """The drawing of a position, what it says, and what each seat has."""
+def position(
+    game: Game, states: np.ndarray, viewer: int | None, names: Sequence[str], last: LastAction | None
+) -> dict[str, Any]:
+    """The drawing of a position, what it says, and what each seat has. `last` is the action that led to it, if one did."""
     seen = view(game, states, viewer)
     return {
-        "svg": svg.draw(game, states, viewer),
+        "svg": svg.draw(game, states, viewer, last),
         "headline": headline(seen),
         "when": seen.when,
         "mover": int(states["current_player"][0]),
@@ -101,7 +103,7 @@ def _words(event: Event, whole: bool) -> str:
     if event.action is None:
         return event.effect
     effect = f" ({event.effect})" if whole and event.effect else ""
-    return f"{action_words(event.action)}{effect}"
+    return f"{action_words(event.action.action)}{effect}"
 
 
 def choices(session: Session) -> list[dict[str, Any]]:

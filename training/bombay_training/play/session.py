@@ -17,6 +17,7 @@ import numpy as np
 from bombay_env import Game, checks
 from bombay_env.agent import Agent, AgentFault, ask
 from bombay_env.record import History, Record
+from bombay_env.render.view import LastAction, last_action
 from bombay_env.state import NOBODY
 from bombay_training.play.effects import effect_words, preview
 
@@ -38,11 +39,15 @@ class OutdatedError(SessionError):
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """One entry of the log: an action of a seat, or a restock, which has no seat and no action."""
+    """One entry of the log: an action and what it did, or, without an action, that a set begins or the game is over."""
 
-    seat: int | None
-    action: str | None
     effect: str  # in words
+    action: LastAction | None = None
+
+    @property
+    def seat(self) -> int | None:
+        """Who acted; None without an action."""
+        return None if self.action is None else self.action.seat
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +93,7 @@ class Session:
         self.states = game.new_states([seed])
         self.history = History(game, self.states, seed)
         self.version = version
-        self.log: list[Event] = [Event(None, None, f"Set 1 of {game.rules.sets} begins.")]
+        self.log: list[Event] = [Event(f"Set 1 of {game.rules.sets} begins.")]
         self.fault: tuple[int, str] | None = None
         self._turn_start = self.states.copy()
         self._turn: list[int] = []  # actions of the turn under way
@@ -275,13 +280,13 @@ class Session:
 
     def _play(self, action: int) -> None:
         """Play a legal action of the seat to move."""
-        seat, name = self.mover, self.game.action_names[action]
-        human = self.agents[seat] is None
+        human = self.agents[self.mover] is None
         after, over = preview(self.game, self.states, action)
-        self.log.append(Event(seat, name, effect_words(self.game, self.states, after)))
+        effect = effect_words(self.game, self.states, after)
+        self.log.append(Event(effect, last_action(self.game, self.states, action)))
         self._turn.append(action)
         self.states, self._turn_done = after, over
-        if over and (not human or name == END_TURN):
+        if over and (not human or self.game.action_names[action] == END_TURN):
             self._end_turn()
 
     def _end_turn(self) -> None:
@@ -293,9 +298,9 @@ class Session:
         self.states, self._turn_start = states, states.copy()
         self._turn, self._turn_done = [], False
         if self.over:
-            self.log.append(Event(None, None, "The game is over."))
+            self.log.append(Event("The game is over."))
         elif int(states["set"][0]) != set_before:
-            self.log.append(Event(None, None, f"Set {states['set'][0] + 1} of {self.game.rules.sets} begins."))
+            self.log.append(Event(f"Set {states['set'][0] + 1} of {self.game.rules.sets} begins."))
         self._begin_turn()
 
     def _begin_turn(self) -> None:

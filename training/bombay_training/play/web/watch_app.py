@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from bombay_env import Game
 from bombay_env.record import RESTOCK, Record, RecordError
+from bombay_env.render.view import last_action
 from bombay_training.play import messages
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.effects import effect_words, preview
@@ -38,7 +39,9 @@ class Film:
         """The position after event `number` as the page shows it, with all events up to it."""
         last = number == len(self.states) - 1
         return {
-            **messages.position(self.record.game, self.states[number], None, self.record.agents),
+            **messages.position(
+                self.record.game, self.states[number], None, self.record.agents, self.events[number].action
+            ),
             "log": messages.log(self.events[: number + 1], None),
             "account": {"columns": COLUMNS, "rows": self.account} if last and self.account else None,
             "fault": self.record.fault if last else None,
@@ -92,11 +95,11 @@ def _event(record: Record, number: int, states: list[Any]) -> Event:
     """Event `number` of a record for the log."""
     game, text = record.game, record.events[number]
     if text.startswith(RESTOCK):
-        return Event(None, None, f"Set {_set(game, states[number])} of {game.rules.sets} begins.")
-    seat, _, name = text.partition(" ")
+        return Event(f"Set {_set(game, states[number])} of {game.rules.sets} begins.")
     before: np.ndarray = states[number - 1]
-    after, _ = preview(game, before, game.action_index(name))
-    return Event(int(seat), name, effect_words(game, before, after))
+    action = game.action_index(text.partition(" ")[2])
+    after, _ = preview(game, before, action)
+    return Event(effect_words(game, before, after), last_action(game, before, action))
 
 
 def _set(game: Game, states: np.ndarray) -> int:
