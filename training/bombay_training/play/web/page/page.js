@@ -256,7 +256,7 @@ async function askHint() {
     if (state.version !== version) return;
     const turns = found.turns.map((hint) =>
       element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulations. ${hint.why}`));
+        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`));
     show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
   } catch (error) {
     show("hint");
