@@ -65,7 +65,10 @@ ORDER = (
     "bombay_env.render.replay",
     "bombay_env.render.replay_page",
     "bombay_env.render.window",
-    "bombay_env.render.text",
+    "bombay_env.text.position",
+    "bombay_env.text.effects",
+    "bombay_env.text.answers",
+    "bombay_env.text",
     "bombay_env.envs",
     "bombay_env.envs.common",
     "bombay_env.envs.rendering",
@@ -320,8 +323,8 @@ def test_the_guard_sees_a_wrong_import(tmp_path):
         "import numpy\ndef late():\n    from bombay_env import engine\n    from bombay_env.game import Game\n"
     )
     assert own(file) == {"bombay_env.engine", "bombay_env.game"}
-    file.write_text("import bombay_env.render.text as text\nfrom bombay_env import Game\n")
-    assert own(file) == {"bombay_env.render.text", "bombay_env"}
+    file.write_text("import bombay_env.render.svg as svg\nfrom bombay_env import Game\n")
+    assert own(file) == {"bombay_env.render.svg", "bombay_env"}
     assert "bombay_env.state" in everything_behind("bombay_agents.random")
 
 
@@ -359,7 +362,7 @@ def in_a_fresh_process(code):
 def test_importing_the_game_pulls_in_nothing_heavy():
     code = f"""
 import bombay_env
-import bombay_env.bombay_v0, bombay_env.record, bombay_env.render.text
+import bombay_env.bombay_v0, bombay_env.record, bombay_env.text
 print(sorted(set(sys.modules) & set({HEAVY!r})))
 print(sorted(name for name in sys.modules if name.startswith(("bombay_agents", "bombay_training"))))
 """

@@ -16,7 +16,7 @@ import pytest
 
 from bombay_env import Board, Game, Rules
 from bombay_env.board import SiteKind
-from bombay_env.render import board_map, layout, picture, shapes, svg, text
+from bombay_env.render import board_map, layout, picture, shapes, svg
 from bombay_env.render.layout import Box
 from bombay_env.render.view import LastAction, last_action
 from bombay_env.rules import COLOUR_NAMES
@@ -369,7 +369,6 @@ def test_a_shared_win_names_all_winners() -> None:
     game.step(states, [game.action_index("end_turn")])
     assert game.is_terminal(states)[0]
     assert "Game over: seats 0, 1 and 2 share the win with 11 rupees" in words(parse(game, states))
-    assert text.draw(game, states).startswith("game over after 3 sets: seats 0, 1 and 2 share the win with 11 rupees\n")
 
 
 # --- legible ---
@@ -554,71 +553,3 @@ def test_places_on_the_map_do_not_depend_on_the_state() -> None:
 def test_picture_in_the_readme_is_what_the_program_draws() -> None:
     """`bombay docs` draws it anew."""
     assert PICTURE.read_text(encoding="utf-8") == readme_picture.page()
-
-
-# --- the text ---
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_text_tells_every_seat_and_market(seed: int) -> None:
-    game, states = played(seed, 10 * seed)
-    lines = text.draw(game, states).splitlines()
-    assert sum(line.startswith("seat ") for line in lines) == game.num_players
-    facts = state_to_dict(states[0], game.rules, game.board)
-    for number, market in enumerate(("left", "centre", "right")):
-        (line,) = [line for line in lines if line[10:].startswith(market)]
-        assert f"{game.rules.market_rupees[number]} rupee" in line
-        bales = [f"{count} {name}" for name, count in zip(COLOUR_NAMES, facts["markets"][number], strict=True) if count]
-        assert line.endswith("  " + (", ".join(bales) or "empty"))
-    for city in facts["demand"]:
-        assert any(line[10:].startswith(city) for line in lines)
-
-
-def test_text_of_a_position() -> None:
-    states = position(
-        player=1,
-        actions_left=2,
-        at="E2",
-        basket=["blue"],
-        rupees=[4, 5],
-        palaces={"G1": 0},
-        markets=[{"blue": 1}, {}, {}],
-    )
-    assert text.draw(official(2), states).splitlines() == [
-        "set 1 of 4, turn 1 of 4: seat 1 has 2 actions left",
-        "",
-        "markets   left    1 rupee, 1 action    1 blue",
-        "          centre  1 rupee, 2 actions   empty",
-        "          right   2 rupees, 2 actions  empty",
-        "bag       3 yellow, 4 purple, 3 blue, 5 orange",
-        "bank      16 Clients",
-        "cities    Bombay     blue 4               purple 3 + 1 Client  orange 1 + 1 Client   1 City token left",
-        "          Indore     purple 4 + 1 Client  orange 3             yellow 2 + 1 Client   1 City token left",
-        "          Nagpur     orange 4             yellow 4             blue 1 + 1 Client     1 City token left",
-        "          Hyderabad  yellow 5             blue 3               purple 1 + 2 Clients  1 City token left",
-        "posts     E1 yellow (closed), E2 purple (closed), E3 blue, E4 orange (closed)",
-        "tokens    G2 city, G3 rupees, G4 bale, G5 client, G6 city, G7 rupees, G8 bale",
-        "palaces   G1 seat 0",
-        "",
-        "        at  rupees  Clients  City tokens  palaces left  bales",
-        "seat 0  A        4        1            0             4  empty",
-        "seat 1  E2       5        0            0             5  1 blue",
-    ]
-
-
-def test_text_hides_what_is_behind_screens() -> None:
-    game = official(3)
-    shown = text.draw(game, position(game, rupees=[71, 72, 73]), viewer=1)
-    assert "72" in shown
-    assert "71" not in shown
-    assert "73" not in shown
-    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "?", "5", "empty"]
-
-
-def test_text_says_when_the_game_is_over() -> None:
-    game = official(4)
-    states = play(game, 2, 1000)
-    lines = text.draw(game, states).splitlines()
-    assert lines[0].startswith("game over after 4 sets: seat")
-    final = [int(line.split()[-1]) for line in lines[-4:]]
-    assert final == game.results(states)[0].final.tolist()

@@ -21,8 +21,9 @@ from bombay_env.batch import MIN_PARALLEL_CHECKS
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import SETTLED_DTYPE
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES
-from bombay_env.render import svg, text
+from bombay_env.render import svg
 from bombay_env.state import new_records, state_ranges
+from bombay_env.text import describe_position
 from helpers import hostile_states
 from helpers.game_states import GAME, played
 from helpers.hostile_states import KINDS, VARIANTS, calls, limits
@@ -173,7 +174,7 @@ def test_kernels_may_count_tokens_beyond_those_of_the_game():
 def test_a_drawing_refuses_an_unsound_state():
     states = position(GAME)
     states["post"][:, 9] = 77
-    for draw in (text.draw, svg.draw):
+    for draw in (describe_position, svg.draw):
         refusal(lambda draw=draw: draw(GAME, states), "lane 0: post[9] is 77")
 
 

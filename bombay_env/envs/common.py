@@ -12,9 +12,10 @@ from bombay_env import chance, checks
 from bombay_env.board import Board
 from bombay_env.game import Game
 from bombay_env.record import Record
-from bombay_env.render import raster, svg, text
+from bombay_env.render import raster, svg
 from bombay_env.render.view import LastAction
 from bombay_env.rules import Rules
+from bombay_env.text import describe_position
 
 OBSERVATION_MODES: Final = ("perfect_recall", "screened")
 RENDER_MODES: Final = ("ansi", "svg", "rgb_array", "human")
@@ -104,7 +105,7 @@ def draw(
 ) -> str | np.ndarray | None:
     """The (1,) state as text ("ansi"), as an SVG document ("svg") or as pixels; None if there is no render mode."""
     if render_mode == "ansi":
-        return text.draw(game, states)
+        return describe_position(game, states)
     if render_mode == "svg":
         return svg.draw(game, states, last=last)
     return None if render_mode is None else raster.draw(game, states, last=last)

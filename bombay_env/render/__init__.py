@@ -1,1 +1,1 @@
-"""Drawings of a state: `svg.py` as a picture, `text.py` as plain text. Both read it through `view.py`."""
+"""Drawings of a state: `svg.py` as a picture. It reads the state through `view.py`, as the words of `bombay_env.text` do."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from bombay_env.render import text
+from bombay_env.text import describe_position
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.hints import hints, make_adviser
 from bombay_training.play.messages import choices, log
@@ -63,7 +63,7 @@ class Terminal:
             print(f"  the agent in seat {session.fault[0]} failed, and the game is as before: {session.fault[1]}")
             print("  answer retry, or replace AGENT, or replace human")
         elif self._drawn != session.version and not session.handing_over:
-            print(f"\n{text.draw(session.game, session.states, session.viewer)}\n")
+            print(f"\n{describe_position(session.game, session.states, session.viewer)}\n")
             for number, choice in enumerate(choices(session), 1):
                 effect = f": {choice['effect']}" if choice["effect"] else ""
                 print(f"{number:>3}  {choice['action']:<16}{choice['words']}{effect}")

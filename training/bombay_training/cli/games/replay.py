@@ -11,7 +11,8 @@ from bombay_env.agent import Agent
 from bombay_env.files import atomic
 from bombay_env.record import Record, RecordError, read_records
 from bombay_env.render import replay as replays
-from bombay_env.render import replay_page, text
+from bombay_env.render import replay_page
+from bombay_env.text import describe_position
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import check_new_file
@@ -118,5 +119,5 @@ def _row(place: int, record: Record) -> dict[str, Any]:
 def _print_positions(record: Record) -> None:
     for number, states in record.replay():
         output.out.print(cell(f"event {number}: {record.events[number]}"), style="bold", highlight=False)
-        output.out.print(text.draw(record.game, states), markup=False, highlight=False)
+        output.out.print(describe_position(record.game, states), markup=False, highlight=False)
         output.out.print()

@@ -1,10 +1,11 @@
-"""A position as plain text, for terminals and logs. Reads a state, changes nothing."""
+"""A position, the board and the result of a game as plain text, for terminals, logs and language models."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
+from bombay_env.board import SiteKind
 from bombay_env.game import Game
 from bombay_env.render.view import MARKETS, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
@@ -13,8 +14,8 @@ INDENT: Final = 10  # letters before what a line tells
 COLUMN_GAP: Final = "  "
 
 
-def draw(game: Game, states: np.ndarray, viewer: int | None = None) -> str:
-    """Tell the (1,) state in some twenty lines: whose turn it is, markets, cities, posts, palaces and what each seat has.
+def describe_position(game: Game, states: np.ndarray, viewer: int | None = None) -> str:
+    """The (1,) state in some twenty lines: whose turn it is, markets, cities, posts, palaces and what each seat has.
 
     Args:
         game: what is played.
@@ -34,6 +35,44 @@ def draw(game: Game, states: np.ndarray, viewer: int | None = None) -> str:
     lines += _block("tokens", [_listed(f"{site} {kind}" for site, kind in facts["palace_tokens"].items())])
     lines += _block("palaces", [_listed(f"{site} seat {seat}" for site, seat in facts["palaces"].items())])
     return "\n".join([*lines, "", *_seats(seen)])
+
+
+def describe_board(game: Game) -> str:
+    """The board in a line for each site: its name, its kind and the sites that trails lead to."""
+    sites, trails = game.board.sites, game.board.trails
+    near: dict[str, list[str]] = {site.name: [] for site in sites}
+    for a, b in trails:
+        near[a].append(b)
+        near[b].append(a)
+    return "\n".join(
+        _table([(site.name, _kind(site.kind), f"trails to {', '.join(near[site.name])}") for site in sites])
+    )
+
+
+def describe_result(game: Game, states: np.ndarray) -> str:
+    """The result of the (1,) state's game: who won, and where each seat's rupees come from (RULES 5).
+
+    Raises:
+        ValueError: the game is not over.
+    """
+    seen = view(game, states)
+    if not seen.results:
+        raise ValueError(f"the game is not over: {_headline(seen)}")
+    found = game.results(states[:1])[0]
+    lines = [_headline(seen)]
+    for seat, result in enumerate(seen.results):
+        palaces = game.rules.palaces - seen.facts["palaces_left"][seat]
+        clients, tokens = int(found["clients"][seat]), int(found["city_tokens"][seat])
+        lines.append(
+            f"seat {seat}: {plural(result.final, 'rupee')} = {result.rupees} in hand + {result.majority} for an empire of "
+            f"{found['empire'][seat]} ({plural(palaces, 'palace')}, {plural(clients, 'Client')}) + "
+            f"{result.fame} for {plural(tokens, 'City token')}"
+        )
+    return "\n".join(lines)
+
+
+def _kind(kind: SiteKind) -> str:
+    return kind.label.replace("_", " ")
 
 
 def _headline(seen: View) -> str:

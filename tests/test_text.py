@@ -1,0 +1,408 @@
+"""The game in words: positions, what actions do, results, and answers as a language model writes them.
+
+Figures in words are compared with RULES.md by hand, in positions built for it, and with the engine in random games.
+"""
+
+import random
+
+import numpy as np
+import pytest
+
+from bombay_env import Board, Game, Rules, text
+from bombay_env.rules import COLOUR_NAMES
+from bombay_env.state import state_to_dict
+from helpers.position import legal, official, play, position, random_play, variant
+from helpers.variants import random_game
+
+
+def random_state(game: Game, seed: int, steps: int) -> np.ndarray:
+    """A random game after so many decisions, or at its end."""
+    rng, states = random.Random(seed), game.new_states([seed])
+    for _ in range(steps):
+        if not game.is_terminal(states)[0]:
+            game.step(states, [rng.choice(np.flatnonzero(game.legal_actions(states)[0]).tolist())])
+    return states
+
+
+def words_of(game: Game, states: np.ndarray, name: str) -> str:
+    """What is told of one legal action."""
+    (found,) = [effect.words for effect in text.action_effects(game, states) if effect.name == name]
+    return found
+
+
+# --- positions ---
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_text_tells_every_seat_and_market(seed: int) -> None:
+    game = random_game(random.Random(seed), 2 + seed % 4)
+    states = random_state(game, seed, 10 * seed)
+    lines = text.describe_position(game, states).splitlines()
+    assert sum(line.startswith("seat ") for line in lines) == game.num_players
+    facts = state_to_dict(states[0], game.rules, game.board)
+    for number, market in enumerate(("left", "centre", "right")):
+        (line,) = [line for line in lines if line[10:].startswith(market)]
+        assert f"{game.rules.market_rupees[number]} rupee" in line
+        bales = [f"{count} {name}" for name, count in zip(COLOUR_NAMES, facts["markets"][number], strict=True) if count]
+        assert line.endswith("  " + (", ".join(bales) or "empty"))
+    for city in facts["demand"]:
+        assert any(line[10:].startswith(city) for line in lines)
+
+
+def test_text_of_a_position() -> None:
+    states = position(
+        player=1,
+        actions_left=2,
+        at="E2",
+        basket=["blue"],
+        rupees=[4, 5],
+        palaces={"G1": 0},
+        markets=[{"blue": 1}, {}, {}],
+    )
+    assert text.describe_position(official(2), states).splitlines() == [
+        "set 1 of 4, turn 1 of 4: seat 1 has 2 actions left",
+        "",
+        "markets   left    1 rupee, 1 action    1 blue",
+        "          centre  1 rupee, 2 actions   empty",
+        "          right   2 rupees, 2 actions  empty",
+        "bag       3 yellow, 4 purple, 3 blue, 5 orange",
+        "bank      16 Clients",
+        "cities    Bombay     blue 4               purple 3 + 1 Client  orange 1 + 1 Client   1 City token left",
+        "          Indore     purple 4 + 1 Client  orange 3             yellow 2 + 1 Client   1 City token left",
+        "          Nagpur     orange 4             yellow 4             blue 1 + 1 Client     1 City token left",
+        "          Hyderabad  yellow 5             blue 3               purple 1 + 2 Clients  1 City token left",
+        "posts     E1 yellow (closed), E2 purple (closed), E3 blue, E4 orange (closed)",
+        "tokens    G2 city, G3 rupees, G4 bale, G5 client, G6 city, G7 rupees, G8 bale",
+        "palaces   G1 seat 0",
+        "",
+        "        at  rupees  Clients  City tokens  palaces left  bales",
+        "seat 0  A        4        1            0             4  empty",
+        "seat 1  E2       5        0            0             5  1 blue",
+    ]
+
+
+def test_text_hides_what_is_behind_screens() -> None:
+    game = official(3)
+    shown = text.describe_position(game, position(game, rupees=[71, 72, 73]), viewer=1)
+    assert "72" in shown
+    assert "71" not in shown
+    assert "73" not in shown
+    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "?", "5", "empty"]
+
+
+def test_text_says_when_the_game_is_over() -> None:
+    game = official(4)
+    states = random_state(game, 2, 1000)
+    lines = text.describe_position(game, states).splitlines()
+    assert lines[0].startswith("game over after 4 sets: seat")
+    final = [int(line.split()[-1]) for line in lines[-4:]]
+    assert final == game.results(states)[0].final.tolist()
+
+
+# --- what actions do ---
+
+
+@pytest.mark.parametrize(
+    ("facts", "name", "words"),
+    [
+        ({"at": "E1"}, "move:H1", "go from E1 to H1, a site without a building, for 1 action"),
+        ({"at": "E1"}, "move:A", "go from E1 to A, a hilltop without a building, for 2 actions"),
+        (
+            {"at": "E1"},
+            "move:G1",
+            "go from E1 to G1, a site without a building, with the palace token `client`, for 1 action",
+        ),
+        (
+            {"at": "E1", "palaces": {"H1": 1}, "actions_left": 1},
+            "move:H1",
+            "go from E1 to H1, a palace of seat 1, for 1 action; seat 1 takes 1 rupee of toll from the bank; your turn ends",
+        ),
+        ({"at": "E1", "palaces": {"H1": 0}}, "move:H1", "go from E1 to H1, your own palace, for 1 action"),
+        ({"at": "G5"}, "move:Bombay", "go from G5 to Bombay, a city that wants blue, purple, orange, for 1 action"),
+        ({"at": "G1"}, "move:E1", "go from G1 to E1, a yellow post (right market: 2 rupees, 2 actions), for 1 action"),
+        (
+            {"at": "G4", "markets": [{"orange": 1}, {}, {}]},
+            "move:E2",
+            "go from G4 to E2, a purple post (closed), for 1 action",
+        ),
+        ({"at": "E3"}, "buy", "buy 1 blue bale from the left market for 1 rupee and 1 action"),
+        (
+            {"at": "E1"},
+            "buy",
+            "buy 1 yellow bale from the right market for 2 rupees and 2 actions; it is the last yellow bale there, so yellow "
+            "posts close; the right market is then empty",
+        ),
+        (
+            {"at": "Bombay", "basket": ["blue"]},
+            "sell:blue",
+            "sell 1 blue bale at the top of Bombay for 1 action; gain 4 rupees; take a City token of Bombay; Bombay then "
+            "wants purple, orange, blue",
+        ),
+        (
+            {"at": "Hyderabad", "basket": ["purple"], "city_tokens": {0: ["Hyderabad"]}},
+            "sell:purple",
+            "sell 1 purple bale at the bottom of Hyderabad for 1 action; gain 1 rupee and 2 Clients",
+        ),
+        (
+            {"at": "Hyderabad", "basket": ["purple"], "clients": [8, 7], "city_tokens": {1: ["Hyderabad"]}},
+            "sell:purple",
+            "sell 1 purple bale at the bottom of Hyderabad for 1 action; gain 1 rupee and 1 Client of the 2 due, as the bank "
+            "has no more",
+        ),
+        (
+            {"at": "H1", "basket": ["blue"]},
+            "build:blue",
+            "build a palace on H1 for 1 blue bale, which goes back to the bag, and 1 action",
+        ),
+        *(
+            (
+                {"at": site, "basket": ["blue"], "markets": markets},
+                "build:blue",
+                f"build a palace on {site} for 1 blue bale, which goes back to the bag, and 1 action; the palace token "
+                f"{gain}",
+            )
+            for site, markets, gain in (
+                ("G1", None, "`client` counts as 1 Client at the end"),
+                ("G2", None, "`city` counts as 1 City token at the end"),
+                ("G3", None, "`rupees` gives 2 rupees"),
+                ("G4", [{}, {"orange": 1}, {}], "`bale` gives 1 bale of your choice from the centre market"),
+                ("G4", [{}, {}, {}], "`bale` gives nothing, as the markets are empty"),
+            )
+        ),
+        ({}, "consolidate", "gain 1 rupee for all 3 actions of the turn; your turn ends"),
+        ({"actions_left": 2}, "end_turn", "give up the 2 actions left; your turn ends"),
+        ({"turn": 3, "player": 1}, "end_turn", "give up the 3 actions left; your turn and the set end"),
+        ({"set": 3, "turn": 3, "player": 0}, "end_turn", "give up the 3 actions left; the game ends"),
+        (
+            {"at": "E1", "turn": 3, "player": 1, "actions_left": 2},
+            "buy",
+            "buy 1 yellow bale from the right market for 2 rupees and 2 actions; your turn and the set end",
+        ),
+    ],
+)
+def test_words_of_an_action(facts: dict, name: str, words: str) -> None:
+    game = official(2)
+    assert words_of(game, position(game, **facts), name) == words
+
+
+def test_words_of_a_take() -> None:
+    game = official(2)
+    states = play(game, position(game, at="G4", basket=["blue"], actions_left=1), "build:blue")
+    assert words_of(game, states, "take:blue") == "load 1 blue bale from the left market at no cost; your turn ends"
+
+
+def test_figures_are_those_of_the_variant() -> None:
+    game = variant(2, toll=3, move_cost=2, sale_rupees=(9, 3, 1), colour_rupees=(0, 0, 5, 0), sell_cost=2)
+    states = position(game, at="G5", palaces={"F1": 1})
+    assert "for 2 actions; seat 1 takes 3 rupees of toll" in words_of(game, states, "move:F1")
+    states = position(game, at="Bombay", basket=["blue"])
+    assert "for 2 actions; gain 14 rupees;" in words_of(game, states, "sell:blue")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_words_of_all_legal_actions_fit_what_the_engine_does(seed: int) -> None:
+    game = random_game(random.Random(seed), 2 + seed % 4)
+    for states in list(random_play(game, lanes=1, seed=seed))[:: 6 - seed % 3]:
+        before, effects = states.tobytes(), text.action_effects(game, states)
+        assert [effect.action for effect in effects] == np.flatnonzero(game.legal_actions(states)[0]).tolist()
+        for effect in effects:
+            assert effect.name == game.action_name(effect.action)
+            assert 0 <= effect.cost <= game.rules.actions_per_turn
+            assert len(effect.words.splitlines()) == 1
+            if effect.name.startswith("sell:"):
+                after = play(game, states, effect.name)
+                seat = states.current_player[0]
+                gained = after.rupees[0, seat] - states.rupees[0, seat]
+                assert f"gain {gained} rupee" in effect.words
+        assert states.tobytes() == before
+        # The seed decides the next restock, which nobody may know.
+        assert text.action_effects(game, game.scrub(states, [7])) == effects
+
+
+def test_screens_hide_what_others_can_do() -> None:
+    """What is legal tells about rupees behind a screen."""
+    game = official(3)
+    states = position(game, player=1)
+    assert text.action_effects(game, states, viewer=1) == text.action_effects(game, states) != []
+    assert text.action_effects(game, states, viewer=0) == []
+    assert text.describe_actions(game, states, viewer=2) == ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_word_depends_on_what_screens_hide(seed: int) -> None:
+    game = official(2 + seed)
+    for states in list(random_play(game, lanes=1, seed=seed))[:-1:9]:
+        mover = int(states.current_player[0])
+        changed = states.copy()
+        for seat in set(range(game.num_players)) - {mover}:
+            changed.rupees[0, seat] += 5
+            changed.city_palace_tokens[0, seat] = changed.client_palace_tokens[0, seat]
+            changed.client_palace_tokens[0, seat] = states.city_palace_tokens[0, seat]
+        for tell in (text.describe_position, text.describe_actions):
+            assert tell(game, states, mover) == tell(game, changed, mover)
+
+
+def test_actions_are_listed_with_numbers_and_names() -> None:
+    game = official(2)
+    lines = text.describe_actions(game, position(game, at="Nagpur")).splitlines()
+    assert lines[-1] == f"{game.num_actions - 1} end_turn: give up the 3 actions left; your turn ends"
+    assert text.describe_actions(game, random_state(game, 1, 1000)) == ""
+
+
+# --- the board and the result ---
+
+
+def test_the_board_in_words_has_every_trail_twice() -> None:
+    game = official(2)
+    lines = text.describe_board(game).splitlines()
+    assert len(lines) == game.board.num_sites
+    near = {line.split()[0]: set(line.partition("trails to ")[2].split(", ")) for line in lines}
+    assert sum(map(len, near.values())) == 2 * len(game.board.trails)
+    assert all(b in near[a] and a in near[b] for a, b in game.board.trails)
+    assert " ".join(lines[0].split()) == "A start hill trails to E1, E3, E4, G3, H1"
+
+
+def test_the_result_accounts_for_every_rupee() -> None:
+    game = official(3)
+    states = position(
+        game, rupees=[9, 4, 2], clients=[2, 0, 0], palaces={"G1": 1, "H1": 1}, city_tokens={1: ["Bombay", "Nagpur", "Indore"]},
+        set=2, turn=4, player=1, markets=[{}, {}, {}],
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"^the game is not over: set 3 of 3, turn 5 of 5: seat 1 has 3 actions left$"):
+        text.describe_result(game, states)
+    assert text.describe_result(game, play(game, states, "end_turn")).splitlines() == [
+        "game over after 3 sets: seat 1 wins with 14 rupees",
+        "seat 0: 11 rupees = 9 in hand + 2 for an empire of 2 (0 palaces, 2 Clients) + 0 for 0 City tokens",
+        "seat 1: 14 rupees = 4 in hand + 6 for an empire of 3 (2 palaces, 1 Client) + 4 for 3 City tokens",
+        "seat 2: 2 rupees = 2 in hand + 0 for an empire of 0 (0 palaces, 0 Clients) + 0 for 0 City tokens",
+    ]
+
+
+def test_a_shared_win_names_all_winners() -> None:
+    game = official(3)
+    states = play(game, position(game, rupees=[9, 9, 9], turn=4, set=2, player=1, markets=[{}, {}, {}]), "end_turn")
+    shown = text.describe_position(game, states)
+    assert shown.startswith("game over after 3 sets: seats 0, 1 and 2 share the win with 11 rupees\n")
+
+
+# --- answers ---
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ("buy", ["buy"]),
+        ("24", ["buy"]),
+        (24, ["buy"]),
+        ("  `move:H1`. ", ["move:H1"]),
+        ("Move to H1", ["move:H1"]),
+        ("MOVE A", ["move:A"]),
+        ("move to A", ["move:A"]),
+        ("buy, end turn", ["buy", "end_turn"]),
+        ("buy\nend_turn", ["buy", "end_turn"]),
+        ("1. **buy**\n2. **end turn**", ["buy", "end_turn"]),
+        ("move:G1 -> build with the blue bale → end turn", ["move:G1", "build:blue", "end_turn"]),
+        ("move G1, then build a palace with blue and then move:E1", ["move:G1", "build:blue", "move:E1"]),
+        ('["buy", 38]', ["buy", "end_turn"]),
+        ('{"why": "cheap", "actions": ["buy", "end_turn"]}', ["buy", "end_turn"]),
+        ('{"action": 24}', ["buy"]),
+        (["buy", "end_turn"], ["buy", "end_turn"]),
+        ('A bale costs 2, so I buy.\n```json\n["buy"]\n```\nGood luck!', ["buy"]),
+        ("Not the action: move:H1.\n\nAnswer: move:A\nOn reflection:\n**Answer:** buy, end turn", ["buy", "end_turn"]),
+        ("Actions:\n- buy\n- end turn", ["buy", "end_turn"]),
+    ],
+)
+def test_an_answer_is_understood(answer: object, names: list[str]) -> None:
+    game = official(3)
+    states = position(game, at="E1", basket=["blue"])
+    before = states.tobytes()
+    assert [game.action_name(action) for action in text.parse_answer(game, states, answer)] == names
+    assert states.tobytes() == before
+
+
+NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("", ["the answer is empty", NOW]),
+        ("```\n```", ["the answer is empty", NOW]),
+        ("[]", ["the answer is empty", NOW]),
+        ("E1", ["'E1' is no action", "after 'Answer:'", NOW]),
+        ("move", ["'move' is no action", NOW]),
+        ("I would rather buy", ["'I would rather buy' is no action", NOW]),
+        ("mvoe:H1\nbuy", ["'mvoe:H1' is no action"]),
+        ("99", ["'99' is no action"]),
+        ("-1", ["'-1' is no action"]),
+        (-1, ["-1 is no action"]),
+        (None, ["None is no action"]),
+        (True, ["True is no action"]),
+        (1.5, ["1.5 is no action"]),
+        ([["buy"]], ["['buy'] is no action"]),
+        ({"action": "buy"}, ["is no action"]),
+        ('{"move": "buy"}', ["is no action"]),
+        ("sell blue", ["sell:blue is illegal", NOW]),
+        ("buy, buy", ["after buy, buy is illegal; legal are move:G1, move:G5, move:H1, end_turn"]),
+        ("end_turn, buy", ["the turn is over after end_turn; leave out buy"]),
+        ("move:A, move:H1, buy", ["the turn is over after move:A, move:H1; leave out buy"]),
+        (["end_turn"] * 100, ["the answer has 100 actions; a turn has at most 18"]),
+        ("x" * 100_001, ["the answer has 100001 characters; at most 100000 are allowed", NOW]),
+        ("\x1b[31m" * 400, ["is no action"]),
+        ("[" * 5_000, ["the answer is empty"]),
+        ("\n" * 99_999, ["the answer is empty"]),
+        ("`" * 100_000, ["the answer is empty"]),
+        ("then " * 20_000, ["the answer is empty"]),
+    ],
+)
+def test_an_answer_that_is_wrong_is_refused_in_one_line(answer: object, words: list[str]) -> None:
+    game = official(2)
+    states = position(game, at="E1", basket=["blue"])
+    with pytest.raises(text.AnswerError) as refused:
+        text.parse_answer(game, states, answer)
+    message = str(refused.value)
+    assert all(part in message for part in words), message
+    assert message.isprintable()
+    assert len(message) <= 500
+
+
+def test_after_the_end_no_answer_is_legal() -> None:
+    game = official(2)
+    with pytest.raises(text.AnswerError, match=r"^buy is illegal; the game is over$"):
+        text.parse_answer(game, random_state(game, 1, 1000), "buy")
+
+
+def test_a_whole_turn_with_a_take_is_one_answer() -> None:
+    game = official(2)
+    states = position(game, at="G4", basket=["blue"])
+    actions = text.parse_answer(game, states, "build blue, take orange, move E2, end turn")
+    assert [game.action_name(action) for action in actions] == ["build:blue", "take:orange", "move:E2", "end_turn"]
+
+
+def test_names_of_sites_may_be_words_separators_and_differ_in_case() -> None:
+    data = Board.load().to_dict()
+    change = {"E1": "a", "G1": "then", "G5": "x,y", "H1": "the"}
+    for site in data["sites"]:
+        site["name"] = change.get(site["name"], site["name"])
+    data["trails"] = [[change.get(a, a), change.get(b, b)] for a, b in data["trails"]]
+    game = Game(Rules.official(2), Board.from_dict(data))
+    states = game.new_states([1])
+    start = legal(game, states)
+    assert {"move:a", "move:the"} <= start
+    assert text.parse_answer(game, states, "move:a") == [game.action_index("move:a")]
+    assert text.parse_answer(game, states, "move to the") == [game.action_index("move:the")]
+    with pytest.raises(text.AnswerError, match="'move to a' is no action"):
+        text.parse_answer(game, states, "move to a")  # A or a
+    game.step(states, [game.action_index("move:a")])
+    for name in ("move:then", "move:x,y"):
+        assert text.parse_answer(game, states, name) == [game.action_index(name)]
+        assert text.parse_answer(game, states, [name]) == [game.action_index(name)]
+
+
+def test_every_legal_action_is_read_back_by_name_and_by_number() -> None:
+    for seed in range(4):
+        game = random_game(random.Random(seed), 2 + seed)
+        for states in list(random_play(game, lanes=1, seed=seed))[:-1:12]:
+            for action in np.flatnonzero(game.legal_actions(states)[0]).tolist():
+                assert text.parse_answer(game, states, game.action_name(action)) == [action]
+                assert text.parse_answer(game, states, str(action)) == [action]
