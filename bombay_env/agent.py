@@ -7,7 +7,7 @@ players by name; `bombay_agents/random.py` is the smallest one to read.
 
 import signal
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Final, Protocol, runtime_checkable
@@ -57,6 +57,7 @@ class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the p
         action: the answer in the first of these lanes as a record tells it (RULES 8): an action's name or number, the type of
             an answer that is not an array of actions, or `none` if there was no answer.
         answer: (batch,) int64 actions, legal in all lanes but `lanes`. None if there are none.
+        failures: what went wrong in each of `lanes` by itself, if there is an answer: its action and its reason, as above.
     """
 
     def __init__(
@@ -66,13 +67,31 @@ class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the p
         lanes: Sequence[int] = (),
         action: str = NO_ACTION,
         answer: np.ndarray | None = None,
+        failures: Mapping[int, tuple[str, str]] | None = None,
     ) -> None:
         super().__init__(one_line(f"{who}: {reason}"))
         self.who, self.reason = who, one_line(reason)
         self.lanes, self.action, self.answer = tuple(lanes), action, answer
+        self.failures = dict(failures or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.who, self.reason, self.lanes, self.action, self.answer)
+        return type(self), (self.who, self.reason, self.lanes, self.action, self.answer, self.failures)
+
+
+class FailedLanes(Exception):  # noqa: N818 - it carries an answer, too
+    """Raised by an agent that fails in some of the games it is asked about, while its answer in the others stands.
+
+    Only an agent that decides game by game can know this, such as one that asks a program outside. `ask` makes an `AgentFault` of
+    it.
+
+    Args:
+        actions: (batch,) int64, of any value in the lanes that failed.
+        failures: for each lane that failed its action and its reason, as in `AgentFault`.
+    """
+
+    def __init__(self, actions: np.ndarray, failures: Mapping[int, tuple[str, str]]) -> None:
+        super().__init__("; ".join(reason for _, reason in failures.values()))
+        self.actions, self.failures = actions, dict(failures)
 
 
 def ask(
@@ -108,9 +127,13 @@ def ask(
         seeds = seeds.integers(MAX_SEED, size=count, dtype=np.uint64, endpoint=True)
     seen = game.scrub(states, seeds)
     who = f"agent {agent.name!r}" if who is None else who
+    failures: Mapping[int, tuple[str, str]] = {}
     with nullcontext() if during is None else during, Blame(who, range(count)):
-        answer = agent.act(game, seen, rng)
-    return _checked(game, states, answer, who)
+        try:
+            answer = agent.act(game, seen, rng)
+        except FailedLanes as failed:
+            answer, failures = failed.actions, failed.failures
+    return _checked(game, states, answer, who, failures)
 
 
 class Blame:
@@ -167,17 +190,24 @@ def one_line(text: str) -> str:
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
 
 
-def _checked(game: Game, states: np.ndarray, answer: Any, who: str) -> np.ndarray:
-    """An answer as (batch,) int64 actions, all of them legal. Raises AgentFault."""
+def _checked(
+    game: Game, states: np.ndarray, answer: Any, who: str, failures: Mapping[int, tuple[str, str]]
+) -> np.ndarray:
+    """An answer as (batch,) int64 actions, all of them legal. `failures`: the lanes without one. Raises AgentFault."""
     count = len(states)
     if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
         kind = type(answer).__name__
         found = checks.form(answer) if isinstance(answer, np.ndarray) else f"a {kind}"
         raise AgentFault(who, f"its actions are {found}, not integers of shape ({count},)", range(count), kind)
     chosen = np.ascontiguousarray(answer, np.int64)
+    if failures:
+        chosen[list(failures)] = -1  # illegal in every state
     try:
         return game.check_actions(states, chosen)
     except IllegalActionError as error:
-        lane = error.lanes[0]
-        name, reason = describe_illegal(game, states[lane : lane + 1], int(chosen[lane]))
-        raise AgentFault(who, reason, error.lanes, name, chosen) from None
+        described = {
+            lane: failures.get(lane) or describe_illegal(game, states[lane : lane + 1], int(chosen[lane]))
+            for lane in error.lanes
+        }
+        action, reason = described[error.lanes[0]]
+        raise AgentFault(who, reason, error.lanes, action, chosen, described) from None

@@ -2,9 +2,10 @@
 
     spec    = name [":" options] | module ":" object [":" options]
     options = key "=" value {"," key "=" value}
-    value   = text without commas, or "[" spec "]" for an agent inside an agent
+    value   = text without commas, or "[" spec "]" for an agent inside an agent, or "[" text "]" for text with commas
 
-A spec is split at its first colon, an option at its first `=`. Commas inside brackets do not split.
+A spec is split at its first colon, an option at its first `=`. Commas inside brackets do not split. Brackets come in pairs; those
+around a whole text are not part of it.
 `my_agent:MyAgent` is your own agent: an importable object with `act`, or a class or function that makes one. `make`
 takes the part before the first colon for a module if it is not a known name and no `=` stands before the next colon.
 
@@ -184,9 +185,10 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
     """The value of `text` by the option's annotation, or else by the type of its default."""
     kinds = _types(parameter)
     plain = [kind for kind in kinds if kind in TYPE_NAMES]
+    bracketed = _is_bracketed(text)
     if str in plain:
-        return text
-    if text.startswith("[") and text.endswith("]"):
+        return text[1:-1].strip() if bracketed else text
+    if bracketed:
         if plain:
             raise ValueError(f"{what} takes {_names(plain)}, not the agent {checks.one_line(text)}")
         return make(text[1:-1])
@@ -197,6 +199,16 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
             continue
     takes = _names(plain) if plain else "an agent in brackets, as [planner]"
     raise ValueError(f"{what} is {checks.shown(text)}; it takes {takes}")
+
+
+def _is_bracketed(text: str) -> bool:
+    """Whether a pair of brackets encloses the whole text."""
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if depth == 0:
+            return place > 0 and place == len(text) - 1
+    return False
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_env.agent import MAX_LINE, Agent, AgentFault, ask, describe_error, describe_illegal, one_line
+from bombay_env.agent import (
+    MAX_LINE,
+    Agent,
+    AgentFault,
+    FailedLanes,
+    ask,
+    describe_error,
+    describe_illegal,
+    one_line,
+)
 from bombay_env.checks import MAX_SEED
 from bombay_env.registry import make
 from helpers.failing_agents import First
@@ -91,6 +100,21 @@ def test_a_bad_answer_is_a_fault_of_its_lanes(answer, lanes, action, reason):
         assert describe_illegal(GAME, state, 33)[0] == "take:yellow"
     else:
         assert fault.answer is None or fault.action.lstrip("-").isdigit()
+
+
+def test_an_agent_can_fail_in_some_lanes_alone():
+    def answer(first):
+        first[2] = 999
+        raise FailedLanes(first, {1: ("none", "it hung"), 3: ("buy", "buy is illegal")})
+
+    with pytest.raises(AgentFault, match="^agent 'answers': it hung$") as caught:
+        asked(Answers(answer))
+    fault = pickle.loads(pickle.dumps(caught.value))
+    assert (fault.lanes, fault.action, fault.reason) == ((1, 2, 3), "none", "it hung")
+    assert fault.failures[1] == ("none", "it hung")
+    assert fault.failures[2][1].startswith("it chose action 999, which is illegal")
+    assert fault.failures[3] == ("buy", "buy is illegal")
+    assert fault.answer[0] == asked(Answers())[0]
 
 
 def raises(error):

@@ -23,7 +23,7 @@ from bombay_env.game import SETTLED_DTYPE
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES
 from bombay_env.render import svg
 from bombay_env.state import new_records, state_ranges
-from bombay_env.text import describe_position
+from bombay_env.text import describe_actions, describe_position
 from helpers import hostile_states
 from helpers.game_states import GAME, played
 from helpers.hostile_states import KINDS, VARIANTS, calls, limits
@@ -174,13 +174,13 @@ def test_kernels_may_count_tokens_beyond_those_of_the_game():
 def test_a_drawing_refuses_an_unsound_state():
     states = position(GAME)
     states["post"][:, 9] = 77
-    for draw in (describe_position, svg.draw):
+    for draw in (describe_position, describe_actions, svg.draw):
         refusal(lambda draw=draw: draw(GAME, states), "lane 0: post[9] is 77")
 
 
 def functions_of_agents():
     """Whatever of the agents takes states: `act` of all players, and functions beside them, by name."""
-    players = {name: registry.make(name).act for name in registry.agent_names() if name != "net"}
+    players = {name: registry.make(name).act for name in registry.agent_names() if name not in ("net", "exec")}
     rng = np.random.default_rng(0)
     return {name: lambda states, act=act: act(GAME, states, rng) for name, act in players.items()} | {
         "distinct_turns": lambda states: distinct_turns(GAME, states),

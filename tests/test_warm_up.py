@@ -113,7 +113,8 @@ def test_agents_by_name_have_jobs_and_others_have_none():
     (job,) = jobs_of_agents(["search:ms=5", "my_module:agent", "search"])
     assert (job.kind, job.arguments) == ("play", (AGENTS[0],))
     names = {spec.partition(":")[0] for spec in AGENTS}
-    assert names | {"net"} == set(_installed())  # `net` needs a file; `td` and `ppo` are such nets
+    # `net` needs a file, and `td` and `ppo` are such nets; a program of `exec` is compiled by its owner.
+    assert names | {"net", "exec"} == set(_installed())
 
 
 def _installed():

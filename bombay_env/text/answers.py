@@ -30,10 +30,15 @@ NOUNS: Final = frozenset(("bale", "bales"))  # left out at the end of a name
 
 
 class AnswerError(ValueError):
-    """An answer is not understood, or not legal. The message is one line and says what is legal."""
+    """An answer is not understood, or not legal. The message is one line and says what is legal.
 
-    def __init__(self, message: str) -> None:
+    Attributes:
+        action: the number of the first action that is illegal; None if the answer is not understood.
+    """
+
+    def __init__(self, message: str, action: int | None = None) -> None:
         super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
+        self.action = action
 
 
 def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
@@ -66,11 +71,11 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
         played = ", ".join(game.action_names[each] for each in wanted[:place])
         if place and (after[["set", "turn", "current_player"]] != mover).any():
             raise AnswerError(
-                f"the turn is over after {played}; leave out {game.action_names[action]} and what follows"
+                f"the turn is over after {played}; leave out {game.action_names[action]} and what follows", action
             )
         if not game.legal_actions(after)[0, action]:
             when = f"after {played}, " if played else ""
-            raise AnswerError(f"{when}{game.action_names[action]} is illegal; {_legal_now(game, after)()}")
+            raise AnswerError(f"{when}{game.action_names[action]} is illegal; {_legal_now(game, after)()}", action)
         game.step(after, [action])
     return wanted
 

@@ -30,6 +30,7 @@ KNOWLEDGE: Final = {
     "td": "all",
     "ppo": "all",
     "champion": "lookahead",
+    "exec": "as the program",
 }
 TYPES: Final = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from bombay_env import Game
-from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask, describe_illegal
+from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask
 from bombay_env.checks import MAX_SEED
 from bombay_env.record import History, Record
 from bombay_training.matches.results import LostGame
@@ -257,9 +257,8 @@ class _GameBatch:
         except AgentFault as fault:
             if fault.answer is not None:  # legal actions in the other lanes
                 actions[lanes] = fault.answer
-                for place in fault.lanes:
-                    state, action = states[place : place + 1], int(fault.answer[place])
-                    self._lose(int(lanes[place]), *describe_illegal(self.game, state, action))
+                for place, failure in fault.failures.items():
+                    self._lose(int(lanes[place]), *failure)
             elif lanes.size == 1:
                 self._lose(int(lanes[0]), fault.action, fault.reason)
             else:
