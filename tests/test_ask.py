@@ -107,7 +107,7 @@ def test_an_agent_can_fail_in_some_lanes_alone():
         first[2] = 999
         raise FailedLanes(first, {1: ("none", "it hung"), 3: ("buy", "buy is illegal")})
 
-    with pytest.raises(AgentFault, match="^agent 'answers': it hung$") as caught:
+    with pytest.raises(AgentFault, match=r"^agent 'answers': it hung$") as caught:
         asked(Answers(answer))
     fault = pickle.loads(pickle.dumps(caught.value))
     assert (fault.lanes, fault.action, fault.reason) == ((1, 2, 3), "none", "it hung")

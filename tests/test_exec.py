@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -40,6 +41,7 @@ GAME = Game(Rules(3, sets=1, turns_per_set=2))
 EXAMPLES = Path(bombay_training.examples.__file__).parent
 PROGRAM = Path(__file__).parent / "helpers" / "misbehaving_program.py"
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "external.md"
 MARK = "BOMBAY_TEST_MARK"
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are counted in /proc")
 
@@ -105,6 +107,13 @@ def test_the_examples_play_whole_games(runner: str, file: str, mark: str) -> Non
     again = run_blocks(GAME, [agent, First(), First()], 2, seed=3)
     assert (again.final == match.final).all()
     agent.close()
+
+
+def test_the_page_shows_the_example_and_its_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    shown, words = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert shown == (EXAMPLES / "exec_player.py").read_text(encoding="utf-8")
+    exec(compile(words, "docs/external.md", "exec"), {})
+    assert "markets" in capsys.readouterr().out
 
 
 def test_the_examples_are_short() -> None:
@@ -221,7 +230,7 @@ REASONS = {
     "slow": "it took longer than 0.3 s",
     "ignore-signals": "it took longer than 0.3 s",
     "garbage": "it wrote b'\\x00\\xff\\x1b[31m {': not JSON: it is not UTF-8 text",
-    "nan": "NaN is no number",
+    "nan": "NaN is not allowed",
     "deep": "more than 20 lists and objects are inside each other",
     "digits": "more than 30 characters",
     "null": "its answer is None; it must be an object with id, action",
