@@ -387,9 +387,10 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 WITHOUT_JSON = {
     ("play",),
     ("watch",),
+    ("mcp",),
     ("board", "draw"),
     ("board", "new"),
-}  # pages and dialogues, and one that writes a file
+}  # pages, dialogues, and one writes a file
 SPELLINGS = {"json", "seed", "players", "board", "rules", "processes", "out", "blocks", "threads"}
 
 

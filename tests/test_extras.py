@@ -39,8 +39,9 @@ def test_no_message_names_a_package_on_an_index():
         (("train", "ppo", "--minutes", "1"), "sb3_contrib", "ppo"),
         (("balance", "--games", "2"), "scipy", "analysis"),
         (("play", "human", "random"), "starlette", "play"),
+        (("mcp", "random"), "mcp", "llm"),
     ],
-    ids=["ppo", "analysis", "play"],
+    ids=["ppo", "analysis", "play", "llm"],
 )
 def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extra, tmp_path):
     (tmp_path / f"{absent}.py").write_text(f'raise ImportError("No module named {absent!r}")\n')

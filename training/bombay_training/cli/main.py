@@ -21,6 +21,7 @@ from bombay_training.cli.evaluate.gate import gate
 from bombay_training.cli.evaluate.ladder import ladder
 from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.games import board as boards
+from bombay_training.cli.games.mcp import mcp
 from bombay_training.cli.games.play import play
 from bombay_training.cli.games.replay import replay
 from bombay_training.cli.games.simulate import simulate
@@ -43,7 +44,7 @@ train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and 
 board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such as the printed one.")
 
 COMMANDS = {
-    "Games": (play, watch, simulate, replay),
+    "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
     "Training": (study, curve, tune),
     "Project": (bench, docs, warm_up),

@@ -1,0 +1,146 @@
+"""The MCP server: a whole game by its tools, what it refuses, and that its standard output belongs to the protocol."""
+
+import json
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bombay_env import Board
+from bombay_env.record import Record
+from bombay_training.play.mcp_server import OPPONENTS, ModelTable, server
+
+anyio = pytest.importorskip("anyio", reason="needs the extra `llm`")
+mcp = pytest.importorskip("mcp", reason="needs the extra `llm`")
+
+
+def played(script: Callable[[Any], Awaitable[None]], opponents: tuple[str, ...] = OPPONENTS) -> None:
+    """Run a script with a client of a server in this process."""
+
+    async def run() -> None:
+        async with mcp.Client(server(ModelTable(opponents, Board.load()))) as client:
+            await script(client)
+
+    anyio.run(run)
+
+
+async def call(client: Any, tool: str, **arguments: Any) -> str:
+    """What a tool answers."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content[0].text
+    return str(result.content[0].text)
+
+
+async def refused(client: Any, tool: str, words: str, **arguments: Any) -> None:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    message = result.content[0].text
+    assert words in message
+    assert len(message) <= 600  # ours has 500 at most; the SDK may name the tool
+    assert "\n" not in message
+
+
+async def to_the_end(client: Any, told: str) -> str:
+    """Play the first legal actions until the game is over. Returns the last answer."""
+    while legal := re.findall(r"^\d+ (\S+?): ", told.partition("Legal actions:")[2], flags=re.MULTILINE):
+        deal = [name for name in legal if name.startswith(("sell", "buy", "take"))]
+        told = await call(client, "act", actions=(deal or legal)[0])
+    return told
+
+
+def test_a_model_plays_whole_games() -> None:
+    async def script(client: Any) -> None:
+        for screened in (False, True):
+            told = await call(client, "new_game", seats=["model", "greedy", "random"], seed=7, screened=screened)
+            assert "You are seat 0. Legal actions:" in told
+            assert bool(re.search(r"^seat 1 .*\?", told, flags=re.MULTILINE)) == screened
+            over = await to_the_end(client, told)
+            assert "game over after 3 sets" in over
+            record = Record.from_dict(json.loads(await call(client, "record")))
+            record.verify()
+            assert record.agents == ("human", "greedy", "random")
+            await refused(client, "act", "the game is over", actions="end_turn")
+
+    played(script)
+
+
+def test_it_is_told_what_the_others_did_once() -> None:
+    async def script(client: Any) -> None:
+        await call(client, "new_game", seats=["model", "greedy"], seed=7)
+        told = await call(client, "act", actions="end_turn")
+        assert "seat 0: End the turn" in told
+        assert "seat 1: " in told
+        assert "seat 1: Move" not in await call(client, "observe")
+
+    played(script)
+
+
+def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
+    async def script(client: Any) -> None:
+        await call(client, "new_game", seats=["model", "random"], seed=7)
+        before = await call(client, "legal_actions")
+        await refused(client, "act", "buy is illegal", actions="move:H1, buy")
+        await refused(client, "act", "is no action", actions="fly to the moon")
+        assert await call(client, "legal_actions") == before
+        told = await call(client, "act", actions="move:E1, move:G1, move:E1")
+        assert "seat 0: Move to G1" in told
+        assert "You are seat 0" in told
+
+    played(script)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"seats": ["model"]}, "seats has 1 entries; it must have 2 to 5"),
+        ({"seats": ["model", "exec:command=touch x"]}, "allowed are model and greedy"),
+        ({"seats": ["model", "net:path=x"]}, "allowed are model and greedy"),
+        ({"seats": ["model", "x" * 100_000]}, "allowed are model and greedy"),
+        ({"seed": -1}, "seed"),
+        ({"seats": ["greedy", "greedy"], "screened": True}, "all seats are agents"),
+        ({"seats": 3}, "seats"),
+    ],
+)
+def test_a_new_game_that_is_not_allowed_is_refused_and_the_old_one_stays(arguments: dict[str, Any], words: str) -> None:
+    async def script(client: Any) -> None:
+        await refused(client, "act", "there is no game yet; call new_game", actions="end_turn")
+        await call(client, "new_game", seats=["model", "greedy"], seed=7)
+        before = await call(client, "legal_actions")
+        result = await client.call_tool("new_game", arguments)
+        assert result.is_error
+        assert words in result.content[0].text
+        assert await call(client, "legal_actions") == before
+
+    played(script, ("greedy",))
+
+
+PRINTING = """
+class Printing:
+    name = "printing"
+
+    def act(self, game, states, rng):
+        print("I think about it")
+        return game.legal_actions(states).argmax(axis=1)
+"""
+
+
+def test_the_command_speaks_the_protocol_only(tmp_path: Path) -> None:
+    """The agent prints; a client would not understand that."""
+    (tmp_path / "mine.py").write_text(PRINTING, encoding="utf-8")
+
+    async def run() -> None:
+        command = mcp.StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "bombay_training.cli", "mcp", "mine:Printing"],
+            cwd=tmp_path,
+        )
+        async with mcp.Client(command) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert names == {"new_game", "observe", "legal_actions", "act", "record"}
+            told = await call(client, "new_game", seats=["mine:Printing", "model"], seed=7)
+            assert "You are seat 1" in told
+
+    anyio.run(run)

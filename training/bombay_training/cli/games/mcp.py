@@ -1,0 +1,32 @@
+"""`bombay mcp`: a server by which language models play."""
+
+from typing import Annotated
+
+import typer
+
+import bombay_agents
+from bombay_env import Board
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.options import BoardFile
+from bombay_training.extras import missing_extra
+from bombay_training.play.mcp_server import OPPONENTS, ModelTable, server
+
+
+def mcp(
+    opponents: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"Agents that a model may play against. Default: {', '.join(OPPONENTS)}."),
+    ] = None,
+    board: BoardFile = None,
+) -> None:
+    """Let a language model play: an MCP server on standard input and output, with tools to start, see and play games."""
+    with user_input():
+        chosen = opponents or list(OPPONENTS)
+        for spec in chosen:
+            bombay_agents.make(spec)
+        table = ModelTable(chosen, Board.load(board))
+        try:
+            made = server(table)
+        except ImportError as error:
+            raise ValueError(missing_extra("bombay mcp", "llm", error)) from None
+    made.run("stdio")
