@@ -20,6 +20,9 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "strength": results.strength,
         "strength-targets": results.strength_targets,
         "ladder": results.ladder,
+        "card-zero": functools.partial(results.card, "zero", "zero-search"),
+        "card-td": functools.partial(results.card, "td"),
+        "card-ppo": functools.partial(results.card, "ppo"),
         "lookahead": results.lookahead,
         "regret": results.regret,
         "training-td": results.training_td,
@@ -45,7 +48,7 @@ def generated(docs: Path, root: Any) -> dict[Path, str]:
     """The text of every document that is generated in whole or in part, as it should be.
 
     Args:
-        docs: the folder of documents; README.md stands beside it.
+        docs: the folder of documents; README.md and the agents' package stand beside it.
         root: the group of all commands.
     Raises:
         ValueError: a page has a block with an unknown name or without an end.
@@ -57,7 +60,8 @@ def generated(docs: Path, root: Any) -> dict[Path, str]:
         docs / "board.svg": picture.page(),
     }
     made = blocks(docs)
-    for page in [docs.parent / "README.md", *sorted(docs.glob("*.md"))]:
+    cards = docs.parent / "agents" / "bombay_agents" / "weights"
+    for page in [docs.parent / "README.md", *sorted(docs.glob("*.md")), *sorted(cards.glob("*.md"))]:
         if page not in texts and page.exists():
             text = page.read_text(encoding="utf-8")
             if "<!-- generated: " in text:

@@ -92,6 +92,18 @@ class Results:
             rows.append([players, f"`{agent}`", f"{count} × `{rest}`", *figures])
         return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
 
+    def card(self, *names: str) -> str:
+        """What the agents of these names take from others, a row for each agent and number of players; for the card of a net."""
+        found = [row for row in self.ladder_rows if row["agent"].partition(":")[0] in names and row["format"] == "1vrest"]
+        rivals = list(dict.fromkeys(row["rest"] for row in found))
+        shares = {_key(row)[:3]: interval(row["win_share"], SHARE) for row in found}
+        rows = []
+        for players, agent in sorted({(row["players"], row["agent"]) for row in found}):
+            cells = (shares.get((players, agent, rival), "–") for rival in rivals)
+            rows.append([str(players), f"`{agent}`", *cells, f"{1 / players:.2f}"])
+        columns = ["players", "agent", *(f"against all `{rival}`" for rival in rivals), "par"]
+        return markdown.table(columns, rows, left=columns[1:2])
+
     def training_td(self) -> str:
         """The closing table of three minutes of TD."""
         return _closing_table(self.read("train_td"))
@@ -232,5 +244,8 @@ def _key(row: dict[str, Any]) -> tuple[int, str, str, str]:
 
 
 def _is_in_readme(row: dict[str, Any]) -> bool:
-    """Whether a row belongs to the short table: the weakest agents and the panel of styles are left out."""
-    return row["agent"] not in ("random-turn", *ladder.STYLES) and row["rest"] not in ladder.STYLES
+    """Whether a row belongs to the short table: each agent but the weakest, against few others."""
+    if row["agent"] == "planner-v1":
+        return True  # against `greedy`
+    others = ("random", "planner-v1", "td", ladder.FLAT_100)
+    return row["agent"] not in ("random-turn", ladder.FLAT_20) and row["rest"] in others

@@ -63,7 +63,8 @@ COLUMNS: Final = (
     "faults",
 )
 
-# Budgets that take about 10, 20, 100 and 1000 ms per turn on the machine of the table in the docs.
+# Budgets that take about 5, 10, 20, 100 and 1000 ms per turn on the machine of the table in the docs.
+ZERO_5 = "zero-search:nodes=150"
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
 TD_SEARCH_100 = "search:nodes=2200,rounds=0,value=[td:rounds=1]"
@@ -159,11 +160,14 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
         ("ppo", "greedy"),
         ("ppo", "planner-v1"),
         ("td", "ppo"),
+        *((agent, rest) for rest in ("greedy", "planner-v1") for agent in ("zero:rounds=0", "zero")),
+        *(("zero", rest) for rest in ("td", "ppo", *STYLES)),
     ]
     for agent, rest in cheap:
         for players in counts:
             yield Row(players, agent, rest, CHEAP_BLOCKS, CHEAP_BLOCKS)
     searching = [
+        *((ZERO_5, rest) for rest in ("planner-v1", "td", "ppo", "zero")),
         (FLAT_20, "planner-v1"),
         (FLAT_100, "planner-v1"),
         (TD_SEARCH_100, "planner-v1"),
