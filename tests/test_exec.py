@@ -29,7 +29,7 @@ from bombay_agents.external.agent import ExecAgent
 from bombay_agents.external.process import MAX_LINE
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault, ask
-from bombay_env.record import Record
+from bombay_env.record import Record, read_records
 from bombay_env.registry import MAX_LENGTH
 from bombay_env.state import state_to_dict
 from bombay_env.text import describe_actions, describe_position
@@ -121,6 +121,23 @@ def test_the_page_shows_the_example_and_its_code_runs(capsys: pytest.CaptureFixt
 def test_the_examples_are_short() -> None:
     lines = (EXAMPLES / "exec_player.py").read_text().splitlines()
     assert len([line for line in lines if line.strip()]) <= 30
+
+
+def test_the_arena_compares_a_program_with_an_agent(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
+    spec = f"exec:command={sys.executable} -I -S {EXAMPLES / 'exec_player.py'}"
+    command = [sys.executable, "-m", "bombay_training.cli", "arena", spec, "planner-v1", "--rules", "rules.json"]
+    options = ["--players", "2", "--blocks", "2", "--processes", "1", "--out", "games.jsonl", "--json"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    matches = json.loads(done.stdout)["matches"]
+    assert [match["lineup"] for match in matches] == [[spec, "planner-v1"], ["planner-v1", spec]]
+    assert [match["games"] for match in matches] == [4, 4]
+    assert all(match["faults"] == [] for match in matches)
+    records = list(read_records(tmp_path / "games.jsonl"))
+    assert len(records) == 8
+    for record in records:
+        record.verify()
 
 
 KEEPS_ALL = """
@@ -374,17 +391,20 @@ def test_nothing_is_left_when_the_host_is_killed(mark: str) -> None:
 @pytest.mark.slow
 def test_a_thousand_games_against_programs_that_misbehave(mark: str) -> None:
     """The short form is the tests above: each kind in one game."""
+    # A program that is started anew counts its questions from 1. Games this long have enough of them for each to be lost.
+    game = Game(Rules(3, sets=1, turns_per_set=4))
     kinds, games = list(KINDS), 0
     for number, kind in enumerate(itertools.cycle(kinds)):
         records: list[Record] = []
         seats = list(np.roll([0, 1, 2], number))
-        lineup = [misbehaving(kind, 1), First(), First("x")]
-        match = run_blocks(GAME, lineup, 5, seed=number, seatings=np.array([seats, np.roll(seats, 1)]), records=records)
+        lineup = [misbehaving(kind, 1 + number % 3), First(), First("x")]
+        match = run_blocks(game, lineup, 5, seed=number, seatings=np.array([seats, np.roll(seats, 1)]), records=records)
         assert_lost(match, records, kind)
         assert_none_left(mark)
         games += match.num_games
         if games >= 1000:
             break
+    assert number >= len(kinds)
 
 
 @needs_proc

@@ -406,3 +406,61 @@ def test_every_legal_action_is_read_back_by_name_and_by_number() -> None:
             for action in np.flatnonzero(game.legal_actions(states)[0]).tolist():
                 assert text.parse_answer(game, states, game.action_name(action)) == [action]
                 assert text.parse_answer(game, states, str(action)) == [action]
+
+
+# --- whole games by text alone ---
+
+
+class Reader:
+    """A player that knows the game from its text alone: it sells, builds and buys where it can, and else goes somewhere."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.errors: list[str] = []
+
+    def answer(self, actions: str) -> str:
+        """An answer to a list of legal actions, as a language model writes it."""
+        names = [line.partition(" ")[2].partition(": ")[0] for line in actions.splitlines()]
+        for start in ("sell:", "build:", "buy", "take:"):
+            found = next((name for name in names if name.startswith(start)), None)
+            if found is not None:
+                return self._written(found)
+        return self._written(self.rng.choice(names))
+
+    def _written(self, name: str) -> str:
+        verb, _, what = name.replace("_", " ").partition(":")
+        plain = f"{verb} {what}".strip()
+        return self.rng.choice(
+            [name, f"I think that is best.\nAnswer: {plain}", f'```json\n{{"action": "{name}"}}\n```']
+        )
+
+    def next_answer(self, error: str) -> str:
+        """An answer to an error, which names what is legal."""
+        self.errors.append(error)
+        return error.rpartition("legal are ")[2].split(", ")[0]
+
+
+@pytest.mark.parametrize("players", [2, 3, 4, 5])
+def test_whole_games_are_played_by_text_alone(players: int) -> None:
+    """Nothing but words goes in or out. Every seventh answer is wrong, and the error says how to go on."""
+    game, reader = official(players), Reader(players)
+    states, wrong = game.new_states([players]), 0
+    for number in range(10_000):
+        if game.is_terminal(states)[0]:
+            break
+        before = states.tobytes()
+        answer = reader.answer(text.describe_actions(game, states)) if number % 7 else "sell gold, then fly away"
+        try:
+            actions = text.parse_answer(game, states, answer)
+        except text.AnswerError as error:
+            wrong += 1
+            assert states.tobytes() == before
+            actions = text.parse_answer(game, states, reader.next_answer(str(error)))
+        for action in actions:
+            game.step(states, [action])
+    told = text.describe_result(game, states).splitlines()
+    assert told[0].startswith("game over after")
+    finals = [int(line.partition(": ")[2].split()[0]) for line in told[1:]]
+    assert finals == game.results(states)["final"][0, :players].tolist()
+    assert wrong == len(reader.errors) == -(-number // 7)
+    assert all("'sell gold' is no action" in error for error in reader.errors)
