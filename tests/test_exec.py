@@ -238,7 +238,7 @@ def test_a_wrong_spec_is_refused_in_one_line(spec: str, words: str) -> None:
 # --- programs that misbehave ---
 
 TIMED = {  # what only a limit of time ends
-    "hang", "slow", "ignore-signals", "spawn-and-hang", "kills-guard", "endless-stderr", "closes-input",
+    "hang", "slow", "ignore-signals", "spawn-and-hang", "kills-guard", "spawn-and-kills-guard", "endless-stderr", "closes-input",
 }  # fmt: skip
 REASONS = {
     "crash": "its process ended (exit code 3)",
@@ -263,6 +263,7 @@ REASONS = {
     "spawn-and-crash": "its process ended (exit code 4)",
     "spawn-and-hang": "it took longer than 0.3 s",
     "kills-guard": "it closed its standard output",
+    "spawn-and-kills-guard": "it took longer than 0.3 s",
     "memory": "its process ended (exit code 1); its last words are 'MemoryError'",
     "illegal-name": "take:blue is illegal; legal are move:",
     "illegal-number": "take:yellow is illegal; legal are move:",

@@ -69,6 +69,11 @@ def kill_the_guard():
     sleep()
 
 
+def spawn_and_kill_the_guard():
+    spawn()
+    kill_the_guard()
+
+
 def eat_memory():
     held = bytearray(1 << 33)
     assert held
@@ -102,6 +107,7 @@ KINDS = {
     "spawn-and-crash": spawn_and_crash,
     "spawn-and-hang": spawn_and_hang,
     "kills-guard": kill_the_guard,
+    "spawn-and-kills-guard": spawn_and_kill_the_guard,
     "memory": eat_memory,
     "illegal-name": lambda: answer("take:blue"),
     "illegal-number": lambda: answer(33),

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final, cast
@@ -24,6 +25,8 @@ GUARD: Final = Path(__file__).with_name("guard.py")
 REPORT_SECONDS: Final = 1.0  # in which the guard reports why a stream closed
 LEAVE_SECONDS: Final = 1.0  # that a program has to end after its input closed
 END_SECONDS: Final = 10.0  # in which the guard ends everything
+PAUSE: Final = 0.01
+MARK: Final = "BOMBAY_EXEC_RUN"  # in the environment of the program and of all that it starts: which run they belong to
 
 
 class ProgramError(Exception):
@@ -44,10 +47,17 @@ class Program:
     def __init__(self, command: Sequence[str], memory: int) -> None:
         self.control, theirs = socket.socketpair()
         arguments = [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno()), str(memory), *command]
-        pipe = subprocess.PIPE
+        pipe, self.run = subprocess.PIPE, uuid.uuid4().hex
+        environment = {**os.environ, MARK: self.run}
         try:
             self.guard = subprocess.Popen(
-                arguments, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=[theirs.fileno()], start_new_session=True
+                arguments,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             self.control.close()
@@ -178,11 +188,28 @@ class Program:
         except subprocess.TimeoutExpired:
             self.guard.kill()
             self.guard.wait()
-        self._kill_group()
+        if self.guard.returncode != 0:  # the program may have killed it
+            self._end_without_guard()
 
-    def _kill_group(self) -> None:
-        """Kill the program's group, in case the guard did not: the program may have killed the guard."""
+    def _end_without_guard(self) -> None:
+        """Kill the program's group and, on Linux, all processes with the mark of this run."""
         reported = self.reports.split()
-        if self.guard.returncode != 0 and reported[:1] == [b"started"]:
+        if reported[:1] == [b"started"]:
             with contextlib.suppress(OSError):
                 os.killpg(int(reported[1]), signal.SIGKILL)
+        deadline = time.monotonic() + END_SECONDS
+        while (left := _marked(self.run)) and time.monotonic() < deadline:
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(PAUSE)
+
+
+def _marked(run: str) -> list[int]:
+    """The processes of a run, by their environment; none where there is no /proc."""
+    found, mark = [], f"{MARK}={run}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found
