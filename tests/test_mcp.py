@@ -88,6 +88,8 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
         told = await call(client, "act", actions="move:E1, move:G1, move:E1")
         assert "seat 0: Move to G1" in told
         assert "You are seat 0" in told
+        told = await call(client, "act", actions=["move:G1", "end_turn"])
+        assert "seat 0: Move to G1" in told
 
     played(script)
 
@@ -128,7 +130,7 @@ class Printing:
 
 
 def test_the_command_speaks_the_protocol_only(tmp_path: Path) -> None:
-    """The agent prints; a client would not understand that."""
+    """A whole game. The agent prints; a client would not understand that."""
     (tmp_path / "mine.py").write_text(PRINTING, encoding="utf-8")
 
     async def run() -> None:
@@ -142,5 +144,7 @@ def test_the_command_speaks_the_protocol_only(tmp_path: Path) -> None:
             assert names == {"new_game", "observe", "legal_actions", "act", "record"}
             told = await call(client, "new_game", seats=["mine:Printing", "model"], seed=7)
             assert "You are seat 1" in told
+            assert "game over after 4 sets" in await to_the_end(client, told)
+            Record.from_dict(json.loads(await call(client, "record"))).verify()
 
     anyio.run(run)

@@ -94,8 +94,8 @@ class ModelTable:
         actions = describe_actions(session.game, session.states, session.viewer)
         return f"You are seat {session.mover}. Legal actions:\n{actions}"
 
-    def act(self, actions: str) -> str:
-        """Take one action or the actions of your whole turn, such as "move:E1, buy, end_turn".
+    def act(self, actions: str | list[str]) -> str:
+        """Take one action or the actions of your whole turn, such as "move:E1, buy, end_turn", or a list of them.
 
         They are played only if all of them are legal. When your turn is over, the others act until it is your turn again.
         """
