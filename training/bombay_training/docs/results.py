@@ -94,7 +94,9 @@ class Results:
 
     def card(self, *names: str) -> str:
         """What the agents of these names take from others, a row for each agent and number of players; for the card of a net."""
-        found = [row for row in self.ladder_rows if row["agent"].partition(":")[0] in names and row["format"] == "1vrest"]
+        found = [
+            row for row in self.ladder_rows if row["agent"].partition(":")[0] in names and row["format"] == "1vrest"
+        ]
         rivals = list(dict.fromkeys(row["rest"] for row in found))
         shares = {_key(row)[:3]: interval(row["win_share"], SHARE) for row in found}
         rows = []
