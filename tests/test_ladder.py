@@ -8,11 +8,11 @@ import json
 import numba
 import numpy as np
 import pytest
-from typer.exceptions import TyperException
 
 from bombay_agents import make
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
+from bombay_training.cli.errors import UserError
 from bombay_training.cli.evaluate import ladder as command
 from bombay_training.cli.learn import tune as tune_command
 from bombay_training.evaluation import ladder
@@ -164,14 +164,14 @@ def test_lines_with_odd_entries_are_skipped(run, tmp_path, key):
 @pytest.mark.parametrize(("name", "show"), [(".", True), (".", False), ("file/new", False)])
 def test_a_file_that_cannot_be_written_is_an_error_in_one_line(run, tmp_path, name, show):
     (tmp_path / "file").touch()
-    with pytest.raises(TyperException, match=r"^--out: .*(directory|exists)") as refused:
+    with pytest.raises(UserError, match=r"^--out: .*(directory|exists)") as refused:
         run(name, show=show)
     assert "\n" not in str(refused.value)
 
 
 def test_an_unknown_agent_is_an_error_that_lists_the_agents(run):
     with pytest.raises(
-        TyperException, match=f"^--only: no row's agent begins with 'nobody'; the agents are {WHIM}, random$"
+        UserError, match=f"^--only: no row's agent begins with 'nobody'; the agents are {WHIM}, random$"
     ):
         run("file", only="nobody")
     assert run("file", only="rand")[1] == ALL[3:]
@@ -321,7 +321,7 @@ def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path
         (".", "cannot be read"),
         ("nowhere/new.json", "nowhere"),
     ):
-        with pytest.raises(TyperException, match=complaint) as refused:
+        with pytest.raises(UserError, match=complaint) as refused:
             tune_command.tune(tmp_path / name, players=2)
         assert "\n" not in str(refused.value)
     tune.try_writing(tmp_path / "new.json")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from typer.exceptions import TyperException
+import typer
 
 from bombay_env.checks import shown_path
 
@@ -14,6 +14,14 @@ MATCH_ERRORS: Final = (
     RuntimeError,
     ValueError,
 )  # what a match raises when an agent or its process cannot play
+
+
+class UserError(typer.BadParameter):
+    """An error that the user can correct. The message stands alone: it need not be about the value of an option."""
+
+    def format_message(self) -> str:
+        """The message without the words that Typer puts before it."""
+        return self.message
 
 
 def one_line(error: object) -> str:
@@ -26,9 +34,9 @@ def one_line(error: object) -> str:
 
 @contextmanager
 def user_input(*kinds: type[Exception]) -> Iterator[None]:
-    """Turn an error of `kinds`, by default ValueError and OSError, into a `TyperException` of one line."""
+    """Turn an error of `kinds`, by default ValueError and OSError, into a `UserError` of one line."""
     caught = kinds or (ValueError, OSError)
     try:
         yield
     except caught as error:
-        raise TyperException(one_line(error)) from None
+        raise UserError(one_line(error)) from None
