@@ -25,8 +25,7 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
-# Everything that must hold of a change. On an empty kernel cache, installation aside, 7 minutes on two quiet cores, 14 on busy ones;
-# ten are aimed at.
+# Everything that must hold of a change: on an empty kernel cache, installation aside, about ten minutes on two cores.
 test: .venv/.test
 	$(MAKE) --no-print-directory --jobs 2 lint package
 	$(MAKE) --no-print-directory compiled
