@@ -53,8 +53,20 @@ def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extr
     assert f"run pip install '.[{extra}]' (No module named '{absent}')" in done.stderr
 
 
-def test_the_example_says_so_too(monkeypatch):
-    monkeypatch.delitem(sys.modules, "bombay_training.examples.pettingzoo_sb3", raising=False)
-    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
-    with pytest.raises(ImportError, match=r"this example needs the extra `ppo`: .*run pip install '\.\[ppo\]'"):
-        importlib.import_module("bombay_training.examples.pettingzoo_sb3")
+@pytest.mark.parametrize(
+    ("name", "absent", "extra"),
+    [
+        ("pettingzoo_sb3", "sb3_contrib", "ppo"),
+        ("sb3_gymnasium", "sb3_contrib", "ppo"),
+        ("cleanrl_ppo", "torch", "ppo"),
+        ("openspiel_mcts", "pyspiel", "trainers"),
+    ],
+)
+def test_an_example_says_so_too(name, absent, extra, monkeypatch):
+    module = f"bombay_training.examples.{name}"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(
+        ImportError, match=rf"this example needs the extra `{extra}`: .*run pip install '\.\[{extra}\]'"
+    ):
+        importlib.import_module(module)

@@ -183,7 +183,10 @@ ORDER = (
     "bombay_training.learners.ppo",
     "bombay_training.learners.train",
     "bombay_training.learners.study",
+    "bombay_training.openspiel",
     "bombay_training.examples",
+    "bombay_training.examples.common",
+    "bombay_training.examples.sb3_gymnasium",
     "bombay_training.examples.pettingzoo_sb3",
     "bombay_training.examples.exec_player",
     "bombay_training.play",
@@ -204,6 +207,8 @@ ORDER = (
     "bombay_training.play.web.play_app",
     "bombay_training.play.web.watch_app",
     "bombay_training.play.web.board_app",
+    "bombay_training.examples.cleanrl_ppo",
+    "bombay_training.examples.openspiel_mcts",
     "bombay_training.bench",
     "bombay_training.bench.peers",
     "bombay_training.bench.cases",
@@ -258,7 +263,7 @@ ORDER = (
     "bombay_training.cli.main",
     "bombay_training.cli.__main__",
 )
-HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "pygame", "PIL", "resvg_py")
+HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "pygame", "PIL", "resvg_py", "pyspiel", "torchrl")
 # What `bombay_env` may import from elsewhere: the libraries it is made with, and the standard library. llvmlite is Numba's. The
 # last three draw and are imported only for that.
 LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo", "resvg_py", "PIL", "pygame"}

@@ -17,6 +17,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from bombay_training.examples import pettingzoo_sb3
+from bombay_training.examples.common import evaluate
 from bombay_training.examples.pettingzoo_sb3 import Follow, FrozenPolicy, LastMoverEnv, SelfPlayEnv
 from helpers.bad_actions import NOT_AN_ACTION
 from helpers.refusal import refusal
@@ -168,4 +169,4 @@ def test_the_example_in_the_documentation_runs():
 @pytest.mark.slow
 def test_it_beats_random_after_a_minute():
     model = pettingzoo_sb3.train(num_players=4, seconds=60, seed=1)
-    assert pettingzoo_sb3.evaluate(model, 4, "random", blocks=100).low > 0.25
+    assert evaluate(pettingzoo_sb3.policy_of(model), 4, blocks=100).low > 0.25

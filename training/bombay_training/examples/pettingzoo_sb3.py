@@ -20,11 +20,9 @@ import numpy as np
 import typer
 from pettingzoo import AECEnv
 
-from bombay_env import Game, bombay_v0, checks
-from bombay_training.evaluation import arena
+from bombay_env import bombay_v0, checks
+from bombay_training.examples.common import Policy, report
 from bombay_training.extras import missing_extra
-from bombay_training.matches.intervals import Estimate
-from bombay_training.matches.statistics import share_with_interval
 
 try:
     import torch
@@ -160,25 +158,6 @@ class FrozenPolicy:
         return int(self.policy.predict(observation, action_masks=mask)[0])
 
 
-class PolicyAgent:
-    """A trained policy as an agent for the arena. It takes the likeliest action.
-
-    Args:
-        policy: of a MaskablePPO.
-        name: what tables call it.
-    """
-
-    def __init__(self, policy: Any, name: str = "maskable-ppo") -> None:
-        self.policy, self.name = policy, name
-
-    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Actions (batch,) int64 for states (batch,)."""
-        actions, _ = self.policy.predict(
-            game.observe(states), action_masks=game.legal_actions(states), deterministic=True
-        )
-        return np.asarray(actions, np.int64)
-
-
 # --- training ---
 
 
@@ -226,10 +205,9 @@ def train(num_players: int, seconds: float, seed: int = 0, last_mover: bool = Fa
     return model
 
 
-def evaluate(model: MaskablePPO, num_players: int, opponent: str, blocks: int) -> Estimate:
-    """The win share against copies of `opponent`, with a 95 % interval over blocks: deals played from each seat."""
-    game = bombay_v0.raw_env(num_players).game
-    return share_with_interval(arena.one_vs_rest(game, PolicyAgent(model.policy), opponent, blocks, seed=1))
+def policy_of(model: MaskablePPO) -> Policy:
+    """The trained policy, which takes the likeliest action."""
+    return lambda seen, masks: model.predict(seen, action_masks=masks, deterministic=True)[0]
 
 
 def main(
@@ -242,8 +220,8 @@ def main(
 ) -> None:
     """Learn by self-play through PettingZoo, then play against an agent that did not learn."""
     model = train(players, 60 * minutes, seed, last_mover)
-    share = evaluate(model, players, opponent, blocks)
-    print(f"{model.num_timesteps:,} steps, win share against {opponent}: {share}, par {1 / players:.3f}")
+    print(f"{model.num_timesteps:,} steps, ", end="")
+    report(policy_of(model), players, opponent, blocks)
 
 
 if __name__ == "__main__":

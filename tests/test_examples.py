@@ -1,0 +1,63 @@
+"""The examples for trainers from elsewhere: each makes an update, plays legal actions and prints its result."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training.examples.common import evaluate
+
+# Examples that run in this project's environment, what they need, and what makes an update short.
+SHORT = {
+    "sb3_gymnasium": ("sb3_contrib", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
+    "cleanrl_ppo": ("torch", {"NUM_ENVS": 4, "NUM_STEPS": 16}),
+}
+each_example = pytest.mark.parametrize("name", SHORT)
+
+
+def load(name):
+    package, _ = SHORT[name]
+    pytest.importorskip(package)
+    return importlib.import_module(f"bombay_training.examples.{name}")
+
+
+@pytest.fixture(autouse=True)
+def _threads():
+    """Each example sets PyTorch's number of threads for its process."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def positions(n):
+    """Some positions of random games, all running."""
+    game = Game(Rules.official(n))
+    states = game.new_states(range(20))
+    game.rollout(states, range(20), max_decisions=40)
+    return game, states[~game.is_terminal(states)]
+
+
+@each_example
+def test_an_update_gives_a_policy_that_plays_legal_actions(name, monkeypatch):
+    example = load(name)
+    for constant, value in SHORT[name][1].items():
+        monkeypatch.setattr(example, constant, value)
+    policy = example.train(3, seconds=0)
+    game, states = positions(3)
+    game.check_actions(states, np.asarray(policy(game.observe(states), game.legal_actions(states))))
+
+
+@each_example
+def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
+    example = load(name)
+    monkeypatch.setattr(example, "train", lambda players, seconds, seed: lambda seen, masks: masks.argmax(axis=1))
+    example.main(minutes=0, players=2, blocks=2)
+    assert "win share against random: " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@each_example
+def test_it_beats_random_after_a_minute(name):
+    assert evaluate(load(name).train(4, seconds=60), 4).low > 0.25

@@ -1,0 +1,190 @@
+"""Bombay in OpenSpiel: its own checks and search run, chance has the right outcomes, and positions are the engine's."""
+
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_env.rewards import seat_rewards
+
+pytest.importorskip("pyspiel", reason="needs the extra `trainers`")
+
+import pyspiel
+from open_spiel.python import observation
+from open_spiel.python.algorithms import mcts
+
+from bombay_training.evaluation import arena
+from bombay_training.examples import openspiel_mcts
+from bombay_training.matches.statistics import share_with_interval
+from bombay_training.openspiel import BombayGame
+
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
+
+
+def load(n=4, **parameters):
+    return pyspiel.load_game("python_bombay", {"players": n, **parameters})
+
+
+def dealt(game, states):
+    """The state whose deal and first restock are those of (1,) states."""
+    state = game.new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.outcome_to(states))
+    return state
+
+
+@each_count
+def test_the_game_passes_openspiels_random_simulations(n, capfd):
+    pyspiel.random_sim_test(load(n), 2, True, False)
+
+
+@each_count
+def test_every_sequence_of_draws_has_the_probability_of_the_rules(n):
+    """The deal is uniform over arrangements: 4! columns, posts of equal colours and palace tokens of equal kinds."""
+    rules, state, ways = Rules.official(n), load(n).new_initial_state(), []
+    rng = np.random.default_rng(n)
+    while state.is_chance_node():
+        outcomes, chances = zip(*state.chance_outcomes(), strict=True)
+        assert sum(chances) == pytest.approx(1)
+        drawn = rng.choice(len(outcomes))
+        ways.append(chances[drawn])
+        state.apply_action(outcomes[drawn])
+    posts = 8 if rules.outer_posts else 4
+
+    def factorial(*numbers):
+        return np.prod([float(np.prod(np.arange(1, number + 1))) for number in numbers])
+
+    each = posts // 4
+    arrangements = factorial(4) * factorial(posts) / factorial(each) ** 4
+    arrangements *= factorial(8) / factorial(*rules.palace_tokens)
+    assert np.prod(ways[:-1]) == pytest.approx(1 / arrangements)
+
+
+def test_a_restock_has_the_outcomes_and_probabilities_of_the_engine():
+    game = load(3)
+    target, rng = game.game.new_states([4]), np.random.default_rng(0)
+    state, restocks = dealt(game, target), 0
+    while not state.is_terminal():
+        before = target.copy()
+        action = int(rng.choice(state.legal_actions()))
+        state.apply_action(action)
+        game.game.step(target, [action])
+        if state.is_chance_node():
+            restocks += 1
+            # The last action of a set moves no bale, or one off an elephant or onto it.
+            after = before.copy()
+            after["basket"] = target["basket"]
+            draws, chances = game.game.restock_outcomes(after)
+            assert state.chance_outcomes() == list(enumerate(chances.tolist()))
+            assert (state.restocks[0] == draws).all()
+            assert state._action_to_string(-1, 0) == "restock:" + ",".join(map(str, draws[0]))
+            state.apply_action(state.outcome_to(target))
+    assert restocks == game.game.rules.sets - 1
+
+
+def test_a_draw_that_is_not_possible_is_refused():
+    game = load(3)
+    state, target = game.new_initial_state(), game.game.new_states([1])
+    target["demand"] = 0
+    with pytest.raises(ValueError, match="none of 4 outcomes of this chance node leads to these states"):
+        state.outcome_to(target)
+
+
+@pytest.mark.parametrize("reward", ["win", "rank", "margin"])
+def test_every_seat_is_paid(reward):
+    game = load(3, reward=reward)
+    target, rng = game.game.new_states([2]), np.random.default_rng(1)
+    state = dealt(game, target)
+    while not state.is_terminal():
+        if state.is_chance_node():
+            state.apply_action(state.outcome_to(target))
+            continue
+        assert state.returns() == [0.0] * 3
+        action = int(rng.choice(state.legal_actions()))
+        state.apply_action(action)
+        game.game.step(target, [action])
+    assert state.returns() == seat_rewards(game.game.results(target), reward)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"players": 6}, "num_players is 6; it must be a whole number from 2 to 5"),
+        ({"reward": "gold"}, "reward is 'gold'; it must be one of"),
+    ],
+)
+def test_a_parameter_that_is_not_allowed_is_refused(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        BombayGame(parameters)
+
+
+def test_the_tensors_show_the_view_and_with_perfect_recall_the_history():
+    game = load(3)
+    states = game.game.new_states([9])
+    state = dealt(game, states)
+    first = state.legal_actions()[0]
+    state.apply_action(first)
+    game.game.step(states, [first])
+    for seat in range(3):
+        view = game.game.observe(states, seats=seat)[0]
+        assert (np.array(state.observation_tensor(seat)) == view).all()
+        assert (np.array(state.information_state_tensor(seat))[: len(view)] == view).all()
+        assert state.information_state_string(seat) == f"player {seat}: {state.history_str()}"
+        assert "seed" not in state.observation_string(seat)
+    observer = observation.make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
+    observer.set_from(state, 0)
+    history = observer.dict["history"] * max(game.num_distinct_actions(), game.max_chance_outcomes()) - 1
+    assert np.rint(history[: len(state.history())]).tolist() == state.history()
+    assert (history[len(state.history()) :] == -1).all()
+
+
+def test_a_clone_and_a_serialized_state_are_independent():
+    game = load(2)
+    state = dealt(game, game.game.new_states([3]))
+    clone, copy = state.clone(), game.deserialize_state(state.serialize())
+    before = str(state)
+    clone.apply_action(clone.legal_actions()[0])
+    assert str(state) == str(copy) == before != str(clone)
+
+
+def test_a_state_at_a_record_continues_from_there():
+    game = load(4)
+    states = game.game.new_states([8])
+    state = game.state_at(states)
+    assert state.legal_actions() == np.flatnonzero(game.game.legal_actions(states)[0]).tolist()
+    assert state.current_player() == game.game.current_player(states)[0]
+
+
+@each_count
+def test_openspiels_mcts_plays(n):
+    game, random = load(n), np.random.RandomState(1)
+    bot = mcts.MCTSBot(game, 2.0, 5, mcts.RandomRolloutEvaluator(1, random), random_state=random)
+    state = dealt(game, game.game.new_states([n]))
+    for _ in range(3):
+        action = bot.step(state)
+        assert action in state.legal_actions()
+        state.apply_action(action)
+
+
+def test_openspiels_mcts_finds_the_last_sale():
+    """Seat 1 has the last turn and can sell for 4 rupees or do nothing."""
+    agent, game = openspiel_mcts.MCTSAgent(2, 60), Game(Rules.official(2))
+    states = game.new_states([1])
+    city = int(game.tables[0]["city_sites"][0])
+    top = int(states[0]["demand"][0, 0])
+    states["set"], states["turn"] = game.rules.sets - 1, game.rules.turns_per_set - 1
+    states["current_player"], states["first_player"] = 1, 0
+    states["position"][0, 1], states["actions_left"] = city, 1
+    states["basket"][0, 1, top] = 1
+    sell = game.action_index(f"sell:{('yellow', 'purple', 'blue', 'orange')[top]}")
+    assert agent.act(game, states, np.random.default_rng(0)).tolist() == [sell]
+
+
+def test_the_script_prints_an_interval(capsys):
+    openspiel_mcts.main(simulations=2, players=2, blocks=2)
+    assert "win share against random: " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_openspiels_mcts_beats_random():
+    match = arena.one_vs_rest(Game(), openspiel_mcts.MCTSAgent(4, 50), "random", blocks=20, seed=1)
+    assert share_with_interval(match).low > 0.25

@@ -1,0 +1,44 @@
+"""What the examples share: a trained policy as an agent, and its win share against another agent. It knows no trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bombay_env import Game, bombay_v0
+from bombay_training.evaluation import arena
+from bombay_training.matches.intervals import Estimate
+from bombay_training.matches.statistics import share_with_interval
+
+Policy = Callable[
+    [np.ndarray, np.ndarray], np.ndarray
+]  # observations (batch, F) float32, masks (batch, A) bool → actions
+
+
+class PolicyAgent:
+    """A policy as an agent for the arena.
+
+    Args:
+        policy: chooses an action (batch,) for each row of observations (batch, F) float32 and masks (batch, A) bool.
+        name: the name in tables.
+    """
+
+    def __init__(self, policy: Policy, name: str) -> None:
+        self.policy, self.name = policy, name
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Actions (batch,) int64 for states (batch,)."""
+        return np.asarray(self.policy(game.observe(states), game.legal_actions(states)), np.int64)
+
+
+def evaluate(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> Estimate:
+    """The win share against copies of `opponent`, with a 95 % interval over blocks: deals that are played from each seat."""
+    game = bombay_v0.raw_env(num_players).game
+    return share_with_interval(arena.one_vs_rest(game, PolicyAgent(policy, "trained"), opponent, blocks, seed=1))
+
+
+def report(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> None:
+    """Print the result of `evaluate`."""
+    share = evaluate(policy, num_players, opponent, blocks)
+    print(f"win share against {opponent}: {share}, par {1 / num_players:.3f}")

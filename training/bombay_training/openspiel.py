@@ -1,0 +1,292 @@
+"""Bombay as a game of OpenSpiel: importing this module registers `python_bombay`.
+
+    import pyspiel
+    import bombay_training.openspiel
+
+    game = pyspiel.load_game("python_bombay(players=3)")
+
+It connects `Game` to OpenSpiel's `Game` and `State` and contains no rules. All chance is explicit. The deal is a sequence of
+chance nodes, one for each demand column, trading post and palace token, and each restock is one chance node. Every outcome has
+its exact probability (RULES 2 and 3), so the seed of a record takes no part.
+
+    parameter   values
+    players     2 to 5; 4 by default
+    reward      "win", "rank" or "margin" (`bombay_env.rewards`), paid at the end; "win" by default
+
+Everything is public (RULES 6), so this is a game of perfect information: the observation tensor is the viewer's observation with
+all holdings, and the information-state tensor adds all actions and outcomes so far.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_env import Game, Rules, batch
+from bombay_env.envs.one_game import OneGame
+from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
+from bombay_env.rules import COLOUR_NAMES, TOKEN_NAMES
+from bombay_env.setup import SETUP_KEYS, bales_off_elephants, draw_probabilities
+from bombay_env.state import MAX_HOLDING, state_to_dict
+from bombay_training.extras import missing_extra
+
+try:
+    import pyspiel
+except ImportError as error:
+    raise ImportError(missing_extra("the game for OpenSpiel", "trainers", error)) from None
+
+GAME_TYPE: Final = pyspiel.GameType(
+    short_name="python_bombay",
+    long_name="Bombay",
+    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+    chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
+    information=pyspiel.GameType.Information.PERFECT_INFORMATION,
+    utility=pyspiel.GameType.Utility.ZERO_SUM,
+    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+    max_num_players=5,
+    min_num_players=2,
+    provides_information_state_string=True,
+    provides_information_state_tensor=True,
+    provides_observation_string=True,
+    provides_observation_tensor=True,
+    parameter_specification={"players": 4, "reward": "win"},
+)
+
+
+class BombayGame(pyspiel.Game):
+    """The official rules on the packaged board as a game of OpenSpiel.
+
+    Attributes:
+        game: the `Game`; `state_at` accepts its states.
+        reward: the kind of reward.
+
+    Raises:
+        ValueError: a parameter has a value that is not allowed.
+    """
+
+    def __init__(self, params: dict[str, Any] | None = None) -> None:
+        given = {"players": 4, "reward": "win"} | (params or {})
+        self.reward: str = given["reward"]
+        check_reward(self.reward)
+        rules = Rules.official(given["players"])
+        self.game = Game(rules)
+        self.deal = _deal(self.game)
+        low, high = {"win": (-1 / (rules.num_players - 1), 1), "rank": (-1, 1)}.get(
+            self.reward, (-MAX_HOLDING / MARGIN_SCALE, MAX_HOLDING / MARGIN_SCALE)
+        )
+        # At most each action of a turn has a `take` after it, and the turn is ended at last.
+        turn = 2 * rules.actions_per_turn + 1
+        info = pyspiel.GameInfo(
+            num_distinct_actions=self.game.num_actions,
+            max_chance_outcomes=len(draw_probabilities(rules.bales, rules.restock_draw)[0]),  # of a full bag
+            num_players=rules.num_players,
+            min_utility=low,
+            max_utility=high,
+            utility_sum=0.0,
+            max_game_length=rules.sets * rules.turns_per_set * rules.num_players * turn,
+        )
+        super().__init__(GAME_TYPE, info, given)
+
+    def new_initial_state(self) -> BombayState:
+        """A state before the deal, a chance node."""
+        return BombayState(self)
+
+    def state_at(self, states: np.ndarray) -> BombayState:
+        """A state without history in the position of (1,) `states`, to search from. It cannot be serialized."""
+        state = BombayState(self)
+        state.play = OneGame(self.game, states)
+        return state
+
+    def max_chance_nodes_in_history(self) -> int:
+        """The draws of the deal, and one restock for each set."""
+        return len(self.deal) + self.game.rules.sets
+
+    def make_py_observer(self, iig_obs_type: Any = None, params: dict[str, Any] | None = None) -> BombayObserver:
+        """An observer; with perfect recall it also shows the history."""
+        if params:
+            raise ValueError(f"an observer of Bombay takes no parameters, not {params}")
+        return BombayObserver(self, iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False))
+
+
+class BombayState(pyspiel.State):
+    """A position, before or after the deal.
+
+    Attributes:
+        drawn: outcomes of the deal so far.
+        play: the running game; None before the first restock.
+        restocks: draws (k, 4) by colour and their probabilities while a restock is due; otherwise None.
+    """
+
+    def __init__(self, game: BombayGame) -> None:
+        super().__init__(game)
+        self.game, self.reward, self.deal = game.game, game.reward, game.deal
+        self.drawn: list[int] = []
+        self.play: OneGame | None = None
+        self.restocks: tuple[np.ndarray, np.ndarray] | None = None
+
+    # --- what OpenSpiel calls ---
+
+    def current_player(self) -> int:
+        """The seat to act, CHANCE or TERMINAL."""
+        if self.play is None or self.restocks is not None:
+            return int(pyspiel.PlayerId.CHANCE)
+        return self.play.mover if self.play.mover >= 0 else int(pyspiel.PlayerId.TERMINAL)
+
+    def is_terminal(self) -> bool:
+        """Whether the game is over."""
+        return self.play is not None and self.play.mover < 0
+
+    def returns(self) -> list[float]:
+        """The reward of each seat; zeros while the game runs."""
+        if self.play is None or not self.is_terminal():
+            return [0.0] * self.game.num_players
+        return seat_rewards(self.game.results(self.play.states), self.reward)[0].tolist()
+
+    def _legal_actions(self, player: int) -> list[int]:
+        assert self.play is not None
+        return np.flatnonzero(self.play.action_mask()).tolist()
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """The possible outcomes with their probabilities."""
+        if self.restocks is not None:
+            return list(enumerate(self.restocks[1].tolist()))
+        left = self._left()
+        return [(kind, count / sum(left)) for kind, count in enumerate(left) if count]
+
+    def _apply_action(self, action: int) -> None:
+        if self.restocks is not None:
+            self._restock(action)
+        elif self.play is None:
+            self.drawn.append(action)
+            if len(self.drawn) == len(self.deal):
+                self._begin_set(self.game.new_states([0], setup=self._setup()), self.game.rules.bales)
+        else:
+            number_of_set = self.play.states["set"][0]
+            self.play.play(action)
+            if self.play.mover >= 0 and self.play.states["set"][0] != number_of_set:
+                states = self.play.states
+                self._begin_set(states, bales_off_elephants(states[0], self.game.rules, "state"))
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        if player != pyspiel.PlayerId.CHANCE:
+            return self.game.action_name(action)
+        if self.restocks is None:
+            key, place, kinds, _ = self.deal[len(self.drawn)]
+            return f"{key}:{place}={kinds[action]}"
+        return "restock:" + ",".join(map(str, self.restocks[0][action].tolist()))
+
+    def __str__(self) -> str:
+        if self.play is None:
+            return f"deal:{self.drawn}"
+        facts = state_to_dict(self.play.states[0], self.game.rules, self.game.board)
+        return json.dumps({name: value for name, value in facts.items() if name != "seed"}, sort_keys=True)
+
+    # --- chance ---
+
+    def outcome_to(self, states: np.ndarray) -> int:
+        """The outcome of this chance node that brings the game to (1,) `states`, such as `Game.new_states([seed])`.
+
+        Raises:
+            ValueError: no outcome does.
+        """
+        outcomes = [outcome for outcome, _ in self.chance_outcomes()]
+        for outcome in outcomes:
+            if self.restocks is not None:
+                fits = (self.restocks[0][outcome] == states["market"][0].sum(axis=0)).all()
+            else:
+                key, place, kinds, _ = self.deal[len(self.drawn)]
+                fits = _dealt(self.game, states)[key, place] == kinds[outcome]
+            if fits:
+                return outcome
+        raise ValueError(f"none of {len(outcomes)} outcomes of this chance node leads to these states")
+
+    def _left(self) -> list[int]:
+        """How many of each kind are left for the next draw of the deal."""
+        key, _, _, counts = self.deal[len(self.drawn)]
+        left = list(counts)
+        for kind, draw in zip(self.drawn, self.deal, strict=False):
+            if draw[0] == key:
+                left[kind] -= 1
+        return left
+
+    def _setup(self) -> dict[str, dict[str, Any]]:
+        setup: dict[str, dict[str, Any]] = {}
+        for kind, (key, place, kinds, _) in zip(self.drawn, self.deal, strict=True):
+            setup.setdefault(key, {})[place] = kinds[kind]
+        return setup
+
+    def _begin_set(self, states: np.ndarray, held: Any) -> None:
+        """Wait for the restock of a set that has just begun. `held` are the bales by colour that are on no elephant."""
+        states = states.copy()
+        states["market"] = 0
+        self.play = OneGame(self.game, states)
+        self.restocks = draw_probabilities(held, self.game.rules.restock_draw)
+
+    def _restock(self, outcome: int) -> None:
+        assert self.play is not None
+        assert self.restocks is not None
+        states = self.play.states.copy()
+        batch.force_restocks(np.asarray(states), self.restocks[0][outcome : outcome + 1])
+        self.play, self.restocks = OneGame(self.game, states), None
+
+
+class BombayObserver:
+    """What a seat sees, in the form of OpenSpiel's `PyObserver`. It is all zero before the first restock is due.
+
+    Attributes:
+        tensor: all pieces, float32.
+        dict: `observation` (F,); with perfect recall also `history`: for each action and outcome so far its number + 1,
+            divided by the highest; zero beyond the end.
+    """
+
+    def __init__(self, game: BombayGame, kind: Any) -> None:
+        self.recalls = kind.perfect_recall
+        sizes = {"observation": game.game.num_features} if kind.public_info else {}
+        if kind.public_info and self.recalls:
+            sizes["history"] = game.max_game_length() + game.max_chance_nodes_in_history()
+        self.highest = max(game.game.num_actions, game.max_chance_outcomes())
+        self.tensor = np.zeros(sum(sizes.values()), np.float32)
+        parts = np.split(self.tensor, np.cumsum(list(sizes.values()))[:-1])
+        self.dict = dict(zip(sizes, parts, strict=False))
+
+    def set_from(self, state: BombayState, player: int) -> None:
+        """Show `state` as `player` sees it."""
+        self.tensor.fill(0)
+        if "observation" in self.dict and state.play is not None:
+            self.dict["observation"][:] = state.play.observe(player, screened=False)
+        if "history" in self.dict:
+            history = state.history()
+            self.dict["history"][: len(history)] = (np.array(history) + 1) / self.highest
+
+    def string_from(self, state: BombayState, player: int) -> str:
+        """`state` as `player` sees it, or with perfect recall all actions and outcomes so far."""
+        return f"player {player}: {state.history_str() if self.recalls else state}"
+
+
+def _deal(game: Game) -> list[tuple[str, str, list[Any], list[int]]]:
+    """The draws of the deal, in order: the part of the set-up (RULES 8), city or site, kinds, and how many there are of each."""
+    rules, tables = game.rules, game.tables[0]
+    names = [site.name for site in game.board.sites]
+    posts = tables["post_sites"].tolist()
+    if not rules.outer_posts:
+        posts = posts[: len(posts) // 2]
+    columns = [list(column) for column in rules.demand_columns]
+    draws: list[tuple[str, str, list[Any], list[int]]] = []
+    for key, sites, kinds, counts in (
+        ("demand", tables["city_sites"].tolist(), columns, [1] * len(columns)),
+        ("posts", posts, list(COLOUR_NAMES), [len(posts) // len(COLOUR_NAMES)] * len(COLOUR_NAMES)),
+        ("palace_tokens", tables["palace_sites"].tolist(), list(TOKEN_NAMES), list(rules.palace_tokens)),
+    ):
+        draws += [(key, names[site], kinds, counts) for site in sites]
+    return draws
+
+
+def _dealt(game: Game, states: np.ndarray) -> dict[tuple[str, str], Any]:
+    """The set-up of (1,) states: for each part and city or site what lies there."""
+    facts = state_to_dict(states[0], game.rules, game.board)
+    return {(key, place): kind for key in SETUP_KEYS for place, kind in facts[key].items()}
+
+
+pyspiel.register_game(GAME_TYPE, BombayGame)
