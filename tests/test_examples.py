@@ -1,4 +1,7 @@
-"""The examples for trainers from elsewhere: each makes an update, plays legal actions and prints its result."""
+"""The examples for trainers from elsewhere: each makes an update, plays legal actions and prints its result.
+
+Those whose packages cannot share this environment are skipped in it; slow tests run them in environments of their own.
+"""
 
 import importlib
 
@@ -7,18 +10,24 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.examples.common import evaluate
+from helpers.own_environment import python_with, run_tests
 
-# Examples that run in this project's environment, what they need, and what makes an update short.
-SHORT = {
+# For each example the package that it needs, and what makes an update short.
+EXAMPLES = {
     "sb3_gymnasium": ("sb3_contrib", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
     "cleanrl_ppo": ("torch", {"NUM_ENVS": 4, "NUM_STEPS": 16}),
+    "torchrl_ppo": ("torchrl", {"NUM_STEPS": 48, "EPOCHS": 1}),
+    "tianshou_ppo": ("tianshou", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
+    "rllib_ppo": ("ray.rllib", {"BATCH": 64, "MINIBATCH": 32}),
+    "agilerl_ppo": ("agilerl", {"NUM_ENVS": 4, "NUM_STEPS": 16}),
 }
-each_example = pytest.mark.parametrize("name", SHORT)
+OWN_ENVIRONMENT = {"tianshou": "tianshou_ppo", "rllib": "rllib", "agilerl": "agilerl_ppo"}  # extra → its tests
+each_example = pytest.mark.parametrize("name", EXAMPLES)
 
 
 def load(name):
-    package, _ = SHORT[name]
-    pytest.importorskip(package)
+    package, _ = EXAMPLES[name]
+    pytest.importorskip(package, reason=f"needs {package}; see docs/trainers.md")
     return importlib.import_module(f"bombay_training.examples.{name}")
 
 
@@ -42,7 +51,7 @@ def positions(n):
 @each_example
 def test_an_update_gives_a_policy_that_plays_legal_actions(name, monkeypatch):
     example = load(name)
-    for constant, value in SHORT[name][1].items():
+    for constant, value in EXAMPLES[name][1].items():
         monkeypatch.setattr(example, constant, value)
     policy = example.train(3, seconds=0)
     game, states = positions(3)
@@ -52,7 +61,7 @@ def test_an_update_gives_a_policy_that_plays_legal_actions(name, monkeypatch):
 @each_example
 def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
     example = load(name)
-    monkeypatch.setattr(example, "train", lambda players, seconds, seed: lambda seen, masks: masks.argmax(axis=1))
+    monkeypatch.setattr(example, "train", lambda *_: lambda seen, masks: masks.argmax(axis=1))
     example.main(minutes=0, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
 
@@ -61,3 +70,13 @@ def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
 @each_example
 def test_it_beats_random_after_a_minute(name):
     assert evaluate(load(name).train(4, seconds=60), 4).low > 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", OWN_ENVIRONMENT)
+def test_an_example_with_an_environment_of_its_own_runs_there(extra):
+    """Its tests here, the minute of training included, and its interface's conformance."""
+    files = ["tests/test_examples.py", "tests/test_conformance.py"]
+    tests = OWN_ENVIRONMENT[extra]
+    passed = run_tests(python_with(extra), "-m", "not package", "-k", f"{tests} and not environment", *files)
+    assert passed >= 3
