@@ -1,5 +1,8 @@
 """Bombay in OpenSpiel: its own checks and search run, chance has the right outcomes, and positions are the engine's."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -182,6 +185,13 @@ def test_openspiels_mcts_finds_the_last_sale():
 def test_the_script_prints_an_interval(capsys):
     openspiel_mcts.main(simulations=2, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
+
+
+def test_the_example_in_the_documentation_runs(capsys):
+    page = (Path(__file__).parent.parent / "docs" / "trainers.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(example.replace("2.0, 20,", "2.0, 2,"), {})
+    assert capsys.readouterr().out.startswith("[")
 
 
 @pytest.mark.slow
