@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numba
 import numpy as np
 import pytest
 
@@ -19,6 +20,7 @@ PACKAGES = {
     "rllib": ("ray.rllib",),
     "openspiel": ("pyspiel",),
 }
+SLOW = bool(numba.config.DISABLE_JIT)
 QUICK = {2: ("perfect_recall", "win"), 3: ("screened", "margin"), 4: ("perfect_recall", "rank"), 5: ("screened", "win")}
 each_interface = pytest.mark.parametrize("interface", PACKAGES)
 # TorchRL was tested with another PettingZoo; this is the test with ours. RLlib's modules use names that others deprecate.
@@ -52,7 +54,7 @@ def check(interface, script):
 
 
 @each_interface
-@pytest.mark.parametrize("n", QUICK)
+@pytest.mark.parametrize("n", [2] if SLOW else QUICK)
 def test_an_interface_shows_the_engines_game(interface, n):
     check(interface, write(n, 100 + n, *QUICK[n]))
 

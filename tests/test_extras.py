@@ -59,7 +59,7 @@ def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extr
         ("pettingzoo_sb3", "sb3_contrib", "ppo"),
         ("sb3_gymnasium", "sb3_contrib", "ppo"),
         ("cleanrl_ppo", "torch", "ppo"),
-        ("torchrl_ppo", "torchrl", "trainers"),
+        ("torchrl_ppo", "torchrl.envs.libs.pettingzoo", "trainers"),
         ("tianshou_ppo", "tianshou", "tianshou"),
         ("rllib_ppo", "ray", "rllib"),
         ("agilerl_ppo", "agilerl", "agilerl"),

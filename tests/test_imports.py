@@ -207,6 +207,7 @@ ORDER = (
     "bombay_training.play.web.play_app",
     "bombay_training.play.web.watch_app",
     "bombay_training.play.web.board_app",
+    "bombay_training.examples.last_mover_sb3",
     "bombay_training.examples.cleanrl_ppo",
     "bombay_training.examples.torchrl_ppo",
     "bombay_training.examples.tianshou_ppo",

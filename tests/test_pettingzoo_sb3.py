@@ -16,9 +16,10 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from bombay_training.examples import pettingzoo_sb3
+from bombay_training.examples import last_mover_sb3, pettingzoo_sb3
 from bombay_training.examples.common import evaluate
-from bombay_training.examples.pettingzoo_sb3 import Follow, FrozenPolicy, LastMoverEnv, SelfPlayEnv
+from bombay_training.examples.last_mover_sb3 import LastMoverEnv
+from bombay_training.examples.pettingzoo_sb3 import Follow, FrozenPolicy, SelfPlayEnv
 from helpers.bad_actions import NOT_AN_ACTION
 from helpers.refusal import refusal
 
@@ -151,8 +152,9 @@ def test_maskable_ppo_learns_through_it_against_copies_of_itself():
     assert opponents.policy is not model.policy
 
 
-def test_the_script_ends_in_time_and_prints_an_interval(capsys):
-    pettingzoo_sb3.main(minutes=0.01, players=2, blocks=2)
+@pytest.mark.parametrize("script", [pettingzoo_sb3, last_mover_sb3], ids=["self_play", "last_mover"])
+def test_the_script_ends_in_time_and_prints_an_interval(script, capsys):
+    script.main(minutes=0.005, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
 
 

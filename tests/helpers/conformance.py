@@ -55,6 +55,7 @@ class Script:
     mode: str
     reward: str
     actions: tuple[int, ...]
+    movers: tuple[int, ...]
     by_state: dict[bytes, int]  # the actions by the state in which they are played
 
     @property
@@ -89,12 +90,13 @@ def key(states, lane=0):
 def write(n, seed, mode="perfect_recall", reward="win"):
     """A script of random legal actions."""
     game, rng = Game(Rules.official(n)), np.random.default_rng(seed)
-    states, actions, by_state = game.new_states([seed]), [], {}
+    states, actions, movers, by_state = game.new_states([seed]), [], [], {}
     while not game.is_terminal(states)[0]:
+        movers.append(int(game.current_player(states)[0]))
         actions.append(int(rng.choice(np.flatnonzero(game.legal_actions(states)[0]))))
         by_state[key(states)] = actions[-1]
         game.step(states, actions[-1:])
-    return Script(n, seed, mode, reward, tuple(actions), by_state)
+    return Script(n, seed, mode, reward, tuple(actions), tuple(movers), by_state)
 
 
 # --- drivers ---
@@ -141,13 +143,9 @@ def seat_by_seat(script, play_seat):
     """A game from games with one learner: `play_seat(seat)` yields mask and view of each decision, at last view and reward."""
     games = [play_seat(seat) for seat in range(script.n)]
     played = Played()
-    game = Game(Rules.official(script.n))
-    states = game.new_states([script.seed])
-    for action in script.actions:
-        seat = int(game.current_player(states)[0])
+    for seat in script.movers:
         mask, view = next(games[seat])
         played.see(seat, mask, {seat: view})
-        game.step(states, [action])
     for seat, one in enumerate(games):
         played.final[seat], reward = next(one)
         played.rewards.append(reward)
@@ -156,8 +154,7 @@ def seat_by_seat(script, play_seat):
 
 def own_actions(script, seat):
     """The actions of one seat, in order."""
-    movers = engine(script).movers
-    return [action for action, mover in zip(script.actions, movers, strict=True) if mover == seat]
+    return [action for action, mover in zip(script.actions, script.movers, strict=True) if mover == seat]
 
 
 def gymnasium(script):

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 import bombay_env  # noqa: F401 - registers the environment
-from bombay_training.examples.common import Policy, report
+from bombay_training.examples.common import Blocks, Minutes, Players, Policy, Seed, report
 from bombay_training.extras import missing_extra
 
 try:
@@ -102,7 +102,7 @@ def update(net: Net, optimizer: torch.optim.Optimizer, steps: list[Tensor], foll
             optimizer.step()
 
 
-def main(minutes: float = 1, players: int = 4, seed: int = 0, blocks: int = 250) -> None:
+def main(minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, blocks: Blocks = 250) -> None:
     """Learn against `random`, then play deals from every seat and print the win share."""
     report(train(players, 60 * minutes, seed), players, blocks=blocks)
 

@@ -1,15 +1,24 @@
-"""What the examples share: a trained policy as an agent, and its win share against another agent. It knows no trainer."""
+"""What the examples share: options, a trained policy as an agent, and its win share against another. It knows no trainer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from bombay_env import Game, bombay_v0
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena
 from bombay_training.matches.intervals import Estimate
 from bombay_training.matches.statistics import share_with_interval
+
+# Options of every example.
+Minutes = Annotated[float, typer.Option(help="How long to learn.", min=0)]
+Players = Annotated[int, typer.Option(help="Number of players.", min=MIN_PLAYERS, max=MAX_PLAYERS)]
+Seed = Annotated[int, typer.Option(help="Of the learner and its games.", min=0, max=2**32 - 1)]
+Blocks = Annotated[int, typer.Option(help="Deals to play, each from every seat.", min=2)]
 
 Policy = Callable[
     [np.ndarray, np.ndarray], np.ndarray

@@ -8,11 +8,14 @@ bag, because restocks are chance nodes (`bombay_training.openspiel`). The agent 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import typer
 
 from bombay_env import Game, bombay_v0
 from bombay_training.evaluation import arena
+from bombay_training.examples.common import Blocks, Players
 from bombay_training.extras import missing_extra
 from bombay_training.matches.statistics import share_with_interval
 
@@ -47,7 +50,11 @@ class MCTSAgent:
         return np.array([bot.step(self.game.state_at(states[i : i + 1])) for i in range(len(states))], np.int64)
 
 
-def main(simulations: int = 50, players: int = 4, blocks: int = 10) -> None:
+def main(
+    simulations: Annotated[int, typer.Option(help="For each decision.", min=1)] = 50,
+    players: Players = 4,
+    blocks: Blocks = 10,
+) -> None:
     """Check the game as OpenSpiel does, then let its MCTS play deals from every seat against `random`."""
     pyspiel.random_sim_test(pyspiel.load_game("python_bombay", {"players": players}), 2, True, False)
     game = bombay_v0.raw_env(players).game

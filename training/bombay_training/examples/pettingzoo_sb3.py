@@ -1,10 +1,10 @@
 """Self-play with PettingZoo and Stable-Baselines3: the shape of PettingZoo's SB3 tutorial, with each seat's own rewards.
 
-    python -m bombay_training.examples.pettingzoo_sb3 --minutes 5 --players 4
+    python -m bombay_training.examples.pettingzoo_sb3 --minutes 1 --players 4
 
 PettingZoo's tutorial for Connect Four turns an AEC environment into a single-agent one with a wrapper, and trains one MaskablePPO
-for all players. `LastMoverEnv` does what that wrapper does. `SelfPlayEnv` takes its place, and is right for any AEC environment
-with action masks whose agents all stay until the end. `docs/training.md` says what goes wrong and what was measured.
+for all players. `SelfPlayEnv` takes the place of that wrapper, and is right for any AEC environment with action masks whose
+agents all stay until the end. `docs/training.md` says what goes wrong with the wrapper itself (`last_mover_sb3.py`).
 
 This file needs the extra `ppo`. The trainer of this project, `bombay train ppo`, learns from all seats at once and is faster.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,7 @@ import typer
 from pettingzoo import AECEnv
 
 from bombay_env import bombay_v0, checks
-from bombay_training.examples.common import Policy, report
+from bombay_training.examples.common import Blocks, Minutes, Players, Policy, Seed, report
 from bombay_training.extras import missing_extra
 
 try:
@@ -100,40 +100,6 @@ class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
         return self.env.observe(self.learner)["observation"]  # type: ignore[no-any-return]
 
 
-class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
-    """What the tutorial's wrapper does, only to compare with: one stream for all agents, each reward that of the last mover.
-
-    In Bombay this is wrong in two ways. All rewards come with the last action of a game, and of these the learner sees one: that
-    of the seat that moved last. And the value of the next view is that of whoever is to move, often another player.
-    """
-
-    def __init__(self, env: AECEnv) -> None:
-        self.env = env
-        self.observation_space = env.observation_space(env.possible_agents[0])["observation"]
-        self.action_space = env.action_space(env.possible_agents[0])
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode. Returns the view of the agent to move and an empty info."""
-        super().reset(seed=seed)
-        self.env.reset(seed=seed, options=options)
-        return self._view(), {}
-
-    def step(self, action: int) -> Step:
-        """Play an action: the view is that of the agent to move now, all else belongs to the agent that just moved."""
-        env, mover = self.env, self.env.agent_selection
-        env.step(checks.whole_number(action, "action"))
-        return self._view(), env.rewards[mover], env.terminations[mover], env.truncations[mover], {}
-
-    def action_masks(self) -> np.ndarray:
-        """What the agent to move may do, (A,) bool."""
-        return self.env.observe(self.env.agent_selection)["action_mask"].astype(bool)
-
-    def _view(self) -> np.ndarray:
-        return self.env.observe(self.env.agent_selection)["observation"]  # type: ignore[no-any-return]
-
-
 # --- players ---
 
 
@@ -175,14 +141,10 @@ class Follow(BaseCallback):
         return time.monotonic() < self.deadline
 
 
-def make_model(num_players: int, seed: int, opponents: FrozenPolicy, last_mover: bool = False) -> MaskablePPO:
-    """A MaskablePPO on `NUM_ENVS` games: `SelfPlayEnv`, or the tutorial's wrapper if `last_mover`."""
-
-    def make_env() -> gymnasium.Env[np.ndarray, Any]:
-        env = bombay_v0.env(num_players=num_players, reward="margin")  # says more about a game than who won it
-        return LastMoverEnv(env) if last_mover else SelfPlayEnv(env, opponents)
-
-    return MaskablePPO(
+def learn(make_env: Callable[[], gymnasium.Env], seconds: float, seed: int, opponents: FrozenPolicy) -> MaskablePPO:
+    """A MaskablePPO that has learned for some seconds on one thread, on `NUM_ENVS` environments."""
+    torch.set_num_threads(1)
+    model = MaskablePPO(
         "MlpPolicy",
         DummyVecEnv([make_env] * NUM_ENVS),
         n_steps=512,
@@ -194,13 +156,6 @@ def make_model(num_players: int, seed: int, opponents: FrozenPolicy, last_mover:
         seed=seed,
         device="cpu",
     )
-
-
-def train(num_players: int, seconds: float, seed: int = 0, last_mover: bool = False) -> MaskablePPO:
-    """Learn for some seconds on one thread, all seats played by the policy itself."""
-    torch.set_num_threads(1)
-    opponents = FrozenPolicy(seed)
-    model = make_model(num_players, seed, opponents, last_mover)
     model.learn(10**9, callback=Follow(opponents, seconds))
     return model
 
@@ -210,16 +165,22 @@ def policy_of(model: MaskablePPO) -> Policy:
     return lambda seen, masks: model.predict(seen, action_masks=masks, deterministic=True)[0]
 
 
+def train(num_players: int, seconds: float, seed: int = 0) -> MaskablePPO:
+    """Learn for some seconds, all seats played by the policy itself. The reward says more than who won: the margin."""
+    opponents = FrozenPolicy(seed)
+    return learn(
+        lambda: SelfPlayEnv(bombay_v0.env(num_players=num_players, reward="margin"), opponents),
+        seconds,
+        seed,
+        opponents,
+    )
+
+
 def main(
-    minutes: Annotated[float, typer.Option(help="How long to learn.", min=0)] = 5,
-    players: Annotated[int, typer.Option(help="Number of players.", min=2, max=5)] = 4,
-    seed: Annotated[int, typer.Option(help="Of the learner and its games.", min=0, max=2**32 - 1)] = 0,
-    opponent: Annotated[str, typer.Option(help="Whom to play against after learning.")] = "random",
-    blocks: Annotated[int, typer.Option(help="Deals to play, each from every seat.", min=2)] = 250,
-    last_mover: Annotated[bool, typer.Option("--last-mover", help="Use the tutorial's wrapper, to compare.")] = False,
+    minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, opponent: str = "random", blocks: Blocks = 250
 ) -> None:
-    """Learn by self-play through PettingZoo, then play against an agent that did not learn."""
-    model = train(players, 60 * minutes, seed, last_mover)
+    """Learn by self-play through PettingZoo, then play deals from every seat and print the win share."""
+    model = train(players, 60 * minutes, seed)
     print(f"{model.num_timesteps:,} steps, ", end="")
     report(policy_of(model), players, opponent, blocks)
 

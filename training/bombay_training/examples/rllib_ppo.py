@@ -10,13 +10,13 @@ its own rewards.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from bombay_env import bombay_v0
-from bombay_training.examples.common import Policy, report
+from bombay_training.examples.common import Blocks, Minutes, Players, Policy, Seed, report
 from bombay_training.extras import missing_extra
 
 try:
@@ -120,7 +120,13 @@ def train(num_players: int, seconds: float, seed: int = 0, runners: int = 0) -> 
     return policy
 
 
-def main(minutes: float = 1, players: int = 4, seed: int = 0, runners: int = 0, blocks: int = 250) -> None:
+def main(
+    minutes: Minutes = 1,
+    players: Players = 4,
+    seed: Seed = 0,
+    runners: Annotated[int, typer.Option(help="Processes that play; 0: this one plays.", min=0)] = 0,
+    blocks: Blocks = 250,
+) -> None:
     """Learn by self-play, then play deals from every seat against `random` and print the win share."""
     report(train(players, 60 * minutes, seed, runners), players, blocks=blocks)
 

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from bombay_env import bombay_v0
-from bombay_training.examples.common import Policy, report
+from bombay_training.examples.common import Blocks, Minutes, Players, Policy, Seed, report
 from bombay_training.extras import missing_extra
 
 try:
@@ -105,7 +105,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     return policy
 
 
-def main(minutes: float = 1, players: int = 4, seed: int = 0, blocks: int = 250) -> None:
+def main(minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, blocks: Blocks = 250) -> None:
     """Learn by self-play, then play deals from every seat against `random` and print the win share."""
     report(train(players, 60 * minutes, seed), players, blocks=blocks)
 
