@@ -50,13 +50,13 @@ def check(interface, script):
     for seat, view in played.final.items():
         assert (view == wanted.final[seat]).all()
     assert np.float32(played.rewards).tolist() == np.float32(wanted.rewards).tolist()
-    assert np.any(wanted.rewards)
+    return played.rewards
 
 
 @each_interface
 @pytest.mark.parametrize("n", [2] if SLOW else QUICK)
 def test_an_interface_shows_the_engines_game(interface, n):
-    check(interface, write(n, 100 + n, *QUICK[n]))
+    assert np.any(check(interface, write(n, 100 + n, *QUICK[n])))
 
 
 @pytest.mark.slow
@@ -65,8 +65,8 @@ def test_an_interface_shows_the_engines_game(interface, n):
 @pytest.mark.parametrize("reward", ["win", "rank", "margin"])
 @pytest.mark.parametrize("mode", ["perfect_recall", "screened"])
 def test_an_interface_shows_the_engines_game_in_every_variant(interface, n, reward, mode):
-    for seed in (1, 2**63 + n):
-        check(interface, write(n, seed, mode, reward))
+    scripts = [write(n, seed, mode, reward) for seed in (1, 2**63 + n)]
+    assert np.any([check(interface, script) for script in scripts])  # one game is a draw
 
 
 def swap_views(played):

@@ -63,25 +63,25 @@ def test_every_sequence_of_draws_has_the_probability_of_the_rules(n):
 
 
 def test_a_restock_has_the_outcomes_and_probabilities_of_the_engine():
-    game = load(3)
-    target, rng = game.game.new_states([4]), np.random.default_rng(0)
-    state, restocks = dealt(game, target), 0
-    while not state.is_terminal():
-        before = target.copy()
-        action = int(rng.choice(state.legal_actions()))
-        state.apply_action(action)
-        game.game.step(target, [action])
-        if state.is_chance_node():
-            restocks += 1
-            # The last action of a set moves no bale, or one off an elephant or onto it.
-            after = before.copy()
-            after["basket"] = target["basket"]
-            draws, chances = game.game.restock_outcomes(after)
-            assert state.chance_outcomes() == list(enumerate(chances.tolist()))
-            assert (state.restocks[0] == draws).all()
-            assert state._action_to_string(-1, 0) == "restock:" + ",".join(map(str, draws[0]))
-            state.apply_action(state.outcome_to(target))
-    assert restocks == game.game.rules.sets - 1
+    game, carried = load(5), []
+    for seed in range(3):
+        target, rng = game.game.new_states([seed]), np.random.default_rng(seed)
+        state = dealt(game, target)
+        while not state.is_terminal():
+            action = int(rng.choice(state.legal_actions()))
+            state.apply_action(action)
+            game.game.step(target, [action])
+            if state.is_chance_node():
+                before = target.copy()  # as it was when the set ended, as far as the restock goes
+                before["set"] -= 1
+                draws, chances = game.game.restock_outcomes(before)
+                assert state.chance_outcomes() == list(enumerate(chances.tolist()))
+                assert (state.restocks[0] == draws).all()
+                assert state._action_to_string(-1, 0) == "restock:" + ",".join(map(str, draws[0]))
+                state.apply_action(state.outcome_to(target))
+                carried.append(int(target["basket"].sum()))
+    assert len(carried) == 3 * (game.game.rules.sets - 1)
+    assert max(carried) > 0
 
 
 def test_a_draw_that_is_not_possible_is_refused():
