@@ -188,6 +188,13 @@ ORDER = (
     "bombay_training.examples.common",
     "bombay_training.examples.sb3_gymnasium",
     "bombay_training.examples.pettingzoo_sb3",
+    "bombay_training.examples.last_mover_sb3",
+    "bombay_training.examples.cleanrl_ppo",
+    "bombay_training.examples.torchrl_ppo",
+    "bombay_training.examples.tianshou_ppo",
+    "bombay_training.examples.rllib_ppo",
+    "bombay_training.examples.agilerl_ppo",
+    "bombay_training.examples.openspiel_mcts",
     "bombay_training.examples.exec_player",
     "bombay_training.play",
     "bombay_training.play.effects",
@@ -207,13 +214,6 @@ ORDER = (
     "bombay_training.play.web.play_app",
     "bombay_training.play.web.watch_app",
     "bombay_training.play.web.board_app",
-    "bombay_training.examples.last_mover_sb3",
-    "bombay_training.examples.cleanrl_ppo",
-    "bombay_training.examples.torchrl_ppo",
-    "bombay_training.examples.tianshou_ppo",
-    "bombay_training.examples.rllib_ppo",
-    "bombay_training.examples.agilerl_ppo",
-    "bombay_training.examples.openspiel_mcts",
     "bombay_training.bench",
     "bombay_training.bench.peers",
     "bombay_training.bench.cases",
@@ -268,7 +268,18 @@ ORDER = (
     "bombay_training.cli.main",
     "bombay_training.cli.__main__",
 )
-HEAVY = ("torch", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib", "pygame", "PIL", "resvg_py", "pyspiel", "torchrl")
+HEAVY = (
+    "torch",
+    "stable_baselines3",
+    "sb3_contrib",
+    "tensorboard",
+    "matplotlib",
+    "pygame",
+    "PIL",
+    "resvg_py",
+    "pyspiel",
+    "torchrl",
+)
 # What `bombay_env` may import from elsewhere: the libraries it is made with, and the standard library. llvmlite is Numba's. The
 # last three draw and are imported only for that.
 LIBRARIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo", "resvg_py", "PIL", "pygame"}
