@@ -74,3 +74,18 @@ def test_an_example_says_so_too(name, absent, extra, monkeypatch):
         ImportError, match=rf"this example needs the extra `{extra}`: .*run pip install '\.\[{extra}\]'"
     ):
         importlib.import_module(module)
+
+
+def versions(file):
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()[1:]
+    return {name.lower().replace("_", "-"): version for name, version in (line.split("==") for line in lines)}
+
+
+@pytest.mark.parametrize(
+    ("extra", "differing"),
+    [("tianshou", {"filelock"}), ("rllib", {"gymnasium"}), ("agilerl", {"tensordict"})],
+)
+def test_a_separate_environment_differs_only_where_it_must(extra, differing):
+    project, own = versions("constraints.txt"), versions(f"constraints/{extra}.txt")
+    assert {name for name in own if name in project and own[name] != project[name]} == differing
+    assert {"gymnasium", "numba", "numpy", "pettingzoo", "torch"} <= set(own)

@@ -90,6 +90,9 @@ def test_a_draw_that_is_not_possible_is_refused():
     target["demand"] = 0
     with pytest.raises(ValueError, match="none of 4 outcomes of this chance node leads to these states"):
         state.outcome_to(target)
+    target = game.game.new_states([1])
+    with pytest.raises(ValueError, match="this is not a chance node"):
+        dealt(game, target).outcome_to(target)
 
 
 @pytest.mark.parametrize("reward", ["win", "rank", "margin"])

@@ -20,7 +20,7 @@ all holdings, and the information-state tensor adds all actions and outcomes so 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,15 @@ GAME_TYPE: Final = pyspiel.GameType(
     provides_observation_tensor=True,
     parameter_specification={"players": 4, "reward": "win"},
 )
+
+
+class Draw(NamedTuple):
+    """One chance node of the deal: what lies in one place of the set-up."""
+
+    part: str  # of the set-up (RULES 8)
+    place: str  # the city or the site
+    kinds: list[Any]  # what may lie there, by outcome
+    counts: list[int]  # how many there are of each kind, for all places of this part
 
 
 class BombayGame(pyspiel.Game):
@@ -150,6 +159,7 @@ class BombayState(pyspiel.State):
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         """The possible outcomes with their probabilities."""
+        assert self.is_chance_node()
         if self.restocks is not None:
             return list(enumerate(self.restocks[1].tolist()))
         left = self._left()
@@ -173,8 +183,8 @@ class BombayState(pyspiel.State):
         if player != pyspiel.PlayerId.CHANCE:
             return self.game.action_name(action)
         if self.restocks is None:
-            key, place, kinds, _ = self.deal[len(self.drawn)]
-            return f"{key}:{place}={kinds[action]}"
+            draw = self.deal[len(self.drawn)]
+            return f"{draw.part}:{draw.place}={draw.kinds[action]}"
         return "restock:" + ",".join(map(str, self.restocks[0][action].tolist()))
 
     def __str__(self) -> str:
@@ -189,32 +199,34 @@ class BombayState(pyspiel.State):
         """The outcome of this chance node that brings the game to (1,) `states`, such as `Game.new_states([seed])`.
 
         Raises:
-            ValueError: no outcome does.
+            ValueError: no outcome does, or this is not a chance node.
         """
+        if not self.is_chance_node():
+            raise ValueError("outcome_to: this is not a chance node")
         outcomes = [outcome for outcome, _ in self.chance_outcomes()]
         for outcome in outcomes:
             if self.restocks is not None:
                 fits = (self.restocks[0][outcome] == states["market"][0].sum(axis=0)).all()
             else:
-                key, place, kinds, _ = self.deal[len(self.drawn)]
-                fits = _dealt(self.game, states)[key, place] == kinds[outcome]
+                draw = self.deal[len(self.drawn)]
+                fits = _dealt(self.game, states)[draw.part, draw.place] == draw.kinds[outcome]
             if fits:
                 return outcome
         raise ValueError(f"none of {len(outcomes)} outcomes of this chance node leads to these states")
 
     def _left(self) -> list[int]:
         """How many of each kind are left for the next draw of the deal."""
-        key, _, _, counts = self.deal[len(self.drawn)]
-        left = list(counts)
+        due = self.deal[len(self.drawn)]
+        left = list(due.counts)
         for kind, draw in zip(self.drawn, self.deal, strict=False):
-            if draw[0] == key:
+            if draw.part == due.part:
                 left[kind] -= 1
         return left
 
     def _setup(self) -> dict[str, dict[str, Any]]:
         setup: dict[str, dict[str, Any]] = {}
-        for kind, (key, place, kinds, _) in zip(self.drawn, self.deal, strict=True):
-            setup.setdefault(key, {})[place] = kinds[kind]
+        for kind, draw in zip(self.drawn, self.deal, strict=True):
+            setup.setdefault(draw.part, {})[draw.place] = draw.kinds[kind]
         return setup
 
     def _begin_set(self, states: np.ndarray, held: Any) -> None:
@@ -265,21 +277,21 @@ class BombayObserver:
         return f"player {player}: {state.history_str() if self.recalls else state}"
 
 
-def _deal(game: Game) -> list[tuple[str, str, list[Any], list[int]]]:
-    """The draws of the deal, in order: the part of the set-up (RULES 8), city or site, kinds, and how many there are of each."""
+def _deal(game: Game) -> list[Draw]:
+    """The draws of the deal, in order (RULES 2)."""
     rules, tables = game.rules, game.tables[0]
     names = [site.name for site in game.board.sites]
     posts = tables["post_sites"].tolist()
     if not rules.outer_posts:
         posts = posts[: len(posts) // 2]
     columns = [list(column) for column in rules.demand_columns]
-    draws: list[tuple[str, str, list[Any], list[int]]] = []
-    for key, sites, kinds, counts in (
+    draws: list[Draw] = []
+    for part, sites, kinds, counts in (
         ("demand", tables["city_sites"].tolist(), columns, [1] * len(columns)),
         ("posts", posts, list(COLOUR_NAMES), [len(posts) // len(COLOUR_NAMES)] * len(COLOUR_NAMES)),
         ("palace_tokens", tables["palace_sites"].tolist(), list(TOKEN_NAMES), list(rules.palace_tokens)),
     ):
-        draws += [(key, names[site], kinds, counts) for site in sites]
+        draws += [Draw(part, names[site], kinds, counts) for site in sites]
     return draws
 
 
