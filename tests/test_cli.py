@@ -5,9 +5,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
 import pytest
@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from bombay_env.jit.notice import COMPILING
 from bombay_training.cli import errors
-from bombay_training.cli.main import app
+from bombay_training.cli.main import app, main
 from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -27,6 +27,25 @@ def bombay(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedP
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     command = [*COMMAND, *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def bombay_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`bombay` in an empty folder, within this process, which saves the imports of a new one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["bombay", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return subprocess.CompletedProcess(arguments, cast(int, end.value.code), *capsys.readouterr())
+
+    return run
 
 
 def output(*arguments: object, cwd: Path | None = None) -> dict:
@@ -346,8 +365,13 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["dance"], ["dance"]),
     ],
 )
-def test_bad_arguments_end_in_one_line_and_exit_code_2(arguments: list[str], parts: list[str], tmp_path: Path) -> None:
-    assert_one_line(bombay(*arguments, cwd=tmp_path), *parts)
+def test_bad_arguments_end_in_one_line_and_exit_code_2(
+    arguments: list[str],
+    parts: list[str],
+    tmp_path: Path,
+    bombay_here: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    assert_one_line(bombay_here(*arguments), *parts)
     assert not list(tmp_path.iterdir())
 
 
@@ -363,9 +387,11 @@ def test_bad_arguments_end_in_one_line_and_exit_code_2(arguments: list[str], par
         ('{"toll": 1, "toll": 2}', "'toll' twice"),
     ],
 )
-def test_bad_rules_files_are_refused(content: str, part: str, tmp_path: Path) -> None:
+def test_bad_rules_files_are_refused(
+    content: str, part: str, tmp_path: Path, bombay_here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     (tmp_path / "rules.json").write_text(content)
-    assert_one_line(bombay("simulate", "--rules", "rules.json", cwd=tmp_path), part)
+    assert_one_line(bombay_here("simulate", "--rules", "rules.json"), part)
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
