@@ -206,6 +206,7 @@ ORDER = (
     "bombay_training.play.draft",
     "bombay_training.play.drawing",
     "bombay_training.play.terminal",
+    "bombay_training.play.model_table",
     "bombay_training.play.mcp_server",
     "bombay_training.play.web",
     "bombay_training.play.web.worker",

@@ -1,151 +1,60 @@
-"""`bombay mcp`: a game for a language model, over the Model Context Protocol.
+"""The MCP server of `bombay mcp`: the tools of a `ModelTable` by the official SDK, which the extra `llm` installs."""
 
-`ModelTable` holds the game and knows nothing of the protocol; each of its tools returns words, made by `bombay_env.text`.
-`server` offers the tools by the official SDK. A model chooses opponents from a list that the user of the command gives, because
-the spec of an agent can name a file or a program to run.
-"""
-
-import contextlib
-import functools
-import json
-import secrets
-import sys
-import threading
-from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import bombay_agents
-from bombay_env import Board, Game, Rules, __version__, checks
-from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_env.text import describe_actions, describe_board, describe_position, describe_result, parse_answer
-from bombay_training.play.messages import log
-from bombay_training.play.session import END_TURN, Session
+import anyio
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import ValidationError
 
-MODEL: Final = "model"  # the seat of the language model
-OPPONENTS: Final = ("random", "greedy", "planner-v1", "td", "zero", "champion")
+from bombay_env import __version__, checks
+from bombay_training.play.model_table import ModelTable
+
 INSTRUCTIONS: Final = """Bombay is a board game of elephants, silk and palaces; the richest merchant wins. Start with new_game.
 On your turn read the position and the legal actions, and answer with act: one action, or all actions of the turn separated by
 commas, such as "move:E1, buy, end_turn". The others then act until it is your turn again."""
 
 
-class ModelTable:
-    """A game in which a language model plays one seat or several.
+class BombayServer(MCPServer):
+    """A server with the tools of a table. What a model must correct is told in one line.
 
     Args:
-        opponents: the specs that a seat may be given to.
-        board: of all games.
+        table: the game. Its tools are called one at a time.
     """
 
-    def __init__(self, opponents: Sequence[str], board: Board) -> None:
-        self.opponents, self.board = tuple(opponents), board
-        self._session: Session | None = None
-        self._told = 0  # events of the log that the model has been told
-        self._lock = threading.Lock()  # the SDK may call from several threads
+    def __init__(self, table: ModelTable) -> None:
+        super().__init__("bombay", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+        self._one_call = anyio.Lock()
+        for tool in table.tools():
+            self.add_tool(tool, structured_output=False)
 
-    def tools(self) -> list[Callable[..., str]]:
-        """What a model can do: functions whose docstrings it is told."""
-        return [self._safe(tool) for tool in (self.new_game, self.observe, self.legal_actions, self.act, self.record)]
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """The answer of a tool. Raises ToolError for what the model must correct."""
+        self._check_names(name, arguments, {tool.name: tool.input_schema for tool in await self.list_tools()})
+        async with self._one_call:
+            try:
+                return await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                if not isinstance(error.__cause__, ValueError):
+                    raise
+                raise ToolError(_message(error.__cause__)) from None
 
-    def new_game(self, seats: list[str] | None = None, seed: int | None = None, screened: bool = False) -> str:
-        """Start a new game; one that is running ends without a result.
-
-        Args:
-            seats: for each of the 2 to 5 seats "model" (you) or the name of an opponent, which an error message lists. Default:
-                "model" and three times the last opponent.
-            seed: the seed of the deal; drawn if it is left out.
-            screened: whether to hide opponents' rupees and tokens from you.
-        """
-        given = [MODEL, *[self.opponents[-1]] * 3] if seats is None else seats
-        if not MIN_PLAYERS <= len(given) <= MAX_PLAYERS:
-            raise ValueError(f"seats has {len(given)} entries; it must have {MIN_PLAYERS} to {MAX_PLAYERS}")
-        for name in given:
-            if name not in (MODEL, *self.opponents):
-                raise ValueError(f"seats has {checks.shown(name)}; allowed are {MODEL} and {', '.join(self.opponents)}")
-        agents = [None if name == MODEL else bombay_agents.make(name) for name in given]
-        drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
-        self._session = Session(Game(Rules.official(len(given)), self.board), agents, drawn, screened)
-        self._told = 0
-        self._go_on()
-        return f"{describe_board(self._session.game)}\n\n{self.observe()}"
-
-    def observe(self) -> str:
-        """What happened since you were last told, and the position with its legal actions, or the result."""
-        session = self._game()
-        events = log(session.log, session.viewer if session.screened and not session.over else None)
-        news = [
-            event["words"] if event["seat"] is None else f"seat {event['seat']}: {event['words']}"
-            for event in events[self._told :]
-        ]
-        self._told = len(events)
-        parts = ["\n".join(news)] if news else []
-        if session.over:
-            parts.append(describe_result(session.game, session.states))
-        elif session.fault:
-            parts.append(f"The agent in seat {session.fault[0]} failed, so the game cannot go on. Start a new one.")
-        else:
-            parts += [describe_position(session.game, session.states, session.viewer), self.legal_actions()]
-        return "\n\n".join(parts)
-
-    def legal_actions(self) -> str:
-        """The legal actions of your seat: number, name, and what each costs and does now."""
-        session = self._game()
-        if not session.human_to_move:
-            raise ValueError("it is not your turn: the game is over, or an agent failed")
-        actions = describe_actions(session.game, session.states, session.viewer)
-        return f"You are seat {session.mover}. Legal actions:\n{actions}"
-
-    def act(self, actions: str | list[str]) -> str:
-        """Take one action or the actions of your whole turn, such as "move:E1, buy, end_turn", or a list of them.
-
-        They are played only if all of them are legal. When your turn is over, the others act until it is your turn again.
-        """
-        session = self._game()
-        if not session.human_to_move:
-            raise ValueError("it is not your turn: the game is over, or an agent failed")
-        for action in parse_answer(session.game, session.states, actions):
-            session.act(session.version, session.game.action_names[action])
-        if session.turn_done:
-            session.act(session.version, END_TURN)
-        self._go_on()
-        return self.observe()
-
-    def record(self) -> str:
-        """The record of the game so far as JSON, which `bombay replay` and `bombay watch` read."""
-        return json.dumps(self._game().record().to_dict(), ensure_ascii=False)
-
-    def _game(self) -> Session:
-        if self._session is None:
-            raise ValueError("there is no game yet; call new_game")
-        return self._session
-
-    def _go_on(self) -> None:
-        """Let agents act until the model is to act. What they print goes to stderr, because stdout belongs to the protocol."""
-        session = self._game()
-        with contextlib.redirect_stdout(sys.stderr):
-            session.think()
-        if session.handing_over:
-            session.ready(session.version)
-
-    def _safe(self, tool: Callable[..., str]) -> Callable[..., str]:
-        """The tool for one call at a time, with errors of the model's own as the SDK's `ToolError`."""
-        from mcp.server.mcpserver.exceptions import ToolError
-
-        @functools.wraps(tool)
-        def call(*args: Any, **options: Any) -> str:
-            with self._lock:
-                try:
-                    return tool(*args, **options)
-                except ValueError as error:
-                    raise ToolError(checks.one_line(str(error), checks.MAX_MESSAGE)) from None
-
-        return call
+    def _check_names(self, name: str, arguments: dict[str, Any], schemas: dict[str, Any]) -> None:
+        """The SDK ignores arguments that it does not know."""
+        if name not in schemas:
+            raise ToolError(f"there is no tool {checks.shown(name)}; there are {', '.join(schemas)}")
+        known = schemas[name]["properties"]
+        for argument in arguments:
+            if argument not in known:
+                allowed = ", ".join(known) or "none"
+                raise ToolError(f"{name} has no argument {checks.shown(argument)}; allowed: {allowed}")
 
 
-def server(table: ModelTable) -> Any:
-    """An `mcp.server.mcpserver.MCPServer` with the tools of the table. Raises ImportError without the extra `llm`."""
-    from mcp.server.mcpserver import MCPServer
-
-    made = MCPServer("bombay", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    for tool in table.tools():
-        made.add_tool(tool, structured_output=False)
-    return made
+def _message(error: ValueError) -> str:
+    """The error on one line. Of several wrong arguments the first is named."""
+    text = str(error)
+    if isinstance(error, ValidationError):
+        wrong = error.errors()[0]
+        place = ".".join(map(str, wrong["loc"]))
+        text = f"{place} is {checks.shown(wrong['input'])}: {wrong['msg']}"
+    return checks.one_line(text, checks.MAX_MESSAGE)

@@ -9,7 +9,7 @@ from bombay_env import Board
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.options import BoardFile
 from bombay_training.extras import missing_extra
-from bombay_training.play.mcp_server import OPPONENTS, ModelTable, server
+from bombay_training.play.model_table import OPPONENTS, ModelTable
 
 
 def mcp(
@@ -26,7 +26,7 @@ def mcp(
             bombay_agents.make(spec)
         table = ModelTable(chosen, Board.load(board))
         try:
-            made = server(table)
+            from bombay_training.play.mcp_server import BombayServer
         except ImportError as error:
             raise ValueError(missing_extra("bombay mcp", "llm", error)) from None
-    made.run("stdio")
+    BombayServer(table).run("stdio")
