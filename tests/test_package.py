@@ -67,7 +67,7 @@ def test_archives_contain_exactly_the_three_packages(built: Path) -> None:
         "LICENSE",
         "Makefile",
         "tests/naive.py",
-        "notebooks/train_and_play.ipynb",
+        "notebooks/1_first_game.ipynb",
     } <= held
 
 
