@@ -94,7 +94,7 @@ clean:
 
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
-	$(INSTALL) --editable '.[ppo,dev,analysis,tune,human,play,llm,trainers]'
+	$(INSTALL) --editable '.[ppo,dev,analysis,tune,human,play,llm,data,trainers]'
 	@touch $@
 
 .venv/.bench: .venv/.made pyproject.toml constraints.txt

@@ -64,6 +64,8 @@ def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extr
         ("rllib_ppo", "ray", "rllib"),
         ("agilerl_ppo", "agilerl", "agilerl"),
         ("openspiel_mcts", "pyspiel", "trainers"),
+        ("behaviour_cloning", "torch", "ppo"),
+        ("behaviour_cloning", "pyarrow.parquet", "data"),
     ],
 )
 def test_an_example_says_so_too(name, absent, extra, monkeypatch):

@@ -9,6 +9,7 @@ and the old file stays. Only a process that is killed leaves its temporary file 
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator
 from io import FileIO
 from pathlib import Path
@@ -24,7 +25,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     Raises:
         OSError: it cannot be written; the error names `path`. An old file has not changed, and no new one is left.
     """
-    with _replacing(Path(path)) as file:
+    with replacing(Path(path)) as file:
         file.write(data)
 
 
@@ -38,11 +39,51 @@ def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> int:
         OSError: as `write_bytes`. Any other error, also one raised by `lines`, leaves the files in the same state.
     """
     count = 0
-    with _replacing(Path(path)) as file:
+    with replacing(Path(path)) as file:
         for line in lines:
             file.write(line.encode() + b"\n")
             count += 1
     return count
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file to write to; after the block it takes the place of `path`.
+
+    Raises:
+        OSError: as `write_bytes`. Any error of the block leaves the files in the same state.
+    """
+    temporary = path.with_name(_temporary_name())
+    try:
+        with _naming(path, temporary):
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder to fill; after the block it gets the name `path`.
+
+    Raises:
+        OSError: it cannot be written; the error of the block's own writing passes as it is. No new folder is left.
+    """
+    temporary = path.with_name(_temporary_name())
+    try:
+        with _naming(path, temporary):
+            temporary.mkdir()
+        yield temporary
+        with _naming(path, temporary):
+            temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
 
 
 def append_line(path: str | os.PathLike[str], line: str) -> None:
@@ -85,21 +126,8 @@ def is_leftover(path: Path) -> bool:
     return path.name.startswith(PREFIX) and path.name.endswith(SUFFIX)
 
 
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file to write to; after the block it takes the place of `path`."""
-    temporary = path.with_name(f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
-    try:
-        with _naming(path, temporary):
-            with temporary.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+def _temporary_name() -> str:
+    return f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
 
 
 @contextlib.contextmanager

@@ -1,27 +1,44 @@
 """`bombay simulate`: games with fixed seats."""
 
 import contextlib
+import enum
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 import bombay_agents
-from bombay_env import Game
+from bombay_env import Game, checks
 from bombay_env.agent import Agent
+from bombay_env.envs.common import OBSERVATION_MODES
 from bombay_env.record import Record, write_records
+from bombay_env.rewards import REWARDS
 from bombay_training import warm_up
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import games_of, new_output
-from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RecordsFile, RulesFile, Seed
+from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed
 from bombay_training.cli.output import progress_bar, report_faults, say, show
+from bombay_training.datasets.decisions import View, all_decisions
 from bombay_training.evaluation import arena as arenas
+from bombay_training.extras import missing_extra
 from bombay_training.matches import statistics
 from bombay_training.matches.results import LostGame
 from bombay_training.rich_tables import cell, new_table
+
+Writer = Callable[[Path, Iterable[Record]], str]  # writes records to a path, and says what is there now
+
+
+class Format(enum.StrEnum):
+    """What the games are written as."""
+
+    RECORDS = "records"
+    PARQUET = "parquet"
+    MINARI = "minari"
 
 
 def simulate(
@@ -33,7 +50,21 @@ def simulate(
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
-    out: RecordsFile = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new file for all games; for minari a new folder, such as planner-v0.")
+    ] = None,
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="What --out holds. records: one JSON object a line, for replay and watch. parquet: a row for each decision. "
+            "minari: a dataset with an episode for each seat of each game.",
+        ),
+    ] = Format.RECORDS,
+    observation_mode: Annotated[
+        str, typer.Option(help=f"What seats see in a dataset: {' or '.join(OBSERVATION_MODES)}.")
+    ] = OBSERVATION_MODES[0],
+    reward: Annotated[str, typer.Option(help=f"The reward in a dataset: {', '.join(REWARDS)}.")] = REWARDS[0],
     as_json: Json = False,
 ) -> None:
     """Play games with fixed seats and show the results of each seat."""
@@ -41,6 +72,7 @@ def simulate(
         with user_input():
             variants = games_of(players, rules, board)
             made = _made(agents or ["random"], variants)
+            write = _writer(form, variants, View(observation_mode, reward), out)
             stack.enter_context(new_output(out))
         warm_up.prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
         records: list[Record] | None = [] if out else None
@@ -56,10 +88,60 @@ def simulate(
         show(data, [_table(rows)], as_json)  # first, so that they are not lost if the records cannot be written
         report_faults(faults)
         if out and records is not None:
-            with user_input():
-                write_records(out, records)
+            with user_input(), progress_bar("games to write", len(records), as_json) as advance:
+                written = write(out, _counted(records, advance))
             if not as_json:
-                say(f"{games * len(variants)} records are in {out}")
+                say(f"{written} are in {out}")
+
+
+def _writer(form: Format, variants: list[Game], view: View, out: Path | None) -> Writer:
+    """The function that writes records in this form.
+
+    Raises:
+        ValueError: an option is wrong, or the extra `data` is missing.
+    """
+    checks.one_of(view.observation_mode, "--observation-mode", OBSERVATION_MODES)
+    checks.one_of(view.reward, "--reward", REWARDS)
+    if form == Format.RECORDS:
+        if view != View():
+            raise ValueError("--observation-mode and --reward are for datasets; give --format parquet or minari, too")
+        return lambda path, records: f"{write_records(path, records):,} records"
+    if out is None:
+        raise ValueError(f"--format {form} needs --out")
+    try:
+        if form == Format.PARQUET:
+            return _parquet_writer(variants, view)
+        return _minari_writer(variants, view, out)
+    except ImportError as error:
+        raise ValueError(missing_extra(f"--format {form}", "data", error)) from None
+
+
+def _parquet_writer(variants: list[Game], view: View) -> Writer:
+    from bombay_training.datasets import parquet
+
+    def write(path: Path, records: Iterable[Record]) -> str:
+        return f"{parquet.write(path, all_decisions(records, view), variants, view):,} decisions"
+
+    return write
+
+
+def _minari_writer(variants: list[Game], view: View, out: Path) -> Writer:
+    from bombay_training.datasets import minari
+
+    if len(variants) > 1:
+        raise ValueError("a Minari dataset is of one environment; give one number of players")
+    minari.check_name(out)
+
+    def write(path: Path, records: Iterable[Record]) -> str:
+        return f"{minari.write(path, all_decisions(records, view), variants[0], view):,} episodes"
+
+    return write
+
+
+def _counted(records: list[Record], advance: Callable[[float], None]) -> Iterator[Record]:
+    for record in records:
+        yield record
+        advance(1)
 
 
 def _made(specs: list[str], variants: list[Game]) -> list[Agent]:

@@ -1,0 +1,215 @@
+"""Datasets: what they hold is what the environments show, and a failure leaves nothing behind."""
+
+import json
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules, bombay_v0
+from bombay_env.record import Record
+from bombay_training.cli.main import main
+from bombay_training.datasets.decisions import View, all_decisions, decisions
+from bombay_training.evaluation import arena
+
+pa = pytest.importorskip("pyarrow", reason="needs the extra `data`")
+library = pytest.importorskip("minari", reason="needs the extra `data`")
+
+import pyarrow.parquet as pq  # noqa: E402 - after the check above
+
+from bombay_training.datasets import minari, parquet  # noqa: E402
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
+VIEWS = [View("perfect_recall", "win"), View("screened", "margin")]
+
+
+def play(n, seed, view):
+    """A random game in the PettingZoo environment: what it showed at each decision, what it paid, its last views, its record."""
+    env = bombay_v0.env(num_players=n, observation_mode=view.observation_mode, reward=view.reward)
+    env.reset(seed=seed)
+    rng, shown = np.random.default_rng(seed), []
+    while not env.terminations[env.agent_selection]:
+        seat, seen = env.possible_agents.index(env.agent_selection), env.observe(env.agent_selection)
+        action = rng.choice(np.flatnonzero(seen["action_mask"]))
+        shown.append((seat, seen["observation"], seen["action_mask"], action))
+        env.step(action)
+    final = np.array([env.observe(agent)["observation"] for agent in env.possible_agents])
+    paid = [env.rewards[agent] for agent in env.possible_agents]
+    return shown, paid, final, Record.from_dict(env.unwrapped.record())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_decisions_are_those_that_the_environment_shows(n, view):
+    shown, paid, final, record = play(n, 10 + n, view)
+    found = decisions(record, view)
+    seats, observations, masks, actions = (np.array(column) for column in zip(*shown, strict=True))
+    assert (found.seats == seats).all()
+    assert (found.observations == observations).all()
+    assert (found.masks == masks).all()
+    assert (found.actions == actions).all()
+    assert (found.final == final).all()
+    for seat in range(n):
+        mine = np.flatnonzero(seats == seat)
+        assert np.flatnonzero(found.last & (seats == seat)).tolist() == [mine[-1]]
+        assert found.rewards[mine].tolist() == [0] * (len(mine) - 1) + [np.float32(paid[seat])]
+
+
+def games(count, n=3, spec="greedy"):
+    """Records of some games."""
+    records = []
+    arena.run_fixed_seats(Game(Rules.official(n)), [spec, *["random"] * (n - 1)], count, seed=3, records=records)
+    return records
+
+
+@needs_jit
+def test_a_parquet_file_holds_all_decisions_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 100)
+    records, variants = [*games(3), *games(2, n=2)], [Game(Rules.official(n)) for n in (3, 2)]
+    count = parquet.write(tmp_path / "games.parquet", all_decisions(records, View()), variants, View())
+    file = pq.ParquetFile(tmp_path / "games.parquet")
+    assert file.metadata.num_row_groups > 1
+    about = json.loads(file.schema_arrow.metadata[b"bombay"])
+    assert (about["format"], about["reward"]) == ("bombay-decisions/1", "win")
+    assert [Rules.from_dict(rules) for rules in about["rules"]] == [game.rules for game in variants]
+    rows, found = file.read().to_pylist(), [decisions(record, View()) for record in records]
+    assert len(rows) == count == sum(len(each.seats) for each in found)
+    expected = [(number, place, each) for number, each in enumerate(found) for place in range(len(each.seats))]
+    for row, (number, place, each) in zip(rows, expected, strict=True):
+        seat = each.seats[place]
+        assert (row["game"], row["players"], row["decision"]) == (number, each.game.num_players, place)
+        assert (row["seat"], row["agent"]) == (seat, each.record.agents[seat])
+        assert row["observation"] == each.observations[place].tolist()
+        assert row["action_mask"] == each.masks[place].tolist()
+        assert (row["action"], row["reward"], row["terminated"]) == (
+            each.actions[place],
+            each.rewards[place],
+            each.last[place],
+        )
+
+
+@needs_jit
+def test_a_minari_dataset_has_an_episode_for_each_seat(tmp_path, monkeypatch):
+    monkeypatch.setattr(minari, "GAMES_AT_ONCE", 2)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    records, view = games(3), View("screened", "margin")
+    assert minari.write(tmp_path / "greedy-v0", all_decisions(records, view), records[0].game, view) == 9
+    dataset = library.load_dataset("greedy-v0")
+    assert (dataset.total_episodes, dataset.spec.dataset_id) == (9, "greedy-v0")
+    about = list(dataset.storage.get_episode_metadata(range(9)))
+    for episode, facts in zip(dataset.iterate_episodes(), about, strict=True):
+        number, seat = divmod(int(episode.id), 3)
+        each = decisions(records[number], view)
+        mine = each.seats == seat
+        assert (facts["game"], facts["seat"], facts["agent"]) == (number, seat, records[number].agents[seat])
+        assert (episode.observations == [*each.observations[mine], each.final[seat]]).all()
+        assert (episode.infos["action_mask"][:-1] == each.masks[mine]).all()
+        assert not episode.infos["action_mask"][-1].any()
+        assert (episode.actions == each.actions[mine]).all()
+        assert (episode.rewards == each.rewards[mine]).all()
+        assert (episode.terminations == each.last[mine]).all()
+        assert not episode.truncations.any()
+    env = dataset.recover_environment()
+    assert env.spec.kwargs == {"num_players": 3, "observation_mode": "screened", "reward": "margin"}
+    assert env.observation_space == dataset.observation_space
+
+
+def test_a_game_without_a_result_is_left_out():
+    *_, record = play(2, 5, View())
+    unfinished = Record.from_dict({**record.to_dict(), "events": list(record.events[:10]), "result": None})
+    with pytest.raises(ValueError, match="no result"):
+        decisions(unfinished, View())
+    assert [each.number for each in all_decisions([unfinished, record], View())] == [1]
+
+
+@pytest.mark.parametrize("write", [parquet.write, minari.write])
+def test_a_failure_leaves_nothing(write, tmp_path):
+    *_, record = play(2, 5, View())
+
+    def broken():
+        yield decisions(record, View())
+        raise OSError(28, "No space left on device")
+
+    variants = record.game if write is minari.write else [record.game]
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "games-v0", broken(), variants, View())
+    assert not list(tmp_path.iterdir())
+
+
+def simulate(*arguments, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["bombay", "simulate", "--games", "2", "--players", "2", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    ("form", "name", "said"), [("parquet", "games.parquet", "decisions"), ("minari", "games-v0", "4 episodes")]
+)
+def test_the_command_writes_datasets(form, name, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert simulate("--format", form, "--out", name, "--reward", "margin", monkeypatch=monkeypatch) == 0
+    assert f"{said} are in {name}" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--format", "parquet"], "--format parquet needs --out"),
+        (["--format", "csv"], "'csv' is not one of"),
+        (["--format", "minari", "--out", "games"], "cannot be named 'games'; allowed is a name and a version"),
+        (["--format", "minari", "--out", "games-v0", "--players", "2-3"], "one number of players"),
+        (["--format", "parquet", "--out", "g", "--reward", "gold"], "--reward is 'gold'"),
+        (["--format", "parquet", "--out", "g", "--observation-mode", "all"], "--observation-mode is 'all'"),
+        (["--out", "g", "--reward", "rank"], "are for datasets"),
+    ],
+)
+def test_wrong_options_end_in_one_line(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert simulate(*arguments, monkeypatch=monkeypatch) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["parquet", "minari"])
+def test_a_missing_extra_is_named(form, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in (f"bombay_training.datasets.{form}", "pyarrow", "minari"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow" if form == "parquet" else "minari", None)
+    monkeypatch.delattr(f"bombay_training.datasets.{form}", raising=False)
+    assert simulate("--format", form, "--out", "games-v0", monkeypatch=monkeypatch) == 2
+    assert "needs the extra `data`" in capsys.readouterr().err
+
+
+@needs_jit
+def test_the_example_imitates_the_agent_that_is_named(tmp_path):
+    example = pytest.importorskip("bombay_training.examples.behaviour_cloning", reason="needs the extra `ppo`")
+    records = games(5)
+    parquet.write(tmp_path / "g", all_decisions(records, View()), [records[0].game], View())
+    observations, masks, actions = example.load(tmp_path / "g", "greedy")
+    own = [decisions(record, View()) for record in records]
+    assert len(actions) == len(masks) == len(observations) == sum(int((each.seats == 0).sum()) for each in own)
+    policy = example.train(tmp_path / "g", "greedy", seconds=0)
+    seen = own[0]
+    chosen = policy(seen.observations, seen.masks)
+    assert seen.masks[np.arange(len(chosen)), chosen].all()
+    with pytest.raises(ValueError, match="no decisions of champion"):
+        example.load(tmp_path / "g", "champion")
+
+
+@needs_jit
+@pytest.mark.slow
+def test_the_example_beats_random(tmp_path):
+    from bombay_training.examples.common import evaluate
+
+    example = pytest.importorskip("bombay_training.examples.behaviour_cloning", reason="needs the extra `ppo`")
+    records = []
+    arena.run_fixed_seats(Game(Rules.official(4)), ["planner-v1"] * 4, 500, seed=3, records=records)
+    parquet.write(tmp_path / "g", all_decisions(records, View()), [records[0].game], View())
+    assert evaluate(example.train(tmp_path / "g", "planner-v1", seconds=30), 4).low > 0.25
