@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 from rich import box
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+NAME_WIDTH: Final = 10  # smallest width of a column of names; longer names are folded where there is no room
 MARKDOWN_WIDTH: Final = 1000  # characters, so that no cell is folded
 
 
@@ -36,6 +38,41 @@ def new_table(title: str, columns: list[str]) -> Table:
             overflow="fold",
         )
     return made
+
+
+def fitting_table(
+    title: str | None, columns: dict[str, list[str]], names: Sequence[str], optional: Sequence[str], width: int | None
+) -> Table:
+    """A table that fits a terminal: names are folded, never cut, and columns are left out, which the caption says.
+
+    Args:
+        title: its title.
+        columns: the cells of each column by heading.
+        names: the columns that hold names, aligned left.
+        optional: the columns that may be left out, the first one first.
+        width: the terminal's width; None for all columns.
+    """
+    kept, left_out = dict(columns), list[str]()
+    for heading in optional:
+        if width is None or _least_width(kept, names) <= width:
+            break
+        if kept.pop(heading, None) is not None:
+            left_out.append(heading)
+    table = Table(title=title, caption=f"no room for: {', '.join(left_out)}" if left_out else None)
+    for heading in kept:
+        if heading in names:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in zip(*kept.values(), strict=True):
+        table.add_row(*map(cell, row))
+    return table
+
+
+def _least_width(columns: dict[str, list[str]], names: Sequence[str]) -> int:
+    """The smallest width of a table; borders take three characters for each column, and one more."""
+    widths = {heading: max(map(len, (heading, *column))) for heading, column in columns.items()}
+    return 1 + sum(3 + (min(width, NAME_WIDTH) if heading in names else width) for heading, width in widths.items())
 
 
 def format_ms(value: float | None) -> str:

@@ -39,7 +39,7 @@ from bombay_training.cli.project.bench import bench
 from bombay_training.cli.project.docs import docs
 from bombay_training.cli.project.warm_up import warm_up
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
 board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such as the printed one.")
 

@@ -9,10 +9,17 @@ from typing import Annotated, Final
 import typer
 
 from bombay_env.checks import MAX_SEED
+from bombay_env.registry import agent_names
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 
 MAX_COUNT: Final = 1_000_000  # games or deals that one command plays
 AGENT_HELP: Final = "An agent spec, such as greedy or td:rounds=1, or module:object for your own agent"
+
+
+def complete_agent(incomplete: str) -> list[str]:
+    """The agents' names that begin so, for the shell."""
+    return [name for name in agent_names() if name.startswith(incomplete)]
+
 
 Players = Annotated[str, typer.Option(help="Numbers of players: 4, 2-5 or 2,4.", metavar="N")]
 PlayerCount = Annotated[

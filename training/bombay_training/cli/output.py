@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from bombay_training.matches.results import LostGame
@@ -34,13 +34,37 @@ def say(*lines: str) -> None:
     out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
 
 
+def new_progress(*columns: ProgressColumn, quiet: bool, transient: bool = False) -> Progress:
+    """Bars on standard error, which are shown only in a terminal and unless `quiet`.
+
+    Args:
+        columns: of a bar.
+        quiet: whether to show none.
+        transient: whether they vanish at the end.
+    """
+    return Progress(*columns, console=err, transient=transient, disable=quiet or not err.is_terminal)
+
+
 @contextmanager
 def progress_bar(unit: str, total: int, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A bar on standard error that vanishes at the end, and is not shown if `quiet`. Yields the function that advances it."""
+    """A bar, as `new_progress`, that vanishes at the end. Yields the function that advances it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+    with new_progress(*columns, quiet=quiet, transient=True) as bar:
         task = bar.add_task(unit, total=total)
         yield lambda count: bar.advance(task, count)
+
+
+@contextmanager
+def working(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A line on standard error with what is being done, where no bar can tell how much is left. It vanishes at the end.
+
+    It is shown as a bar is. Yields the function that changes the line.
+    """
+    if quiet or not err.is_terminal:
+        yield lambda text: None
+        return
+    with err.status(cell(what)) as status:
+        yield lambda text: status.update(cell(text))
 
 
 def report_faults(faults: Sequence[LostGame]) -> None:

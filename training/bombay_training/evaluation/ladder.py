@@ -62,6 +62,8 @@ COLUMNS: Final = (
     "theirs",
     "faults",
 )
+NAMES: Final = ("agent", "against")
+OPTIONAL_COLUMNS: Final = ("theirs", "final", "faults", "margin", "ms/turn", "games", "par")
 
 # Budgets that take about 5, 10, 20, 100 and 1000 ms per turn on the machine of the table in the docs.
 ZERO_5 = "zero-search:nodes=150"
@@ -401,11 +403,10 @@ def cells(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def results_table(results: Results) -> Table:
-    """Rows with their parts as a table for a terminal."""
+def results_table(results: Results, width: int | None = None) -> Table:
+    """Rows with their parts as a table for a terminal of this width, with fewer columns where it is narrow."""
     seeds = sorted({row.seed for row, _ in results}) or [SEED]
     title = f"deals of seed {', '.join(map(str, seeds))}, 95 % intervals over blocks"
-    table = rich_tables.new_table(title, list(COLUMNS))
-    for row, parts in results:
-        table.add_row(*map(rich_tables.cell, cells(summary(row, parts))))
-    return table
+    found = [cells(summary(row, parts)) for row, parts in results]
+    columns = {heading: [row[place] for row in found] for place, heading in enumerate(COLUMNS)}
+    return rich_tables.fitting_table(title, columns, NAMES, OPTIONAL_COLUMNS, width)

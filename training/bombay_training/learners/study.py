@@ -139,8 +139,22 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
     ]
 
 
+def num_games(trial: Trial, players: Sequence[int], max_games: int = GAMES) -> int:
+    """The number of games that `judge` plays if none has been played yet."""
+    return sum(count * _blocks(games, max_games, count) for count in players for *_, games in trial.subject.matches)
+
+
+def _blocks(games: int, max_games: int, players: int) -> int:
+    return -(-min(games, max_games) // players)
+
+
 def judge(
-    trial: Trial, players: Sequence[int], out: Path, max_games: int = GAMES, pool: WorkerPool | None = None
+    trial: Trial,
+    players: Sequence[int],
+    out: Path,
+    max_games: int = GAMES,
+    pool: WorkerPool | None = None,
+    progress: Callable[[float], None] = lambda games: None,
 ) -> Iterator[dict[str, Any]]:
     """Play the matches of a run that are not in `matches.jsonl` yet, add them there, and yield all of them as plain JSON types.
 
@@ -150,6 +164,7 @@ def judge(
         out: the folder of the study.
         max_games: most games of a match. The deals are those of the ladder, each in all cyclic seatings.
         pool: the processes to play in; None for this process.
+        progress: called with the number of games played or known since the last call.
     """
     known = read(out / MATCHES)
     for count in players:
@@ -162,16 +177,18 @@ def judge(
                 "players": count,
                 "agent": agent,
                 "rest": rest,
-                "blocks": -(-min(games, max_games) // count),
+                "blocks": _blocks(games, max_games, count),
             }
             found = [row for row in known if what.items() <= row.items()]
-            yield found[0] if found else _play(trial, game, what, out, pool)
+            if found:
+                progress(found[0]["games"])
+            yield found[0] if found else _play(trial, game, what, out, pool=pool, progress=progress)
 
 
-def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, pool: WorkerPool | None) -> dict[str, Any]:
-    """Play a match and add it to the file."""
+def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, **options: Any) -> dict[str, Any]:
+    """Play a match and add it to the file; `options` are those of `arena.run_blocks`."""
     agent = what["agent"].replace(FILE, str(trial.folder / AGENT))
-    match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], ladder.SEED, pool=pool)
+    match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], ladder.SEED, **options)
     row = {
         **what,
         "games": match.num_games,

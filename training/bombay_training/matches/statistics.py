@@ -12,14 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 from rich.table import Table
-from rich.text import Text
 
 from bombay_training.matches.intervals import CONFIDENCE, Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.results import Match
-from bombay_training.rich_tables import format_ms
+from bombay_training.rich_tables import fitting_table, format_ms
 
 MAX_FAULTS: Final = 20  # in a summary
-NAME_WIDTH: Final = 10  # smallest width of a column of names; longer names are folded where there is no room
 # Columns that a narrow table leaves out, in this order.
 OPTIONAL_COLUMNS: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
@@ -134,21 +132,8 @@ def results_table(matches: Sequence[Match], title: str | None = None, width: int
         width: the terminal's width. If it is too narrow, names are folded and some columns are left out, which the caption says.
             None for all columns.
     """
-    columns, left_out = _columns(matches), []
-    for heading in OPTIONAL_COLUMNS:
-        if width is None or _least_width(columns) <= width:
-            break
-        del columns[heading]
-        left_out.append(heading)
-    table = Table(title=title, caption=f"no room for: {', '.join(left_out)}" if left_out else None)
-    for number, heading in enumerate(columns):
-        if number < 2:
-            table.add_column(heading, overflow="fold")  # specs are never cut
-        else:
-            table.add_column(heading, justify="right", no_wrap=True)
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, row))
-    return table
+    columns = _columns(matches)
+    return fitting_table(title, columns, list(columns)[:2], OPTIONAL_COLUMNS, width)
 
 
 def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
@@ -188,9 +173,3 @@ def _faults(match: Match, index: int) -> str:
     """The number of games that an agent lost by faults; the rest has no row of its own, so its number follows."""
     own = sum(fault.agent == index for fault in match.faults)
     return f"{own} / {len(match.faults) - own}" if match.format == "1vrest" else str(own)
-
-
-def _least_width(columns: dict[str, list[str]]) -> int:
-    """The smallest width of a table whose first two columns are names; borders take three characters per column."""
-    widths = [max(map(len, (heading, *column))) for heading, column in columns.items()]
-    return 1 + sum(3 + (width if number > 1 else min(width, NAME_WIDTH)) for number, width in enumerate(widths))

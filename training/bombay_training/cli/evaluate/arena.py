@@ -25,6 +25,7 @@ from bombay_training.cli.options import (
     RecordsFile,
     RulesFile,
     Seed,
+    complete_agent,
 )
 from bombay_training.evaluation import arena as arenas
 from bombay_training.matches import statistics
@@ -48,7 +49,9 @@ TITLES: Final = {
 
 
 def arena(
-    agents: Annotated[list[str], typer.Argument(help=f"Two or more agents. {AGENT_HELP}.")],
+    agents: Annotated[
+        list[str], typer.Argument(help=f"Two or more agents. {AGENT_HELP}.", autocompletion=complete_agent)
+    ],
     players: Players = "4",
     blocks: Annotated[
         int, typer.Option(help="Deals; each is played in all seatings of a line-up.", min=1, max=MAX_COUNT)

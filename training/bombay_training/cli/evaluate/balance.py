@@ -13,7 +13,7 @@ from bombay_training.balance import study
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module, check_distinct, games_of, new_output
-from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed
+from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed, complete_agent
 from bombay_training.matches import pool
 
 
@@ -24,6 +24,7 @@ def balance(
             help="An agent that plays every seat, and the number of its games if not --games. Repeat the option for more "
             f"agents. Default: {', '.join(study.TIERS)}.",
             metavar="SPEC[@GAMES]",
+            autocompletion=complete_agent,
         ),
     ] = None,
     players: Players = "2-5",

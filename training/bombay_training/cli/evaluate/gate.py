@@ -9,15 +9,25 @@ from bombay_training import warm_up
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import games_of
-from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed
+from bombay_training.cli.options import (
+    AGENT_HELP,
+    MAX_COUNT,
+    BoardFile,
+    Json,
+    Players,
+    Processes,
+    RulesFile,
+    Seed,
+    complete_agent,
+)
 from bombay_training.evaluation import gate as gates
 from bombay_training.matches.pool import WorkerPool
 from bombay_training.rich_tables import new_table
 
 
 def gate(
-    new: Annotated[str, typer.Argument(help=f"The new agent. {AGENT_HELP}.")],
-    old: Annotated[str, typer.Argument(help="The agent that it may replace.")],
+    new: Annotated[str, typer.Argument(help=f"The new agent. {AGENT_HELP}.", autocompletion=complete_agent)],
+    old: Annotated[str, typer.Argument(help="The agent that it may replace.", autocompletion=complete_agent)],
     players: Players = "4",
     delta: Annotated[
         float, typer.Option(help="Gain in win share over par that should almost certainly be accepted.")

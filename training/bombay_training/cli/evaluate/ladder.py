@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, one_line, user_input
@@ -47,7 +47,7 @@ def ladder(
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with (
         WorkerPool(processes) as pool,
-        Progress(*columns, console=output.err, disable=show or as_json) as bar,
+        output.new_progress(*columns, quiet=show or as_json) as bar,
         user_input(*MATCH_ERRORS),
     ):
         for row in wanted:
@@ -60,7 +60,7 @@ def ladder(
                 done.append((row, played))
     results = [ladders.summary(row, parts) for row, parts in done]
     data = {"command": "ladder", "file": str(out), "rows": results}
-    output.show(data, [ladders.results_table(done)], as_json)
+    output.show(data, [ladders.results_table(done, output.out.width)], as_json)
 
 
 def _check(path: Path, players: str, only: str, show: bool, selection: bool) -> tuple[int, ...]:

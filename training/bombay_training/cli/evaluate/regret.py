@@ -13,14 +13,15 @@ from bombay_env.agent import AgentFault
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import games_of
-from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed
+from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
 from bombay_training.evaluation import regret as regrets
 from bombay_training.rich_tables import cell, interval, new_table
 
 
 def regret(
     agents: Annotated[
-        list[str] | None, typer.Argument(help=f"{AGENT_HELP}. Default: {', '.join(regrets.AGENTS)}.")
+        list[str] | None,
+        typer.Argument(help=f"{AGENT_HELP}. Default: {', '.join(regrets.AGENTS)}.", autocompletion=complete_agent),
     ] = None,
     players: Players = "4",
     positions: Annotated[

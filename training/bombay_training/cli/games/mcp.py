@@ -7,7 +7,7 @@ import typer
 import bombay_agents
 from bombay_env import Board
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.options import BoardFile
+from bombay_training.cli.options import BoardFile, complete_agent
 from bombay_training.extras import missing_extra
 from bombay_training.play.model_table import OPPONENTS, ModelTable
 
@@ -15,7 +15,10 @@ from bombay_training.play.model_table import OPPONENTS, ModelTable
 def mcp(
     opponents: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Agents that a model may play against. Default: {', '.join(OPPONENTS)}."),
+        typer.Argument(
+            help=f"Agents that a model may play against. Default: {', '.join(OPPONENTS)}.",
+            autocompletion=complete_agent,
+        ),
     ] = None,
     board: BoardFile = None,
 ) -> None:

@@ -9,7 +9,7 @@ from bombay_env import checks
 from bombay_training import warm_up
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import games_of
-from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile
+from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile, complete_agent
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
 from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
@@ -25,6 +25,7 @@ def play(
         typer.Argument(
             help="Who sits where: human or an agent, in seat order; the last is repeated to fill all seats. "
             "Default: human champion.",
+            autocompletion=complete_agent,
         ),
     ] = None,
     players: PlayerCount = 4,

@@ -1,5 +1,6 @@
 """`bombay replay`: verify game records, print a game, or draw it as a GIF or a page."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,15 +52,13 @@ def replay(
         check_new_file(html, "--html")
         if values is not None and html is None:
             raise ValueError("--values needs --html, the page that shows them")
-        for place, record in enumerate(read_records(path), start=1):
-            try:
-                record.verify()
-            except RecordError as error:
-                raise RecordError(f"{path}, record {place}: {error}") from None
-            rows.append(_row(place, record))
-            chosen = record if place == drawn else chosen
-            if place == number and not as_json:
-                _print_positions(record)
+        with output.working("verifying records", as_json) as tell:
+            for place, record in enumerate(_verified(path), start=1):
+                tell(f"verifying records: {place:,}")
+                rows.append(_row(place, record))
+                chosen = record if place == drawn else chosen
+                if place == number and not as_json:
+                    _print_positions(record)
         for wanted, use in ((number, "show"), (drawn if gif or html else None, "draw")):
             if wanted is not None and wanted > len(rows):
                 raise ValueError(f"{path} holds {len(rows)} records; there is no record {wanted} to {use}")
@@ -76,19 +75,36 @@ def replay(
         output.say(*(f"game {drawn} is drawn in {file}" for file in files.values()))
 
 
+def _verified(path: Path) -> Iterator[Record]:
+    """The records of a file. Raises RecordError for the first that breaks the rules."""
+    for place, record in enumerate(read_records(path), start=1):
+        try:
+            record.verify()
+        except RecordError as error:
+            raise RecordError(f"{path}, record {place}: {error}") from None
+        yield record
+
+
 def _draw(record: Record, gif: Path | None, html: Path | None, values: str | None, as_json: bool) -> None:
     """Write the files that are wanted; what takes long shows its progress."""
     if html is not None:
-        with user_input(*MATCH_ERRORS):
-            shares = [] if values is None else win_shares(record, bombay_agents.make(values))
+        with output.progress_bar("positions", len(record.events), as_json) as advance, user_input(*MATCH_ERRORS):
+            shares = [] if values is None else win_shares(record, bombay_agents.make(values), advance)
             atomic.write_bytes(html, replay_page.page(record, shares, values or "").encode())
     if gif is not None:
         with output.progress_bar("frames", len(record.events), as_json) as advance, user_input():
             atomic.write_bytes(gif, replays.gif(record, advance))
 
 
-def win_shares(record: Record, agent: Agent) -> list[list[float]]:
+def win_shares(
+    record: Record, agent: Agent, advance: Callable[[float], None] = lambda count: None
+) -> list[list[float]]:
     """Each seat's share of the win at every position of a record, as an agent values it; at the end the true one.
+
+    Args:
+        record: the game.
+        agent: a player of `zero`.
+        advance: called with 1 after each position.
 
     Raises:
         ValueError: the agent values no positions, or not those of this game.
@@ -101,6 +117,7 @@ def win_shares(record: Record, agent: Agent) -> list[list[float]]:
     for _, states in record.replay():
         over = game.is_terminal(states)[0]
         found.append((game.results(states)["win_share"] if over else agent.win_shares(game, states))[0].tolist())
+        advance(1)
     return found
 
 

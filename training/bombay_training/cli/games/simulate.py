@@ -21,7 +21,7 @@ from bombay_env.rewards import REWARDS
 from bombay_training import warm_up
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import games_of, new_output
-from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed
+from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
 from bombay_training.cli.output import progress_bar, report_faults, say, show
 from bombay_training.datasets.decisions import View, all_decisions
 from bombay_training.evaluation import arena as arenas
@@ -43,7 +43,10 @@ class Format(enum.StrEnum):
 
 def simulate(
     agents: Annotated[
-        list[str] | None, typer.Argument(help="Agents in seat order, repeated to fill all seats. Default: random.")
+        list[str] | None,
+        typer.Argument(
+            help="Agents in seat order, repeated to fill all seats. Default: random.", autocompletion=complete_agent
+        ),
     ] = None,
     players: Players = "4",
     games: Annotated[int, typer.Option(help="Games for each number of players.", min=1, max=MAX_COUNT)] = 100,

@@ -17,13 +17,18 @@ from bombay_training.cli.learn.training import (
     learn,
     new_folder,
 )
-from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed
+from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed, complete_agent
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
 
 
 def best_response(
-    victim: Annotated[str, typer.Option(help=f"The frozen agent to respond to. {AGENT_HELP}.", metavar="AGENT")],
+    victim: Annotated[
+        str,
+        typer.Option(
+            help=f"The frozen agent to respond to. {AGENT_HELP}.", metavar="AGENT", autocompletion=complete_agent
+        ),
+    ],
     minutes: Annotated[
         float | None,
         typer.Option(

@@ -51,8 +51,13 @@ def study(
         with user_input():
             run = trial.run(settings)
         learn(run, trial.folder, as_json)
-        with WorkerPool(processes) as pool, user_input(*MATCH_ERRORS):
-            rows += studies.judge(trial, counts, out, games, pool)
+        total = studies.num_games(trial, counts, games)
+        with (
+            WorkerPool(processes) as pool,
+            output.progress_bar("games", total, as_json) as advance,
+            user_input(*MATCH_ERRORS),
+        ):
+            rows += studies.judge(trial, counts, out, games, pool, advance)
     output.show({"command": "study", "rows": rows}, [_table(rows)], as_json)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 import bombay_agents
 from bombay_env import Board, Game, Rules
@@ -41,7 +41,7 @@ class TrainingProgress(RunProgress):
 
     def __init__(self, quiet: bool) -> None:
         columns = (BarColumn(16), TimeRemainingColumn(), TextColumn("{task.description}"))  # fits a narrow terminal
-        self.bar = Progress(*columns, console=output.err, disable=quiet)
+        self.bar = output.new_progress(*columns, quiet=quiet)
         self.task = self.bar.add_task("compiling", total=1.0)
         self.summary = "no update"
         self.shares: dict[str, float] = {}  # the last win share against each reference

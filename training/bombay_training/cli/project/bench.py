@@ -1,7 +1,6 @@
 """`bombay bench`: speed."""
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -56,11 +55,11 @@ def bench(
         _print_signatures(as_json)
         return
     if cold:
-        with output.err.status("measuring the first use") if not as_json else nullcontext():
+        with output.working("measuring the first use", as_json):
             data = cold_start.measure()
         output.show(data, cold_start.tables(data), as_json)
         return
-    with output.err.status("measuring") if not as_json else nullcontext() as status:
+    with output.working("measuring", as_json) as tell:
         data = reports.report(
             players,
             counts,
@@ -68,7 +67,7 @@ def bench(
             seconds,
             learners,
             peers,
-            lambda what: status.update(f"measuring: {what}") if status else None,
+            lambda what: tell(f"measuring: {what}"),
         )
     if before:
         data["comparison"] = reports.compare(before, data)

@@ -24,7 +24,8 @@ def docs(
     with user_input():
         if not (out / "data").is_dir():
             raise ValueError(f"--out is {out}; it must be the folder docs of a checkout, which holds data/")
-        found = pages.outdated(out, context.find_root().command)
+        with output.working("writing the pages", as_json):
+            found = pages.outdated(out, context.find_root().command)
         if not check:
             for page, text in found.items():
                 page.write_text(text, encoding="utf-8")

@@ -1,0 +1,112 @@
+"""What commands show in a terminal and in a pipe: progress, colours, widths, completion."""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+
+import numba
+import pytest
+
+from bombay_env.jit.notice import COMPILING
+from bombay_training.cli import output
+from bombay_training.evaluation import ladder
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
+COMMAND = (sys.executable, "-m", "bombay_training.cli")
+CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # moves the cursor, or changes the style
+COLOUR = re.compile(r"\x1b\[[0-9;]*\b(3[0-7]|4[0-7]|9[0-7]|38|48)\b[0-9;]*m")
+
+
+def in_a_terminal(*arguments, columns=80, **variables):
+    """What a command writes to a terminal, with all its codes."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        unwanted = ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
+        environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+        os.execvpe(COMMAND[0], [*COMMAND, *arguments], environment | {"TERM": "xterm-256color"} | variables)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    written = b""
+    while select.select([terminal], [], [], 120)[0]:
+        try:
+            written += os.read(terminal, 1 << 16)
+        except OSError:  # the command has ended
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, written.decode()
+    os.close(terminal)
+    return written.decode()
+
+
+def shown_lines(written):
+    return [line for line in re.split(r"[\r\n]+", CODE.sub("", written)) if line.strip()]
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    ("arguments", "working"),
+    [
+        (("simulate", "greedy", "--games", "30"), "games"),
+        (("audit", "greedy", "--states", "20", "--players", "2"), "auditing greedy"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_terminal_of_80_columns_shows_what_is_being_done_without_colour_if_so_wished(
+    arguments, working, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    written = in_a_terminal(*arguments, NO_COLOR="1")
+    lines = shown_lines(written)
+    assert any(working in line for line in lines[:-3])
+    assert max(map(len, lines)) <= 80
+    assert not COLOUR.search(written)
+
+
+@needs_jit
+def test_a_pipe_shows_results_only(tmp_path):
+    arguments = ("ladder", "--only", "random-turn", "--players", "2", "--blocks", "2")
+    done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert [line for line in done.stderr.splitlines() if not line.startswith(COMPILING)] == []
+    assert "random-turn" in done.stdout
+    assert not CODE.search(done.stdout)
+
+
+def test_bars_are_for_terminals(monkeypatch):
+    for terminal in (True, False):
+        monkeypatch.setattr(output.err, "_force_terminal", terminal)
+        assert output.new_progress(quiet=False).disable != terminal
+        assert output.new_progress(quiet=True).disable
+
+
+def parts(row):
+    kept = {"blocks": 100, "games": 400, "faults": 0, "clocks": [[100, 1.0, 2.0]] * 2}
+    return [{"row": {}, "first": 0, "kept": kept | {name: [40.0, 20.0, 100] for name in ("share", "margin", "final")}}]
+
+
+@pytest.mark.parametrize("width", [80, 100, None])
+def test_the_ladder_leaves_columns_out_where_there_is_no_room(width):
+    from rich.console import Console
+
+    rows = [ladder.Row(4, "planner-v1", "random", 100, 10), ladder.Row(4, "search:nodes=1000", "zero", 100, 10)]
+    table = ladder.results_table([(row, parts(row)) for row in rows], width)
+    console = Console(width=width or 300, record=True, file=io.StringIO())
+    console.print(table)
+    text = console.export_text()
+    assert text.count("0.400 [0.") == 2  # not folded
+    assert ("theirs" in text.splitlines()[2]) == (width is None)
+    assert ("no room for: theirs" in text) == (width is not None)
+
+
+@pytest.mark.parametrize(("words", "found"), [("bombay ar", "arena"), ("bombay arena planner-", "planner-v1")])
+def test_the_shell_completes_commands_and_agents(words, found):
+    asked = {"_BOMBAY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    call = "import sys; sys.argv = ['bombay']; from bombay_training.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", call], env=os.environ | asked, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [found]
