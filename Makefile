@@ -71,7 +71,7 @@ ladder: .venv/.zero
 
 # The documentation site; warnings are errors.
 docs: .venv/.docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --conf-dir docs --doctree-dir docs/_build/doctrees . docs/_build/html
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env --conf-dir docs --doctree-dir docs/_build/doctrees . docs/_build/html
 
 clean:
 	rm -rf .venv dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
