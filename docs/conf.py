@@ -35,6 +35,7 @@ autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+highlight_language = "text"  # of blocks that name no language
 default_role = "literal"  # `name` in docstrings is code, as in Markdown
 
 html_theme = "furo"
