@@ -4,14 +4,26 @@ The source folder is the whole checkout, so that links between pages, to the rul
 site and in the repository.
 """
 
+import sys
+from pathlib import Path
+
 from bombay_env import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `source_pages`
 
 project = "bombay_env"
 author = "The bombay_env developers"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "source_pages",
+]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "bombay_env/RULES.md", "agents/bombay_agents/weights/*.md"]
 # The folders without pages, so that they are not searched.
@@ -35,6 +47,7 @@ autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 highlight_language = "text"  # of blocks that name no language
 default_role = "literal"  # `name` in docstrings is code, as in Markdown
 

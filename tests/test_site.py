@@ -102,7 +102,7 @@ BROKEN = """# Title
 
 def test_broken_links_are_errors(tmp_path: Path) -> None:
     pytest.importorskip("furo", reason="needs the extra `docs`")
-    for name in ("conf.py", "_templates/redirect.html", "_static/site.css"):
+    for name in ("conf.py", "source_pages.py", "_templates/redirect.html", "_static/site.css"):
         copy = tmp_path / "docs" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((ROOT / "docs" / name).read_bytes())
