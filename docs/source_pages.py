@@ -19,22 +19,22 @@ def link_sources(app: Sphinx, doctree: nodes.document) -> None:
     for node in list(doctree.findall(download_reference)):
         file, _ = app.env.relfn2path(node["reftarget"], page)
         if Path(file).suffix in LANGUAGES:
-            app.env.source_files.add(file)  # type: ignore[attr-defined]
+            app.env.source_files.add(file)
             uri = f"{'../' * page.count('/')}{FOLDER}/{file}.html"
             node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
 
 
 def write_sources(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """The pages of all linked files: name, what the template needs, template."""
-    for file in sorted(app.env.source_files):  # type: ignore[attr-defined]
+    for file in sorted(app.env.source_files):
         text = (app.srcdir / file).read_text(encoding="utf-8")
-        shown = app.builder.highlighter.highlight_block(text, LANGUAGES[Path(file).suffix])  # type: ignore[attr-defined]
+        shown = app.builder.highlighter.highlight_block(text, LANGUAGES[Path(file).suffix])
         yield f"{FOLDER}/{file}", {"title": file, "body": f"<h1><code>{file}</code></h1>{shown}"}, "page.html"
 
 
 def start(app: Sphinx) -> None:
     """Begin with no files."""
-    app.env.source_files = set()  # type: ignore[attr-defined]
+    app.env.source_files = set()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

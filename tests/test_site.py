@@ -85,6 +85,13 @@ def test_links_lead_to_files_and_nothing_is_loaded_from_a_network(site: Path) ->
             assert (path.parent / file).exists(), f"{path.relative_to(site)}: {link}"
 
 
+def test_a_link_to_a_source_file_opens_a_page_that_shows_it(site: Path) -> None:
+    assert "../source/bombay_env/engine.py.html" in Links(site / "docs" / "architecture.html").links
+    shown = re.sub("<[^>]*>", "", (site / "source" / "bombay_env" / "engine.py.html").read_text(encoding="utf-8"))
+    assert "def legal_moves(" in shown
+    assert not list(site.glob("_downloads/*/*.py"))
+
+
 def test_make_docs_is_what_is_tested() -> None:
     (line,) = re.findall(r"^docs: .*\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert line.split()[1:-4] == [*OPTIONS, "docs"]

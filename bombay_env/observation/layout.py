@@ -308,7 +308,7 @@ class FeatureLayout:
         return bounds
 
     def split(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Views of `observations` (…, F) by piece, each of shape (…, followed by the shape of the piece)."""
+        """Views of `observations` (…, F) by piece. Each has the leading axes, then those of the piece."""
         lead = observations.shape[:-1]
         return {piece.name: observations[..., self[piece.name]].reshape(*lead, *piece.shape) for piece in self.pieces}
 
