@@ -17,7 +17,7 @@ project_copyright = author
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # MyST Markdown, and notebooks as they were run
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
@@ -25,9 +25,9 @@ extensions = [
     "source_pages",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/**", "bombay_env/RULES.md", "agents/bombay_agents/weights/*.md"]
+include_patterns = ["docs/**", "bombay_env/RULES.md", "agents/bombay_agents/weights/*.md", "notebooks/*"]
 # The folders without pages, so that they are not searched.
-exclude_patterns = [".*", "docs/_*", "**/__pycache__", "dist", "notebooks", "runs", "tests", "training"]
+exclude_patterns = [".*", "docs/_*", "**/__pycache__", "dist", "runs", "tests", "training"]
 templates_path = ["_templates"]
 
 # Every reference must be found, except those to other projects: their lists of names are not at hand without a network.
@@ -39,6 +39,7 @@ nitpick_ignore_regex = [
     ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool)"),
 ]
 
+nb_execution_mode = "off"  # their outputs are kept
 myst_heading_anchors = 4  # the anchors that the repository's own view has
 
 autodoc_member_order = "bysource"

@@ -75,10 +75,19 @@ def test_pettingzoo_example_fits_in_twenty_lines() -> None:
     assert len(example.strip().splitlines()) <= 20
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the repository's view and the site make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_linked_files_exist(page: Path) -> None:
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / link).exists(), link
+def test_linked_files_and_headings_exist(page: Path) -> None:
+    for link, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
 
 
 def test_make_targets_exist() -> None:
