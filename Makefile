@@ -72,6 +72,7 @@ ladder: .venv/.zero
 # The documentation site; warnings are errors.
 docs: .venv/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env --conf-dir docs --doctree-dir docs/_build/doctrees . docs/_build/html
+	@echo "The site is in docs/_build/html; open its index.html."
 
 clean:
 	rm -rf .venv dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

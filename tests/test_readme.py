@@ -19,7 +19,11 @@ from helpers import page_examples
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "agents").rglob("weights/*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "notebooks/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "agents").rglob("weights/*.md")),
+]
 EXAMPLES = Path(page_examples.__file__)
 
 

@@ -116,7 +116,7 @@ def test_the_table_of_the_environment_says_what_it_is() -> None:
     agents = str(env.possible_agents).replace("'", '"')
     assert table["Import"] == "`from bombay_env import bombay_v0`"
     assert table["Agents"] == f"`agents = {agents}`"
-    assert table["Number of agents"] == f"{env.max_num_agents}; 2 to 5"
+    assert table["Number of agents"] == f"{env.max_num_agents} (2 to 5)"
     assert table["Action values"] == str(actions)
     assert table["Observation shape"] == str(seen.shape)
     assert table["Observation values"].startswith(f"{seen.dtype} in [{seen.low.min():.0f}, {seen.high.max():.0f}]")
