@@ -18,7 +18,7 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train test slow lint compiled interpreted package coverage faults bench ladder clean
+.PHONY: train test slow lint compiled interpreted package coverage faults bench ladder docs clean
 
 # `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert continues the shipped net by expert iteration;
 # LEARNER=ppo is PPO and installs PyTorch.
@@ -69,8 +69,13 @@ bench: .venv/.bench
 ladder: .venv/.zero
 	$(BIN)/bombay ladder --out $(LADDER)
 
+# The documentation site; warnings are errors.
+docs: .venv/.docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env --conf-dir docs --doctree-dir docs/_build/doctrees . docs/_build/html
+	@echo "The site is in docs/_build/html; open its index.html."
+
 clean:
-	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 .venv/.made:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c '$(NEW_ENOUGH)' || \
@@ -94,7 +99,12 @@ clean:
 
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
-	$(INSTALL) --editable '.[ppo,dev,analysis,tune,human,play,llm,data,trainers]'
+	$(INSTALL) --editable '.[ppo,dev,analysis,tune,human,play,llm,data,trainers,docs]'
+	@touch $@
+
+.venv/.docs: .venv/.made pyproject.toml constraints.txt
+	@echo "Installing what the documentation site needs."
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 .venv/.bench: .venv/.made pyproject.toml constraints.txt

@@ -59,6 +59,15 @@ class Game:
         rules: the variant; `Rules.official(4)` if None.
         board: the board; the packaged board if None.
 
+    Attributes:
+        rules: the variant.
+        board: the board.
+        num_actions: A, the number of actions.
+        action_names: (A,) the names of the actions by number (RULES 7).
+        num_features: F, the number of features of an observation.
+        feature_layout: the names, places and bounds of the features, a `FeatureLayout`.
+        state_dtype: the dtype of a state.
+
     Games with equal rules and equal boards are interchangeable and compare equal. Copies and pickles compare equal too.
 
     Every method that takes states checks each of them once, before anything changes, so that states from a file or another

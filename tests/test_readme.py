@@ -15,32 +15,63 @@ from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_training.cli.main import app
 from bombay_training.evaluation.audit import audit
+from helpers import page_examples
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "agents").rglob("weights/*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "notebooks/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "agents").rglob("weights/*.md")),
+]
+EXAMPLES = Path(page_examples.__file__)
 
 
-@pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="the examples run in processes of their own, which coverage does not see"
-)
+def run_examples(pages: list[Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the Python blocks of pages, all in one process."""
+    command = [sys.executable, EXAMPLES, *pages]
+    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples run in a process of their own, and one learns")
 def test_python_examples_run(tmp_path: Path) -> None:
-    examples = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert examples
-    for example in examples:
-        done = subprocess.run(
-            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() or example.startswith("# my_agent.py")
+    done = run_examples(PAGES, tmp_path)
+    assert done.returncode == 0, done.stderr
+    handled = re.findall(r"^(?:ran|left out): (\S+), line (\d+)", done.stdout, flags=re.MULTILINE)
+    pages = {page for page, _ in handled}
+    assert pages >= {"README.md", "environments.md", "extending.md", "quickstart.md", "records.md", "training.md"}
+    assert len(handled) == sum(page.read_text(encoding="utf-8").count("\n```python") for page in PAGES)
 
 
-def test_the_agent_of_ones_own_passes_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (example,) = re.findall(r"```python\n(# my_agent.py.*?)```", README, flags=re.DOTALL)
-    (tmp_path / "my_agent.py").write_text(example, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        ("import bombay", "ModuleNotFoundError: No module named 'bombay'"),
+        ("1 / 0", 'page.md", line 7, in <module>'),
+    ],
+)
+def test_an_example_that_fails_is_found(block: str, error: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n```python\nprint(1)\n```\n```python\n{block}\n```\n", encoding="utf-8")
+    done = run_examples([page], tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == ["1", "ran: page.md, line 4"]
+    assert error in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "name"),
+    [("README.md", "my_agent", "MyAgent"), ("docs/extending.md", "one_step", "OneStep:noise=0.5")],
+)
+def test_agents_of_ones_own_pass_an_audit(
+    page: str, module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (example,) = re.findall(rf"```python\n(# {module}.py.*?)```", text, flags=re.DOTALL)
+    (tmp_path / f"{module}.py").write_text(example, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     games = [Game(Rules(2, sets=1, turns_per_set=1))]
-    assert audit(lambda: make("my_agent:MyAgent"), games, states=4).verdict == "passed"
+    assert audit(lambda: make(f"{module}:{name}"), games, states=4).verdict == "passed"
 
 
 def test_pettingzoo_example_fits_in_twenty_lines() -> None:
@@ -48,10 +79,19 @@ def test_pettingzoo_example_fits_in_twenty_lines() -> None:
     assert len(example.strip().splitlines()) <= 20
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the repository's view and the site make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_linked_files_exist(page: Path) -> None:
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / link).exists(), link
+def test_linked_files_and_headings_exist(page: Path) -> None:
+    for link, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
 
 
 def test_make_targets_exist() -> None:

@@ -32,7 +32,8 @@ class AutoresetGames:
             `rollout` and `collect` do not check them: do not write to them.
         ended: (num_lanes,) bool: whether the last step ended the lane's game.
         finals: (num_lanes,) records: the state at the end of the game if `ended`, else an older state.
-        seeds, episodes: (num_lanes,) uint64: the key of each lane's games, and the number of games dealt before the current one.
+        seeds: (num_lanes,) uint64: the key of each lane's games.
+        episodes: (num_lanes,) uint64: the number of games dealt before the current one.
 
     Raises:
         ValueError: an argument has a value that is not allowed.

@@ -204,7 +204,7 @@ class FeatureLayout:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """All pieces in order: the numbers, then the pieces that are 0 or 1."""
+        """All pieces in order, the numbers before those that are 0 or 1."""
         return self.numbers + _flags(self.num_sites)
 
     @cached_property
@@ -308,7 +308,7 @@ class FeatureLayout:
         return bounds
 
     def split(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Views of `observations` (…, F) by piece, each (…, *shape)."""
+        """Views of `observations` (…, F) by piece. Each has the leading axes, then those of the piece."""
         lead = observations.shape[:-1]
         return {piece.name: observations[..., self[piece.name]].reshape(*lead, *piece.shape) for piece in self.pieces}
 

@@ -111,7 +111,7 @@ class Match:
 
     @property
     def played_out(self) -> np.ndarray:
-        """Which games did not end by a fault, (G,) bool: those with rupees."""
+        """Which games have rupees because they did not end by a fault, (G,) bool."""
         played = np.ones(self.num_games, np.bool_)
         played[[fault.game for fault in self.faults]] = False
         return played
