@@ -11,14 +11,15 @@ import pytest
 
 from bombay_env import Board
 from bombay_env.record import Record
-from bombay_training.play.model_table import OPPONENTS, ModelTable
+from bombay_training.play.model_table import ModelTable
+from bombay_training.play.seats import SAFE_AGENTS
 
 anyio = pytest.importorskip("anyio", reason="needs the extra `llm`")
 mcp = pytest.importorskip("mcp", reason="needs the extra `llm`")
 mcp_server = pytest.importorskip("bombay_training.play.mcp_server", reason="needs the extra `llm`")
 
 
-def played(script: Callable[[Any], Awaitable[None]], opponents: tuple[str, ...] = OPPONENTS) -> None:
+def played(script: Callable[[Any], Awaitable[None]], opponents: tuple[str, ...] = SAFE_AGENTS) -> None:
     """Run a script with a client of a server in this process."""
 
     async def run() -> None:

@@ -181,9 +181,11 @@ def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):
         assert found["fault"]["seat"] == 1
         assert "KeyError" in found["fault"]["reason"]
         version = found["version"]
-        status, refused = client.post("api/replace", {"version": version, "agent": "nobody"})
-        assert status == 409
-        assert "no agent is named 'nobody'" in refused["error"]
+        assert found["substitutes"][:2] == ["human", "random"]
+        for spec in ("nobody", "exec:command=touch x", "net:path=x", "os:abort"):
+            status, refused = client.post("api/replace", {"version": version, "agent": spec})
+            assert status == 409
+            assert f"'{spec}' cannot take the seat; allowed are human, random, " in refused["error"]
         assert client.post("api/replace", {"version": version, "agent": 3})[0] == 400
         assert position(client)["fault"] is not None
         assert client.post("api/replace", {"version": version, "agent": "random"})[0] == 200

@@ -8,10 +8,9 @@ from typer.cli import get_docs_for_click
 INTRODUCTION = """# The command line
 
 Written by `bombay docs` from the commands' own help. Nearly all commands have `--json`, and most that play have `--players`
-and `--seed`.
-Results go to standard output, progress and errors to standard error. Progress is shown in terminals only, tables fit the terminal's
-width, and the variable `NO_COLOR` switches colours off. `bombay --install-completion` lets the shell complete commands, options
-and agents.
+and `--seed`. Results go to standard output, progress and errors to standard error. Progress is shown in terminals only, tables
+fit the terminal's width, and the variable `NO_COLOR` switches colours off. `bombay --install-completion` lets the shell complete
+commands, options and agents.
 
 | exit code | meaning |
 | --- | --- |

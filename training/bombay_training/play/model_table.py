@@ -18,7 +18,6 @@ from bombay_training.play.messages import log
 from bombay_training.play.session import END_TURN, Session
 
 MODEL: Final = "model"  # the seat of the language model
-OPPONENTS: Final = ("random", "greedy", "planner-v1", "td", "zero", "champion")
 
 
 class ModelTable:

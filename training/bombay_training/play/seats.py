@@ -1,8 +1,13 @@
 """Who sits in a seat, by the name on the command line or the page: `human` or an agent's spec."""
 
+from typing import Final
+
 import bombay_agents
 from bombay_env.agent import Agent
 from bombay_training.play.session import HUMAN
+
+# The agents that somebody elsewhere may choose, who has only a page or a protocol: other specs can name files and programs.
+SAFE_AGENTS: Final = ("random", "greedy", "planner-v1", "td", "zero", "champion")
 
 
 def make_seat(spec: str) -> Agent | None:

@@ -9,14 +9,15 @@ from bombay_env import Board
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.options import BoardFile, complete_agent
 from bombay_training.extras import missing_extra
-from bombay_training.play.model_table import OPPONENTS, ModelTable
+from bombay_training.play.model_table import ModelTable
+from bombay_training.play.seats import SAFE_AGENTS
 
 
 def mcp(
     opponents: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"Agents that a model may play against. Default: {', '.join(OPPONENTS)}.",
+            help=f"Agents that a model may play against. Default: {', '.join(SAFE_AGENTS)}.",
             autocompletion=complete_agent,
         ),
     ] = None,
@@ -24,7 +25,7 @@ def mcp(
 ) -> None:
     """Let a language model play: an MCP server on standard input and output, with tools to start, see and play games."""
     with user_input():
-        chosen = opponents or list(OPPONENTS)
+        chosen = opponents or list(SAFE_AGENTS)
         for spec in chosen:
             bombay_agents.make(spec)
         table = ModelTable(chosen, Board.load(board))

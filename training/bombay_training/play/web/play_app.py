@@ -17,13 +17,14 @@ from bombay_env import checks
 from bombay_env.agent import AgentFault, describe_error
 from bombay_training.play import messages
 from bombay_training.play.hints import Adviser, hints, make_adviser
-from bombay_training.play.seats import make_seat
-from bombay_training.play.session import OutdatedError, Session, SessionError
+from bombay_training.play.seats import SAFE_AGENTS, make_seat
+from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.server import application
 from bombay_training.play.web.worker import Worker
 
 NOT_MODIFIED: Final = 204
+SUBSTITUTES: Final = (HUMAN, *SAFE_AGENTS)  # for an agent that failed
 
 
 class PlayApp:
@@ -103,12 +104,10 @@ class PlayApp:
     # --- changes ---
 
     def _replace(self, data: dict[str, Any]) -> None:
-        spec = _text(data, "agent")
-        try:
-            agent = make_seat(spec)
-        except ValueError as error:
-            raise SessionError(str(error)) from None
-        self.session.replace(data["version"], agent)
+        name = _text(data, "agent")
+        if name not in SUBSTITUTES:
+            raise SessionError(f"{checks.shown(name)} cannot take the seat; allowed are {', '.join(SUBSTITUTES)}")
+        self.session.replace(data["version"], make_seat(name))
 
     def _new(self, data: dict[str, Any]) -> None:
         before = self.session
@@ -158,7 +157,8 @@ class PlayApp:
     def _message(self) -> dict[str, Any]:
         mark = self._mark()
         if self._sent is None or self._sent[0] != mark:
-            self._sent = (mark, {"mark": mark, **messages.of_session(self.session, self._thinking, self.adviser)})
+            shown = messages.of_session(self.session, self._thinking, self.adviser)
+            self._sent = (mark, {"mark": mark, "substitutes": SUBSTITUTES, **shown})
         return self._sent[1]
 
 

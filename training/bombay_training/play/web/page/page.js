@@ -231,7 +231,7 @@ function renderPlay(next, before) {
     button("ready", `Show what seat ${next.handing_over} sees`, "", () => change("ready"), { class: "main" }),
   ];
   show("handover", ...handover);
-  renderFault(next.fault);
+  renderFault(next.fault, next.substitutes);
   renderTools(next);
   if (before?.version !== next.version) show("hint");
 }
@@ -264,14 +264,15 @@ async function askHint() {
   }
 }
 
-function renderFault(fault) {
+function renderFault(fault, substitutes) {
   if (!fault) return show("fault");
-  const choice = element("input", { id: "substitute", value: "greedy", "data-key": "substitute" });
+  const choice = element("select", { id: "substitute", "data-key": "substitute" },
+    ...substitutes.map((name) => element("option", {}, name)));
   show("fault",
     element("p", {}, `The agent in seat ${fault.seat} failed; the game is as before. ${fault.reason}`),
     button("retry", "Ask it again", "", () => change("retry")), " ",
-    element("label", { for: "substitute" }, "or replace it by an agent, or by "), element("code", {}, "human"), ": ", choice, " ",
-    button("replace", "Replace", "", () => change("replace", { agent: choice.value.trim() })));
+    element("label", { for: "substitute" }, "or give the seat to: "), choice, " ",
+    button("replace", "Replace", "", () => change("replace", { agent: choice.value })));
 }
 
 function renderSeats(next) {
