@@ -81,7 +81,7 @@ def test_without_json_tables_are_printed(tmp_path: Path) -> None:
     done = bombay("simulate", "--players", "2", "--games", 2, "--out", tmp_path / "g.jsonl")
     assert done.returncode == 0
     assert "win share" in done.stdout
-    assert "records are in" in done.stdout
+    assert "written to" in done.stdout
     shown = bombay("replay", tmp_path / "g.jsonl", "--show", 2)
     assert shown.returncode == 0
     assert "event 0: restock:" in shown.stdout

@@ -34,6 +34,11 @@ def say(*lines: str) -> None:
     out.print(*lines, sep="\n", soft_wrap=True, markup=False, highlight=False)
 
 
+def quantity(count: int, noun: str) -> str:
+    """`1 record`, `2,000 records`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def new_progress(*columns: ProgressColumn, quiet: bool, transient: bool = False) -> Progress:
     """Bars on standard error, which are shown only in a terminal and unless `quiet`.
 

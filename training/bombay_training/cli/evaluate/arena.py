@@ -115,7 +115,7 @@ def _save(records: list[Record] | None, out: Path | None, as_json: bool) -> None
         with user_input():
             count = write_records(out, records)
         if not as_json:
-            output.say(f"{count} records are in {out}")
+            output.say(f"written to {out}: {output.quantity(count, 'record')}")
 
 
 def _play_all(

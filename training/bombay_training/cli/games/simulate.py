@@ -22,7 +22,7 @@ from bombay_training import warm_up
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import games_of, new_output
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
-from bombay_training.cli.output import progress_bar, report_faults, say, show
+from bombay_training.cli.output import progress_bar, quantity, report_faults, say, show
 from bombay_training.datasets.decisions import View, all_decisions
 from bombay_training.evaluation import arena as arenas
 from bombay_training.extras import missing_extra
@@ -94,7 +94,7 @@ def simulate(
             with user_input(), progress_bar("games to write", len(records), as_json) as advance:
                 written = write(out, _counted(records, advance))
             if not as_json:
-                say(f"{written} are in {out}")
+                say(f"written to {out}: {written}")
 
 
 def _writer(form: Format, variants: list[Game], view: View, out: Path | None) -> Writer:
@@ -108,7 +108,7 @@ def _writer(form: Format, variants: list[Game], view: View, out: Path | None) ->
     if form == Format.RECORDS:
         if view != View():
             raise ValueError("--observation-mode and --reward are for datasets; give --format parquet or minari, too")
-        return lambda path, records: f"{write_records(path, records):,} records"
+        return lambda path, records: quantity(write_records(path, records), "record")
     if out is None:
         raise ValueError(f"--format {form} needs --out")
     try:
@@ -123,7 +123,7 @@ def _parquet_writer(variants: list[Game], view: View) -> Writer:
     from bombay_training.datasets import parquet
 
     def write(path: Path, records: Iterable[Record]) -> str:
-        return f"{parquet.write(path, all_decisions(records, view), variants, view):,} decisions"
+        return quantity(parquet.write(path, all_decisions(records, view), variants, view), "decision")
 
     return write
 
@@ -136,7 +136,7 @@ def _minari_writer(variants: list[Game], view: View, out: Path) -> Writer:
     minari.check_name(out)
 
     def write(path: Path, records: Iterable[Record]) -> str:
-        return f"{minari.write(path, all_decisions(records, view), variants[0], view):,} episodes"
+        return quantity(minari.write(path, all_decisions(records, view), variants[0], view), "episode")
 
     return write
 
