@@ -47,7 +47,7 @@ from helpers.position import official
 from helpers.records import BASE, golden_file
 from helpers.refusal import MAX_MESSAGE
 
-SECONDS = 10 if numba.config.DISABLE_JIT else 1
+SECONDS = 10 if numba.config.DISABLE_JIT else 5
 MEGABYTES = 200
 DOCS = Path(__file__).parent.parent / "docs"
 GAME = official(3)

@@ -66,7 +66,8 @@ def read(path: str | os.PathLike[str], max_bytes: int) -> Any:
 def lines(path: str | os.PathLike[str], max_bytes: int) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their numbers from 1, read one by one.
 
-    Of a line with more than `max_bytes` bytes only the first `max_bytes` + 1 are given, which `parse` refuses.
+    Of a line with more than `max_bytes` bytes only the first `max_bytes` + 1 are given, which `parse` refuses. The rest is
+    skipped when the next line is asked for, since it may have no end.
 
     Raises:
         ValueError: the file cannot be read. The message is one line and starts with the path.
@@ -75,11 +76,10 @@ def lines(path: str | os.PathLike[str], max_bytes: int) -> Iterator[tuple[int, b
         number = 0
         while line := file.readline(max_bytes + 1):
             number += 1
-            rest = line
-            while rest and not rest.endswith(b"\n"):
-                rest = file.readline(CHUNK)
-            if line.strip():
+            if line.strip() or len(line) > max_bytes:
                 yield number, line.removesuffix(b"\n")
+            while line and not line.endswith(b"\n"):
+                line = file.readline(CHUNK)
 
 
 def valid_lines(path: str | os.PathLike[str], max_bytes: int) -> Iterator[Any]:
