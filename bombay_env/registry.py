@@ -15,6 +15,7 @@ environments take opponents by name, and `bombay_env` imports none.
 """
 
 import contextlib
+import functools
 import importlib
 import inspect
 import operator
@@ -126,7 +127,9 @@ def _own_object(module: str, path: str) -> Any:
     return found
 
 
+@functools.cache
 def _entries() -> dict[str, EntryPoint]:
+    """The installed agents by name. Looking them up takes 10 ms, so it is done once."""
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, entry)

@@ -262,8 +262,8 @@ def installed(monkeypatch):
     """Entry points of this module instead of the installed ones."""
     places = {"inner": "test_agents:Inner", "outer": "test_agents:Outer", "none": "test_agents:no_agent"}
     places |= {"gone": "no_such_module:Agent", "lost": "test_agents:Nobody"}
-    entries = [EntryPoint(name, value, registry.GROUP) for name, value in places.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    entries = {name: EntryPoint(name, value, registry.GROUP) for name, value in places.items()}
+    monkeypatch.setattr(registry, "_entries", lambda: entries)
 
 
 def test_installed_agents_are_made_by_name():

@@ -23,9 +23,10 @@ from bombay_training.learners.run_files import AGENT
 from bombay_training.learners.train import open_run, resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer
 from bombay_training.learners.zero.self_play import PlayOptions
-from helpers.runs import updates_done
+from helpers.runs import shorten_quick_matches, updates_done
 from test_zero_net import HIDDEN, SECOND
 
+shorten_quick_matches()
 SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 6  # games for each player count
 WIDTHS = {"hidden": HIDDEN, "second": SECOND}
@@ -198,8 +199,14 @@ def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
 
 
 @needs_jit
-def test_some_seconds_of_learning_exploit_a_weak_victim(tmp_path):
-    settings = BestResponseSettings(players=(2,), games=64, updates=40, learning_rate=2e-3, victim="random-turn")
-    response = ZeroAgent(train(settings, tmp_path), rounds=0)
-    match = arena.one_vs_rest(Game(Rules.official(2)), response, "random-turn", 50, seed=1)
-    assert match.of_agent(match.win_share).mean() > 0.8
+def test_some_seconds_of_learning_take_games_from_a_victim(tmp_path):
+    """After one update it takes none."""
+
+    def learned(updates):
+        settings = BestResponseSettings(players=(2,), games=64, updates=updates, learning_rate=4e-3, victim="greedy")
+        response = ZeroAgent(train(settings, tmp_path / str(updates)), rounds=0)
+        match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 50, seed=1)
+        return match.of_agent(match.win_share).mean()
+
+    assert learned(1) < 0.05
+    assert learned(20) > 0.15

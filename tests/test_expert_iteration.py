@@ -17,7 +17,9 @@ from bombay_training.learners.train import resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import CHOICE, GAMES, PlayOptions
 from bombay_training.learners.zero.tree_play import SEARCHES, TreePlay, best_edge, search_turn
+from helpers.runs import shorten_quick_matches
 
+shorten_quick_matches()
 SLOW = numba.config.DISABLE_JIT
 HIDDEN, SECOND = 8, 4
 EACH = 2 if SLOW else 4  # games for each player count

@@ -22,8 +22,9 @@ from bombay_training.learners.td import TDRun, TDSettings, optimizer, self_play
 from bombay_training.learners.train import open_run, train
 from helpers import killed
 from helpers.nets import HIDDEN
-from helpers.runs import updates_done
+from helpers.runs import shorten_quick_matches, updates_done
 
+shorten_quick_matches()
 SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
 TINY = TDSettings(
     players=(2, 3),

@@ -41,8 +41,9 @@ from helpers import killed
 from helpers.bad_actions import NOT_ACTIONS
 from helpers.nets import rewritten
 from helpers.refusal import refusal
-from helpers.runs import updates_done
+from helpers.runs import shorten_quick_matches, updates_done
 
+shorten_quick_matches()
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
 STEPS = 24 if SLOW else 150

@@ -21,8 +21,10 @@ from bombay_training.learners.train import train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions
 from helpers import killed
+from helpers.runs import shorten_quick_matches
 from test_zero_net import evaluate_node, turn_of
 
+shorten_quick_matches()
 SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
 HIDDEN, SECOND = (8, 4) if SLOW else (128, 32)  # of the shipped net, so that kernels are compiled once
 TINY = ZeroSettings(

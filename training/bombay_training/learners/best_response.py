@@ -127,6 +127,7 @@ class FrozenOpponent:
 
     def __init__(self, spec: str) -> None:
         self.spec, self.who = spec, f"victim {spec!r}"
+        self.pool: ThreadPoolExecutor | None = None  # kept between decisions, because threads start slowly
         self.renew()
         if getattr(self.agents[0], "ms", None) is not None:
             raise ValueError(f"the victim {spec} thinks by the clock; give it a budget in rollouts or nodes")
@@ -149,12 +150,12 @@ class FrozenOpponent:
             return ask(self.agents[number], game, states[parts[number]], own, seeds=own, who=self.who)
 
         due = [number for number in range(COPIES) if parts[number].size]
-        threads = 1 if CONFIG.DISABLE_JIT else min(len(due), numba.get_num_threads())
+        threads = 1 if CONFIG.DISABLE_JIT else min(COPIES, numba.get_num_threads())
         if threads == 1:
             actions = [decide(number) for number in due]
         else:
-            with ThreadPoolExecutor(threads) as pool:
-                actions = list(pool.map(decide, due))
+            self.pool = self.pool or ThreadPoolExecutor(threads)
+            actions = list(self.pool.map(decide, due))
         played = np.concatenate([parts[number] for number in due])
         some = states[played]
         game.step(some, np.concatenate(actions))

@@ -31,7 +31,7 @@ class PeriodicEvaluator:
     Args:
         games: one for each number of players.
         references: specs of the references.
-        blocks: deals for each reference, divided evenly among the games, at least one each.
+        blocks: deals for each reference, divided evenly among the games, at least one each; None for `BLOCKS`.
         time_share: the part of the passing time that evaluation may take (`due`).
     """
 
@@ -39,11 +39,11 @@ class PeriodicEvaluator:
         self,
         games: Sequence[Game],
         references: Sequence[str] = REFERENCES,
-        blocks: int = BLOCKS,
+        blocks: int | None = None,
         time_share: float = TIME_SHARE,
     ) -> None:
         self.games, self.references = games, references
-        self.blocks = max(1, round(blocks / len(games)))
+        self.blocks = max(1, round((BLOCKS if blocks is None else blocks) / len(games)))
         self.time_share = time_share
         self._next = time.monotonic() + FIRST  # when the next evaluation is due
 
