@@ -9,8 +9,9 @@ from bombay_training import locks
 from bombay_training.learners.run_files import LOCK, METRICS
 from bombay_training.learners.td import TDRun, TDSettings
 from bombay_training.learners.train import open_run
+from helpers.nets import HIDDEN
 
-SMALL = TDSettings(updates=1, games=1, players=(2,), hidden=8)
+SMALL = TDSettings(updates=1, games=1, players=(2,), hidden=HIDDEN)
 HOLDER = """
 import sys
 from pathlib import Path

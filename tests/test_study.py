@@ -16,7 +16,7 @@ needs_jit = pytest.mark.skipif(SLOW, reason="learning takes the compiler")
 @pytest.fixture
 def tiny(monkeypatch):
     """A study of a net that hardly learns."""
-    settings = functools.partial(ZeroSettings, updates=1, games=2, hidden=8, second=4)
+    settings = functools.partial(ZeroSettings, updates=1, games=2)
     monkeypatch.setitem(study.SUBJECTS, "tiny", study.Subject(settings, ((study.AT_ONCE, "random", 4),), (2,)))
 
 

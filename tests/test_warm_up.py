@@ -163,8 +163,9 @@ def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path)
     assert names_compiled(ENVIRONMENTS, cwd=tmp_path) == "compiled []"
 
 
+@pytest.mark.slow
 @needs_jit
-@pytest.mark.parametrize("settings", [ZeroSettings(), pytest.param(TDSettings(), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("settings", [ZeroSettings(), TDSettings()])
 def test_after_warm_up_training_compiles_nothing(settings, tmp_path):
     compile_all([*jobs_of_run(settings), *jobs_of_agents(["planner", "greedy", "random"])], quiet=True)
     arguments = ("--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "run")
