@@ -254,6 +254,22 @@ def test_the_docs_show_further_figures_where_the_data_has_them():
     assert last[0] == "zero, 2 threads: positions played and learned from"
 
 
+def test_a_target_of_a_spread_is_compared_with_the_seeds_of_each_match():
+    def result(minutes, seed, mean):
+        share = {"mean": mean, "low": mean - 0.1, "high": mean + 0.1}
+        run = {"learner": "zero", "minutes": minutes, "seed": seed, "players": 4}
+        return {**run, "agent": "net", "rest": "greedy", "win_share": share}
+
+    def last_row(spread, results):
+        target = {"what": "seeds", "spread": spread, "match": {"learner": "zero"}}
+        return targets.table([target], results).splitlines()[-1]
+
+    results = [result(3, 0, 0.5), result(3, 1, 0.54), result(3, 2, 0.47), result(10, 0, 0.7), result(10, 1, 0.71)]
+    assert last_row(0.08, results) == "| seeds | at most 0.08 | 0.070 (largest of 2) | pass |"
+    assert last_row(0.06, results) == "| seeds | at most 0.06 | 0.070 (largest of 2) | **miss** |"
+    assert last_row(0.06, results[:1]) == "| seeds | at most 0.06 | – | – |"
+
+
 def test_a_target_that_was_not_measured_neither_passes_nor_misses():
     missing = [{"what": "speed", "target": "9", "measured": None, "passed": None}]
     assert targets.table(missing).splitlines()[-1] == "| speed | 9 | – | – |"

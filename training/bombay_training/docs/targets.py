@@ -13,6 +13,7 @@ from bombay_training.docs import markdown
 Row = dict[str, Any]
 
 VERDICTS: Final = {True: "pass", False: "**miss**", None: "–"}
+SAME: Final = ("learner", "minutes", "players", "agent", "rest")  # of matches that differ in the seed of the run
 COLUMNS: Final = ("what", "target", "measured", "result")
 
 
@@ -21,12 +22,19 @@ def table(targets: Sequence[Row], results: Sequence[Row] = ()) -> str:
 
     Args:
         targets: each has `what`. One with `match` is compared with the results that have all entries of `match`: the lower ends
-            must be at least `low`, or the upper ends at most `high`. Another has `target`, `measured` and `passed`.
+            must be at least `low`, or the upper ends at most `high`, or the means of runs that differ in their seeds only at most
+            `spread` apart. Another has `target`, `measured` and `passed`.
         results: matches with their entry `win_share`.
     """
     rows = []
     for target in targets:
-        limit, measured, passed = _compared(target, results) if "match" in target else _stated(target)
+        found = [row for row in results if target.get("match", {}).items() <= row.items()]
+        if "spread" in target:
+            limit, measured, passed = _spread(target, found)
+        elif "match" in target:
+            limit, measured, passed = _compared(target, found)
+        else:
+            limit, measured, passed = _stated(target)
         rows.append([target["what"], limit, measured or "–", VERDICTS[passed]])
     return markdown.table(COLUMNS, rows, left=COLUMNS)
 
@@ -37,7 +45,7 @@ def _stated(target: Row) -> tuple[str, str | None, bool | None]:
 
 def _compared(target: Row, results: Sequence[Row]) -> tuple[str, str | None, bool | None]:
     """The target as text, what was measured, and whether it is reached by all results that match."""
-    found = [row["win_share"] for row in results if target["match"].items() <= row.items()]
+    found = [row["win_share"] for row in results]
     end, sign = ("low", 1) if "low" in target else ("high", -1)
     limit = f"{'at least' if sign > 0 else 'at most'} {target[end]:.2f}"
     if not found:
@@ -46,3 +54,15 @@ def _compared(target: Row, results: Sequence[Row]) -> tuple[str, str | None, boo
     seeds = f", worst of {len(found)} seeds" if len(found) > 1 else ""
     measured = f"{worst['mean']:.3f} [{worst['low']:.3f}, {worst['high']:.3f}]{seeds}"
     return limit, measured, sign * worst[end] >= sign * target[end]
+
+
+def _spread(target: Row, results: Sequence[Row]) -> tuple[str, str | None, bool | None]:
+    """The target as text, how far the seeds of a match are apart at most, and whether that is little enough."""
+    seeds: dict[tuple[Any, ...], list[float]] = {}
+    for row in results:
+        seeds.setdefault(tuple(row[key] for key in SAME), []).append(row["win_share"]["mean"])
+    spreads = [max(means) - min(means) for means in seeds.values() if len(means) > 1]
+    limit = f"at most {target['spread']:.2f}"
+    if not spreads:
+        return limit, None, None
+    return limit, f"{max(spreads):.3f} (largest of {len(spreads)})", max(spreads) <= target["spread"]
