@@ -18,7 +18,7 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train test slow lint warm compiled interpreted package coverage faults bench ladder docs clean
+.PHONY: train test slow lint compiled interpreted package coverage faults bench ladder docs clean
 
 # `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert continues the shipped net by expert iteration;
 # LEARNER=ppo is PPO and installs PyTorch.
@@ -27,7 +27,7 @@ train: .venv/.$(LEARNER)
 
 # Everything that must hold of a change: on an empty kernel cache, installation aside, about ten minutes on two cores.
 test: .venv/.test
-	$(MAKE) --no-print-directory --jobs 2 lint package warm
+	$(MAKE) --no-print-directory --jobs 2 lint package
 	$(MAKE) --no-print-directory compiled
 	$(MAKE) --no-print-directory interpreted
 
@@ -35,10 +35,6 @@ lint: .venv/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-
-# Compiles each kernel once. The two processes of the tests would compile many of them twice.
-warm: .venv/.test
-	$(BIN)/bombay warm-up --json > /dev/null
 
 compiled: .venv/.test
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
