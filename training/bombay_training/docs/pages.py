@@ -20,6 +20,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "strength": results.strength,
         "strength-targets": results.strength_targets,
         "ladder": results.ladder,
+        "selection": results.selection,
         "card-zero": functools.partial(results.card, "zero", "zero-search"),
         "card-td": functools.partial(results.card, "td"),
         "card-ppo": functools.partial(results.card, "ppo"),

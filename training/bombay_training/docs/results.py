@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bombay_env.files import json_text
 from bombay_training.docs import agents, markdown, targets
 from bombay_training.evaluation import ladder
@@ -91,6 +93,31 @@ class Results:
             count, _, rest = against.partition(" × ")
             rows.append([players, f"`{agent}`", f"{count} × `{rest}`", *figures])
         return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
+
+    def selection(self) -> str:
+        """The tournament that `champion` was chosen by: a row for each opponent, a column for each candidate, and the means."""
+        saved = ladder.read_parts(self.folder / "data" / "selection.jsonl")
+        played = {row: ladder.parts_of(row, saved) for row in ladder.selection_rows(COUNTS)}
+        found = {
+            (row.players, row.rest, row.agent): ladder.estimate(parts, "share")
+            for row, parts in played.items()
+            if parts
+        }
+        rows = []
+        for players in dict.fromkeys(count for count, _, _ in found):
+            for rest in (*ladder.PANEL, *ladder.CANDIDATES):
+                shares = [found.get((players, rest, agent)) for agent in ladder.CANDIDATES]
+                cells = ("–" if share is None else interval(share.to_dict(), SHARE) for share in shares)
+                rows.append([str(players), f"`{rest}`", *cells])
+            means = (
+                np.mean(
+                    [share.mean for (count, _, agent), share in found.items() if (count, agent) == (players, candidate)]
+                )
+                for candidate in ladder.CANDIDATES
+            )
+            rows.append([str(players), "mean", *(SHARE.format(mean) for mean in means)])
+        columns = ["players", "against all", *(f"`{agent}`" for agent in ladder.CANDIDATES)]
+        return markdown.table(columns, rows, left=columns[1:2])
 
     def card(self, *names: str) -> str:
         """What the agents of these names take from others, a row for each agent and number of players; for the card of a net."""
