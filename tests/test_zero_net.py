@@ -302,6 +302,11 @@ def test_a_net_is_the_same_after_saving_and_loading(tmp_path):
         ({"last_bias": np.zeros(9, np.float32)}, r"last_bias has shape \(9,\)"),
         ({"second_bias": np.full(SECOND, np.nan, np.float32)}, "second_bias holds numbers that are not finite"),
         ({"first": np.zeros((5, HIDDEN))}, "first is float64; it must be float32"),
+        (
+            {"second": np.zeros((HIDDEN, 6), np.float32), "second_bias": np.zeros(6, np.float32)}
+            | {"last": np.zeros((6, 10), np.float32)},
+            "a layer has 6 units; it must have a multiple of 4, up to 1024",
+        ),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(changes, reason):

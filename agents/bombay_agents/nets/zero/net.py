@@ -82,7 +82,9 @@ class ZeroNet:
         for name, shape in fits.items():
             found = getattr(self, name).shape
             check(found == shape, f"{name} has shape {found}; beside the others it must be {shape}")
-        check(max(self.hidden, width) <= MAX_HIDDEN, f"a layer has more than {MAX_HIDDEN} units")
+        for units in (self.hidden, width):  # `multiply_add` takes four at a time
+            whole = 4 <= units <= MAX_HIDDEN and units % 4 == 0
+            check(whole, f"a layer has {units} units; it must have a multiple of 4, up to {MAX_HIDDEN}")
         check(0 <= self.share_weight <= 100, f"share_weight is {self.share_weight}; it must be from 0 to 100")
         object.__setattr__(self, "share_weight", float(self.share_weight))  # JSON knows no NumPy numbers
 
