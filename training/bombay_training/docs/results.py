@@ -22,7 +22,7 @@ SHARE = "{:.3f}"
 PAR_4 = 0.25
 PLAYS = {  # how the agents of a study play
     study.AT_ONCE: "without lookahead",
-    study.LOOKING_AHEAD: "by a tree of 150 nodes",
+    study.LOOKING_AHEAD: "with a tree of 150 nodes",
     study.POLICY: "most likely action",
 }
 
