@@ -1,5 +1,6 @@
 """`bombay study`: runs and matches are done once, and a study that was stopped goes on."""
 
+import dataclasses
 import functools
 import json
 
@@ -71,6 +72,37 @@ def test_lines_with_odd_entries_are_left_out(tmp_path, key):
     lines = ["[" * 100_000, "3", json.dumps(ROW)[:-9], "NaN", *map(json.dumps, odd), json.dumps(ROW)]
     file.write_bytes(b"\xff\n" + "\n".join(lines).encode())
     assert study.read(file) == [ROW]
+
+
+@needs_jit
+def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
+    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
+    train(trial)
+    trial.folder.rename(tmp_path / "tiny-1min-seed7")
+    (other,) = study.trials("tiny", [1.0], [7], tmp_path)
+    with pytest.raises(ValueError, match="tiny-1min-seed7' holds another run: its seed is 0, not 7"):
+        other.settings()
+
+
+@needs_jit
+def test_a_match_counts_only_for_the_net_that_played_it(tiny, tmp_path):
+    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
+    train(trial)
+    (first,) = study.judge(trial, [2], tmp_path)
+    other = dataclasses.replace(trial, seed=1, folder=tmp_path / "tiny-1min-seed1")
+    train(other)
+    (other.folder / "agent.safetensors").replace(trial.folder / "agent.safetensors")
+    (again,) = study.judge(trial, [2], tmp_path)
+    assert again["net"] != first["net"]
+    (elsewhere,) = study.judge(trial, [2], tmp_path, deals=5)
+    assert (first["deals"], elsewhere["deals"]) == (2028, 5)
+    assert len(lines(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("name", ["a,b", "a[b", "a]b"])
+def test_a_folder_that_no_spec_can_name_is_refused_before_training(tmp_path, name):
+    with pytest.raises(ValueError, match="it must have no comma and no bracket in its path"):
+        study.trials("zero", [3], [0], tmp_path / name)
 
 
 def test_settings_are_those_of_the_learner(tmp_path):

@@ -1,11 +1,13 @@
 """What a learner reaches in a given time: runs of several lengths and seeds, each judged by matches on held-out deals.
 
 Runs are left in a folder, `zero-10min-seed0` and so on, and every match is a line of `matches.jsonl` there. What is there is not
-done again, so a study that was stopped can be continued. `bombay study` runs it.
+done again, so a study that was stopped can be continued; a match counts only for the very net that played it. `bombay study` runs
+it.
 """
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -104,10 +106,25 @@ class Trial:
         Raises:
             ValueError: a setting is out of range, or the folder holds another run.
         """
-        if self.has_begun:
-            return learners.saved_settings(self.folder)
         given = {} if threads is None else {"threads": threads}
-        return self.subject.settings(minutes=self.minutes, seed=self.seed, players=self.subject.players, **given)
+        wanted = self.subject.settings(minutes=self.minutes, seed=self.seed, players=self.subject.players, **given)
+        if not self.has_begun:
+            return wanted
+        saved = learners.saved_settings(self.folder)
+        self._check(saved, wanted)
+        return saved
+
+    def _check(self, saved: RunSettings, wanted: RunSettings) -> None:
+        """Raise ValueError unless the saved run is the trial's. With a number of updates its minutes say nothing."""
+        free = {"threads", "updates", *(["minutes"] if saved.updates else [])}
+        names = ["learner", *(field.name for field in dataclasses.fields(wanted) if field.name not in free)]
+        for name in names:
+            found, expected = getattr(saved, name, None), getattr(wanted, name)
+            if found != expected:
+                raise ValueError(
+                    f"{checks.shown(str(self.folder))} holds another run: its {name} is {checks.shown(found)}, not "
+                    f"{checks.shown(expected)}"
+                )
 
     def run(self, settings: RunSettings) -> Run:
         """The run: as its last checkpoint left it if it has begun, else a new one, for `Run.create`.
@@ -128,8 +145,10 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
     """The runs of a study, short ones first.
 
     Raises:
-        ValueError: there is no such learner in the study.
+        ValueError: there is no such learner in the study, or a spec cannot name a file in the folder.
     """
+    if any(mark in str(out) for mark in ",[]"):
+        raise ValueError(f"the folder is {checks.shown(str(out))}; it must have no comma and no bracket in its path")
     if learner not in SUBJECTS:
         raise ValueError(f"there is no study of {checks.shown(learner)}; there is one of {', '.join(SUBJECTS)}")
     return [
@@ -153,6 +172,7 @@ def judge(
     players: Sequence[int],
     out: Path,
     max_games: int = GAMES,
+    deals: int = ladder.SEED,
     pool: WorkerPool | None = None,
     progress: Callable[[float], None] = lambda games: None,
 ) -> Iterator[dict[str, Any]]:
@@ -162,11 +182,13 @@ def judge(
         trial: the run, which is finished.
         players: numbers of players.
         out: the folder of the study.
-        max_games: most games of a match. The deals are those of the ladder, each in all cyclic seatings.
+        max_games: most games of a match.
+        deals: seed of the deals, each of which is played in all cyclic seatings; by default that of the ladder.
         pool: the processes to play in; None for this process.
         progress: called with the number of games played or known since the last call.
     """
     known = read(out / MATCHES)
+    net = hashlib.sha256((trial.folder / AGENT).read_bytes()).hexdigest()
     for count in players:
         game = Game(Rules.official(count), Board.load())
         for agent, rest, games in trial.subject.matches:
@@ -178,6 +200,8 @@ def judge(
                 "agent": agent,
                 "rest": rest,
                 "blocks": _blocks(games, max_games, count),
+                "deals": deals,
+                "net": net,
             }
             found = [row for row in known if what.items() <= row.items()]
             if found:
@@ -188,7 +212,7 @@ def judge(
 def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, **options: Any) -> dict[str, Any]:
     """Play a match and add it to the file; `options` are those of `arena.run_blocks`."""
     agent = what["agent"].replace(FILE, str(trial.folder / AGENT))
-    match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], ladder.SEED, **options)
+    match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], what["deals"], **options)
     row = {
         **what,
         "games": match.num_games,

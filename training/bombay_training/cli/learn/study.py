@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from bombay_env.checks import MAX_SEED
 from bombay_training import rich_tables
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import player_counts
 from bombay_training.cli.learn.training import Threads, learn
 from bombay_training.cli.options import MAX_COUNT, Json, Processes
+from bombay_training.evaluation import ladder
 from bombay_training.learners import study as studies
 from bombay_training.matches.pool import WorkerPool
 
@@ -34,12 +36,20 @@ def study(
             max=MAX_COUNT,
         ),
     ] = studies.GAMES,
+    deals: Annotated[
+        int,
+        typer.Option(
+            help="The seed of the deals. Choose settings by other deals than the default, which are for reports.",
+            min=0,
+            max=MAX_SEED,
+        ),
+    ] = ladder.SEED,
     processes: Processes = None,
     as_json: Json = False,
 ) -> None:
-    """Train a learner for several times and seeds, and print what it takes from others on held-out deals.
+    """Train a learner for several times and seeds, and print its win shares against others on held-out deals.
 
-    A study that was stopped continues where it was.
+    A study that was stopped continues where it was. Runs that have begun keep their threads.
     """
     with user_input():
         trials = studies.trials(learner, _numbers(minutes, "--minutes", float), _numbers(seeds, "--seeds", int), out)
@@ -57,7 +67,7 @@ def study(
             output.progress_bar("games", total, as_json) as advance,
             user_input(*MATCH_ERRORS),
         ):
-            rows += studies.judge(trial, counts, out, games, pool, advance)
+            rows += studies.judge(trial, counts, out, games, deals, pool, advance)
     output.show({"command": "study", "rows": rows}, [_table(rows)], as_json)
 
 
