@@ -34,6 +34,19 @@ from bombay_env.jit.kernels import kernel
 def amount():
     return 1
 """
+STATEMENTS = 80
+LONG = "\n".join(
+    [
+        "from bombay_env.jit.kernels import kernel",
+        "@kernel",
+        "def long_sum(record, total):",
+        *(f"    total += record.numbers[total % 4] // {number}" for number in range(1, STATEMENTS)),
+        "    return total",
+        "@kernel",
+        "def of_first(records):",
+        "    return long_sum(records[0], 1)",
+    ]
+)
 APART = """
 from bombay_env.jit.kernels import kernel
 
@@ -99,6 +112,7 @@ def stand_in(tmp_path_factory):
     shutil.copytree(ROOT / "bombay_env" / "jit", package / "jit", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "helper.py").write_text(HELPER)
     (package / "tiny.py").write_text(TINY)
+    (package / "long.py").write_text(LONG)
     (package / "apart.py").write_text(APART)
     return folder
 
@@ -491,6 +505,25 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @needs_jit
+def test_kernels_for_different_records_keep_apart_wherever_they_were_compiled(stand_in, tmp_path):
+    """In two processes Numba gives two record types the same number; a third process loads both kernels.
+
+    `long_sum` is too long to become a part of its caller, and of functions with one name the linker takes one for all.
+    """
+    before = 8, 8000  # bytes before the numbers: by the layout of the other record they are elsewhere
+    calls = [
+        f"records = np.zeros(1, [('before', np.int8, ({size},)), ('numbers', np.int64, (4,))])\n"
+        f"records['numbers'] = {size}\nprint(long.of_first(records.view(np.recarray)))"
+        for size in before
+    ]
+    for call in calls:
+        in_a_fresh_process(f"from bombay_env import long\n{call}", tmp_path, stand_in)
+    done = in_a_fresh_process("\n".join(["from bombay_env import long", *calls]), tmp_path, stand_in)
+    expected = [1 + sum(size // number for number in range(1, STATEMENTS)) for size in before]
+    assert done.stdout.split() == [str(total) for total in expected]
+    assert done.stderr == "", "both kernels come from the folder"
+
+
 def test_each_of_the_two_is_kept_and_one_thread_takes_the_sequential(stand_in, shared_cache):
     in_a_fresh_process(PARALLEL, shared_cache, stand_in)
     done = in_a_fresh_process(PARALLEL + ONE_THREAD, shared_cache, stand_in)

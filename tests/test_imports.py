@@ -22,6 +22,7 @@ ORDER = (
     "bombay_env.jit",
     "bombay_env.jit.sources",
     "bombay_env.jit.notice",
+    "bombay_env.jit.symbols",
     "bombay_env.jit.parts",
     "bombay_env.jit.folder",
     "bombay_env.jit.cache",

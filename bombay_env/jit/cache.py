@@ -28,6 +28,7 @@ import numba
 import numpy as np
 from numba.core import compiler, registry, serialize
 
+from bombay_env.jit import symbols  # noqa: F401  functions are kept under the names that it makes
 from bombay_env.jit.folder import OwnFolder, open_own_folder
 from bombay_env.jit.notice import NOTICE
 from bombay_env.jit.parts import PartLibrary
@@ -38,8 +39,8 @@ RESULT: Any = compiler.CompileResult  # untyped, like the next two
 MAKE_RESULT: Any = compiler.compile_result
 DUMPS: Any = serialize.dumps
 
-# Increase it when the contents of the files change, or the way sources are digested.
-FORMAT = 1
+# Increase it when the contents of the files change, the names of functions in them, or the way sources are digested.
+FORMAT = 2
 
 # All settings of Numba count as shaping machine code, except those known not to. So a new setting is never overlooked.
 NEUTRAL_SETTINGS = re.compile(

@@ -1,0 +1,29 @@
+"""Names of compiled functions that do not depend on the process in which they were compiled.
+
+Numba puts the types of the arguments into a function's name, and for a record type it takes a number that it counts up in each
+process. So functions for different records, compiled in different processes, can have the same name. If both were then loaded
+from disk into one process, one of them would run in place of the other and read memory by the wrong layout. Here a record type is
+named by a digest of its fields instead. Importing this module changes the names.
+"""
+
+import functools
+import hashlib
+from typing import Any
+
+from numba.core import types
+
+RECORD: Any = types.Record  # untyped
+
+
+@functools.lru_cache(maxsize=1024)
+def digest(fields: str) -> str:
+    """32 hex digits for Numba's description of a record type, which has the name, type and offset of every field."""
+    return hashlib.sha256(fields.encode()).hexdigest()[:32]
+
+
+def mangling_args(record: Any) -> tuple[str, tuple[()]]:
+    """What Numba makes the name of a record type from."""
+    return f"Record{digest(record.name)}", ()
+
+
+RECORD.mangling_args = property(mangling_args)
