@@ -37,9 +37,9 @@ TABLES = [table(n) for n in (2, 3, 4, 5)]
 each_table = pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=["2", "3", "4", "5", "other board"])
 
 
-def random_net(*games, **changes):
+def random_net(*games, seed=1, **changes):
     """A net of random weights, trained on `games`."""
-    num_sites, rng = games[0].board.num_sites, np.random.default_rng(1)
+    num_sites, rng = games[0].board.num_sites, np.random.default_rng(seed)
     shapes = {
         "first": (slots.num_rows(num_sites), HIDDEN),
         "first_bias": (HIDDEN,),

@@ -84,7 +84,7 @@ class ZeroSearchAgent(TurnAgent):
         self.player.check_game(game)
         net = self.player.net
         size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS))
-        turn = valuation.new_turn_workspaces(game, net.hidden, net.second.shape[1], 1)
+        turn = valuation.new_turn_workspaces(game, *net.units, 1)
         self.search = ZeroSearch(
             zero_tree.new_tree(game, size + 1), net.record(), turn, np.zeros(MAX_EDGES, np.int64), self.params
         )

@@ -170,7 +170,7 @@ def _zero_counts(run: zero.ZeroRun) -> dict[str, int]:
 def share_of_layout(game: Game, agent: ZeroAgent) -> float:
     """The share that laying out a turn has in the time to choose its outcome."""
     states, net, share_weight = turns_of(game, agent), agent.net.record(), np.float32(agent.net.share_weight)
-    workspaces = valuation.new_turn_workspaces(game, agent.net.hidden, agent.net.second.shape[1], 1)
+    workspaces = valuation.new_turn_workspaces(game, *agent.net.units, 1)
     return time_ratio(
         lambda: lay_out_turns(states, game.tables, workspaces),
         lambda: value_turns(states, game.tables, net, share_weight, workspaces),

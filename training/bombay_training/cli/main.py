@@ -28,6 +28,7 @@ from bombay_training.cli.games.simulate import simulate
 from bombay_training.cli.games.watch import watch
 from bombay_training.cli.learn.best_response import best_response
 from bombay_training.cli.learn.curve import curve
+from bombay_training.cli.learn.ensemble import ensemble
 from bombay_training.cli.learn.expert import expert
 from bombay_training.cli.learn.ppo import ppo
 from bombay_training.cli.learn.resume import resume
@@ -46,7 +47,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
-    "Training": (study, curve, tune),
+    "Training": (study, curve, ensemble, tune),
     "Project": (bench, docs, warm_up),
 }
 for panel, commands in COMMANDS.items():

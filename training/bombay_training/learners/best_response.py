@@ -68,8 +68,8 @@ class BestResponseSettings(ZeroSettings):
 def settings_for(victim: str, start: str | None = None, **options: Any) -> BestResponseSettings:
     """Settings for a victim. Its kind decides what is not given: where the response starts, and the number of games.
 
-    A response starts from the victim's weights if that is a `zero` net, else from those of `zero`. It learns from at least as
-    many games as the victim did, if the victim's file records that number. The net to start from decides the widths.
+    A response starts from the victim's weights if that is a single `zero` net, else from those of `zero`. It learns from at least
+    as many games as the victim did, if the victim's file records that number. The net to start from decides the widths.
 
     Args:
         victim: its spec.
@@ -80,10 +80,10 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     """
     given = {name: value for name, value in options.items() if value is not None}
     if start is None:
-        start = victim if isinstance(make(victim), ZeroAgent) else "zero"
+        made = make(victim)
+        start = victim if isinstance(made, ZeroAgent) and made.net.members == 1 else "zero"
     if start:
-        net = zero_agent(start).net
-        given = {"hidden": net.hidden, "second": net.second.shape[1]} | given
+        given = dict(zip(("hidden", "second"), zero_agent(start).net.units, strict=True)) | given
     settings = BestResponseSettings(victim=victim, start=start, **given)
     games = games_learned_from(victim)
     if games and not {"minutes", "updates"} & set(given):
@@ -97,11 +97,13 @@ def zero_agent(spec: str) -> ZeroAgent:
     """The `zero` agent of a spec, whose net a run can start from.
 
     Raises:
-        ValueError: there is no such agent, or it is of another kind.
+        ValueError: there is no such agent, it is of another kind, or its net is an ensemble.
     """
     agent = make(spec)
     if not isinstance(agent, ZeroAgent):
         raise ValueError(f"start is {spec!r}; it must be a zero agent, such as zero or net:path=agent.safetensors")
+    if agent.net.members > 1:
+        raise ValueError(f"start is {spec!r}, an ensemble of {agent.net.members} nets; a run starts from a single net")
     return agent
 
 

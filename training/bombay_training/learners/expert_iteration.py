@@ -59,8 +59,8 @@ def settings_for(start: str, **options: Any) -> ExpertIterationSettings:
         ValueError: `start` is no `zero` agent, or a setting is out of range.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    net = zero_agent(start).net
-    return ExpertIterationSettings(start=start, hidden=net.hidden, second=net.second.shape[1], **given)
+    hidden, second = zero_agent(start).net.units
+    return ExpertIterationSettings(start=start, hidden=hidden, second=second, **given)
 
 
 class ExpertIterationRun(ZeroRun):

@@ -91,7 +91,7 @@ class ZeroAgent(TurnAgent):
             ValueError: as `check_game`.
         """
         self.check_game(game)
-        self._workspace = lookahead.new_workspace(game, self.net.hidden, self.net.second.shape[1])
+        self._workspace = lookahead.new_workspace(game, *self.net.units)
         return turns.workspace_in(self._workspace["turn"]["memory"])
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
@@ -116,7 +116,7 @@ class ZeroAgent(TurnAgent):
         records = game.check_states(states)
         if game.is_terminal(records).any():
             raise ValueError("states has games that are over; their results say who has won")
-        workspace = valuation.new_turn_workspaces(game, self.net.hidden, self.net.second.shape[1], 1)
+        workspace = valuation.new_turn_workspaces(game, *self.net.units, 1)
         shares = np.empty((len(records), game.num_players))
         for lane in range(len(records)):
             turns.check_count(

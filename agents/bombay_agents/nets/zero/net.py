@@ -7,6 +7,9 @@ seats at the end, in tens; `share` is the share of the win. Both add to a baseli
 rows is an accumulator: positions of one turn differ in few rows, so it is updated by the rows that differ (Yu Nasu, "Efficiently
 Updatable Neural-Network-based Evaluation Functions for Computer Shogi", 2018).
 
+A net can be an ensemble: several nets of the same widths side by side, whose outputs are averaged (`ensemble.py`). H and K then
+count the units of all members, and a member's second layer reads only the member's own hidden units.
+
 Does not know what the rows mean nor how a net is trained.
 """
 
@@ -42,12 +45,12 @@ ZERO: Final = np.float32(0)
 
 @dataclass(frozen=True)
 class ZeroNet:
-    """The weights of a net and what they are for. R rows, H and K hidden units.
+    """The weights of a net and what they are for. R rows, H and K hidden units, M members, 1 unless it is an ensemble.
 
     Args:
         first: (R, H) float32, rows to hidden units.
         first_bias: (H,) float32.
-        second: (H, K) float32.
+        second: (H, K / M) float32, a member's rows after those of the member before it.
         second_bias: (K,) float32.
         last: (K, 10) float32, to outputs: margins in seat order from the viewer, then shares.
         last_bias: (10,) float32.
@@ -71,31 +74,40 @@ class ZeroNet:
     def __post_init__(self) -> None:
         for name, dims in zip(TENSORS, (2, 1, 2, 1, 2, 1), strict=True):
             files.check_tensor(name, getattr(self, name), dims)
+        (hidden, second), members = self.units, self.members
         width = self.second.shape[1]
         fits = {
-            "first_bias": (self.hidden,),
-            "second": (self.hidden, width),
-            "second_bias": (width,),
-            "last": (width, NUM_OUTPUTS),
+            "first_bias": (hidden,),
+            "second": (hidden, width),
+            "second_bias": (members * width,),
+            "last": (second, NUM_OUTPUTS),
             "last_bias": (NUM_OUTPUTS,),
         }
         for name, shape in fits.items():
             found = getattr(self, name).shape
             check(found == shape, f"{name} has shape {found}; beside the others it must be {shape}")
-        for units in (self.hidden, width):  # `multiply_add` takes four at a time
+        whole = hidden % members == 0
+        check(whole, f"it has {hidden} hidden units for {members} members; each must have the same number")
+        for units in (hidden // members, width):  # `multiply_add` takes four at a time
             whole = 4 <= units <= MAX_HIDDEN and units % 4 == 0
             check(whole, f"a layer has {units} units; it must have a multiple of 4, up to {MAX_HIDDEN}")
+        check(hidden <= MAX_HIDDEN, f"it has {hidden} hidden units; there may be up to {MAX_HIDDEN}")
         check(0 <= self.share_weight <= 100, f"share_weight is {self.share_weight}; it must be from 0 to 100")
         object.__setattr__(self, "share_weight", float(self.share_weight))  # JSON knows no NumPy numbers
 
     @property
-    def hidden(self) -> int:
-        """Units of the first hidden layer."""
-        return int(self.first.shape[1])
+    def units(self) -> tuple[int, int]:
+        """Units of the first and of the second hidden layer."""
+        return int(self.first.shape[1]), len(self.second_bias)
+
+    @property
+    def members(self) -> int:
+        """Nets that it consists of, 1 unless it is an ensemble."""
+        return max(1, len(self.second_bias) // self.second.shape[1])
 
     def record(self) -> np.ndarray:
         """The weights as kernels take them, (1,) of `net_dtype`; rows of outputs end in zeros."""
-        record = np.zeros(1, net_dtype(*self.first.shape, self.second.shape[1]))
+        record = np.zeros(1, net_dtype(len(self.first), *self.units, self.members))
         for name in TENSORS:
             tensor = getattr(self, name)
             record[name][0][..., : tensor.shape[-1]] = tensor
@@ -134,13 +146,16 @@ class ZeroNet:
 # --- Memory of kernels ---
 
 
-def net_dtype(num_rows: int, hidden: int, second: int) -> np.dtype[Any]:
-    """The weights as one record; outputs are margins in seat order from the viewer, then shares, then padding."""
+def net_dtype(num_rows: int, hidden: int, second: int, members: int = 1) -> np.dtype[Any]:
+    """The weights as one record; outputs are margins in seat order from the viewer, then shares, then padding.
+
+    `hidden` and `second` count the units of all members.
+    """
     return record_dtype(
         [
             ("first", np.float32, (num_rows, hidden)),
             ("first_bias", np.float32, (hidden,)),
-            ("second", np.float32, (hidden, second)),
+            ("second", np.float32, (hidden, second // members)),
             ("second_bias", np.float32, (second,)),
             ("last", np.float32, (second, OUTPUT_WIDTH)),
             ("last_bias", np.float32, (OUTPUT_WIDTH,)),
@@ -211,7 +226,12 @@ def forward(net, n, final, turns_left, workspace):
     outputs = workspace.outputs
     for unit in range(len(workspace.accumulator)):
         workspace.active[unit] = max(workspace.accumulator[unit], ZERO)
-    multiply_add(workspace.active, net.second, net.second_bias, workspace.second)
+    width = net.second.shape[1]  # units of a member's second layer
+    members = len(net.second_bias) // width
+    hidden = len(workspace.active) // members
+    for member in range(members):
+        units, outs = slice(member * hidden, (member + 1) * hidden), slice(member * width, (member + 1) * width)
+        multiply_add(workspace.active[units], net.second[units], net.second_bias[outs], workspace.second[outs])
     for unit in range(len(workspace.second)):
         workspace.second_active[unit] = max(workspace.second[unit], ZERO)
     multiply_add(workspace.second_active, net.last, net.last_bias, outputs)
