@@ -1,4 +1,4 @@
-"""`champion`: rivals in its tree take the planner's turn in a part of the simulations; without that it is `zero-search`."""
+"""`champion`: rivals in its tree take the planner's turn in a part of the simulations; else it is a wider `zero-search`."""
 
 import numba
 import numpy as np
@@ -7,6 +7,7 @@ import pytest
 from bombay_agents import make, turns
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.scripted import planner
+from bombay_agents.search import champion
 from bombay_agents.search.champion import ChampionAgent
 from bombay_agents.search.zero_agent import ZeroSearchAgent
 from bombay_env.state import NOBODY
@@ -60,7 +61,8 @@ def test_expected_turns_get_their_part_of_the_simulations_and_the_mover_has_none
 def test_without_a_model_it_is_zero_search():
     game = TABLES[0]
     player, states = ZeroAgent(random_net(game)), starts_of_turns(game, 2 if SLOW else 8, 5)
-    agents = ChampionAgent(player, nodes=NODES, model_share=0.0), ZeroSearchAgent(player, nodes=NODES)
+    params = {"exploration": champion.EXPLORATION, "temperature": champion.TEMPERATURE}
+    agents = ChampionAgent(player, nodes=NODES, model_share=0.0), ZeroSearchAgent(player, nodes=NODES, **params)
     ours, theirs = (
         [agent.act(game, state.reshape(1), np.random.default_rng(1))[0] for state in states] for agent in agents
     )
@@ -73,6 +75,7 @@ def test_without_a_model_it_is_zero_search():
         ("champion:model_share=1.5", r"^champion: model_share is 1.5; it must be from 0 to 1$"),
         ("champion:ms=5,nodes=5", r"^champion takes ms or nodes, not both$"),
         ("champion:nodes=0", r"^champion: nodes is 0; it must be from 1 to 1000000$"),
+        ("champion:value=[td]", r"^champion: 'td' has no net of zero; take one that has, such as zero$"),
     ],
 )
 def test_numbers_out_of_range_are_refused(spec, reason):

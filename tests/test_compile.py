@@ -508,7 +508,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_kernels_for_different_records_keep_apart_wherever_they_were_compiled(stand_in, tmp_path):
     """In two processes Numba gives two record types the same number; a third process loads both kernels.
 
-    `long_sum` is too long to become a part of its caller, and of functions with one name the linker takes one for all.
+    `long_sum` is too long to become a part of its caller, and if several functions have the same name, the
+    linker uses one of them for all calls.
     """
     before = 8, 8000  # bytes before the numbers: by the layout of the other record they are elsewhere
     calls = [
@@ -524,6 +525,7 @@ def test_kernels_for_different_records_keep_apart_wherever_they_were_compiled(st
     assert done.stderr == "", "both kernels come from the folder"
 
 
+@needs_jit
 def test_each_of_the_two_is_kept_and_one_thread_takes_the_sequential(stand_in, shared_cache):
     in_a_fresh_process(PARALLEL, shared_cache, stand_in)
     done = in_a_fresh_process(PARALLEL + ONE_THREAD, shared_cache, stand_in)

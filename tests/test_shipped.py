@@ -1,5 +1,7 @@
 """The shipped players: small files with cards, fit for every player count, and a champion that repeats its decisions."""
 
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -26,7 +28,10 @@ def test_every_net_is_small_and_has_a_card():
             assert f"## {heading}" in card, (path.name, heading)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("zero", ZeroNet), ("td", ValueNet), ("ppo", Net)])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((Path(file).stem, ZeroNet) for file in shipped.ZERO_NETS), ("td", ValueNet), ("ppo", Net)],
+)
 def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kind):
     net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
     for n in (2, 3, 4, 5):
@@ -36,7 +41,10 @@ def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kin
 @pytest.mark.skipif(
     numba.config.DISABLE_JIT, reason="looking ahead is slow without the compiler; test_value_nets has short games"
 )
-@pytest.mark.parametrize("spec", ["zero", "zero-search:nodes=8", "td", "ppo", "ppo:outcomes=true"])
+@pytest.mark.parametrize(
+    "spec",
+    ["zero", "zero:ensemble=true", "zero-search:nodes=8", "champion:nodes=8", "td", "ppo", "ppo:outcomes=true"],
+)
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_nets_decide_legally_with_every_player_count(n, spec):
     game = official(n)
@@ -61,6 +69,8 @@ def test_other_rules_take_force():
         "zero",
         "zero:force=true,rounds=0",
         "zero:width=4,draws=1",
+        "zero:seed=2",
+        "zero:rounds=0,ensemble=true",
         "zero-search:nodes=20,force=true",
         "td",
         "td:force=true",
@@ -72,6 +82,7 @@ def test_other_rules_take_force():
         "champion:ms=5.0",
         "champion:nodes=20",
         "champion:ms=5.0,model_share=0.5,force=true",
+        "champion:nodes=20,value=[zero:seed=1]",
     ],
 )
 def test_their_names_are_their_specs(spec):
@@ -82,6 +93,34 @@ def test_the_champion_thinks_for_a_tenth_of_a_second():
     champion = make("champion")
     assert (champion.ms, champion.nodes) == (100, None)
     assert champion.player.name == "zero"
+    assert make("champion:value=[zero:ensemble=true]").player.net.members == len(shipped.ZERO_NETS)
+
+
+def test_the_nets_of_zero_are_of_different_seeds():
+    nets = [make(f"zero:seed={seed}").net for seed in range(len(shipped.ZERO_NETS))]
+    assert [net.about["training"]["seed"] for net in nets] == [0, 1, 2]
+    assert len({net.about["training"]["games"] for net in nets}) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("zero:seed=3", "seed is 3; it must be a whole number from 0 to 2"),
+        ("zero:seed=-1", "seed is -1; it must be a whole number from 0 to 2"),
+        (
+            "champion:force=true,value=[zero]",
+            "champion takes force or value, not both; give force to the agent in brackets",
+        ),
+        (
+            "zero-search:force=true,value=[zero]",
+            "zero-search takes force or value, not both; give force to the agent in brackets",
+        ),
+        ("zero:seed=1,ensemble=true", "zero takes seed or ensemble, not both"),
+    ],
+)
+def test_nets_that_are_not_there_are_refused(spec, reason):
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        make(spec)
 
 
 def test_the_champion_repeats_with_a_number_of_nodes(monkeypatch):

@@ -13,6 +13,7 @@ from bombay_agents.nets.zero import lookahead, reading, slots, valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
 from bombay_agents.random import RandomTurnAgent
+from bombay_agents.search.zero_agent import ZeroSearchAgent
 from bombay_env import Game, Rules, batch, chance
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLOUR_NAMES
@@ -337,6 +338,23 @@ def test_it_refuses_games_it_was_not_trained_on():
     assert ZeroAgent(agent.net, force=True, rounds=0).act(TABLES[1], states, np.random.default_rng(0)).shape == (1,)
     with pytest.raises(ValueError, match="was trained on slots"):
         ZeroAgent(dataclasses.replace(agent.net, slots="0" * 16), force=True).check_game(TABLES[0])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda player, *position: player.act(*position),
+        lambda player, game, states, rng: player.win_shares(game, states),
+        lambda player, *position: ZeroSearchAgent(player, nodes=1).act(*position),
+    ],
+    ids=["act", "win_shares", "search"],
+)
+def test_a_net_that_lacks_rows_is_refused_before_kernels_read_beyond_the_last(use):
+    game, net = TABLES[0], random_net(TABLES[0])
+    player = ZeroAgent(dataclasses.replace(net, first=net.first[:-1]), force=True)
+    rows = len(net.first)
+    with pytest.raises(ValueError, match=f"was trained on rows {rows - 1}; this game's are {rows}"):
+        use(player, game, game.new_states([0]), np.random.default_rng(0))
 
 
 # --- Players ---

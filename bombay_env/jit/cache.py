@@ -28,7 +28,7 @@ import numba
 import numpy as np
 from numba.core import compiler, registry, serialize
 
-from bombay_env.jit import symbols  # noqa: F401  functions are kept under the names that it makes
+from bombay_env.jit import symbols  # noqa: F401  cached functions have the names that it gives
 from bombay_env.jit.folder import OwnFolder, open_own_folder
 from bombay_env.jit.notice import NOTICE
 from bombay_env.jit.parts import PartLibrary

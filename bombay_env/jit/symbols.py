@@ -1,6 +1,6 @@
-"""Names of compiled functions that do not depend on the process in which they were compiled.
+"""Names of record types, as parts of the names of compiled functions, that are the same in every process.
 
-Numba puts the types of the arguments into a function's name, and for a record type it takes a number that it counts up in each
+Numba puts the types of the arguments into a function's name, and for a record type it uses a counter, which starts again in each
 process. So functions for different records, compiled in different processes, can have the same name. If both were then loaded
 from disk into one process, one of them would run in place of the other and read memory by the wrong layout. Here a record type is
 named by a digest of its fields instead. Importing this module changes the names.
@@ -17,7 +17,7 @@ RECORD: Any = types.Record  # untyped
 
 @functools.lru_cache(maxsize=1024)
 def digest(fields: str) -> str:
-    """32 hex digits for Numba's description of a record type, which has the name, type and offset of every field."""
+    """32 hex digits for Numba's description of a record type, which has all of its fields, with offsets, and its size."""
     return hashlib.sha256(fields.encode()).hexdigest()[:32]
 
 

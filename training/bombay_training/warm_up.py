@@ -64,6 +64,7 @@ do_job(sys.argv[1])
 AGENTS: Final = (
     "search:nodes=16",
     "champion:nodes=16",
+    "zero:ensemble=true",
     "flat-mc:rollouts=1",
     "zero-search:nodes=16",
     "zero",

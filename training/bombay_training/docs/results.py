@@ -164,11 +164,11 @@ class Results:
         plays = (f"{PLAYS[agent]}, against `{rest}`" for agent, rest in matches)
         return markdown.table(["players", "minutes", "seed", *plays], rows)
 
-    def ppo(self) -> str:
-        """What PPO reaches at 4 players."""
+    def matches(self, name: str) -> str:
+        """The matches at 4 players in a file of `data`."""
         rows = [
             [row["agent"], f"3 × {row['rest']}", f"{row['games']:,}", interval(row["win_share"], SHARE)]
-            for row in self.read("ppo")["rows"]
+            for row in self.read(name)["rows"]
         ]
         columns = ["agent", "against", "games", "win share [95 %]"]
         return markdown.table(columns, rows, left=columns[:2])

@@ -70,6 +70,7 @@ ZERO_5 = "zero-search:nodes=150"
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
 TD_SEARCH_100 = "search:nodes=2200,rounds=0,value=[td:rounds=1]"
+CHAMPION_100, CHAMPION_1000 = "champion:nodes=3000", "champion:nodes=30000"
 SELECTION_SEED: Final = 2027
 SELECTION_GAMES: Final = 200
 CANDIDATES: Final = (  # at about 20 ms a turn
@@ -175,13 +176,15 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
         (TD_SEARCH_100, "planner-v1"),
         (SEARCH_100, FLAT_100),
         (TD_SEARCH_100, SEARCH_100),
+        *((CHAMPION_100, rest) for rest in ("planner-v1", "td", "ppo", "zero", *STYLES, "greedy", "random")),
+        *((CHAMPION_100, rest) for rest in (ZERO_5, FLAT_100, SEARCH_100, TD_SEARCH_100)),
     ]
     for agent, rest in searching:
         for players in counts:
             blocks = -(-MIN_GAMES // players)
             yield Row(players, agent, rest, blocks, 10)
     if 4 in counts:
-        for agent, rest in ((SEARCH_100, SEARCH_10), (SEARCH_1000, SEARCH_100)):
+        for agent, rest in ((SEARCH_100, SEARCH_10), (SEARCH_1000, SEARCH_100), (CHAMPION_1000, CHAMPION_100)):
             yield Row(4, agent, rest, -(-MIN_GAMES // 6), 2, "2v2")
 
 

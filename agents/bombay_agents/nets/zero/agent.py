@@ -128,9 +128,12 @@ class ZeroAgent(TurnAgent):
         """Check that the net can play `game`.
 
         Raises:
-            ValueError: it reads other slots than this game's, or, without `force`, was not trained on its rules and board.
+            ValueError: it reads other slots or rows than this game's, or, without `force`, was not trained on its rules and
+                board.
         """
-        files.check_fits(self.name, (("slots", self.net.slots, slots.digest(game.board.num_sites)),))
+        num_sites = game.board.num_sites
+        rows = ("rows", len(self.net.first), slots.num_rows(num_sites))  # kernels would read beyond the last one
+        files.check_fits(self.name, (("slots", self.net.slots, slots.digest(num_sites)), rows))
         if not self.force:
             files.check_trained_on(self.name, self.net.about, game)
 

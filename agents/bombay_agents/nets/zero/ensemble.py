@@ -1,7 +1,7 @@
-"""Ensembles: several `zero` nets side by side as one net, whose outputs are the means of theirs.
+"""Ensembles: several `zero` nets side by side as one net, which averages their outputs.
 
-Nets that differ only in the seed of their training err in different ways, so their mean errs less. An ensemble reads a position
-once for all its members. Everything that takes a net takes an ensemble, but for learners: these train single nets.
+Nets trained with different seeds make different errors, and averaging their values reduces the error. The features of a position
+are computed once for all members. Players and searches take an ensemble like a single net; training runs do not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from bombay_agents.nets.files import check
-from bombay_agents.nets.zero.net import ZeroNet
-
-MAX_MEMBERS = 8
+from bombay_agents.nets.zero.net import MAX_HIDDEN, MAX_MEMBERS, ZeroNet
 
 
 def ensemble(nets: Sequence[ZeroNet]) -> ZeroNet:
@@ -20,18 +18,19 @@ def ensemble(nets: Sequence[ZeroNet]) -> ZeroNet:
 
     Args:
         nets: 2 to 8 nets of the same widths, slots and share weight, trained on the same rules and board, none of them an
-            ensemble.
+            ensemble. They have at most 1024 hidden units together.
     Raises:
-        ValueError: they differ in one of these, or their number is out of range.
+        ValueError: they differ in one of these, one is an ensemble, or a number is out of range.
     """
     check(2 <= len(nets) <= MAX_MEMBERS, f"an ensemble of {len(nets)} nets; it must have from 2 to {MAX_MEMBERS}")
+    for number, net in enumerate(nets, start=1):
+        check(net.members == 1, f"net {number} of the ensemble is an ensemble itself")
     first = nets[0]
     for number, net in enumerate(nets[1:], start=2):
-        for what, mine, theirs in zip(
-            ("widths", "slots", "share weight", "games"), _kind(net), _kind(first), strict=True
-        ):
+        for (what, mine), theirs in zip(_kind(net).items(), _kind(first).values(), strict=True):
             check(mine == theirs, f"net {number} of the ensemble has other {what} than net 1")
-    check(all(net.members == 1 for net in nets), "a member of the ensemble is an ensemble itself")
+    hidden, most = len(nets) * first.units[0], f"there may be up to {MAX_HIDDEN}"
+    check(hidden <= MAX_HIDDEN, f"{len(nets)} nets of {first.units[0]} hidden units have {hidden} together; {most}")
     count = np.float32(len(nets))
     return ZeroNet(
         first=np.concatenate([net.first for net in nets], axis=1),
@@ -46,9 +45,15 @@ def ensemble(nets: Sequence[ZeroNet]) -> ZeroNet:
     )
 
 
-def _kind(net: ZeroNet) -> tuple[Any, ...]:
+def _kind(net: ZeroNet) -> dict[str, Any]:
     """What the members of an ensemble have in common."""
-    return net.units, net.slots, net.share_weight, [net.about.get(name) for name in ("rules", "board")]
+    games = [net.about.get(name) for name in ("rules", "board")]
+    return {
+        "widths": net.units,
+        "slots": (net.slots, len(net.first)),
+        "share weight": net.share_weight,
+        "rules or another board": games,
+    }
 
 
 def _about(nets: Sequence[ZeroNet]) -> Mapping[str, Any]:

@@ -7,8 +7,8 @@ seats at the end, in tens; `share` is the share of the win. Both add to a baseli
 rows is an accumulator: positions of one turn differ in few rows, so it is updated by the rows that differ (Yu Nasu, "Efficiently
 Updatable Neural-Network-based Evaluation Functions for Computer Shogi", 2018).
 
-A net can be an ensemble: several nets of the same widths side by side, whose outputs are averaged (`ensemble.py`). H and K then
-count the units of all members, and a member's second layer reads only the member's own hidden units.
+A net can be an ensemble: several nets of the same widths side by side, its members, whose outputs are averaged (`ensemble.py`). H
+and K then count the units of all members, and the second layer of a member reads only the hidden units of that member.
 
 Does not know what the rows mean nor how a net is trained.
 """
@@ -33,7 +33,8 @@ FORMAT: Final = "bombay-zero/1"
 KEYS: Final = {"slots": (str,), "share_weight": (float, int), "about": (dict,)}  # of the header
 TENSORS: Final = ("first", "first_bias", "second", "second_bias", "last", "last_bias")
 HALF: Final = ("first",)  # stored in half precision: it is nearly all of the file
-MAX_HIDDEN: Final = 1024
+MAX_HIDDEN: Final = 1024  # units of a layer, all members together
+MAX_MEMBERS: Final = 8
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS
 OUTPUT_WIDTH: Final = 16  # of the row of outputs in memory: whole vectors
 # Changing one of these numbers changes the meaning of weights, so it needs a new FORMAT.
@@ -91,13 +92,14 @@ class ZeroNet:
         for units in (hidden // members, width):  # `multiply_add` takes four at a time
             whole = 4 <= units <= MAX_HIDDEN and units % 4 == 0
             check(whole, f"a layer has {units} units; it must have a multiple of 4, up to {MAX_HIDDEN}")
-        check(hidden <= MAX_HIDDEN, f"it has {hidden} hidden units; there may be up to {MAX_HIDDEN}")
+        check(members <= MAX_MEMBERS, f"it is an ensemble of {members} nets; there may be up to {MAX_MEMBERS}")
+        check(hidden <= MAX_HIDDEN, f"it has {hidden} hidden units in all members; there may be up to {MAX_HIDDEN}")
         check(0 <= self.share_weight <= 100, f"share_weight is {self.share_weight}; it must be from 0 to 100")
         object.__setattr__(self, "share_weight", float(self.share_weight))  # JSON knows no NumPy numbers
 
     @property
     def units(self) -> tuple[int, int]:
-        """Units of the first and of the second hidden layer."""
+        """Units of the first and of the second hidden layer, those of all members."""
         return int(self.first.shape[1]), len(self.second_bias)
 
     @property
@@ -164,7 +166,7 @@ def net_dtype(num_rows: int, hidden: int, second: int, members: int = 1) -> np.d
 
 
 def workspace_dtype(num_own: int, hidden: int, second: int) -> np.dtype[Any]:
-    """Memory for a forward pass and its result, for one thread at a time."""
+    """Memory for a forward pass and its result, for one thread at a time; the widths count the units of all members."""
     return record_dtype(
         [
             ("base_own", np.int32, (num_own,)),  # own rows of the base position

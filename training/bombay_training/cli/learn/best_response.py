@@ -45,7 +45,7 @@ def best_response(
         str | None,
         typer.Option(
             help="The zero agent whose weights the response starts from, or '' for random weights. Default: the victim if it is "
-            "one, else zero.",
+            "one with a single net, else zero.",
             metavar="AGENT",
         ),
     ] = None,

@@ -9,7 +9,7 @@ from bombay_agents.nets.zero.ensemble import ensemble as make_ensemble
 from bombay_agents.nets.zero.net import ZeroNet
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import check_new_file
+from bombay_training.cli.inputs import check_spec_path, new_output
 from bombay_training.cli.options import Json
 
 
@@ -21,12 +21,12 @@ def ensemble(
     out: Annotated[Path, typer.Option(help="A new .safetensors file.")],
     as_json: Json = False,
 ) -> None:
-    """Put several nets of zero into one file, whose values are the means of theirs.
+    """Combine several nets of zero into one file. The combined net averages their outputs.
 
-    The nets must have the same widths, rules and board, such as runs that differ only in their seed.
+    The nets must have the same widths, rules and board, as nets of runs with different seeds do.
     """
-    with user_input():
-        check_new_file(out, "--out")
+    with user_input(), new_output(out):
+        check_spec_path(out)
         made = make_ensemble([ZeroNet.load(path) for path in nets])
         made.save(out)
     data = {"command": "ensemble", "file": str(out), "members": made.members}
