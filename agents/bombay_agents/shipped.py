@@ -118,7 +118,7 @@ def make_champion(
     value: Agent | None = None,
     force: bool = False,
 ) -> ChampionAgent:
-    """The strongest player: the tree search of `zero-search`, exploring more, in which rivals sometimes play as `planner-v1`.
+    """The tree search of `zero-search`, which explores more here, and in which rivals sometimes take the turn of `planner-v1`.
 
     Args:
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.

@@ -33,6 +33,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "learning-zero": functools.partial(results.learning, "zero"),
         "learning-ppo-raw": functools.partial(results.learning, "ppo-raw"),
         "ppo": functools.partial(results.matches, "ppo"),
+        "champion-exploration": results.exploration,
         "champion-nets": functools.partial(results.matches, "champion_nets"),
         "best-responses": results.best_responses,
         "fairness": results.fairness,

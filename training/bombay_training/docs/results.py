@@ -173,6 +173,21 @@ class Results:
         columns = ["agent", "against", "games", "win share [95 %]"]
         return markdown.table(columns, rows, left=columns[:2])
 
+    def exploration(self) -> str:
+        """What more exploration gains `zero-search` at 4 players."""
+        names = ("nodes", "exploration", "temperature")
+        rows = [
+            [
+                *(f"{row[name]:,}" for name in names),
+                f"3 × `{row['rest']}`",
+                str(row["seed"]),
+                f"{row['games']:,}",
+                interval(row["win_share"], SHARE),
+            ]
+            for row in self.read("champion_exploration")["rows"]
+        ]
+        return markdown.table([*names, "against", "deals", "games", "win share [95 %]"], rows, left=("against",))
+
     def best_responses(self) -> str:
         """What best responses take from their victims."""
         data = self.read("best_responses")

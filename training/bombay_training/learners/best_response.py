@@ -83,7 +83,8 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
         made = make(victim)
         start = victim if isinstance(made, ZeroAgent) and made.net.members == 1 else "zero"
     if start:
-        given = dict(zip(("hidden", "second"), zero_agent(start).net.units, strict=True)) | given
+        hidden, second = zero_agent(start).net.units
+        given = {"hidden": hidden, "second": second} | given
     settings = BestResponseSettings(victim=victim, start=start, **given)
     games = games_learned_from(victim)
     if games and not {"minutes", "updates"} & set(given):

@@ -1,7 +1,7 @@
 """Ensembles: several `zero` nets side by side as one net, which averages their outputs.
 
-Nets trained with different seeds make different errors, and averaging their values reduces the error. The features of a position
-are computed once for all members. Players and searches take an ensemble like a single net; training runs do not.
+Nets trained with different seeds make different errors, which averaging can reduce. The features of a position are computed once
+for all members. Players and searches take an ensemble like a single net; training runs do not.
 """
 
 from collections.abc import Mapping, Sequence

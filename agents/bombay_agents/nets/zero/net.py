@@ -105,7 +105,7 @@ class ZeroNet:
     @property
     def members(self) -> int:
         """Nets that it consists of, 1 unless it is an ensemble."""
-        return max(1, len(self.second_bias) // self.second.shape[1])
+        return max(1, len(self.second_bias) // self.second.shape[1])  # 0 would be of tensors that do not fit
 
     def record(self) -> np.ndarray:
         """The weights as kernels take them, (1,) of `net_dtype`; rows of outputs end in zeros."""
