@@ -226,6 +226,41 @@ def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
         assert "Move to E1" in page.text_content("#news")
 
 
+def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):
+    """A click is lost when its button is replaced between the press and the release."""
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        first = page.evaluate("state")
+        page.click("[data-target=E1]")
+        settled(page, first["version"])
+        second = page.evaluate("fetch('api/state').then((answer) => answer.json())")
+        assert second["mark"] == page.evaluate("state.mark")
+        page.evaluate("kept = document.querySelector('#actions button')")
+        answers = [second, first]
+        page.route("**/api/state*", lambda route: route.fulfill(json=answers.pop() if answers else second))
+        for _ in range(2):
+            page.evaluate("look()")
+            assert page.evaluate("kept.isConnected && state.version") == second["version"]
+
+
+def test_what_a_look_finds_while_a_change_is_under_way_waits_for_its_answer(browser, table):
+    """Until then a click does nothing, so no buttons may appear that seem to work."""
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        before = version(page)
+        held = []
+        page.route("**/api/act", lambda route: held.append(route))
+        page.click("[data-target=E1]")
+        page.wait_for_function("() => busy")
+        newer = page.evaluate("state") | {"version": before + 1, "mark": "newer"}
+        page.route("**/api/state*", lambda route: route.fulfill(json=newer))
+        page.evaluate("look()")
+        assert version(page) == before
+        page.unroute("**/api/state*")
+        held[0].continue_()
+        settled(page, before)
+
+
 def test_the_screen_is_handed_over_in_screened_mode(browser, worker):
     app = PlayApp(session(None, None, screened=True), worker, ADVISER, 0.0)
     with serving(app) as address, page_at(browser, address) as page:

@@ -66,16 +66,17 @@ async function send(name, data) {
 async function change(name, data = {}) {
   if (busy) return;
   busy = true;
+  let answer = null;
   try {
-    const answer = await send(name, { version: state.version, ...data });
+    answer = await send(name, { version: state.version, ...data });
     report(null);
-    render(answer);
   } catch (error) {
     report(error.message);
-    await look();
   } finally {
     busy = false;
   }
+  if (answer) renderNewer(answer);
+  else await look();
 }
 
 async function look() {
@@ -84,6 +85,13 @@ async function look() {
   if (answer.status === 204) return;
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);
+  if (!busy) renderNewer(found); // clicks do nothing until the change is answered, and its answer shows the position too
+}
+
+// Answers may arrive in another order than they were asked for. What is shown already is not drawn again: a click is lost when
+// its button is replaced between the press and the release.
+function renderNewer(found) {
+  if (found.mode === "play" && state && (found.version < state.version || found.mark === state.mark)) return;
   render(found);
 }
 
