@@ -11,6 +11,7 @@ SEED ?= 0
 WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
 FAULTS ?= runs/faults.json
+CURVES ?= runs/curves
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
 	game game_arrays game_step game_chance state random_streams
@@ -18,12 +19,21 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train test slow lint compiled interpreted package coverage faults bench ladder docs clean
+.PHONY: train curves test slow lint compiled interpreted package coverage faults bench ladder docs clean
 
 # `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert continues the shipped net by expert iteration;
 # LEARNER=ppo is PPO and installs PyTorch.
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
+
+# The README's picture of learning: three seeds of `zero`, then PPO with and without scripted features; 20 minutes on two idle cores.
+curves: .venv/.ppo
+	for seed in 0 1 2; do \
+		$(BIN)/bombay train zero --minutes $(MINUTES) --players $(PLAYERS) --seed $$seed --out $(CURVES)/zero-seed$$seed || exit 1; \
+	done
+	$(BIN)/bombay train ppo --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
+	$(BIN)/bombay train ppo --features raw --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo-raw
+	$(BIN)/bombay curve $(CURVES)/zero-* $(CURVES)/ppo $(CURVES)/ppo-raw --win-shares --out $(CURVES)/curve.png
 
 # Everything that must hold of a change: on an empty kernel cache, installation aside, about ten minutes on two cores.
 test: .venv/.test

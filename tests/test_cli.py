@@ -350,6 +350,10 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "resume", "nowhere", "--out", "new"], ["--out"]),
         (["train", "resume", "nowhere", "--minutes", "9"], ["--minutes"]),
         (["ladder", "--only", "nobody"], ["--only: no row's agent begins with 'nobody'", "random-turn"]),
+        (
+            ["ladder", "--only", "ppo", "--against", "nobody"],
+            ["--against: no row of these agents is against 'nobody'", "greedy, planner-v1"],
+        ),
         (["ladder", "--out", "."], ["--out", "."]),
         (["regret", "nobody"], ["nobody", "greedy"]),
         (["tune", "."], [".", "cannot be read"]),

@@ -337,6 +337,11 @@ def test_a_candidate_like_the_incumbent_has_no_margin():
     assert set(tune.deals(1, tune.TUNING, 0, 5)) & set(tune.deals(1, tune.GATE, 0, 5)) == set()
 
 
+def test_rows_are_chosen_by_agent_and_by_the_others():
+    rows = ladder.select([2, 4], "td", rest="ppo")
+    assert [(row.players, row.agent, row.rest) for row in rows] == [(2, "td", "ppo"), (4, "td", "ppo")]
+
+
 def test_the_selection_leaves_out_the_reference_opponent_and_the_deals_of_the_ladder():
     rows = ladder.select([4], selection=True)
     assert {row.seed for row in rows} == {ladder.SELECTION_SEED} != {ladder.SEED}

@@ -127,6 +127,7 @@ def select(
     max_blocks: int | None = None,
     seed: int | None = None,
     selection: bool = False,
+    rest: str = "",
 ) -> list[Row]:
     """The rows at these numbers of players whose agent's spec begins with `prefix`.
 
@@ -136,18 +137,25 @@ def select(
         max_blocks: most blocks of a row; None for all.
         seed: of the deals; None for that of the row.
         selection: whether to take `selection_rows` instead of `rows`.
+        rest: the whole spec of the others; empty for any.
     Raises:
         ValueError: there is none.
     """
     every = list(selection_rows(counts) if selection else rows(counts))
-    chosen = (row.limited(max_blocks) for row in every if row.agent.startswith(prefix))
-    found = [row if seed is None else dataclasses.replace(row, seed=seed) for row in chosen]
-    if not found:
+    of_agent = [row for row in every if row.agent.startswith(prefix)]
+    if not of_agent:
         agents = ", ".join(dict.fromkeys(row.agent for row in every))
         raise ValueError(
             f"no row's agent begins with {checks.shown(prefix)}; the agents are {checks.one_line(agents, 300)}"
         )
-    return found
+    found = [row for row in of_agent if rest in ("", row.rest)]
+    if not found:
+        others = ", ".join(dict.fromkeys(row.rest for row in of_agent))
+        raise ValueError(
+            f"no row of these agents is against {checks.shown(rest)}; the others are {checks.one_line(others, 300)}"
+        )
+    found = [row.limited(max_blocks) for row in found]
+    return [row if seed is None else dataclasses.replace(row, seed=seed) for row in found]
 
 
 def rows(counts: Sequence[int]) -> Iterator[Row]:

@@ -21,6 +21,7 @@ def ladder(
     ),
     players: Players = "2-5",
     only: Annotated[str, typer.Option(help="Only the rows whose agent begins with this.", metavar="SPEC")] = "",
+    against: Annotated[str, typer.Option(help="Only the rows against this agent.", metavar="SPEC")] = "",
     blocks: Annotated[
         int | None,
         typer.Option(help="Most deals per row. Default: 1000, or enough for 400 games.", min=1, max=MAX_COUNT),
@@ -39,8 +40,8 @@ def ladder(
 
     It takes hours for the searching agents. A run that was stopped continues where it was.
     """
-    counts = _check(out, players, only, show, selection)
-    wanted = ladders.select(counts, only, blocks, seed, selection)
+    counts = _check(out, players, only, against, show, selection)
+    wanted = ladders.select(counts, only, blocks, seed, selection, against)
     parts = ladders.read_parts(out)
     digests = ladders.official_digests(counts)
     done: list[tuple[ladders.Row, list[dict[str, Any]]]] = []
@@ -63,14 +64,15 @@ def ladder(
     output.show(data, [ladders.results_table(done, output.out.width)], as_json)
 
 
-def _check(path: Path, players: str, only: str, show: bool, selection: bool) -> tuple[int, ...]:
+def _check(path: Path, players: str, only: str, against: str, show: bool, selection: bool) -> tuple[int, ...]:
     """The numbers of players. Ends the command if the options are not valid, or the file cannot be read or written."""
     with user_input():
         counts = player_counts(players)
-        try:
-            ladders.select(counts, only, selection=selection)
-        except ValueError as error:
-            raise ValueError(f"--only: {error}") from None
+        for option, rest in (("--only", ""), ("--against", against)):
+            try:
+                ladders.select(counts, only, selection=selection, rest=rest)
+            except ValueError as error:
+                raise ValueError(f"{option}: {error}") from None
         try:
             ladders.read_parts(path)
             if not show:
