@@ -19,7 +19,18 @@ from bombay_training.rich_tables import format_ms, interval
 
 MAX_BYTES = 1 << 20  # of a file of results
 SHARE = "{:.3f}"
-PAR_4 = 0.25
+README_RIVALS = ("greedy", "planner-v1", "td", "zero")
+README_AGENTS = (
+    "planner-v1",
+    "ppo",
+    "td",
+    "zero:rounds=0",
+    "zero",
+    ladder.ZERO_5,
+    ladder.FLAT_100,
+    ladder.TD_SEARCH_100,
+    ladder.CHAMPION_100,
+)
 PLAYS = {  # how the agents of a study play
     study.AT_ONCE: "without lookahead",
     study.LOOKING_AHEAD: "with a tree of 150 nodes",
@@ -67,23 +78,24 @@ class Results:
         """The matches of all studies (`bombay study`)."""
         return study.read(self.folder / "data" / "learning.jsonl")
 
+    def _ladder_row(self, *key: Any) -> dict[str, Any] | None:
+        """The row of the ladder with this number of players, agent, others and format; None if it was not played."""
+        return next((row for row in self.ladder_rows if _key(row) == key), None)
+
     # Tables, by block
 
     def strength(self) -> str:
-        """The ladder at 4 players, without the weakest agents; for the README."""
-        rows = [
-            [
-                f"`{row['agent']}`",
-                agents.knowledge(row["agent"]),
-                f"3 × `{row['rest']}`",
-                interval(row["win_share"], SHARE),
-                format_ms(row["ms_per_turn"]),
-            ]
-            for row in self.ladder_rows
-            if row["players"] == 4 and row["format"] == "1vrest" and _is_in_readme(row)
-        ]
-        columns = ["agent", "scripted knowledge", "against", "win share [95 %]", "ms/turn"]
-        return markdown.table(columns, rows, left=columns[:3])
+        """What an agent takes at 4 players from three of each of some others, a row for each agent; for the README."""
+        rows = []
+        for agent in README_AGENTS:
+            found = {rest: self._ladder_row(4, agent, rest, "1vrest") for rest in README_RIVALS}
+            played = [row for row in found.values() if row]
+            if played:
+                cells = (interval(row["win_share"], SHARE) if row else "–" for row in found.values())
+                ms = min(row["ms_per_turn"] for row in played)  # other work makes times longer, never shorter
+                rows.append([f"`{agent}`", agents.knowledge(agent), *cells, format_ms(ms)])
+        columns = ["agent", "scripted knowledge", *(f"3 × `{rival}`" for rival in README_RIVALS), "ms/turn"]
+        return markdown.table(columns, rows, left=columns[:2])
 
     def ladder(self) -> str:
         """Every row of the ladder."""
@@ -285,11 +297,3 @@ def _times(row: ladder.Row, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _key(row: dict[str, Any]) -> tuple[int, str, str, str]:
     return row["players"], row["agent"], row["rest"], row["format"]
-
-
-def _is_in_readme(row: dict[str, Any]) -> bool:
-    """Whether a row belongs to the short table: each agent but the weakest, against few others."""
-    if row["agent"] == "planner-v1":
-        return True  # against `greedy`
-    others = ("random", "planner-v1", "td", ladder.FLAT_100)
-    return row["agent"] not in ("random-turn", ladder.FLAT_20) and row["rest"] in others
