@@ -230,7 +230,10 @@ def _learned_from(folder: Path) -> dict[str, int]:
     """How much a run learned from, by its last update."""
     updates = [line for line in json_text.valid_lines(folder / METRICS, MAX_LINE_BYTES) if isinstance(line, dict)]
     last = updates[-1] if updates else {}
-    return {name: last[name] for name in ("update", "games", "positions", "decisions") if name in last}
+    names = (
+        ("update", "decisions") if "decisions" in last else ("update", "games", "positions")
+    )  # PPO's games are of one update
+    return {name: last[name] for name in names if name in last}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
