@@ -34,6 +34,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "learning-ppo-raw": functools.partial(results.learning, "ppo-raw"),
         "ppo": functools.partial(results.matches, "ppo"),
         "champion-exploration": results.exploration,
+        "champion-changes": results.search_changes,
         "champion-nets": functools.partial(results.matches, "champion_nets"),
         "best-responses": results.best_responses,
         "fairness": results.fairness,

@@ -200,6 +200,21 @@ class Results:
         ]
         return markdown.table([*names, "against", "deals", "games", "win share [95 %]"], rows, left=("against",))
 
+    def search_changes(self) -> str:
+        """What other changes of the search gain `zero-search` at 4 players."""
+        rows = [
+            [
+                row["change"],
+                f"3 × `{row['rest']}`",
+                str(row["seed"]),
+                f"{row['games']:,}",
+                interval(row["win_share"], SHARE),
+            ]
+            for row in self.read("champion_changes")["rows"]
+        ]
+        columns = ["change", "against", "deals", "games", "win share [95 %]"]
+        return markdown.table(columns, rows, left=columns[:2])
+
     def best_responses(self) -> str:
         """What best responses take from their victims."""
         data = self.read("best_responses")
