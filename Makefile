@@ -75,7 +75,7 @@ faults: .venv/.test
 bench: .venv/.bench
 	$(BIN)/bombay bench
 
-# Matches of each agent against weaker ones: hours on two cores. A run that was stopped continues where it was.
+# A fixed list of matches of one agent against copies of another: hours on two cores. A run that was stopped continues where it was.
 ladder: .venv/.zero
 	$(BIN)/bombay ladder --out $(LADDER)
 

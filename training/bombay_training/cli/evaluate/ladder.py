@@ -14,31 +14,48 @@ from bombay_training.cli.options import MAX_COUNT, MAX_SEED, Json, Players, Proc
 from bombay_training.evaluation import ladder as ladders
 from bombay_training.matches.pool import WorkerPool
 
+Out = Annotated[Path, typer.Option(help="The file of results (JSON Lines); an existing file is continued.")]
+Only = Annotated[
+    str,
+    typer.Option(
+        help="Only the matches of agents whose spec begins with this: zero also selects zero-search.", metavar="SPEC"
+    ),
+]
+Against = Annotated[str, typer.Option(help="Only the matches against exactly this agent.", metavar="SPEC")]
+Blocks = Annotated[
+    int | None,
+    typer.Option(
+        help="Most deals of a match. Default: 1000; enough for 400 games if the agent searches.", min=1, max=MAX_COUNT
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="The seed of the deals. Default: 2028; 2027 with --selection.", min=0, max=MAX_SEED),
+]
+Selection = Annotated[
+    bool,
+    typer.Option(
+        "--selection", help="Instead of the ladder, the matches by which the settings of champion are chosen."
+    ),
+]
+Show = Annotated[bool, typer.Option("--show", help="Play nothing; print what the file holds of the present agents.")]
+
 
 def ladder(
-    out: Annotated[Path, typer.Option(help="The file of parts played; an existing file is continued.")] = Path(
-        "runs/ladder.jsonl"
-    ),
+    out: Out = Path("runs/ladder.jsonl"),
     players: Players = "2-5",
-    only: Annotated[str, typer.Option(help="Only the rows whose agent begins with this.", metavar="SPEC")] = "",
-    against: Annotated[str, typer.Option(help="Only the rows against this agent.", metavar="SPEC")] = "",
-    blocks: Annotated[
-        int | None,
-        typer.Option(help="Most deals per row. Default: 1000, or enough for 400 games.", min=1, max=MAX_COUNT),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="The seed of the deals. Default: that of the rows.", min=0, max=MAX_SEED)
-    ] = None,
-    selection: Annotated[
-        bool, typer.Option("--selection", help="The tournament that champion was chosen by, instead of the ladder.")
-    ] = False,
+    only: Only = "",
+    against: Against = "",
+    blocks: Blocks = None,
+    seed: Seed = None,
+    selection: Selection = False,
     processes: Processes = None,
-    show: Annotated[bool, typer.Option("--show", help="Play nothing; print what the file holds.")] = False,
+    show: Show = False,
     as_json: Json = False,
 ) -> None:
-    """Play the missing rows of the ladder, in which each agent meets weaker ones, and print the table.
+    """Play the ladder, a fixed list of matches of one agent against copies of another, and print the table.
 
-    It takes hours for the searching agents. A run that was stopped continues where it was.
+    It takes hours for agents that search. Matches that are in the file already are not played again.
     """
     counts = _check(out, players, only, against, show, selection)
     wanted = ladders.select(counts, only, blocks, seed, selection, against)

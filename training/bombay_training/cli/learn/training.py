@@ -32,7 +32,9 @@ Updates = Annotated[
     typer.Option(help="Learn for this many updates instead of --minutes; such a run repeats bit for bit.", min=1),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]
-RunFolder = Annotated[Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/<date>.")]
+RunFolder = Annotated[
+    Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/LEARNER-DATE-TIME.")
+]
 Blocks = Annotated[int, typer.Option(help="Deals for each row of the closing table.", min=1, max=MAX_COUNT)]
 
 
