@@ -26,13 +26,14 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
-# The README's picture of learning: three seeds of `zero`, then PPO with and without scripted features; 20 minutes on two idle cores.
+# A picture of learning: three seeds of `zero`, then PPO with and without scripted features; 20 minutes on two idle cores. CURVES must
+# be a new folder.
 curves: .venv/.ppo
 	for seed in 0 1 2; do \
 		$(BIN)/bombay train zero --minutes $(MINUTES) --players $(PLAYERS) --seed $$seed --out $(CURVES)/zero-seed$$seed || exit 1; \
 	done
-	$(BIN)/bombay train ppo --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
-	$(BIN)/bombay train ppo --features raw --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo-raw
+	$(BIN)/bombay train ppo --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
+	$(BIN)/bombay train ppo --features raw --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo-raw
 	$(BIN)/bombay curve $(CURVES)/zero-* $(CURVES)/ppo $(CURVES)/ppo-raw --win-shares --out $(CURVES)/curve.png
 
 # Everything that must hold of a change: on an empty kernel cache, installation aside, about ten minutes on two cores.

@@ -88,7 +88,7 @@ def test_rows_of_the_ladder_come_from_its_file_where_they_are_whole():
     wanted = [(row.agent, row.rest, row.players) for row in ladder.rows((2, 3, 4, 5))]
     unplayed = {agent for agent, rest, players in wanted if (agent, rest, players) not in rows}
     assert unplayed <= {ladder.CHAMPION_100, ladder.CHAMPION_1000}, "only rows of the champion are still to be played"
-    assert len(results.ladder_rows) == sum(row in rows for row in wanted)
+    assert min(row["games"] for row in rows.values()) >= ladder.MIN_GAMES, "a row is not whole"
     lines = ladder.read_parts(DOCS / "ladder.jsonl")
     (part,) = (
         line

@@ -234,13 +234,26 @@ def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):
         page.click("[data-target=E1]")
         settled(page, first["version"])
         second = page.evaluate("fetch('api/state').then((answer) => answer.json())")
-        assert second["mark"] == page.evaluate("state.mark")
+        assert second["version"] == version(page)
         page.evaluate("kept = document.querySelector('#actions button')")
         answers = [second, first]
         page.route("**/api/state*", lambda route: route.fulfill(json=answers.pop() if answers else second))
         for _ in range(2):
             page.evaluate("look()")
             assert page.evaluate("kept.isConnected && state.version") == second["version"]
+
+
+def test_buttons_stay_after_the_pause_that_follows_an_agents_action(browser, worker):
+    app = PlayApp(session(None, "greedy", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.3)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.click("[data-key=consolidate]")
+        page.wait_for_selector("[data-key=end_turn]")
+        before = version(page)
+        page.click("[data-key=end_turn]")
+        settled(page, before)
+        page.evaluate("kept = document.querySelector('#actions button')")
+        page.wait_for_timeout(3000)  # two looks and more
+        assert page.evaluate("kept.isConnected")
 
 
 def test_what_a_look_finds_while_a_change_is_under_way_waits_for_its_answer(browser, table):
@@ -252,7 +265,7 @@ def test_what_a_look_finds_while_a_change_is_under_way_waits_for_its_answer(brow
         page.route("**/api/act", lambda route: held.append(route))
         page.click("[data-target=E1]")
         page.wait_for_function("() => busy")
-        newer = page.evaluate("state") | {"version": before + 1, "mark": "newer"}
+        newer = page.evaluate("state") | {"version": before + 1}
         page.route("**/api/state*", lambda route: route.fulfill(json=newer))
         page.evaluate("look()")
         assert version(page) == before

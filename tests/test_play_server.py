@@ -89,9 +89,9 @@ def test_a_game_is_played_and_its_record_downloaded(client, app):
 
 def test_a_page_that_asks_again_is_told_only_what_is_new(client):
     found = position(client)
-    assert client.get(f"api/state?seen={found['mark'].replace(' ', '%20')}") == (204, None)
+    assert client.get(f"api/state?seen={found['version']}") == (204, None)
     act(client, "move:E1")
-    assert client.get(f"api/state?seen={found['mark'].replace(' ', '%20')}")[0] == 200
+    assert client.get(f"api/state?seen={found['version']}")[0] == 200
 
 
 def test_a_reload_shows_the_same_game(client):

@@ -223,19 +223,19 @@ HIDDEN_FIELDS = ("rupees", "clients", "client_palace_tokens", "city_palace_token
 
 
 def sent(table):
-    return json.dumps(messages.of_session(table, None, "champion"))
+    return json.dumps(messages.of_session(table, "champion"))
 
 
 def test_the_drawing_shows_the_last_action():
     table = session(None, "random")
-    begun = messages.of_session(table, None, None)["svg"]
+    begun = messages.of_session(table, None)["svg"]
     assert "data-last" not in begun
     play_turn(table, "move:E1", "move:G1", "move:E1")
-    shown = messages.of_session(table, None, None)["svg"]
+    shown = messages.of_session(table, None)["svg"]
     assert 'data-last="move:E1" data-last-seat="0" data-from="G1"' in shown
     assert "data-move" not in shown, "the turn is done"
     table.undo(table.version)
-    assert messages.of_session(table, None, None)["svg"] == begun
+    assert messages.of_session(table, None)["svg"] == begun
 
 
 def test_nothing_that_a_screen_hides_is_sent():

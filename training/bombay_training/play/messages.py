@@ -17,12 +17,11 @@ from bombay_training.play.effects import action_words, effect_words, preview
 from bombay_training.play.session import END_TURN, Event, Session
 
 
-def of_session(session: Session, thinking: str | None, adviser: str | None) -> dict[str, Any]:
+def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
     """A session as its page shows it.
 
     Args:
         session: the game.
-        thinking: the agent that is deciding, None if none is.
         adviser: who gives hints, None if nobody does.
     """
     game, viewer = session.game, session.viewer
@@ -31,7 +30,6 @@ def of_session(session: Session, thinking: str | None, adviser: str | None) -> d
         "mode": "play",
         "version": session.version,
         **position(game, session.states, viewer, session.names, session.log[-1].action),
-        "thinking": thinking,
         "human": session.human_to_move,
         "viewer": viewer,
         "screened": session.screened,

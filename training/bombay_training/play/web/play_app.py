@@ -43,9 +43,8 @@ class PlayApp:
     def __init__(self, session: Session, worker: Worker, adviser: str, pause: float) -> None:
         self.session, self.worker, self.adviser, self.pause = session, worker, adviser, pause
         self._adviser: Adviser | None = None
-        self._thinking: str | None = None
         self._task: asyncio.Task[None] | None = None
-        self._sent: tuple[Any, dict[str, Any]] | None = None
+        self._sent: dict[str, Any] | None = None
         self._message()  # compiles what the first position needs, before anybody waits for it
 
     def application(self, token: str, hosts: Any) -> Guard:
@@ -69,7 +68,7 @@ class PlayApp:
     # --- requests ---
 
     async def _state(self, request: Request) -> Response:
-        if request.query_params.get("seen") == self._mark():
+        if request.query_params.get("seen") == str(self.session.version):
             return Response(status_code=NOT_MODIFIED)
         return JSONResponse(self._message())
 
@@ -133,7 +132,7 @@ class PlayApp:
 
     async def _think(self) -> None:
         while question := self.session.question():
-            session, self._thinking = self.session, question.name
+            session = self.session
             try:
                 result: int | AgentFault = await self.worker.run(question.answer)
             except Exception as error:
@@ -142,7 +141,6 @@ class PlayApp:
                 print(f"bombay: {result}", file=sys.stderr)
             session.answer(question, result)
             await asyncio.sleep(self.pause)
-        self._thinking = None
 
     def _made_adviser(self) -> Adviser:
         self._adviser = self._adviser or make_adviser(self.adviser)
@@ -150,16 +148,10 @@ class PlayApp:
 
     # --- answers ---
 
-    def _mark(self) -> str:
-        """Changes whenever the page must be told something."""
-        return f"{self.session.version} {self._thinking or ''}"
-
     def _message(self) -> dict[str, Any]:
-        mark = self._mark()
-        if self._sent is None or self._sent[0] != mark:
-            shown = messages.of_session(self.session, self._thinking, self.adviser)
-            self._sent = (mark, {"mark": mark, "substitutes": SUBSTITUTES, **shown})
-        return self._sent[1]
+        if self._sent is None or self._sent["version"] != self.session.version:
+            self._sent = {"substitutes": SUBSTITUTES, **messages.of_session(self.session, self.adviser)}
+        return self._sent
 
 
 def _text(data: dict[str, Any], key: str) -> str:

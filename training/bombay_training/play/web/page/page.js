@@ -80,7 +80,7 @@ async function change(name, data = {}) {
 }
 
 async function look() {
-  const wanted = watching ?? (state ? { seen: state.mark } : {});
+  const wanted = watching ?? (state ? { seen: state.version } : {});
   const answer = await fetch(`api/state?${new URLSearchParams(wanted)}`);
   if (answer.status === 204) return;
   const found = await answer.json();
@@ -88,11 +88,11 @@ async function look() {
   if (!busy) renderNewer(found); // clicks do nothing until the change is answered, and its answer shows the position too
 }
 
-// Answers may arrive in another order than they were asked for. What is shown already is not drawn again: a click is lost when
-// its button is replaced between the press and the release.
+// Answers may arrive in another order than they were asked for. In a game, what is shown already is not drawn again: a click is
+// lost when its button is replaced between the press and the release.
 function renderNewer(found) {
-  if (found.mode === "play" && state && (found.version < state.version || found.mark === state.mark)) return;
-  render(found);
+  const isShown = found.mode === "play" && found.version === state?.version;
+  if (!isShown && !(found.version < state?.version)) render(found);
 }
 
 async function keepLooking() {
