@@ -26,7 +26,7 @@ INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pi
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
-# A picture of learning: three seeds of `zero`, then PPO with and without scripted features; 20 minutes on two idle cores. CURVES must
+# The README's picture: three seeds of `zero`, then PPO with and without scripted features; 25 minutes on two idle cores. CURVES must
 # be a new folder.
 curves: .venv/.ppo
 	for seed in 0 1 2; do \

@@ -26,6 +26,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "card-ppo": functools.partial(results.card, "ppo"),
         "lookahead": results.lookahead,
         "regret": results.regret,
+        "training-zero": results.training_zero,
         "training-td": results.training_td,
         "training-ppo": results.training_ppo,
         "training-time": results.training_time,

@@ -145,6 +145,10 @@ class Results:
         columns = ["players", "agent", *(f"against all `{rival}`" for rival in rivals), "par"]
         return markdown.table(columns, rows, left=columns[1:2])
 
+    def training_zero(self) -> str:
+        """The closing table of three minutes of `zero`."""
+        return _closing_table(self.read("train_zero"))
+
     def training_td(self) -> str:
         """The closing table of three minutes of TD."""
         return _closing_table(self.read("train_td"))
