@@ -92,7 +92,7 @@ class Results:
             played = [row for row in found.values() if row]
             if played:
                 cells = (interval(row["win_share"], SHARE) if row else "–" for row in found.values())
-                ms = min(row["ms_per_turn"] for row in played)  # other work makes times longer, never shorter
+                ms = min(row["ms_per_turn"] for row in played)  # least disturbed by other work on the machine
                 rows.append([f"`{agent}`", agents.knowledge(agent), *cells, format_ms(ms)])
         columns = ["agent", "scripted knowledge", *(f"3 × `{rival}`" for rival in README_RIVALS), "ms/turn"]
         return markdown.table(columns, rows, left=columns[:2])

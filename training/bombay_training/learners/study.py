@@ -230,9 +230,9 @@ def _learned_from(folder: Path) -> dict[str, int]:
     """How much a run learned from, by its last update."""
     updates = [line for line in json_text.valid_lines(folder / METRICS, MAX_LINE_BYTES) if isinstance(line, dict)]
     last = updates[-1] if updates else {}
-    names = (
-        ("update", "decisions") if "decisions" in last else ("update", "games", "positions")
-    )  # PPO's games are of one update
+    names = ["update", "games", "positions"]
+    if "decisions" in last:  # of PPO, whose games are those of one update
+        names = ["update", "decisions"]
     return {name: last[name] for name in names if name in last}
 
 
