@@ -255,8 +255,10 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
     if learner == "expert":
         output("train", *LEARNERS["zero"], *small, "--out", "before", cwd=tmp_path)
     data = output("train", *LEARNERS[learner], *small, "--out", "run", cwd=tmp_path)
-    rivals = ["greedy"] if learner == "best-response" else ["random", "greedy", "planner-v1"]
-    assert [match["lineup"][1] for match in data["matches"]] == rivals
+    lineups = [("new agent", rival) for rival in ("random", "greedy", "planner-v1")]
+    if learner == "best-response":
+        lineups = [("new agent", "greedy"), ("new agent, 150 nodes", "greedy")]
+    assert [tuple(match["lineup"]) for match in data["matches"]] == lineups
     assert ("victim_games" in data) == (learner == "best-response")
     if learner == "expert":
         assert data["gate"]["blocks"] == 2

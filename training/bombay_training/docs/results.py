@@ -31,6 +31,11 @@ README_AGENTS = (
     ladder.TD_SEARCH_100,
     ladder.CHAMPION_100,
 )
+RESPONSE_VICTIMS = {ladder.CHAMPION_100: "champion:nodes=50"}  # whose responses are shown for an agent that is too slow
+RESPONSES = {  # how best responses play
+    study.POLICY: "with a round of lookahead",
+    study.LOOKING_AHEAD: "with a tree of 150 nodes",
+}
 PLAYS = {  # how the agents of a study play
     study.AT_ONCE: "without lookahead",
     study.LOOKING_AHEAD: "with a tree of 150 nodes",
@@ -78,6 +83,11 @@ class Results:
         """The matches of all studies (`bombay study`)."""
         return study.read(self.folder / "data" / "learning.jsonl")
 
+    @functools.cached_property
+    def response_rows(self) -> list[dict[str, Any]]:
+        """The matches of best responses at 4 players against three of their victims."""
+        return list(self.read("best_responses")["rows"])
+
     def _ladder_row(self, *key: Any) -> dict[str, Any] | None:
         """The row of the ladder with this number of players, agent, others and format; None if it was not played."""
         return next((row for row in self.ladder_rows if _key(row) == key), None)
@@ -91,11 +101,19 @@ class Results:
             found = {rest: self._ladder_row(4, agent, rest, "1vrest") for rest in README_RIVALS}
             played = [row for row in found.values() if row]
             if played:
-                cells = (interval(row["win_share"], SHARE) if row else "–" for row in found.values())
+                cells = [interval(row["win_share"], SHARE) if row else "–" for row in found.values()]
+                cells.append(self._best_response(agent))
                 ms = min(row["ms_per_turn"] for row in played)  # least disturbed by other work on the machine
                 rows.append([f"`{agent}`", agents.knowledge(agent), *cells, format_ms(ms)])
-        columns = ["agent", "scripted knowledge", *(f"3 × `{rival}`" for rival in README_RIVALS), "ms/turn"]
+        rivals = (f"3 × `{rival}`" for rival in README_RIVALS)
+        columns = ["agent", "scripted knowledge", *rivals, "best response", "ms/turn"]
         return markdown.table(columns, rows, left=columns[:2])
+
+    def _best_response(self, agent: str) -> str:
+        """What the best of the responses takes from three of an agent."""
+        victim = RESPONSE_VICTIMS.get(agent, agent)
+        shares = [row["win_share"] for row in self.response_rows if row["victim"] == victim]
+        return interval(max(shares, key=lambda share: share["mean"]), SHARE) if shares else "–"
 
     def ladder(self) -> str:
         """Every row of the ladder."""
@@ -220,21 +238,15 @@ class Results:
         return markdown.table(columns, rows, left=columns[:2])
 
     def best_responses(self) -> str:
-        """What best responses take from their victims."""
-        data = self.read("best_responses")
+        """What best responses take from three of their victims, a row for each response."""
+        found = self.response_rows
+        shares = {(row["victim"], row["seed"], row["agent"]): interval(row["win_share"], SHARE) for row in found}
+        learned = {(row["victim"], row["seed"]): row["learned_games"] for row in found}
         rows = [
-            [
-                f"`{row['victim']}`",
-                row["learned_from"],
-                str(row["seed"]),
-                f"{row['games']:,}",
-                interval(row["win_share"], SHARE),
-                f"{data['par']:.2f}",
-            ]
-            for row in data["rows"]
+            [f"`{victim}`", f"{games:,}", str(seed), *(shares.get((victim, seed, agent), "–") for agent in RESPONSES)]
+            for (victim, seed), games in learned.items()
         ]
-        columns = ["victim", "learned from", "seed", "games", "win share [95 %]", "par"]
-        return markdown.table(columns, rows, left=columns[:2])
+        return markdown.table(["victim", "learned from games", "seed", *RESPONSES.values()], rows, left=("victim",))
 
     def lookahead(self) -> str:
         """How far `td` should look ahead: its win share against several opponents."""
@@ -287,7 +299,8 @@ class Results:
 
     def strength_targets(self) -> str:
         """Targets of strength at 4 players."""
-        return targets.table(self.read("targets")["strength"], [*self.ladder_rows, *self.learning_rows])
+        found = [*self.ladder_rows, *self.learning_rows, *self.response_rows]
+        return targets.table(self.read("targets")["strength"], found)
 
 
 def _closing_table(data: dict[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """Best response: `zero` learns to beat copies of one frozen agent, the victim. What it wins shows how exploitable the victim is.
 
 The learner has one seat of each game, every seat equally often; copies of the victim have the others. Everything but the games is
-as in `zero/run.py`: samples are the ends of the learner's own turns, with λ-returns along them, for every seat. Any agent can be
-the victim. It acts by `act` for a batch of games, on copies with other seeds. A response starts from the weights of a trained
-`zero` net, that of the victim if it is one, since a weak response would prove nothing.
+as in `zero/run.py`: samples are the ends of all turns, with λ-returns along them, for every seat. The victim's turns are among
+them, because the response's net also values turns of the others when it looks ahead. Any agent can be the victim. It acts by
+`act` for a batch of games, on copies with other seeds. A response starts from the weights of a trained `zero` net, that of the
+victim if it is one, since a weak response would prove nothing.
 """
 
 import dataclasses
@@ -17,14 +18,15 @@ import numpy as np
 
 from bombay_agents import make, turns
 from bombay_agents.nets.value_net_agent import ValueNetAgent
+from bombay_agents.nets.zero import valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
-from bombay_env import Game, batch
+from bombay_env import Game, batch, engine
 from bombay_env.agent import Blame, ask
 from bombay_env.chance import random_word
 from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
-from bombay_env.state import NOBODY, rows
+from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder
 from bombay_training.learners.runs import require
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
@@ -35,6 +37,7 @@ from bombay_training.learners.zero.self_play import (
     finish_turn,
     play_turn,
     set_final_targets,
+    store_sample,
 )
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
@@ -47,10 +50,8 @@ class BestResponseSettings(ZeroSettings):
 
     learner: ClassVar[str] = "best-response"
 
-    batch_size: int = 256
-    """Positions per gradient step. A game has fewer samples than in self-play, where all seats learn."""
-    learning_rate: float = 1e-3
-    """Adam's learning rate at the start."""
+    learning_rate: float = 2e-4
+    """Adam's learning rate at the start: small, because the net to start from has learned to the end."""
     epsilon: float = 0.05
     """The ε of ε-greedy play at the start of the run: probability that the learner takes a random outcome."""
     victim: str = ""
@@ -139,8 +140,10 @@ class FrozenOpponent:
         """Create the copies again, so that nothing they remember influences later games."""
         self.agents = [make(self.spec) for _ in range(COPIES)]
 
-    def play(self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: np.random.Generator) -> None:
-        """Decide once in these lanes of `states`, which are changed in place.
+    def actions(
+        self, game: Game, states: np.ndarray, lanes: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Decide once in these lanes of `states`. Returns the lanes in another order, and a legal action for each.
 
         Raises:
             AgentFault: the victim raised or chose an illegal action.
@@ -159,10 +162,7 @@ class FrozenOpponent:
         else:
             self.pool = self.pool or ThreadPoolExecutor(threads)
             actions = list(self.pool.map(decide, due))
-        played = np.concatenate([parts[number] for number in due])
-        some = states[played]
-        game.step(some, np.concatenate(actions))
-        rows(states)[played] = rows(some)
+        return np.concatenate([parts[number] for number in due]), np.concatenate(actions)
 
 
 # --- Games ---
@@ -203,7 +203,8 @@ class ResponsePlay(SelfPlay):
                     play_response_piece(CHUNKS, own, games, game.tables, net, options, self.workspaces)
                     turns.check_count(games.counts.min())
                 else:  # all games wait for the victim, so that it decides for the largest batch
-                    self.victim.play(game, states, np.flatnonzero(running), rng)
+                    lanes, actions = self.victim.actions(game, states, np.flatnonzero(running), rng)
+                    play_victim_piece(CHUNKS, lanes, actions, games, game.tables, net, self.workspaces)
             set_all_targets(games, game.tables, options.td_lambda, self.workspaces)
         return self.sample_indices()
 
@@ -234,6 +235,31 @@ def play_response_piece(chunk, lanes, games, tables, net, options, workspaces):
         games.states[lane] = workspace.current.state
         games.counts[lane] += workspace.current.state.current_player != NOBODY
         games.moves[lane] += np.uint64(1)
+
+
+@piece_kernel
+def play_victim_piece(chunk, lanes, actions, games, tables, net, workspaces):
+    """Take the victim's actions in a chunk of some lanes, and store a sample where a turn ends."""
+    workspace = workspaces[chunk]
+    drawn = np.empty(NUM_COLOURS, np.int64)
+    evaluation = workspace.turn.evaluation
+    for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
+        lane = lanes[number]
+        node = workspace.current
+        node.state = games.states[lane]
+        seat = np.int64(node.state.current_player)
+        restock_due = engine.apply(node.state, tables[0], actions[number])
+        turn_over = restock_due or node.state.current_player != seat
+        if turn_over and node.state.current_player != NOBODY:
+            sample = games.samples[lane, games.counts[lane]]
+            valuation.clear_cache(evaluation)
+            slot = valuation.evaluate(node, tables[0], seat, net[0], evaluation)
+            store_sample(tables[0], seat, slot, evaluation, sample)
+            sample.explored = False
+            games.counts[lane] += 1
+        if restock_due:
+            batch.restock(node.state, tables[0], drawn)
+        games.states[lane] = node.state
 
 
 @kernel

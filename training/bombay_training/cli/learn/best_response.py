@@ -1,7 +1,7 @@
 """`bombay train best-response`: what can a learner exploit in a frozen agent."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,6 +20,9 @@ from bombay_training.cli.learn.training import (
 from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed, complete_agent
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
+from bombay_training.learners.study import FILE, LOOKING_AHEAD
+
+PLAYERS: Final = {"new agent": f"net:path={FILE}", "new agent, 150 nodes": LOOKING_AHEAD}
 
 
 def best_response(
@@ -50,7 +53,7 @@ def best_response(
         ),
     ] = None,
     out: RunFolder = None,
-    blocks: Blocks = 250,
+    blocks: Blocks = 100,
     as_json: Json = False,
 ) -> None:
     """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is."""
@@ -66,7 +69,7 @@ def respond_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> 
     """Run the training and end with the table against the victim."""
     path, summary = learn(run, folder, as_json)
     settings = run.settings
-    matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json)
+    matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json, PLAYERS)
     data |= {"victim": settings.victim, **learner.budgets(path, settings.victim)}
     title = f"best response to copies of {settings.victim} after {summary}"
     finish(path, settings, matches, data, title, [_budget(data)], as_json)

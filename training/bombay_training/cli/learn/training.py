@@ -20,10 +20,12 @@ from bombay_training.evaluation import arena
 from bombay_training.learners import run_files
 from bombay_training.learners.runs import Progress as RunProgress
 from bombay_training.learners.runs import Run
+from bombay_training.learners.study import FILE
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 
 REFERENCES: Final = warm_up.REFERENCES  # opponents of the closing table
+PLAYERS: Final = {"new agent": f"net:path={FILE}"}
 EVALUATION: Final = "evaluation.json"  # in the folder of a run: its closing table
 
 Minutes = Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)]
@@ -128,25 +130,39 @@ def learn(run: Run, folder: Path, quiet: bool) -> tuple[Path, str]:
 
 
 def closing_matches(
-    path: Path, opponents: Sequence[str], settings: Any, blocks: int, quiet: bool
+    path: Path,
+    opponents: Sequence[str],
+    settings: Any,
+    blocks: int,
+    quiet: bool,
+    players: Mapping[str, str] = PLAYERS,
 ) -> tuple[list[Match], dict[str, Any]]:
     """The new agent against copies of each opponent, for every number of players it learned with.
 
     The deals come from another stream of chance than those of the training.
 
+    Args:
+        path: the file of its net.
+        opponents: specs.
+        settings: of the run.
+        blocks: deals of each match.
+        quiet: show no bar.
+        players: ways in which the net plays, as specs with `FILE` for the net's file, by their names in the table.
     Returns:
         The matches, and the data of the closing table.
     """
-    new = bombay_agents.make(f"net:path={path}")
-    new.name = "new agent"
+    new = [bombay_agents.make(spec.replace(FILE, str(path))) for spec in players.values()]
+    for agent, name in zip(new, players, strict=True):
+        agent.name = name
     rivals = [bombay_agents.make(spec) for spec in opponents]
     loaded = Board.load(settings.board)
     games = [Game(Rules.official(count), loaded) for count in settings.players]
-    total = sum(settings.players) * blocks * len(rivals)
+    total = sum(settings.players) * blocks * len(new) * len(rivals)
     with output.progress_bar("evaluation", total, quiet) as advance, user_input(*MATCH_ERRORS):
         matches = [
-            arena.one_vs_rest(game, new, rival, blocks, settings.seed, progress=advance)
+            arena.one_vs_rest(game, agent, rival, blocks, settings.seed, progress=advance)
             for game in games
+            for agent in new
             for rival in rivals
         ]
     data = {"command": "train", "agent": str(path), "matches": [statistics.summary(match) for match in matches]}
