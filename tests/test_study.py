@@ -18,7 +18,7 @@ needs_jit = pytest.mark.skipif(SLOW, reason="learning takes the compiler")
 def tiny(monkeypatch):
     """A study of a net that hardly learns."""
     settings = functools.partial(ZeroSettings, updates=1, games=2)
-    monkeypatch.setitem(study.SUBJECTS, "tiny", study.Subject(settings, ((study.AT_ONCE, "random", 4),), (2,)))
+    monkeypatch.setitem(study.SUBJECTS, "tiny", study.Subject(settings, ((study.AT_ONCE, "random", 0.25),), (2,)))
 
 
 def train(trial):
@@ -38,7 +38,7 @@ def test_runs_and_matches_are_done_once(tiny, tmp_path):
     for _ in range(2):
         for trial in study.trials("tiny", [1.0], [0, 1], tmp_path):
             train(trial)
-            (row,) = study.judge(trial, [2], tmp_path)
+            (row,) = study.judge(trial, [2], tmp_path, games=16)
             assert (row["seed"], row["games"], row["par"]) == (trial.seed, 4, 0.5)
             assert row["learned_from"] == {"update": 1, "games": 2, "positions": row["learned_from"]["positions"]}
         assert len(lines(tmp_path)) == 2
@@ -49,10 +49,10 @@ def test_runs_and_matches_are_done_once(tiny, tmp_path):
 def test_an_incomplete_line_is_played_again(tiny, tmp_path):
     (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
     train(trial)
-    first = list(study.judge(trial, [2], tmp_path))
+    first = list(study.judge(trial, [2], tmp_path, games=16))
     (tmp_path / study.MATCHES).write_text(lines(tmp_path)[0][:50])
     assert study.read(tmp_path / study.MATCHES) == []
-    (again,) = study.judge(trial, [2], tmp_path)
+    (again,) = study.judge(trial, [2], tmp_path, games=16)
     assert again["win_share"] == first[0]["win_share"]
     assert len(study.read(tmp_path / study.MATCHES)) == 1
 
@@ -88,11 +88,11 @@ def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
 def test_a_match_counts_only_for_the_net_that_played_it(tiny, tmp_path):
     (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
     train(trial)
-    (first,) = study.judge(trial, [2], tmp_path)
+    (first,) = study.judge(trial, [2], tmp_path, games=16)
     other = dataclasses.replace(trial, seed=1, folder=tmp_path / "tiny-1min-seed1")
     train(other)
     (other.folder / "agent.safetensors").replace(trial.folder / "agent.safetensors")
-    (again,) = study.judge(trial, [2], tmp_path)
+    (again,) = study.judge(trial, [2], tmp_path, games=16)
     assert again["net"] != first["net"]
     (elsewhere,) = study.judge(trial, [2], tmp_path, deals=5)
     assert (first["deals"], elsewhere["deals"]) == (2028, 5)

@@ -8,6 +8,7 @@ it.
 import dataclasses
 import functools
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +31,7 @@ AT_ONCE: Final = f"net:path={FILE},rounds=0"
 LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at most 5 ms a turn
 POLICY: Final = f"net:path={FILE}"
 GAMES: Final = 8000  # of a match
-SEARCH_GAMES: Final = 2000  # if the agent searches
+SEARCH_SHARE: Final = 0.25  # of these games, if the agent searches
 MAX_LINE_BYTES: Final = 1 << 16
 COUNT, AMOUNT, SHARE = json_form.whole(0), json_form.number(0, 1e9), json_form.number(0, 1)
 MATCH: Final = {  # what is used of a line of the file
@@ -46,7 +47,7 @@ MATCH: Final = {  # what is used of a line of the file
     "win_share": dict.fromkeys(("mean", "low", "high"), json_form.optional(SHARE)),
     "ms_per_turn": json_form.optional(AMOUNT),
 }
-POLICY_MATCHES: Final = ((POLICY, "greedy", GAMES), (POLICY, "planner-v1", GAMES))
+POLICY_MATCHES: Final = ((POLICY, "greedy", 1.0), (POLICY, "planner-v1", 1.0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,12 +56,12 @@ class Subject:
 
     Args:
         settings: makes the settings of a run from `minutes`, `seed`, `players` and `threads`.
-        matches: the agent's spec with `FILE` for the net's file, the spec of the others, and the number of games.
+        matches: the agent's spec with `FILE` for the net's file, the spec of the others, and the share of a study's games.
         players: numbers of players that it learns with.
     """
 
     settings: Callable[..., RunSettings]
-    matches: tuple[tuple[str, str, int], ...]
+    matches: tuple[tuple[str, str, float], ...]
     players: tuple[int, ...]
 
 
@@ -74,10 +75,10 @@ SUBJECTS: Final = {
     "zero": Subject(
         ZeroSettings,
         (
-            (AT_ONCE, "greedy", GAMES),
-            (AT_ONCE, "planner-v1", GAMES),
-            (LOOKING_AHEAD, "planner-v1", SEARCH_GAMES),
-            (LOOKING_AHEAD, "td", SEARCH_GAMES),
+            (AT_ONCE, "greedy", 1.0),
+            (AT_ONCE, "planner-v1", 1.0),
+            (LOOKING_AHEAD, "planner-v1", SEARCH_SHARE),
+            (LOOKING_AHEAD, "td", SEARCH_SHARE),
         ),
         (2, 3, 4, 5),
     ),
@@ -158,20 +159,21 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
     ]
 
 
-def num_games(trial: Trial, players: Sequence[int], max_games: int = GAMES) -> int:
+def num_games(trial: Trial, players: Sequence[int], games: int = GAMES) -> int:
     """The number of games that `judge` plays if none has been played yet."""
-    return sum(count * _blocks(games, max_games, count) for count in players for *_, games in trial.subject.matches)
+    return sum(count * _blocks(games, share, count) for count in players for *_, share in trial.subject.matches)
 
 
-def _blocks(games: int, max_games: int, players: int) -> int:
-    return -(-min(games, max_games) // players)
+def _blocks(games: int, share: float, players: int) -> int:
+    """The number of deals for a share of the games, rounded up."""
+    return math.ceil(games * share / players)
 
 
 def judge(
     trial: Trial,
     players: Sequence[int],
     out: Path,
-    max_games: int = GAMES,
+    games: int = GAMES,
     deals: int = ladder.SEED,
     pool: WorkerPool | None = None,
     progress: Callable[[float], None] = lambda games: None,
@@ -182,7 +184,7 @@ def judge(
         trial: the run, which is finished.
         players: numbers of players.
         out: the folder of the study.
-        max_games: most games of a match.
+        games: of a match; a share of them, `SEARCH_SHARE`, where the agent searches.
         deals: seed of the deals, each of which is played in all cyclic seatings; by default that of the ladder.
         pool: the processes to play in; None for this process.
         progress: called with the number of games played or known since the last call.
@@ -191,7 +193,7 @@ def judge(
     net = hashlib.sha256((trial.folder / AGENT).read_bytes()).hexdigest()
     for count in players:
         game = Game(Rules.official(count), Board.load())
-        for agent, rest, games in trial.subject.matches:
+        for agent, rest, share in trial.subject.matches:
             what = {
                 "learner": trial.learner,
                 "minutes": trial.minutes,
@@ -199,7 +201,7 @@ def judge(
                 "players": count,
                 "agent": agent,
                 "rest": rest,
-                "blocks": _blocks(games, max_games, count),
+                "blocks": _blocks(games, share, count),
                 "deals": deals,
                 "net": net,
             }

@@ -31,7 +31,7 @@ def study(
     games: Annotated[
         int,
         typer.Option(
-            help=f"Most games of a match; at most {studies.SEARCH_GAMES} where the agent searches.",
+            help="Games of a match; a quarter of them where the agent searches.",
             min=1,
             max=MAX_COUNT,
         ),
