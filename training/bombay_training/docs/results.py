@@ -222,8 +222,8 @@ class Results:
         ]
         return markdown.table([*names, "against", "deals", "games", "win share [95 %]"], rows, left=("against",))
 
-    def search_changes(self) -> str:
-        """What other changes of the search gain `zero-search` at 4 players."""
+    def changes(self, name: str, what: str) -> str:
+        """What changes of the champion gain at 4 players, from a file of `data`; `what` is the head of the first column."""
         rows = [
             [
                 row["change"],
@@ -232,9 +232,9 @@ class Results:
                 f"{row['games']:,}",
                 interval(row["win_share"], SHARE),
             ]
-            for row in self.read("champion_changes")["rows"]
+            for row in self.read(name)["rows"]
         ]
-        columns = ["change", "against", "deals", "games", "win share [95 %]"]
+        columns = [what, "against", "deals", "games", "win share [95 %]"]
         return markdown.table(columns, rows, left=columns[:2])
 
     def best_responses(self) -> str:
