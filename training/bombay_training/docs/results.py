@@ -31,7 +31,6 @@ README_AGENTS = (
     ladder.TD_SEARCH_100,
     ladder.CHAMPION_100,
 )
-RESPONSE_VICTIMS = {ladder.CHAMPION_100: "champion:nodes=50"}  # whose responses are shown for an agent that is too slow
 RESPONSES = {  # how best responses play
     study.POLICY: "with a round of lookahead",
     study.LOOKING_AHEAD: "with a tree of 150 nodes",
@@ -111,8 +110,7 @@ class Results:
 
     def _best_response(self, agent: str) -> str:
         """What the best of the responses takes from three of an agent."""
-        victim = RESPONSE_VICTIMS.get(agent, agent)
-        shares = [row["win_share"] for row in self.response_rows if row["victim"] == victim]
+        shares = [row["win_share"] for row in self.response_rows if row["victim"] == agent]
         return interval(max(shares, key=lambda share: share["mean"]), SHARE) if shares else "–"
 
     def ladder(self) -> str:
