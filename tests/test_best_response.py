@@ -78,6 +78,19 @@ def test_all_turns_are_learned_from():
     assert np.allclose(samples["share"].sum(axis=1), 1, atol=1e-5)
 
 
+def test_the_learner_has_every_seat_in_turn_and_alone_explores():
+    games = short_games()
+    play, _ = played("random", games, epsilon=1.0)
+    explored = set()
+    for number, game in enumerate(games):
+        for lane, count in enumerate(play.counts[number]):
+            some = play.samples[number, lane, :count]
+            seats = set(some["seat"][some["explored"] != 0].tolist())
+            assert seats <= {lane % game.num_players}
+            explored |= seats
+    assert len(explored) > 1
+
+
 def test_against_itself_a_net_learns_from_the_same_samples_as_in_self_play(victim, monkeypatch):
     monkeypatch.setattr(best_response, "DEALS", self_play.GAMES)
     games, options = short_games(), PlayOptions(np.float32(2), 0.0, np.float32(0.5))
