@@ -20,9 +20,9 @@ from bombay_training.cli.learn.training import (
 from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed, complete_agent
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
-from bombay_training.learners.study import FILE, LOOKING_AHEAD
+from bombay_training.learners.study import LOOKING_AHEAD, POLICY
 
-PLAYERS: Final = {"new agent": f"net:path={FILE}", "new agent, 150 nodes": LOOKING_AHEAD}
+AGENTS: Final = {"new agent": POLICY, "new agent, 150 nodes": LOOKING_AHEAD}
 
 
 def best_response(
@@ -69,7 +69,7 @@ def respond_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> 
     """Run the training and end with the table against the victim."""
     path, summary = learn(run, folder, as_json)
     settings = run.settings
-    matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json, PLAYERS)
+    matches, data = closing_matches(path, [settings.victim], settings, blocks, as_json, AGENTS)
     data |= {"victim": settings.victim, **learner.budgets(path, settings.victim)}
     title = f"best response to copies of {settings.victim} after {summary}"
     finish(path, settings, matches, data, title, [_budget(data)], as_json)

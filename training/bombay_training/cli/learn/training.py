@@ -20,12 +20,12 @@ from bombay_training.evaluation import arena
 from bombay_training.learners import run_files
 from bombay_training.learners.runs import Progress as RunProgress
 from bombay_training.learners.runs import Run
-from bombay_training.learners.study import FILE
+from bombay_training.learners.study import FILE, POLICY
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 
 REFERENCES: Final = warm_up.REFERENCES  # opponents of the closing table
-PLAYERS: Final = {"new agent": f"net:path={FILE}"}
+AGENTS: Final = {"new agent": POLICY}  # that play in it
 EVALUATION: Final = "evaluation.json"  # in the folder of a run: its closing table
 
 Minutes = Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)]
@@ -135,7 +135,7 @@ def closing_matches(
     settings: Any,
     blocks: int,
     quiet: bool,
-    players: Mapping[str, str] = PLAYERS,
+    agents: Mapping[str, str] = AGENTS,
 ) -> tuple[list[Match], dict[str, Any]]:
     """The new agent against copies of each opponent, for every number of players it learned with.
 
@@ -147,12 +147,12 @@ def closing_matches(
         settings: of the run.
         blocks: deals of each match.
         quiet: show no bar.
-        players: ways in which the net plays, as specs with `FILE` for the net's file, by their names in the table.
+        agents: ways in which the net plays, as specs with `FILE` for the net's file, by their names in the table.
     Returns:
         The matches, and the data of the closing table.
     """
-    new = [bombay_agents.make(spec.replace(FILE, str(path))) for spec in players.values()]
-    for agent, name in zip(new, players, strict=True):
+    new = [bombay_agents.make(spec.replace(FILE, str(path))) for spec in agents.values()]
+    for agent, name in zip(new, agents, strict=True):
         agent.name = name
     rivals = [bombay_agents.make(spec) for spec in opponents]
     loaded = Board.load(settings.board)
