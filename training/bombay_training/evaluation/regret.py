@@ -21,7 +21,10 @@ from bombay_training.matches.intervals import Estimate, Moments, estimates, mean
 
 DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
 SCRUBS: Final = np.uint64(1104)
-AGENTS: Final = ("random", "greedy", "planner-v1", "td", "ppo", "flat-mc:rollouts=150", "search:nodes=150")
+AGENTS: Final = (
+    *("random", "greedy", "planner-v1", "td", "ppo", "zero"),
+    *("flat-mc:rollouts=150", "search:nodes=150", "zero-search:nodes=150", "champion:nodes=3000"),
+)
 DEFAULT_TURNS: Final = 4
 DEFAULT_LIMIT: Final = 100_000  # turns enumerated for one position; a second or two
 MAX_SKIPPED: Final = 10  # games skipped for each position wanted
