@@ -108,7 +108,8 @@ def share(mean, low, high, **entries):
     ("limit", "cells"),
     [
         ({"low": 0.4}, "at least 0.40 | 0.450 [0.400, 0.500], worst of 2 seeds | pass"),
-        ({"low": 0.401}, "at least 0.40 | 0.450 [0.400, 0.500], worst of 2 seeds | **miss**"),
+        ({"low": 0.401}, "at least 0.401 | 0.450 [0.400, 0.500], worst of 2 seeds | **miss**"),
+        ({"low": 0.4, "over": "agents"}, "at least 0.40 | 0.450 [0.400, 0.500], worst of 2 agents | pass"),
         ({"high": 0.6}, "at most 0.60 | 0.500 [0.450, 0.550], worst of 2 seeds | pass"),
         ({"high": 0.5}, "at most 0.50 | 0.500 [0.450, 0.550], worst of 2 seeds | **miss**"),
     ],

@@ -38,6 +38,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "champion-changes": functools.partial(results.changes, "champion_changes", "change"),
         "champion-alternatives": functools.partial(results.changes, "champion_alternatives", "agent"),
         "champion-nets": functools.partial(results.matches, "champion_nets"),
+        "champion-convergence": results.convergence,
         "best-responses": results.best_responses,
         "fairness": results.fairness,
         "third-rupee": results.third_rupee,

@@ -235,6 +235,14 @@ class Results:
         columns = [what, "against", "deals", "games", "win share [95 %]"]
         return markdown.table(columns, rows, left=columns[:2])
 
+    def convergence(self) -> str:
+        """What turns found by small searches lose, by the values of large ones."""
+        rows = [
+            [f"`{row['agent']}`", f"{row['positions']:,}", interval(row["lost"], SHARE)]
+            for row in self.read("champion_convergence")["rows"]
+        ]
+        return markdown.table(["agent", "positions", "lost a turn [95 %]"], rows, left=("agent",))
+
     def best_responses(self) -> str:
         """What best responses take from three of their victims, a row for each response."""
         found = self.response_rows

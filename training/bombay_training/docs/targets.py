@@ -23,7 +23,7 @@ def table(targets: Sequence[Row], results: Sequence[Row] = ()) -> str:
     Args:
         targets: each has `what`. One with `match` is compared with the results that have all entries of `match`: the lower ends
             must be at least `low`, or the upper ends at most `high`, or the means of runs that differ in their seeds only at most
-            `spread` apart. Another has `target`, `measured` and `passed`.
+            `spread` apart. If they differ in something else, `over` says in what. Another has `target`, `measured` and `passed`.
         results: matches with their entry `win_share`.
     """
     rows = []
@@ -47,12 +47,13 @@ def _compared(target: Row, results: Sequence[Row]) -> tuple[str, str | None, boo
     """The target as text, what was measured, and whether it is reached by all results that match."""
     found = [row["win_share"] for row in results]
     end, sign = ("low", 1) if "low" in target else ("high", -1)
-    limit = f"{'at least' if sign > 0 else 'at most'} {target[end]:.2f}"
+    decimals = 2 if round(target[end], 2) == target[end] else 3
+    limit = f"{'at least' if sign > 0 else 'at most'} {target[end]:.{decimals}f}"
     if not found:
         return limit, None, None
     worst = min(found, key=lambda share: sign * share[end])
-    seeds = f", worst of {len(found)} seeds" if len(found) > 1 else ""
-    measured = f"{worst['mean']:.3f} [{worst['low']:.3f}, {worst['high']:.3f}]{seeds}"
+    others = f", worst of {len(found)} {target.get('over', 'seeds')}" if len(found) > 1 else ""
+    measured = f"{worst['mean']:.3f} [{worst['low']:.3f}, {worst['high']:.3f}]{others}"
     return limit, measured, sign * worst[end] >= sign * target[end]
 
 
