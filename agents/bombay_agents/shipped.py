@@ -118,7 +118,7 @@ def make_champion(
     value: Agent | None = None,
     force: bool = False,
 ) -> ChampionAgent:
-    """The tree search of `zero-search`, which explores more here, and in which rivals sometimes take the turn of `planner-v1`.
+    """Like `zero-search`, but it explores more, and rivals in its tree sometimes take the turn of `planner-v1`.
 
     Args:
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.

@@ -32,7 +32,7 @@ TURNS_PER_NODE: Final = 4  # turns enumerated in the time of one simulation
 
 
 class SearchAgent(TurnAgent):
-    """The turn that a tree search over whole turns finds best; the last round is played exactly where that is possible.
+    """The turn that a tree search over whole turns finds best; the last round is solved if half of the budget is enough.
 
     Args:
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
