@@ -422,7 +422,10 @@ def test_only_games_with_bad_answers_are_lost():
         ({"lineup": [First()] * 2}, "the line-up has 2 agents; this game has 3 seats"),
         ({"blocks": 0}, "blocks is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"seed": 2**64}, "it must be from 0 to 18446744073709551615"),
+        ({"seed": 2**64}, "it must be a whole number from 0 to 18446744073709551615"),
+        ({"seed": 1.0}, "seed is 1.0"),
+        ({"first": -1}, "first is -1"),
+        ({"chunk_games": -1}, "chunk_games is -1; it must be a whole number from 1"),
     ],
 )
 def test_invalid_arguments_are_refused(change, message):

@@ -1,10 +1,13 @@
 """Best response: what is learned from, that threads change nothing, where it starts, and that runs repeat."""
 
 import dataclasses
+import io
+from importlib import resources
 
 import numba
 import numpy as np
 import pytest
+from rich.console import Console
 
 from bombay_agents import make
 from bombay_agents.nets.zero import slots
@@ -12,6 +15,9 @@ from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import ZeroNet
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault
+from bombay_training import rich_tables
+from bombay_training.cli.errors import UserError
+from bombay_training.cli.learn.training import learn
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (
@@ -159,6 +165,16 @@ def test_a_failing_victim_is_reported_before_there_is_a_folder(tmp_path):
     with pytest.raises(AgentFault, match=r"^agent 'test_best_response:Raising': it raised ZeroDivision"):
         train(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+    with pytest.raises(UserError, match=r"^agent 'test_best_response:Raising': it raised ZeroDivision"):
+        learn(BestResponseRun(settings), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_closing_table_shows_a_victim_in_brackets():
+    table = rich_tables.fitting_table("against [/victim]", {"agent": ["[/victim]"]}, ["agent"], [], None)
+    page = io.StringIO()
+    Console(file=page, width=80).print(table)
+    assert page.getvalue().count("[/victim]") == 2
 
 
 # --- Settings ---
@@ -183,6 +199,18 @@ def test_a_response_starts_from_the_weights_of_a_net(victim):
     assert not np.array_equal(other.net, begun.net)
     with pytest.raises(ValueError, match=r"^hidden and second are not the widths of net:"):
         BestResponseRun(dataclasses.replace(settings, hidden=16))
+
+
+def test_a_net_for_another_number_of_sites_is_not_started_from(tmp_path):
+    larger = tmp_path / "larger.toml"
+    packaged = (resources.files("bombay_env") / "data" / "reconstruction.toml").read_text(encoding="utf-8")
+    site, trail = '  { name = "H3", kind = "open_site", x = 90, y = 90 },', '  ["H3", "G8"],'
+    larger.write_text(
+        packaged.replace("\n]\n", f"\n{site}\n]\n", 1).removesuffix("]\n") + f"{trail}\n]\n", encoding="utf-8"
+    )
+    settings = best_response.settings_for("greedy", players=(2,), board=str(larger), updates=1)
+    with pytest.raises(ValueError, match=r"^zero, from which the run starts, is not for boards with 25 sites$"):
+        BestResponseRun(settings)
 
 
 def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):

@@ -74,7 +74,7 @@ def test_without_a_model_it_is_zero_search():
     [
         ("champion:model_share=1.5", r"^champion: model_share is 1.5; it must be from 0 to 1$"),
         ("champion:ms=5,nodes=5", r"^champion takes ms or nodes, not both$"),
-        ("champion:nodes=0", r"^champion: nodes is 0; it must be from 1 to 1000000$"),
+        ("champion:nodes=0", r"^champion: nodes is 0; it must be a whole number from 1 to 1000000$"),
         ("champion:value=[td]", r"^champion: 'td' has no net of zero; take one that has, such as zero$"),
     ],
 )

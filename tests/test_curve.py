@@ -115,7 +115,7 @@ def test_a_folder_without_metrics_is_an_error(content, tmp_path):
 def test_a_run_ends_normally_if_its_curve_cannot_be_drawn(tmp_path, monkeypatch):
     folder = made(tmp_path / "run")
     assert training.draw_curve(folder).endswith("run/learning_curve.png")
-    assert (folder / curve.FILE).exists()
+    assert (folder / run_files.CURVE).exists()
     assert training.draw_curve(tmp_path).startswith("No learning curve: ")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     line = training.draw_curve(folder)

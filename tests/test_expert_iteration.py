@@ -169,6 +169,14 @@ def test_a_run_starts_from_the_net_and_repeats_bit_for_bit_when_resumed(start, t
     assert (tmp_path / "cut" / AGENT).read_bytes() == Path(tmp_path / "whole" / AGENT).read_bytes()
 
 
+def test_another_net_with_the_same_spec_makes_another_run(start):
+    settings = expert_iteration.settings_for(start, players=(2,), games=2, nodes=8, updates=2)
+    before = ExpertIterationRun(settings).identity()
+    assert ExpertIterationRun(settings).identity() == before
+    untrained(seed=2).save(start.removeprefix("net:path="))
+    assert ExpertIterationRun(settings).identity() != before
+
+
 def test_unsuitable_settings_are_refused(start):
     with pytest.raises(ValueError, match=r"^nodes is 0; it must be a whole number from 1 to \d+$"):
         expert_iteration.settings_for(start, nodes=0)

@@ -126,6 +126,11 @@ def test_bounds_out_of_range_are_refused(options, reason):
         Bounds(PAR, **options)
 
 
+def test_a_gate_has_at_least_one_block():
+    with pytest.raises(ValueError, match=r"^max_blocks is 0; it must be a whole number from 1"):
+        gate.gate([Game(Rules.official(2))], "random", "random", gate.Bounds(0.5), max_blocks=0)
+
+
 def test_the_mean_over_numbers_of_players_decides(monkeypatch):
     """Here the new agent wins all games with 2 players and loses all with 3."""
 

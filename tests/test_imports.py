@@ -123,6 +123,7 @@ ORDER = (
     "bombay_agents.search.evaluation",
     "bombay_agents.search.proposals",
     "bombay_agents.search.rollouts",
+    "bombay_agents.search.budget",
     "bombay_agents.search.halving",
     "bombay_agents.search.tree",
     "bombay_agents.search.flat_mc",

@@ -187,7 +187,7 @@ def test_ppo_repeats_no_deal_and_no_random_number(monkeypatch):
 
 def test_tuning_repeats_no_deal_and_challenges_are_on_others(monkeypatch, tmp_path):
     pytest.importorskip("cma", reason="tuning needs the extra `tune`")
-    games, challenge, played = 3, 8, {}
+    games, challenge, played = 3, 2, {}
 
     def mean_margin(tuning_games, candidate, incumbent, seeds):
         kind = "challenges" if len(seeds) > games else "generations"
@@ -195,8 +195,9 @@ def test_tuning_repeats_no_deal_and_challenges_are_on_others(monkeypatch, tmp_pa
         return sum(candidate), 1e9  # no challenger is accepted
 
     monkeypatch.setattr(tune, "mean_margin", mean_margin)
-    found = list(tune.tune(tmp_path / "weights.json", 2, 3 * challenge, 4, games, challenge, seed=1))
-    assert (len(found), len(played["generations"]), len(played["challenges"])) == (3, 3 * challenge, 3)
+    found = list(tune.tune(tmp_path / "weights.json", 2, 3 * challenge + 1, 4, games, challenge, seed=1))
+    assert [one.generation for one in found] == [2, 4, 6, 7], "the last generation is followed by a challenge too"
+    assert (len(played["generations"]), len(played["challenges"])) == (3 * challenge + 1, 4)
     assert_disjoint([*played["generations"].values(), *played["challenges"].values()])
 
 

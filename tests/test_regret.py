@@ -68,6 +68,11 @@ def test_regret_has_the_intervals_of_shares_and_of_rupees():
     assert (rupees.mean, rupees.low, rupees.high) == pytest.approx((2, 2 - half, 2 + half))
 
 
+def test_a_wrong_limit_is_not_taken_for_a_position_that_is_too_large():
+    with pytest.raises(ValueError, match=r"^limit is 9223372036854775808; it must be a whole number from 1 to \d+$"):
+        next(regret.endings(official(2), 1, 1, 2**63, seed=1))
+
+
 def test_a_turn_better_than_the_best_is_noticed():
     game = official(2)
     ending = next(regret.endings(game, 1, 1, 1000, seed=1))

@@ -171,15 +171,18 @@ def test_progress_hears_of_phases_and_updates(tmp_path):
     assert WalkRun.warmed_up == before
 
 
+def test_a_finished_run_is_not_written_again(tmp_path):
+    WalkRun(SETTINGS_OF_6).start(tmp_path)
+    (tmp_path / AGENT).write_bytes(b"")  # a study knows the agent by its bytes, which hold the version that wrote them
+    WalkRun.open(tmp_path).loop(tmp_path)
+    assert (tmp_path / AGENT).read_bytes() == b""
+
+
 def test_a_new_run_removes_the_old_one(whole, tmp_path):
     WalkRun(SETTINGS_OF_6).start(tmp_path)
-    (tmp_path / "events.1").write_text("")
-    (tmp_path / "notes.txt").write_text("")
-
-    class Logging(WalkRun):
-        log_files = ("events.*",)
-
-    run = Logging(dataclasses.replace(SETTINGS_OF_6, seed=5))
+    for name in ("events.out.tfevents.1", "evaluation.json", "learning_curve.png", "notes.txt"):
+        (tmp_path / name).write_text("")
+    run = WalkRun(dataclasses.replace(SETTINGS_OF_6, seed=5))
     run.create(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([AGENT, CHECKPOINT, LOCK, SETTINGS, "notes.txt"])
     run.loop(tmp_path)
@@ -371,6 +374,12 @@ def test_with_updates_the_clock_counts_them():
 def test_settings_out_of_range_are_refused(changes, reason):
     with pytest.raises(ValueError, match=f"^{reason}$"):
         WalkSettings(**changes)
+
+
+def test_numbers_of_numpy_become_pythons():
+    settings = WalkSettings(minutes=np.float32(0.5), players=(2,))
+    assert json.dumps(settings.minutes) == "0.5"
+    assert WalkRun(settings).identity() == WalkRun(WalkSettings(minutes=0.5, players=(2,))).identity()
 
 
 def test_settings_survive_json():

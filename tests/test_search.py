@@ -30,20 +30,20 @@ both = pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("search:nodes=0", r"search: nodes is 0; it must be from 1 to \d+"),
-        ("search:nodes=1000000001", r"search: nodes is 1000000001; it must be from 1 to \d+"),
+        ("search:nodes=0", r"search: nodes is 0; it must be a whole number from 1 to \d+"),
+        ("search:nodes=1000000001", r"search: nodes is 1000000001; it must be a whole number from 1 to \d+"),
         ("search:ms=0", r"search: ms is 0\.0; it must be above 0, up to \d+"),
-        ("search:rounds=-1", r"search: rounds is -1; it must be from 0 to \d+"),
+        ("search:rounds=-1", r"search: rounds is -1; it must be a whole number from 0 to \d+"),
         ("search:ms=5,nodes=5", r"search takes ms or nodes, not both"),
         ("search:nodes=many", r".*'nodes'.*whole number.*"),
         ("search:prior=0", r"search: prior is 0\.0; it must be from 0\.01 to 100"),
         ("search:prior=nan", r"search: prior is nan; it must be from 0\.01 to 100"),
         ("search:rollouts=5", r".*no option 'rollouts'; its options are ms, nodes.*"),
-        ("flat-mc:rollouts=0", r"flat-mc: rollouts is 0; it must be from 1 to \d+"),
-        ("flat-mc:ms=-1", r"flat-mc: ms is -1\.0; it must be from [\d.]+ to \d+"),
-        ("flat-mc:k=1", r"flat-mc: k is 1; it must be from 2 to \d+"),
-        ("flat-mc:k=1000", r"flat-mc: k is 1000; it must be from 2 to \d+"),
-        ("flat-mc:rounds=-1", r"flat-mc: rounds is -1; it must be from 0 to \d+"),
+        ("flat-mc:rollouts=0", r"flat-mc: rollouts is 0; it must be a whole number from 1 to \d+"),
+        ("flat-mc:ms=-1", r"flat-mc: ms is -1\.0; it must be above 0, up to \d+"),
+        ("flat-mc:k=1", r"flat-mc: k is 1; it must be a whole number from 2 to \d+"),
+        ("flat-mc:k=1000", r"flat-mc: k is 1000; it must be a whole number from 2 to \d+"),
+        ("flat-mc:rounds=-1", r"flat-mc: rounds is -1; it must be a whole number from 0 to \d+"),
         ("flat-mc:ms=5,rollouts=5", r"flat-mc takes ms or rollouts, not both"),
         ("flat-mc:policy=best", r"flat-mc: policy is 'best'; it must be planner or greedy"),
         ("search:ranker=[random]", r"search: 'random' values no positions; take one that does, such as planner"),
@@ -53,6 +53,20 @@ def test_options_out_of_range_are_refused_in_one_line(spec, reason):
     with pytest.raises(ValueError, match=f"^{reason}$") as caught:
         make(spec)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (lambda: SearchAgent(nodes=2.5), r"search: nodes is 2\.5; it must be a whole number from 1 to \d+"),
+        (lambda: SearchAgent(k=2.5), r"search: k is 2\.5; it must be a whole number from 1 to \d+"),
+        (lambda: SearchAgent(ms="fast"), r"search: ms is 'fast'; it must be above 0, up to \d+"),
+        (lambda: FlatMonteCarloAgent(rounds=1.0), r"flat-mc: rounds is 1\.0; it must be a whole number from 0 to \d+"),
+    ],
+)
+def test_in_python_too_numbers_must_be_whole(made, reason):
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        made()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ import json
 import numba
 import pytest
 
+from bombay_env.agent import AgentFault
+from bombay_training import rich_tables
+from bombay_training.cli.learn import study as study_command
 from bombay_training.learners import study
 from bombay_training.learners.zero import ZeroSettings
 
@@ -97,6 +100,30 @@ def test_a_match_counts_only_for_the_net_that_played_it(tiny, tmp_path):
     (elsewhere,) = study.judge(trial, [2], tmp_path, deals=5)
     assert (first["deals"], elsewhere["deals"]) == (2028, 5)
     assert len(lines(tmp_path)) == 3
+
+
+def test_numbers_of_players_that_are_not_learned_are_refused():
+    study.check_players("zero", [2, 5])
+    with pytest.raises(ValueError, match=r"^--players has 2; ppo learns with 4 players in a study$"):
+        study.check_players("ppo", [4, 2])
+
+
+@needs_jit
+def test_a_match_with_a_fault_is_not_a_result(tiny, tmp_path):
+    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
+    train(trial)
+    with pytest.raises(
+        AgentFault, match=r"^agent .*agent.safetensors,rounds=0' with 3 players: .*was not trained on these"
+    ):
+        list(study.judge(trial, [3], tmp_path, games=16))
+    assert not (tmp_path / study.MATCHES).exists()
+
+
+def test_the_table_shows_specs_with_brackets_whole():
+    table = study_command._table([{**ROW, "agent": study.LOOKING_AHEAD, "rest": "[/b]"}])
+    shown = rich_tables.markdown(table)
+    assert study.LOOKING_AHEAD in shown
+    assert "1 × [/b]" in shown
 
 
 @pytest.mark.parametrize("name", ["a,b", "a[b", "a]b"])

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 
 import numba
 import numpy as np
@@ -605,6 +606,7 @@ def test_sigterm_saves_the_run_and_then_kills(tmp_path):
         ("blend", 1.5),
         ("num_envs", 3),
         ("batch_size", 1),
+        ("batch_size", 16383),  # one less than the decisions of a rollout: a batch of one decision would be left
         ("gamma", 1.5),
         ("trunk", (0,)),
         ("activation", "sine"),
@@ -619,6 +621,25 @@ def test_sigterm_saves_the_run_and_then_kills(tmp_path):
 def test_settings_out_of_range_are_refused(field, value):
     with pytest.raises(ValueError, match=field):
         PPOSettings(**{field: value})
+
+
+def test_a_single_decision_is_too_few():
+    with pytest.raises(
+        ValueError, match=r"^batch_size is 4; it must be at least 2, and must not leave a batch of one decision"
+    ):
+        PPOSettings(players=(2,), num_envs=1, num_steps=1, batch_size=4)
+
+
+def test_an_unknown_reference_is_refused_before_learning():
+    with pytest.raises(ValueError, match="'nosuch'"):
+        PPORun(dataclasses.replace(TINY, references=("greedy", "nosuch")))
+
+
+@pytest.mark.parametrize("num_envs", [1, 1025])
+def test_the_smallest_run_is_valid(num_envs):
+    settings = PPOSettings(players=(2,), num_envs=num_envs, num_steps=16, batch_size=1024)
+    smallest = PPORun.smallest(types.SimpleNamespace(settings=settings))
+    assert smallest.num_envs * smallest.num_steps == max(2, num_envs)
 
 
 def test_an_unknown_shaping_is_refused_by_name():

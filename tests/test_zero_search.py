@@ -134,15 +134,31 @@ def test_the_last_turn_of_a_game_is_played_for_its_result():
     ("spec", "reason"),
     [
         ("zero-search:ms=5,nodes=5", "zero-search takes ms or nodes, not both"),
-        ("zero-search:nodes=0", "zero-search: nodes is 0; it must be from 1 to 1000000"),
+        ("zero-search:nodes=0", "zero-search: nodes is 0; it must be a whole number from 1 to 1000000"),
         ("zero-search:ms=0", "zero-search: ms is 0.0; it must be above 0, up to 60000"),
-        ("zero-search:k=17", "zero-search: k is 17; it must be from 1 to 16"),
+        ("zero-search:k=17", "zero-search: k is 17; it must be a whole number from 1 to 16"),
         ("zero-search:value=[td]", "zero-search: 'td' has no net of zero; take one that has, such as zero"),
     ],
 )
 def test_unsuitable_options_are_refused(spec, reason):
     with pytest.raises(ValueError, match=f"^{reason}"):
         make(spec)
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({"depth": 100}, "depth is 100; it must be a whole number from 1 to 64"),
+        ({"temperature": 0.0}, "temperature is 0.0; it must be from 0.001 to 1000"),
+        ({"own_visits": 0}, "own_visits is 0; it must be from 0.001 to 1e"),
+        ({"exploration": float("nan")}, "exploration is nan; it must be from 0 to 1000"),
+    ],
+)
+def test_numbers_that_kernels_do_not_check_are_refused(params, reason):
+    with pytest.raises(ValueError, match=f"^zero-search: {reason}"):
+        ZeroSearchAgent(ZeroAgent(random_net(TABLES[2])), nodes=8, **params)
+    with pytest.raises(ValueError, match=r"^zero-search has no number 'speed'; it has depth, exploration"):
+        ZeroSearchAgent(ZeroAgent(random_net(TABLES[2])), nodes=8, speed=1)
 
 
 def test_its_name_is_its_spec(tmp_path):

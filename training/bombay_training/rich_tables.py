@@ -58,7 +58,10 @@ def fitting_table(
             break
         if kept.pop(heading, None) is not None:
             left_out.append(heading)
-    table = Table(title=title, caption=f"no room for: {', '.join(left_out)}" if left_out else None)
+    table = Table(
+        title=None if title is None else cell(title),
+        caption=f"no room for: {', '.join(left_out)}" if left_out else None,
+    )
     for heading in kept:
         if heading in names:
             table.add_column(heading, overflow="fold")

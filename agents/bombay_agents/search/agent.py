@@ -11,17 +11,16 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.scripted import planner
-from bombay_agents.search import endgame, rollouts, tree
+from bombay_agents.search import budget, endgame, rollouts, tree
 from bombay_agents.search.evaluation import new_evaluator, position_evaluator
 from bombay_agents.search.halving import best_by_halving
 from bombay_agents.search.proposals import MAX_PROPOSALS
 from bombay_agents.turns.agent import TurnAgent, spec_of
 from bombay_env import Game
 from bombay_env.agent import Agent
+from bombay_env.checks import whole_number
 
 DEFAULT_MS: Final = 100.0
-MAX_MS: Final = 60_000.0
-MAX_NODES: Final = 1_000_000
 NODES_PER_MS: Final = 500  # room in the tree for a budget in ms: several times the nodes that were ever measured
 MAX_ROUNDS: Final = 100
 MIN_PRIOR: Final = 0.01  # rupees
@@ -59,21 +58,12 @@ class SearchAgent(TurnAgent):
         ranker: Agent | None = None,
     ) -> None:
         super().__init__()
-        if ms is not None and nodes is not None:
-            raise ValueError("search takes ms or nodes, not both")
-        if nodes is None:
-            ms = DEFAULT_MS if ms is None else ms
-        if ms is not None and not 0 < ms <= MAX_MS:
-            raise ValueError(f"search: ms is {ms}; it must be above 0, up to {MAX_MS:.0f}")
-        if nodes is not None and not 1 <= nodes <= MAX_NODES:
-            raise ValueError(f"search: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
-        if not 0 <= rounds <= MAX_ROUNDS:
-            raise ValueError(f"search: rounds is {rounds}; it must be from 0 to {MAX_ROUNDS}")
-        if not 1 <= k <= MAX_PROPOSALS:
-            raise ValueError(f"search: k is {k}; it must be from 1 to {MAX_PROPOSALS}")
+        self.ms, self.nodes = budget.check("search", ms, nodes, DEFAULT_MS)
+        self.rounds = whole_number(rounds, "search: rounds", 0, MAX_ROUNDS)
+        self.k = whole_number(k, "search: k", 1, MAX_PROPOSALS)
         if not MIN_PRIOR <= prior <= MAX_PRIOR:
             raise ValueError(f"search: prior is {prior}; it must be from {MIN_PRIOR} to {MAX_PRIOR:.0f}")
-        self.ms, self.nodes, self.k, self.rounds, self.restock, self.prior = ms, nodes, k, rounds, restock, prior
+        self.restock, self.prior = restock, prior
         self.value = position_evaluator(value, "search")
         self.ranker = None if ranker is None else position_evaluator(ranker, "search")
         self.name = spec_of(
@@ -87,7 +77,7 @@ class SearchAgent(TurnAgent):
         Raises:
             ValueError: `value` or `ranker` cannot value positions of this game.
         """
-        size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS))
+        size = self.nodes if self.nodes is not None else int(min(budget.MAX_NODES, (self.ms or 0) * NODES_PER_MS))
         self.planner = planner.new_workspace(game)
         self.endgame = endgame.new_workspace(game, self.planner.turn)
         evaluator = new_evaluator(game, self.value)

@@ -23,6 +23,10 @@ DEFAULT_LIMIT: Final = 1_000_000  # turns enumerated
 MAX_LIMIT: Final = 1 << 62  # no limit in practice
 
 
+class TooLargeError(ValueError):
+    """The solution of a position takes more turns than the limit, or a turn has too many outcomes."""
+
+
 class Solution(NamedTuple):
     """Best play in the last round."""
 
@@ -37,7 +41,7 @@ class EndgameWorkspace(NamedTuple):
     turn: turns.TurnWorkspace
     root: np.ndarray  # (1,) record: the position to solve
     outcomes: np.ndarray  # (D · O,) records, of the turn at each depth
-    nodes: np.ndarray  # (O,) int32: the nodes of the first turn that the outcomes at depth 0 are
+    nodes: np.ndarray  # (O,) int32: the node of each outcome at depth 0, in the first turn
     count: np.ndarray  # (D,) int64, number of outcomes at each depth
     place: np.ndarray  # (D,) int64, index of the outcome at hand
     best: np.ndarray  # (D,) int64, index of the best so far
@@ -75,7 +79,7 @@ def solve(
 
     Raises:
         ValueError: `state` is not one state of this game or not in the last round, `limit` is no such number, or the solution
-            takes more turns than `limit`.
+            takes more turns than `limit` (`TooLargeError`).
     """
     record = game.as_record(state)
     if not isinstance(limit, int | np.integer) or not 1 <= limit <= MAX_LIMIT:
@@ -85,7 +89,7 @@ def solve(
         raise ValueError("only positions in the last game turn of the last set can be solved")
     node = solve_turn(record, game.tables[0], limit, workspace)
     if node == TOO_LARGE:
-        raise ValueError(
+        raise TooLargeError(
             f"this endgame takes more than limit={limit} turns to enumerate, or a turn with more than {MAX_OUTCOMES} outcomes; "
             "raise limit, or allow fewer actions_per_turn"
         )

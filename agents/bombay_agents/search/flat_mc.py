@@ -11,7 +11,7 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.scripted import planner
-from bombay_agents.search import proposals, rollouts
+from bombay_agents.search import budget, proposals, rollouts
 from bombay_agents.search.evaluation import new_evaluator, position_evaluator
 from bombay_agents.search.halving import best_by_halving
 from bombay_agents.search.proposals import MAX_PROPOSALS
@@ -19,13 +19,11 @@ from bombay_agents.search.rollouts import POLICIES, RolloutWorkspace
 from bombay_agents.turns.agent import TurnAgent, spec_of
 from bombay_env import Game, chance
 from bombay_env.agent import Agent
+from bombay_env.checks import whole_number
 from bombay_env.jit.kernels import kernel, long_kernel
 from bombay_env.rules import MAX_PLAYERS
 
 DEFAULT_MS: Final = 20.0
-MIN_MS: Final = 0.001
-MAX_MS: Final = 60_000.0
-MAX_ROLLOUTS: Final = 1_000_000
 MAX_K: Final = MAX_PROPOSALS
 MAX_ROUNDS: Final = 100
 ROLLOUT_KEYS: Final = np.uint64(2003)  # stream of keyed chance
@@ -45,7 +43,7 @@ class FlatMonteCarloAgent(TurnAgent):
     """The turn with the best mean result of rollouts.
 
     Args:
-        ms: milliseconds a turn, from 0.001 to 60000; by default 20. Not with `rollouts`.
+        ms: milliseconds a turn, above 0, up to 60000; by default 20. Not with `rollouts`.
         rollouts: rollouts a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
         k: number of candidate turns, from 2 to 12; by default 8.
         rounds: turns that each seat plays in a rollout before the position is evaluated, from 0 to 100; by default 4. 100 plays
@@ -66,22 +64,12 @@ class FlatMonteCarloAgent(TurnAgent):
         value: Agent | None = None,
     ) -> None:
         super().__init__()
-        if ms is not None and rollouts is not None:
-            raise ValueError("flat-mc takes ms or rollouts, not both")
-        if rollouts is None:
-            ms = DEFAULT_MS if ms is None else ms
-        for name, number, low, high in (
-            ("ms", ms, MIN_MS, MAX_MS),
-            ("rollouts", rollouts, 1, MAX_ROLLOUTS),
-            ("k", k, 2, MAX_K),
-            ("rounds", rounds, 0, MAX_ROUNDS),
-        ):
-            if number is not None and not low <= number <= high:
-                raise ValueError(f"flat-mc: {name} is {number}; it must be from {low} to {high:.0f}")
+        self.ms, self.rollouts = budget.check("flat-mc", ms, rollouts, DEFAULT_MS, name="rollouts")
+        self.k = whole_number(k, "flat-mc: k", 2, MAX_K)
+        self.rounds = whole_number(rounds, "flat-mc: rounds", 0, MAX_ROUNDS)
         if policy not in POLICIES:
             raise ValueError(f"flat-mc: policy is {policy!r}; it must be {' or '.join(POLICIES)}")
-        self.ms, self.rollouts, self.k, self.rounds, self.restock = ms, rollouts, k, rounds, restock
-        self.policy = policy
+        self.restock, self.policy = restock, policy
         self.value = position_evaluator(value, "flat-mc")
         self.name = spec_of(self, "flat-mc", ("ms", "rollouts", "k", "rounds", "restock", "policy"), value=value)
 

@@ -33,9 +33,9 @@ def best_by_halving(
         seconds: budget from now, if `simulations` is None; each candidate gets one simulation in any case.
     """
     start = time.perf_counter()
-    stages = max(1, math.ceil(math.log2(count)))
+    stages = math.ceil(math.log2(count))  # each halves the candidates, so that one is left
     left = np.arange(count)
-    for stage in range(stages if count > 1 else 0):
+    for stage in range(stages):
         if simulations is not None:
             simulate(left, max(1, simulations // (stages * len(left))))
         else:
@@ -44,7 +44,7 @@ def best_by_halving(
             simulate_until(start + seconds * (stage + 1) / stages, partial(simulate, left))
         order = np.argsort(-means(left), kind="stable")
         left = np.sort(left[order[: (len(left) + 1) // 2]])
-    return int(left[np.argmax(means(left))]) if len(left) > 1 else int(left[0])
+    return int(left[0])
 
 
 def simulate_until(end: float, simulate: Callable[[int], int]) -> None:

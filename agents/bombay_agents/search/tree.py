@@ -42,7 +42,9 @@ class SearchParams(NamedTuple):
     """The tunable numbers of the search."""
 
     exploration: float = 0.1  # weight of the bonus in PUCT, in shares of the win
-    prior_rupees: float = 0.5  # the prior of an edge worth so much less to the mover is divided by e
+    prior_rupees: float = (
+        0.5  # temperature of the softmax of what the edges are worth to the mover, which is their prior
+    )
     widening: float = 0.25  # a node with v visits considers 2 + widening · √v edges
 
 

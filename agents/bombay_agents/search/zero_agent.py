@@ -3,7 +3,9 @@
 `zero_tree.py` has the tree. Uses nothing but the rules and the net.
 """
 
+import numbers
 import time
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,19 +14,27 @@ from bombay_agents import turns
 from bombay_agents.nets.value_net import MARGIN_UNIT
 from bombay_agents.nets.zero import valuation
 from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.search import zero_tree
+from bombay_agents.search import budget, zero_tree
 from bombay_agents.search.halving import best_by_halving
-from bombay_agents.search.zero_tree import MAX_EDGES, SearchParams, ZeroSearch
+from bombay_agents.search.zero_tree import MAX_DEPTH, MAX_EDGES, SearchParams, ZeroSearch
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
+from bombay_env.checks import shown, whole_number
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 
 DEFAULT_MS: Final = 100.0
 DEFAULT_K: Final = 8
-MAX_MS: Final = 60_000.0
-MAX_NODES: Final = 1_000_000
 NODES_PER_MS: Final = 100  # room in the tree for a budget in ms: more than was ever measured
+
+
+PARAM_RANGES: Final = {  # of the numbers that are not whole; beyond them nothing sensible is searched
+    "exploration": (0.0, 1e3),
+    "temperature": (1e-3, 1e3),
+    "widening": (0.0, 1e3),
+    "own_visits": (1e-3, 1e6),
+    "model_share": (0.0, 1.0),
+}
 
 
 class ValuedTurn(NamedTuple):
@@ -61,17 +71,9 @@ class ZeroSearchAgent(TurnAgent):
         **params: float,
     ) -> None:
         super().__init__()
-        if ms is not None and nodes is not None:
-            raise ValueError(f"{who} takes ms or nodes, not both")
-        if nodes is None:
-            ms = DEFAULT_MS if ms is None else ms
-        if ms is not None and not 0 < ms <= MAX_MS:
-            raise ValueError(f"{who}: ms is {ms}; it must be above 0, up to {MAX_MS:.0f}")
-        if nodes is not None and not 1 <= nodes <= MAX_NODES:
-            raise ValueError(f"{who}: nodes is {nodes}; it must be from 1 to {MAX_NODES}")
-        if not 1 <= k <= MAX_EDGES:
-            raise ValueError(f"{who}: k is {k}; it must be from 1 to {MAX_EDGES}")
-        self.ms, self.nodes, self.k, self.player = ms, nodes, k, player
+        self.ms, self.nodes = budget.check(who, ms, nodes, DEFAULT_MS)
+        self.k, self.player = whole_number(k, f"{who}: k", 1, MAX_EDGES), player
+        _check_params(who, params)
         self.params = SearchParams(np.float32(player.net.share_weight), **params)  # type: ignore[arg-type]
         self.name = f"{who} of {player.name}"
 
@@ -83,7 +85,7 @@ class ZeroSearchAgent(TurnAgent):
         """
         self.player.check_game(game)
         net = self.player.net
-        size = self.nodes if self.nodes is not None else int(min(MAX_NODES, (self.ms or 0) * NODES_PER_MS))
+        size = self.nodes if self.nodes is not None else int(min(budget.MAX_NODES, (self.ms or 0) * NODES_PER_MS))
         turn = valuation.new_turn_workspaces(game, *net.units, 1)
         self.search = ZeroSearch(
             zero_tree.new_tree(game, size + 1), net.record(), turn, np.zeros(MAX_EDGES, np.int64), self.params
@@ -159,3 +161,16 @@ class ZeroSearchAgent(TurnAgent):
             MARGIN_UNIT * means[:n],
             int(tree.edge_visits[place]),
         )
+
+
+def _check_params(who: str, params: Mapping[str, float]) -> None:
+    """Raise ValueError unless the tunable numbers of a tree are in range. Kernels do not check them."""
+    for name, value in params.items():
+        if name == "depth":
+            whole_number(value, f"{who}: depth", 1, MAX_DEPTH)
+        elif name in PARAM_RANGES:
+            low, high = PARAM_RANGES[name]
+            if not isinstance(value, numbers.Real) or not low <= value <= high:
+                raise ValueError(f"{who}: {name} is {shown(value)}; it must be from {low:g} to {high:g}")
+        else:
+            raise ValueError(f"{who} has no number {name!r}; it has depth, {', '.join(PARAM_RANGES)}")

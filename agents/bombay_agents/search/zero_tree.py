@@ -35,7 +35,7 @@ class SearchParams(NamedTuple):
 
     share_weight: np.float32  # weight of the share of the win beside the margin in tens of rupees
     exploration: float = 0.15  # weight of the bonus in PUCT
-    temperature: float = 0.1  # the prior of an edge worth so much less to the mover is divided by e
+    temperature: float = 0.1  # of the softmax of what the edges are worth to the mover, which is their prior
     widening: float = 0.5  # a node with v visits considers 2 + widening · √v edges
     depth: int = MAX_DEPTH  # turns from the root; deeper positions are valued as they are
     own_visits: float = 1.0  # how many simulations the net's own value of an edge counts as
@@ -209,10 +209,10 @@ def add_node(tables, search):
         tree.edge_visits[edge] = 0
         tree.edge_total[edge, :] = 0.0
         tree.edge_value[edge, :] = np.float32(0)
-        for place in range(n):
-            seat = (mover + place) % n
-            tree.edge_value[edge, seat] = turn.outputs[outcome, place]
-            tree.edge_value[edge, MAX_PLAYERS + seat] = turn.outputs[outcome, MAX_PLAYERS + place]
+        for offset in range(n):
+            seat = (mover + offset) % n
+            tree.edge_value[edge, seat] = turn.outputs[outcome, offset]
+            tree.edge_value[edge, MAX_PLAYERS + seat] = turn.outputs[outcome, MAX_PLAYERS + offset]
         tree.edge_prior[edge] = np.exp((turn.values[outcome] - best) / params.temperature)
         total += tree.edge_prior[edge]
     for place in range(number):

@@ -2,7 +2,8 @@
 
 A command reads its options, calls the modules that do the work and prints the results. Each is a module of its own in
 `games/`, `evaluate/`, `learn/` or `project/`. Results go to standard output, progress and errors to standard error. Exit codes:
-0 for success, 1 for the verdict "no" of `gate` and `audit`, 2 for an error that the user can correct, 130 after Ctrl-C.
+0 for success, 1 for the verdict "no" (`gate`, `audit`, `docs --check`, `warm-up`), 2 for an error that the user can correct,
+130 after Ctrl-C.
 """
 
 import os

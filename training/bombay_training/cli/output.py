@@ -39,6 +39,11 @@ def quantity(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def description() -> TextColumn:
+    """The column of a bar that says what it is about, as plain text: specs of agents may look like rich's markup."""
+    return TextColumn("{task.description}", markup=False)
+
+
 def new_progress(*columns: ProgressColumn, quiet: bool, transient: bool = False) -> Progress:
     """Bars on standard error, which are shown only in a terminal and unless `quiet`.
 
@@ -53,7 +58,7 @@ def new_progress(*columns: ProgressColumn, quiet: bool, transient: bool = False)
 @contextmanager
 def progress_bar(unit: str, total: int, quiet: bool) -> Iterator[Callable[[float], None]]:
     """A bar, as `new_progress`, that vanishes at the end. Yields the function that advances it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (description(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with new_progress(*columns, quiet=quiet, transient=True) as bar:
         task = bar.add_task(unit, total=total)
         yield lambda count: bar.advance(task, count)

@@ -18,7 +18,6 @@ import numpy as np
 from bombay_agents import Agent, make
 from bombay_env import Game, checks
 from bombay_env.chance import random_word
-from bombay_env.checks import MAX_SEED
 from bombay_env.record import Record
 from bombay_training.matches.play import Chunk, DecisionTimes, Plan, Played, play
 from bombay_training.matches.pool import WorkerPool
@@ -150,7 +149,12 @@ def run_blocks(
         MatchStopped: on Ctrl-C, with what was played; `records` then receives the records of these games only.
     """
     seatings = cyclic_seatings(game.num_players) if seatings is None else np.asarray(seatings)
-    _check(game, lineup, blocks, seed, seatings)
+    _check(game, lineup, seatings)
+    checks.whole_number(blocks, "blocks", 1, checks.MAX_COUNT)
+    checks.whole_number(first, "first", 0, checks.MAX_COUNT)
+    if chunk_games is not None:
+        checks.whole_number(chunk_games, "chunk_games", 1, checks.MAX_COUNT)
+    seed = checks.seed(seed)
     players = list({_identity(player): player for player in lineup}.values())
     agents = [make(player) if isinstance(player, str) else player for player in players]
     names = tuple(player if isinstance(player, str) else player.name for player in players)
@@ -176,15 +180,11 @@ def searches(agent: Agent) -> bool:
     return any(getattr(agent, name, None) is not None for name in BUDGETS)
 
 
-def _check(game: Game, lineup: Sequence[Player], blocks: int, seed: int, seatings: np.ndarray) -> None:
-    """Raise ValueError for arguments of `run_blocks` that are out of range."""
+def _check(game: Game, lineup: Sequence[Player], seatings: np.ndarray) -> None:
+    """Raise ValueError unless the line-up fills the seats of the game and `seatings` are permutations of it."""
     n = game.num_players
     if len(lineup) != n:
         raise ValueError(f"the line-up has {len(lineup)} agents; this game has {n} seats")
-    if blocks < 1:
-        raise ValueError(f"blocks is {blocks}; it must be at least 1")
-    if not 0 <= seed <= MAX_SEED:
-        raise ValueError(f"seed is {seed}; it must be from 0 to {MAX_SEED}")
     if seatings.ndim != 2 or (np.sort(seatings, axis=1) != np.arange(n)).any():
         raise ValueError(f"seatings must be permutations of the line-up's {n} agents")
 

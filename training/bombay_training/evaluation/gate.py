@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import make
-from bombay_env import Game
+from bombay_env import Game, checks
 from bombay_training.evaluation import arena
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
 from bombay_training.matches.pool import WorkerPool
@@ -204,8 +204,10 @@ def gate(
         progress: called with the number of games played since the last call.
 
     Raises:
-        ValueError: the old agent lost a game by a fault, so the match would overstate the new agent's strength.
+        ValueError: `max_blocks` is below 1; or the old agent lost a game by a fault, so the match would overstate the new
+            agent's strength.
     """
+    checks.whole_number(max_blocks, "max_blocks", 1, checks.MAX_COUNT)
     alone = any(arena.searches(make(spec)) for spec in (new, old))
     shares = np.empty((len(games), 0))
     faults: list[LostGame] = []

@@ -64,7 +64,7 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
             game.step(state, ask(planner, game, state, rng, seeds=[0]))
         try:
             solution = endgame.solve(game, state, limit, workspace)
-        except ValueError:
+        except endgame.TooLargeError:
             continue
         found += 1
         yield Ending(state, wanted, solution)

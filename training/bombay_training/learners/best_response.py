@@ -28,6 +28,7 @@ from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder
+from bombay_training.learners import lambda_returns
 from bombay_training.learners.runs import require
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import (
@@ -36,7 +37,6 @@ from bombay_training.learners.zero.self_play import (
     SelfPlay,
     finish_turn,
     play_turn,
-    set_final_targets,
     store_sample,
 )
 
@@ -268,7 +268,7 @@ def set_all_targets(games, tables, td_lambda, workspaces):
     workspace = workspaces[0]
     for lane in range(len(games.states)):
         workspace.current.state = games.states[lane]
-        set_final_targets(tables[0], td_lambda, workspace, games.samples[lane], games.counts[lane])
+        lambda_returns.set_final_targets(tables[0], td_lambda, workspace, games.samples[lane], games.counts[lane])
 
 
 # --- The run ---

@@ -23,14 +23,11 @@ from bombay_env.files import atomic, json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.learners import run_files
 
-FILE: Final = "learning_curve.png"  # in a run's folder
 DPI: Final = 150
 COLUMNS: Final = 3  # panels per row below the win share
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 STYLES: Final = ("-", "--", ":", "-.")
 MARKERS: Final = ("o", "s", "^", "D")
-MAX_LINE_BYTES: Final = 1 << 16  # of the metrics
-MAX_SETTINGS_BYTES: Final = 1 << 20
 COUNT: Final = json_form.whole(MIN_PLAYERS, MAX_PLAYERS)
 FIGURE: Final = json_form.number(-1e15, 1e15)  # what can be drawn
 UPDATE: Final = {"update": json_form.whole(0), "seconds": json_form.number(0, 1e9)}
@@ -100,7 +97,7 @@ def read_run(folder: Path) -> RunHistory:
         ValueError: there is no complete line of metrics.
     """
     path = folder / run_files.METRICS
-    lines = [line for line in json_text.valid_lines(path, MAX_LINE_BYTES) if _is_update(line)]
+    lines = [line for line in json_text.valid_lines(path, run_files.MAX_LINE_BYTES) if _is_update(line)]
     if not lines:
         raise ValueError(f"{checks.shown_path(path)} holds no complete update of a run")
     return RunHistory(folder.resolve().name, lines, _par(folder))
@@ -114,7 +111,7 @@ def _is_update(line: Any) -> bool:
 def _par(folder: Path) -> float | None:
     """The mean of 1/n over the player counts in the settings."""
     with contextlib.suppress(ValueError):
-        found = json_text.read(folder / run_files.SETTINGS, MAX_SETTINGS_BYTES)
+        found = json_text.read(folder / run_files.SETTINGS, run_files.MAX_SETTINGS_BYTES)
         json_form.check(found, {"settings": {"players": [COUNT]}}, "it")
         counts = found["settings"]["players"]
         return float(np.mean([1 / count for count in counts])) if counts else None

@@ -7,6 +7,7 @@ net learns what the search finds at its root, and the results (`zero/tree_play.p
 """
 
 import dataclasses
+import hashlib
 from typing import Any, ClassVar, Final
 
 from bombay_training.learners.best_response import games_learned_from, zero_agent
@@ -15,6 +16,7 @@ from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.tree_play import TreePlay
 
 MAX_NODES: Final = 10_000
+FEW_NODES: Final = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +80,7 @@ class ExpertIterationRun(ZeroRun):
         student = zero_agent(settings.start)
         for game in self.games:
             student.check_game(game)
+        self.start_digest = hashlib.sha256(student.net.record().tobytes()).hexdigest()
         self.games_before = games_learned_from(settings.start) or 0
         self.start_from(student.net, settings.start)
 
@@ -87,6 +90,14 @@ class ExpertIterationRun(ZeroRun):
         return TreePlay(
             self.games, self.games_each, settings.hidden, settings.second, settings.nodes, settings.min_visits
         )
+
+    def identity_parts(self) -> list[str]:
+        """The slots, and the net that it starts from: another net under the same spec makes another run."""
+        return [*super().identity_parts(), self.start_digest]
+
+    def smallest(self) -> ExpertIterationSettings:
+        """As for `zero`, with searches of a few simulations, because signals do not act while kernels run."""
+        return dataclasses.replace(super().smallest(), nodes=FEW_NODES, min_visits=1)
 
     def references(self) -> tuple[str, ...]:
         """The agent that it starts from."""

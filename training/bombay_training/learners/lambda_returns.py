@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bombay_agents.nets import value_net
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 
@@ -24,3 +25,11 @@ def set_targets(n, td_lambda, forward, samples, count):
             else:
                 margin[seat] = rest * own_margin + td_lambda * margin[seat]
                 share[seat] = rest * own_share + td_lambda * share[seat]
+
+
+@kernel
+def set_final_targets(tables, td_lambda, workspace, samples, count):
+    """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
+    forward = workspace.turn.evaluation.forward
+    value_net.result_output(workspace.current.state, tables, np.int64(0), forward)
+    set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)

@@ -14,7 +14,6 @@ import numpy as np
 
 from bombay_agents import Agent
 from bombay_env import Game
-from bombay_env.agent import AgentFault
 from bombay_training.evaluation import arena
 from bombay_training.matches.results import Match
 
@@ -71,8 +70,7 @@ class PeriodicEvaluator:
             for spec in self.references:
                 faults = self._match(game, player, spec, 1).faults
                 if faults:
-                    who = f"agent {faults[0].name!r} with {game.num_players} players"
-                    raise AgentFault(who, faults[0].reason, action=faults[0].action)
+                    raise faults[0].as_error(game.num_players)
         self._next = time.monotonic() + FIRST
 
     def _share(self, game: Game, player: Agent | str, spec: str) -> float:

@@ -35,7 +35,9 @@ from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 from bombay_training.locks import BaseFileLock
 
-EARLY: Final = 5.0  # seconds; the second evaluation is due after twice as much learning, later ones at doubling times
+EARLY: Final = (
+    5.0  # seconds of learning; the first evaluation follows the first update, the second is due after twice as many
+)
 SAVE_SECONDS: Final = 30.0  # between two checkpoints
 MAX_SEED: Final = 2**63 - 1
 MAX_MINUTES: Final = 10_000_000
@@ -85,7 +87,10 @@ def require_whole(settings: Any, *names: str, low: int, high: int | None = None)
 
 
 def require_number(settings: Any, *names: str, low: float, high: float, above: bool = False) -> None:
-    """Raise ValueError, naming the field, unless these fields are numbers from `low`, or above it, to `high`."""
+    """Raise ValueError, naming the field, unless these fields are numbers from `low`, or above it, to `high`.
+
+    They become ints or floats.
+    """
 
     def holds(value: Any) -> bool:
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -93,6 +98,9 @@ def require_number(settings: Any, *names: str, low: float, high: float, above: b
 
     allowed = f"above {low:g}, at most {high:g}" if above else f"from {low:g} to {high:g}"
     require(settings, *names, holds=holds, allowed=allowed)
+    for name in names:
+        if not isinstance(getattr(settings, name), int | float):  # such as a NumPy scalar, which JSON has no form for
+            object.__setattr__(settings, name, float(getattr(settings, name)))
 
 
 def require_fraction(settings: Any, *names: str) -> None:
@@ -284,8 +292,6 @@ class Run(abc.ABC):
     """Settings that may differ between a checkpoint and its run. The board's contents are compared, not its path."""
     distributions: ClassVar[tuple[str, ...]] = run_files.DISTRIBUTIONS
     """Packages whose versions `settings.json` records."""
-    log_files: ClassVar[tuple[str, ...]] = ()
-    """Glob patterns of further files in the folder, to be removed when a new run starts there."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
@@ -374,7 +380,7 @@ class Run(abc.ABC):
             if not replace and (folder / SETTINGS).exists():
                 raise ValueError(f"{shown_path(folder)} holds a run already; name a new folder")
             atomic.remove_leftovers(folder)
-            for pattern in (CHECKPOINT, AGENT, METRICS, *self.log_files):
+            for pattern in run_files.RESULTS:
                 for path in folder.glob(pattern):
                     path.unlink()
             run_files.write_json(folder / SETTINGS, run_files.describe(self.settings, self.distributions))
@@ -465,6 +471,7 @@ class Run(abc.ABC):
     def _update_until(self, stop: Stop, folder: Path, evaluator: PeriodicEvaluator, progress: Progress) -> None:
         """The loop itself: update, evaluate, log and save until the run is complete or a signal arrives."""
         clock, last_save = self.clock, time.monotonic()
+        before = clock.updates_done
         evaluate_at = 2 * clock.elapsed  # at doubling times, so that the early part of the curve has points
         while stop.signal is None and clock.fraction < 1:
             line = self.step()
@@ -477,7 +484,8 @@ class Run(abc.ABC):
             if time.monotonic() - last_save > SAVE_SECONDS:
                 self.save(folder)
                 last_save = time.monotonic()
-        self.save(folder)
+        if clock.updates_done > before:  # the files of a finished run stay as they are
+            self.save(folder)
 
     def step(self) -> dict[str, float]:
         """One `update`, counted by the clock. Returns its line of `metrics.jsonl`."""

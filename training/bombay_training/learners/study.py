@@ -18,6 +18,7 @@ from bombay_env.checks import MAX_SEED
 from bombay_env.files import json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
+from bombay_training.learners import run_files
 from bombay_training.learners import train as learners
 from bombay_training.learners.run_files import AGENT, METRICS, SETTINGS
 from bombay_training.learners.runs import Run, RunSettings
@@ -32,7 +33,6 @@ LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at mo
 POLICY: Final = f"net:path={FILE}"
 GAMES: Final = 8000  # of a match
 SEARCH_SHARE: Final = 0.25  # of these games, if the agent searches
-MAX_LINE_BYTES: Final = 1 << 16
 COUNT, AMOUNT, SHARE = json_form.whole(0), json_form.number(0, 1e9), json_form.number(0, 1)
 MATCH: Final = {  # what is used of a line of the file
     "learner": json_form.TEXT,
@@ -159,6 +159,16 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
     ]
 
 
+def check_players(learner: str, counts: Sequence[int]) -> None:
+    """Raise ValueError if the learner of a study does not learn with one of these numbers of players."""
+    learned = SUBJECTS[learner].players
+    for count in counts:
+        if count not in learned:
+            raise ValueError(
+                f"--players has {count}; {learner} learns with {', '.join(map(str, learned))} players in a study"
+            )
+
+
 def num_games(trial: Trial, players: Sequence[int], games: int = GAMES) -> int:
     """The number of games that `judge` plays if none has been played yet."""
     return sum(count * _blocks(games, share, count) for count in players for *_, share in trial.subject.matches)
@@ -188,6 +198,8 @@ def judge(
         deals: seed of the deals, each of which is played in all cyclic seatings; by default that of the ladder.
         pool: the processes to play in; None for this process.
         progress: called with the number of games played or known since the last call.
+    Raises:
+        AgentFault: an agent lost a game by a fault. The match is not added: it would look like a result.
     """
     known = read(out / MATCHES)
     net = hashlib.sha256((trial.folder / AGENT).read_bytes()).hexdigest()
@@ -215,6 +227,8 @@ def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, **options: 
     """Play a match and add it to the file; `options` are those of `arena.run_blocks`."""
     agent = what["agent"].replace(FILE, str(trial.folder / AGENT))
     match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], what["deals"], **options)
+    if match.faults:
+        raise match.faults[0].as_error(game.num_players)
     row = {
         **what,
         "games": match.num_games,
@@ -230,7 +244,9 @@ def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, **options: 
 
 def _learned_from(folder: Path) -> dict[str, int]:
     """How much a run learned from, by its last update."""
-    updates = [line for line in json_text.valid_lines(folder / METRICS, MAX_LINE_BYTES) if isinstance(line, dict)]
+    updates = [
+        line for line in json_text.valid_lines(folder / METRICS, run_files.MAX_LINE_BYTES) if isinstance(line, dict)
+    ]
     last = updates[-1] if updates else {}
     names = ["update", "games", "positions"]
     if "decisions" in last:  # of PPO, whose games are those of one update
@@ -246,4 +262,4 @@ def read(path: Path) -> list[dict[str, Any]]:
     Raises:
         ValueError: the file cannot be read. The message is one line.
     """
-    return [row for row in json_text.valid_lines(path, MAX_LINE_BYTES) if json_form.has(row, MATCH)]
+    return [row for row in json_text.valid_lines(path, ladder.MAX_LINE_BYTES) if json_form.has(row, MATCH)]

@@ -4,7 +4,7 @@
     resume("runs/first")
 
 What a run does is in `runs.py`; what a learner does is in its own module: `zero/run.py`, `td/run.py`, `ppo/run.py`,
-`best_response.py` and `expert_iteration.py`. A new learner is entered in `run_class`.
+`best_response.py` and `expert_iteration.py`. A new learner is entered in `RUNS`.
 """
 
 import os
@@ -59,7 +59,7 @@ def resume(out: str | os.PathLike[str], progress: Progress | None = None) -> Pat
 
 
 def open_run(out: str | os.PathLike[str]) -> Run:
-    """The run in the folder `out`, as its last checkpoint left it; errors as `Run.open`, which see."""
+    """The run in the folder `out`, as its last checkpoint left it. Raises what `Run.open` raises."""
     return run_class(run_files.learner_of(Path(out))).open(out)
 
 

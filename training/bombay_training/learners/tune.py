@@ -24,6 +24,7 @@ from bombay_env.state import NOBODY, result_dtype
 
 TUNING: Final = np.uint64(1101)  # streams of keyed chance: deals that rank candidates,
 GATE: Final = np.uint64(1102)  # and held-out deals for challenges
+GATE_FACTOR: Final = 8  # deals of a challenge for each deal of a candidate; every challenge has new ones
 # The initial step of each weight, in its own unit.
 SCALES: Final = PlannerWeights(
     action=0.15, idle=1.0, doubt=0.2, doubt_per_turn=0.15, fame=0.15, traffic=0.2, rivals=0.1, crowd=0.2, second=0.15,
@@ -115,7 +116,7 @@ def tune(
         generations: of CMA-ES.
         population: candidates per generation.
         games: deals per candidate.
-        challenge: generations between two challenges of the incumbent.
+        challenge: generations between two challenges of the incumbent; the last generation is followed by one too.
         seed: of the deals and the search.
         progress: called with 1 after each generation.
 
@@ -132,17 +133,18 @@ def tune(
     tuning_games = TuningGames(players)
     origin, scales = np.array(incumbent), np.array(SCALES)
     search = cma.CMAEvolutionStrategy(np.zeros(len(origin)), 0.6, {"popsize": population, "seed": seed, "verbose": -9})
+    challenges = 0
     for generation in range(generations):
         points = search.ask()
         seeds = deals(seed, TUNING, generation * games, games)
         candidates = [PlannerWeights(*(origin + scales * point).tolist()) for point in points]
         search.tell(points, [-mean_margin(tuning_games, candidate, incumbent, seeds)[0] for candidate in candidates])
         progress(1)
-        if (generation + 1) % challenge == 0:
+        if (generation + 1) % challenge == 0 or generation + 1 == generations:
             challenger = PlannerWeights(*(origin + scales * search.result.xfavorite).tolist())
-            margin, error = mean_margin(
-                tuning_games, challenger, incumbent, deals(seed, GATE, generation * games, 8 * games)
-            )
+            held_out = deals(seed, GATE, challenges * GATE_FACTOR * games, GATE_FACTOR * games)
+            margin, error = mean_margin(tuning_games, challenger, incumbent, held_out)
+            challenges += 1
             better = margin > 2 * error
             if better:
                 incumbent = challenger

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 from bombay_env import Game, checks
+from bombay_env.agent import AgentFault
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,10 @@ class LostGame:
     def __str__(self) -> str:
         where = f"seat {self.seat} of block {self.block}, seating {self.seating}"
         return f"agent {self.name!r} in {where}: {self.reason}"
+
+    def as_error(self, num_players: int) -> AgentFault:
+        """An error to raise where lost games would look like a result."""
+        return AgentFault(f"agent {self.name!r} with {num_players} players", self.reason, action=self.action)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -46,7 +46,7 @@ class ZeroAgent(TurnAgent):
         force: also play under rules and on boards that the net was not trained on.
         rounds: own turns to play on; 0 takes what the net values most at once.
         width: how many outcomes to look ahead from, those that the net values most at once.
-        draws: restocks to draw where chance comes in the way.
+        draws: restocks drawn for each outcome that is looked ahead from.
     Raises:
         ValueError: a number is out of range.
     """
@@ -60,13 +60,13 @@ class ZeroAgent(TurnAgent):
         draws: int = DEFAULT_DRAWS,
     ) -> None:
         super().__init__()
-        loaded = isinstance(net, ZeroNet)
+        path = None if isinstance(net, ZeroNet) else net
         self.rounds = whole_number(rounds, "rounds", 0, MAX_ROUNDS)
         self.width = whole_number(width, "width", 1, MAX_WIDTH)
         self.draws = whole_number(draws, "draws", 1, MAX_DRAWS)
         self.net = net if isinstance(net, ZeroNet) else ZeroNet.load(net)
         self.force = force
-        self.name = self._spec(None if loaded else net)  # type: ignore[arg-type]
+        self.name = self._spec(path)
         self._record = self.net.record()
         self._options = ZeroOptions(
             np.float32(self.net.share_weight), self.width if self.rounds else 1, self.rounds, self.draws

@@ -1,8 +1,8 @@
 """Looks ahead from the outcomes of a turn: all seats play on by the net until the mover's next turn has ended.
 
 The net first values all outcomes of the turn. From each of the best few, every seat takes the outcome of its turn that the net
-values most, the mover too, and the last of these values, that of the mover's own turn, is what the outcome is worth. Restocks on
-the way are drawn anew, the same for all outcomes that are compared, and the mean over several draws counts.
+values most, the mover too, and the last of these values, that of the mover's own turn, is what the outcome is worth. Restocks are
+drawn several times, each time the same for all outcomes that are compared, and the mean counts.
 """
 
 from typing import Any, Final

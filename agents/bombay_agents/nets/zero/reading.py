@@ -134,8 +134,8 @@ def clear_cache(workspace):
 def read_position(node, tables, viewer, workspace):
     """Read a node between turns from the perspective of `viewer`. Returns the slot of its context in the cache.
 
-    Overwrites `own`, `final`, `empire` and `turns_left`. A new context has no accumulator yet: its number is the `num_contexts`
-    of before the call.
+    Overwrites `own`, `final`, `empire` and `turns_left`. If `num_contexts` has grown, the context is new, and its accumulator is
+    not set yet.
     """
     number = find_context(node, viewer, workspace)
     slot = number % CONTEXTS

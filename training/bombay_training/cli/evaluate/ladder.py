@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TimeRemainingColumn
 
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, one_line, user_input
@@ -25,7 +25,9 @@ Against = Annotated[str, typer.Option(help="Only the matches against exactly thi
 Blocks = Annotated[
     int | None,
     typer.Option(
-        help="Most deals of a match. Default: 1000; enough for 400 games if the agent searches.", min=1, max=MAX_COUNT
+        help="Play a match up to this many deals. Default: 1000; enough for 400 games if the agent searches.",
+        min=1,
+        max=MAX_COUNT,
     ),
 ]
 Seed = Annotated[
@@ -62,7 +64,7 @@ def ladder(
     parts = ladders.read_parts(out)
     digests = ladders.official_digests(counts)
     done: list[tuple[ladders.Row, list[dict[str, Any]]]] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    columns = (output.description(), BarColumn(), TimeRemainingColumn())
     with (
         WorkerPool(processes) as pool,
         output.new_progress(*columns, quiet=show or as_json) as bar,

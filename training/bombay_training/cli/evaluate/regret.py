@@ -33,7 +33,10 @@ def regret(
         typer.Option(help="Most turns left in a position, at most one per player.", min=1, max=endgame.MAX_TURNS),
     ] = regrets.DEFAULT_TURNS,
     limit: Annotated[
-        int, typer.Option(help="Most turns to enumerate for one position; larger positions are skipped.", min=1)
+        int,
+        typer.Option(
+            help="Most turns to enumerate for one position; larger positions are skipped.", min=1, max=endgame.MAX_LIMIT
+        ),
     ] = regrets.DEFAULT_LIMIT,
     seed: Seed = 0,
     rules: RulesFile = None,

@@ -22,6 +22,7 @@ from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
 from bombay_training.learners.study import LOOKING_AHEAD, POLICY
 
+RESPONSE_BLOCKS: Final = 100  # deals for each row of the closing table, in which a tree plays
 AGENTS: Final = {"new agent": POLICY, "new agent, 150 nodes": LOOKING_AHEAD}
 
 
@@ -53,7 +54,7 @@ def best_response(
         ),
     ] = None,
     out: RunFolder = None,
-    blocks: Blocks = 100,
+    blocks: Blocks = RESPONSE_BLOCKS,
     as_json: Json = False,
 ) -> None:
     """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is."""

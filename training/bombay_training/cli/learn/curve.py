@@ -9,6 +9,7 @@ from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module, check_new_file
 from bombay_training.cli.options import Json
+from bombay_training.learners import run_files
 from bombay_training.rich_tables import cell, new_table
 
 
@@ -34,7 +35,7 @@ def curve(
             raise ValueError(f"{out} is not a .png file; name one with --out")
         found = [curves.read_run(folder) for folder in folders]
         check_new_file(out)
-        file = out or folders[0] / curves.FILE
+        file = out or folders[0] / run_files.CURVE
         curves.draw(found, file, metrics=not win_shares)
     data = {"command": "curve", "file": str(file), "runs": [run.summary() for run in found]}
     table = new_table("runs", ["run", "updates", "minutes", "against", "last win share"])

@@ -9,6 +9,7 @@ from bombay_env import Board, Game, Rules
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.learn.training import (
+    BLOCKS,
     REFERENCES,
     Minutes,
     RunFolder,
@@ -46,7 +47,7 @@ def expert(
     blocks: Annotated[
         int,
         typer.Option(help="Deals for each row of the closing table, and most deals of the gate.", min=1, max=MAX_COUNT),
-    ] = 250,
+    ] = BLOCKS,
     as_json: Json = False,
 ) -> None:
     """Improve a net of `zero` by expert iteration: it learns from games whose turns are chosen by a tree search with it.

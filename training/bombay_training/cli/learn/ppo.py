@@ -7,6 +7,7 @@ import typer
 
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.training import (
+    BLOCKS,
     Blocks,
     Minutes,
     RunFolder,
@@ -41,7 +42,7 @@ def ppo(
     ] = Features.LOOKAHEAD,
     threads: Annotated[int, typer.Option(help="Threads of PyTorch.", min=1, max=MAX_COUNT)] = 1,
     out: RunFolder = None,
-    blocks: Blocks = 250,
+    blocks: Blocks = BLOCKS,
     as_json: Json = False,
 ) -> None:
     """Train a policy net by self-play PPO with Stable-Baselines3. Needs the extra `ppo`."""

@@ -55,6 +55,7 @@ def study(
         trials = studies.trials(learner, _numbers(minutes, "--minutes", float), _numbers(seeds, "--seeds", int), out)
         plans = [(trial, trial.settings(threads)) for trial in trials]
         counts = player_counts(players) if players else trials[0].subject.players
+        studies.check_players(learner, counts)
         out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     for trial, settings in plans:
@@ -91,8 +92,8 @@ def _table(rows: list[dict[str, Any]]) -> Any:
             f"{row['minutes']:g}",
             str(row["seed"]),
             str(row["players"]),
-            row["agent"],
-            f"{row['players'] - 1} × {row['rest']}",
+            rich_tables.cell(row["agent"]),
+            rich_tables.cell(f"{row['players'] - 1} × {row['rest']}"),
             f"{row['games']:,}",
             rich_tables.interval(row["win_share"], "{:.3f}"),
             f"{row['par']:.2f}",

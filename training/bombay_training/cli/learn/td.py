@@ -7,6 +7,7 @@ import typer
 from bombay_agents.nets.value_net import MAX_HIDDEN
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.training import (
+    BLOCKS,
     Blocks,
     Minutes,
     RunFolder,
@@ -29,7 +30,7 @@ def td(
     threads: Threads = None,
     hidden: Annotated[int, typer.Option(help="Width of the net.", min=1, max=MAX_HIDDEN)] = TDSettings.hidden,
     out: RunFolder = None,
-    blocks: Blocks = 250,
+    blocks: Blocks = BLOCKS,
     as_json: Json = False,
 ) -> None:
     """Train a value net by self-play TD(λ). The planner proposes outcomes of turns and looks ahead. Needs no PyTorch."""

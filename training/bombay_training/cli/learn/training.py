@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TimeRemainingColumn
 
 import bombay_agents
 from bombay_env import Board, Game, Rules
@@ -24,9 +24,9 @@ from bombay_training.learners.study import FILE, POLICY
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 
+BLOCKS: Final = 250  # deals for each row of the closing table
 REFERENCES: Final = warm_up.REFERENCES  # opponents of the closing table
 AGENTS: Final = {"new agent": POLICY}  # that play in it
-EVALUATION: Final = "evaluation.json"  # in the folder of a run: its closing table
 
 Minutes = Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)]
 Updates = Annotated[
@@ -44,7 +44,7 @@ class TrainingProgress(RunProgress):
     """The progress bar of a run: time left, how much was learned from, and the win shares of the last periodic matches."""
 
     def __init__(self, quiet: bool) -> None:
-        columns = (BarColumn(16), TimeRemainingColumn(), TextColumn("{task.description}"))  # fits a narrow terminal
+        columns = (BarColumn(16), TimeRemainingColumn(), output.description())  # fits a narrow terminal
         self.bar = output.new_progress(*columns, quiet=quiet)
         self.task = self.bar.add_task("compiling", total=1.0)
         self.summary = "no update"
@@ -116,10 +116,10 @@ def learn(run: Run, folder: Path, quiet: bool) -> tuple[Path, str]:
     warm_up.prepare(warm_up.jobs_of_run(run.settings), quiet)
     progress = TrainingProgress(quiet)
     try:
-        with user_input():
+        with user_input(AgentFault, ValueError, OSError):
             if run.folder is None:
                 run.create(folder, replace=False)
-        with progress, user_input(AgentFault, OSError):
+        with progress, user_input(AgentFault, OverflowError, OSError):
             path = run.loop(folder, progress)
     except KeyboardInterrupt:
         if (folder / run_files.CHECKPOINT).exists():
@@ -200,7 +200,7 @@ def finish(
 def save_evaluation(folder: Path, data: dict[str, Any]) -> None:
     """Write the closing table into the folder of its run. Ends the command if that fails."""
     with user_input(OSError):
-        run_files.write_json(folder / EVALUATION, data)
+        run_files.write_json(folder / run_files.EVALUATION, data)
 
 
 def train_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> None:
@@ -214,7 +214,7 @@ def draw_curve(folder: Path) -> str:
     """Draw the learning curve of a finished run. Returns a line that says where it is, or why there is none."""
     try:
         curves = analysis_module("learners.curve")
-        curves.draw([curves.read_run(folder)], folder / curves.FILE)
+        curves.draw([curves.read_run(folder)], folder / run_files.CURVE)
     except (ValueError, OSError) as error:
         return f"No learning curve: {' '.join(str(error).split())}"
-    return f"The learning curve is in {folder / curves.FILE}"
+    return f"The learning curve is in {folder / run_files.CURVE}"

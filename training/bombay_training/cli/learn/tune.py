@@ -22,7 +22,10 @@ def tune(
     population: Annotated[int, typer.Option(help="Candidates per generation.", min=4, max=MAX_COUNT)] = 12,
     games: Annotated[int, typer.Option(help="Deals per candidate.", min=2, max=MAX_COUNT)] = 120,
     challenge: Annotated[
-        int, typer.Option(help="Generations between two challenges of the incumbent.", min=1, max=MAX_COUNT)
+        int,
+        typer.Option(
+            help="Generations between two challenges of the incumbent; the last is at the end.", min=1, max=MAX_COUNT
+        ),
     ] = 8,
     seed: Annotated[int, typer.Option(help="The seed of the deals and the search.", min=1, max=2**32 - 1)] = 1,
     as_json: Json = False,
@@ -49,9 +52,9 @@ def tune(
         as_json,
     )
     if not as_json:
-        output.say(
-            f"The weights are in {file}" if file.exists() else "The incumbent was not beaten; no file was written."
-        )
+        beaten = any(row["accepted"] for row in challenges)
+        kept = f"{file} is unchanged" if file.exists() else "no file was written"
+        output.say(f"The weights are in {file}" if beaten else f"The incumbent was not beaten; {kept}.")
 
 
 def _margin(row: dict[str, Any]) -> str:

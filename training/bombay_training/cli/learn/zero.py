@@ -7,6 +7,7 @@ import typer
 from bombay_agents.nets.zero.net import MAX_HIDDEN
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.training import (
+    BLOCKS,
     Blocks,
     Minutes,
     RunFolder,
@@ -31,7 +32,7 @@ def zero(
         int, typer.Option(help="Width of the net's first layer, a multiple of 4.", min=4, max=MAX_HIDDEN)
     ] = ZeroSettings.hidden,
     out: RunFolder = None,
-    blocks: Blocks = 250,
+    blocks: Blocks = BLOCKS,
     as_json: Json = False,
 ) -> None:
     """Train a value net by self-play TD(λ) from the rules alone; nothing scripted takes part. Needs no PyTorch.

@@ -20,6 +20,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from bombay_env.files import atomic
+from bombay_training.learners import run_files
 
 VERSION: Final = "brain.Event:2"
 NUMBERS: Final = itertools.count()  # tell apart the files that a process begins in one second
@@ -38,7 +39,7 @@ class EventFile:
     def __init__(self, folder: Path, first_step: int) -> None:
         # TensorBoard reads files in the order of their names.
         place = f"{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(NUMBERS)}"
-        self.path = folder / f"events.out.tfevents.{place}"
+        self.path = folder / run_files.EVENTS.replace("*", str(place))
         self._add(Event(file_version=VERSION), first_step)
         self._add(Event(session_log=SessionLog(status=SessionLog.START)), first_step)
 

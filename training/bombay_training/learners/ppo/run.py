@@ -24,6 +24,7 @@ from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.utils import set_random_seed
 
 import bombay_env
+from bombay_agents import make
 from bombay_agents.nets import policy_features
 from bombay_agents.nets.files import about_games
 from bombay_agents.nets.policy_net import Net
@@ -36,7 +37,7 @@ from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.seat_games import NOWHERE
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
-from bombay_training.learners.runs import Run
+from bombay_training.learners.runs import MAX_BATCH, Run
 
 
 class PPORun(Run):
@@ -46,11 +47,12 @@ class PPORun(Run):
     checkpoint_format = "bombay-ppo-checkpoint/1"
     neutral_settings = ("board", "references")
     distributions = (*run_files.DISTRIBUTIONS, "torch", "stable-baselines3", "sb3-contrib")
-    log_files = ("events.out.tfevents.*",)
     settings: PPOSettings
 
     def __init__(self, settings: PPOSettings) -> None:
         super().__init__(settings)
+        for spec in settings.references:
+            make(spec)  # so that an unknown agent is refused now
         torch.set_num_threads(settings.threads)
         self.env = BombayVecEnv(
             self.games,
@@ -118,8 +120,10 @@ class PPORun(Run):
         return {"decisions": self.clock.updates_done * self.settings.num_envs * self.settings.num_steps}
 
     def smallest(self) -> PPOSettings:
-        """A rollout of one step, one epoch."""
-        return dataclasses.replace(self.settings, num_steps=1, epochs=1)
+        """A rollout of one step, or two where that is a single decision, learned from in one batch and epoch."""
+        steps = 1 if self.settings.num_envs > 1 else 2
+        batch_size = min(self.settings.num_envs * steps, MAX_BATCH)
+        return dataclasses.replace(self.settings, num_steps=steps, batch_size=batch_size, epochs=1)
 
     def references(self) -> tuple[str, ...]:
         """As set."""

@@ -111,7 +111,13 @@ class PPOSettings(RunSettings):
         )
         most = MAX_DECISIONS // self.num_envs
         require(self, "num_steps", holds=lambda steps: steps <= most, allowed=f"at most {most} with these num_envs")
-        require(self, "batch_size", holds=lambda size: size >= 2, allowed="at least 2")
+        decisions = self.num_envs * self.num_steps
+        require(
+            self,
+            "batch_size",
+            holds=lambda size: size >= 2 and decisions % size != 1,
+            allowed=f"at least 2, and must not leave a batch of one decision when it divides the {decisions} of a rollout",
+        )
         require_number(self, "learning_rate", low=0, high=1, above=True)
         require_number(self, "clip", "max_grad_norm", low=0, high=MAX_WEIGHT, above=True)
         require_number(self, "entropy", "value_weight", "trust", low=0, high=MAX_WEIGHT)

@@ -104,7 +104,7 @@ class TDSettings(RunSettings):
 
 
 class TDRun(Run):
-    """A run of TD. Learners with other games than self-play's override `make_generator` (see `best_response.py`)."""
+    """A run of TD."""
 
     settings_class: ClassVar[type[TDSettings]] = TDSettings
     checkpoint_format = "bombay-td-checkpoint/2"
@@ -115,15 +115,11 @@ class TDRun(Run):
         super().__init__(settings)
         self.features = value_features.digest(self.games[0].feature_layout)
         self.games_each = settings.games // len(self.games)  # per update and player count
-        self.generator = self.make_generator()
+        self.generator = SelfPlay(self.games, self.games_each, settings.hidden)
         self.learner = Trainer(
             value_features.num_features(self.games[0].feature_layout), settings.hidden, settings.seed
         )
         self.positions = 0  # learned from so far
-
-    def make_generator(self) -> SelfPlay:
-        """The games of an update, with memory for their training samples."""
-        return SelfPlay(self.games, self.games_each, self.settings.hidden)
 
     def update(self) -> dict[str, float]:
         """Play some games and learn from their positions."""

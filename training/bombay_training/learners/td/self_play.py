@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import value_features, value_net, value_net_turns
+from bombay_agents.nets import value_features, value_net_turns
 from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
 from bombay_env.jit.records import composed_dtype, new_records
@@ -150,7 +150,7 @@ def play_game(seed, tables, lookups, net, options, workspace, samples):
         if count == turns.TOO_MANY:
             return count
         move += np.uint64(1)
-    set_final_targets(tables, options.td_lambda, workspace, samples, count)
+    lambda_returns.set_final_targets(tables, options.td_lambda, workspace, samples, count)
     return count
 
 
@@ -228,11 +228,3 @@ def store_sample(tables, seat, explored, evaluation, sample):
     sample.turns_left = features.raw.all_left[0]
     sample.margin[:] = forward.margin
     sample.share[:] = forward.share
-
-
-@kernel
-def set_final_targets(tables, td_lambda, workspace, samples, count):
-    """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
-    forward = workspace.turn.evaluation.forward
-    value_net.result_output(workspace.current.state, tables, np.int64(0), forward)
-    lambda_returns.set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)

@@ -124,8 +124,11 @@ class ZeroRun(Run):
         """Take the weights of a net; `spec` names its agent in messages.
 
         Raises:
-            ValueError: its widths are not those of the settings.
+            ValueError: it is for boards with another number of sites, or its widths are not those of the settings.
         """
+        if net.slots != self.slots:
+            sites = self.games[0].board.num_sites
+            raise ValueError(f"{spec}, from which the run starts, is not for boards with {sites} sites")
         weights = net.record()
         if weights.dtype != self.learner.net.dtype:
             raise ValueError(f"hidden and second are not the widths of {spec}, from which the run starts")

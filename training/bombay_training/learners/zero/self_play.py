@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import value_net
 from bombay_agents.nets.zero import slots, valuation
 from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
@@ -158,7 +157,7 @@ def play_game(seed, tables, net, options, workspace, samples):
         finish_turn(chosen, tables, workspace, drawn)
         count += state.current_player != NOBODY
         move += np.uint64(1)
-    set_final_targets(tables, options.td_lambda, workspace, samples, count)
+    lambda_returns.set_final_targets(tables, options.td_lambda, workspace, samples, count)
     return count
 
 
@@ -169,14 +168,6 @@ def finish_turn(chosen, tables, workspace, drawn):
     workspace.current.state = after.state
     if after.due == turns.RESTOCK_DUE:
         batch.restock(state, tables, drawn)
-
-
-@kernel
-def set_final_targets(tables, td_lambda, workspace, samples, count):
-    """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
-    forward = workspace.turn.evaluation.forward
-    value_net.result_output(workspace.current.state, tables, np.int64(0), forward)
-    lambda_returns.set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)
 
 
 @kernel

@@ -20,6 +20,7 @@ from bombay_env import Game, batch, chance
 from bombay_env.jit.kernels import kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
+from bombay_training.learners import lambda_returns
 from bombay_training.learners.zero.self_play import (
     CHOICE,
     EXPLORES,
@@ -29,7 +30,6 @@ from bombay_training.learners.zero.self_play import (
     SelfPlay,
     max_samples,
     sample_dtype,
-    set_final_targets,
     store_sample,
 )
 
@@ -90,7 +90,10 @@ class TreePlay(SelfPlay):
 
 @piece_kernel
 def play_tree_piece(piece, searches, workspaces, tables, options, limits, key, first, samples, counts):
-    """Play the games of a piece with the search and the workspace of its number. `counts` are of turns played and of roots."""
+    """Play the games of a piece with the search and the workspace of its number.
+
+    `counts` are two arrays with an entry for each game: the numbers of samples of turns played and of outcomes at roots.
+    """
     played, found = counts
     for number in batch.lanes_of(piece, len(searches), len(played)):
         index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
@@ -102,14 +105,13 @@ def play_tree_piece(piece, searches, workspaces, tables, options, limits, key, f
 
 @kernel
 def play_game(seed, tables, search, options, limits, workspace, samples):
-    """Play a game and store its samples. Returns how many are of turns played, or `turns.TOO_MANY`, and how many of roots."""
+    """Play a game and store its samples. Returns two numbers of samples: of turns played, or `turns.TOO_MANY`, and at roots."""
     state, tree = workspace.current.state, search.tree
     drawn = np.empty(NUM_COLOURS, np.int64)
     batch.start(state, tables, seed, drawn)
-    most = np.int64(tables.sets) * tables.turns_per_set * tables.num_players
     first_found = len(samples) // (1 + MAX_LEARNED)
     count, found, move = np.int64(0), np.int64(0), np.uint64(0)
-    while state.current_player != NOBODY and count < most:
+    while state.current_player != NOBODY:
         key = chance.random_word(seed, SEARCHES, move)
         root = workspace.turn.memory.node[1]
         root.state = state
@@ -132,7 +134,7 @@ def play_game(seed, tables, search, options, limits, workspace, samples):
         if tree.edge_due[chosen] == turns.RESTOCK_DUE:
             batch.restock(state, tables, drawn)
         move += np.uint64(1)
-    set_final_targets(tables, options.td_lambda, workspace, samples, count)
+    lambda_returns.set_final_targets(tables, options.td_lambda, workspace, samples, count)
     return count, found
 
 
