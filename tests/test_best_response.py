@@ -26,7 +26,7 @@ from bombay_training.learners.best_response import (
     FrozenOpponent,
     ResponsePlay,
 )
-from bombay_training.learners.run_files import AGENT
+from bombay_training.learners.runs.run_files import AGENT
 from bombay_training.learners.train import open_run, resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay

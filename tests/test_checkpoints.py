@@ -10,11 +10,11 @@ from safetensors.numpy import save
 
 from bombay_agents.nets import tensor_files
 from bombay_env.files import json_form
-from bombay_training.learners import checkpoints
 from bombay_training.learners.best_response import BestResponseSettings
-from bombay_training.learners.checkpoints import CheckpointForm, TensorForm, forms_like
 from bombay_training.learners.expert_iteration import ExpertIterationSettings
-from bombay_training.learners.run_files import CHECKPOINT
+from bombay_training.learners.runs import checkpoints
+from bombay_training.learners.runs.checkpoints import CheckpointForm, TensorForm, forms_like
+from bombay_training.learners.runs.run_files import CHECKPOINT
 from bombay_training.learners.td import TDSettings
 from bombay_training.learners.train import run_class
 from bombay_training.learners.zero import ZeroSettings

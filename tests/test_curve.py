@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
 from bombay_training.cli.learn import training
-from bombay_training.learners import curve, run_files
+from bombay_training.learners import curve
+from bombay_training.learners.runs import run_files
 
 
 def made(folder, updates=6, matches=(2, 6), players=(2, 4), **figures):

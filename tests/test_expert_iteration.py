@@ -12,7 +12,7 @@ from bombay_env import Game, Rules, chance
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.learners import expert_iteration
 from bombay_training.learners.expert_iteration import ExpertIterationRun, ExpertIterationSettings
-from bombay_training.learners.run_files import AGENT
+from bombay_training.learners.runs.run_files import AGENT
 from bombay_training.learners.train import resume, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import CHOICE, GAMES, PlayOptions

@@ -18,7 +18,7 @@ from typing import Any
 import numba
 import pytest
 
-from bombay_training.learners.run_files import AGENT, CHECKPOINT, METRICS
+from bombay_training.learners.runs.run_files import AGENT, CHECKPOINT, METRICS
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 # The command, with a checkpoint after every update instead of every half minute.
-CODE = "from bombay_training.learners import runs; runs.SAVE_SECONDS = 0; from bombay_training.cli.main import main; main()"
+CODE = "from bombay_training.learners.runs import run; run.SAVE_SECONDS = 0; from bombay_training.cli.main import main; main()"
 PATIENCE = 300  # seconds
 UPDATES = 6
 TRAINING = {

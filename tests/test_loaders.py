@@ -38,7 +38,8 @@ from bombay_training.cli.inputs import games_of
 from bombay_training.cli.learn import study as study_command
 from bombay_training.docs import markdown, pages
 from bombay_training.evaluation import ladder
-from bombay_training.learners import checkpoints, curve, run_files, study
+from bombay_training.learners import curve, study
+from bombay_training.learners.runs import checkpoints, run_files
 from bombay_training.learners.td import TDSettings
 from bombay_training.learners.train import open_run, run_class
 from bombay_training.learners.zero import ZeroSettings

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from bombay_training import locks
-from bombay_training.learners.run_files import LOCK, METRICS
+from bombay_training.learners.runs.run_files import LOCK, METRICS
 from bombay_training.learners.td import TDRun, TDSettings
 from bombay_training.learners.train import open_run
 from helpers.nets import HIDDEN

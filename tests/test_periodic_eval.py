@@ -6,8 +6,8 @@ import pytest
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault
-from bombay_training.learners import periodic_eval
-from bombay_training.learners.periodic_eval import PeriodicEvaluator
+from bombay_training.learners.runs import periodic_eval
+from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
 
 
 def short_games(*counts):

@@ -20,9 +20,10 @@ from bombay_agents.search.zero_agent import ZeroSearchAgent
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation import arena, regret
-from bombay_training.learners import runs, tune
+from bombay_training.learners import tune
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
 from bombay_training.learners.expert_iteration import ExpertIterationRun, ExpertIterationSettings
+from bombay_training.learners.runs import run as runs
 from bombay_training.learners.td import TDRun, TDSettings
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated

@@ -21,10 +21,12 @@ from safetensors.numpy import load_file, save
 from bombay_agents.random import RandomAgent
 from bombay_env import Game
 from bombay_env.files import atomic, json_form
-from bombay_training.learners import run_files, runs
-from bombay_training.learners.checkpoints import CheckpointForm, forms_like
-from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
-from bombay_training.learners.runs import Progress, Run, RunClock, RunSettings
+from bombay_training.learners.runs import Progress, Run, run_files
+from bombay_training.learners.runs import run as runs
+from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.runs.clock import RunClock
+from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
+from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.train import LEARNERS, open_run, run_class
 from helpers import killed
 from helpers.refusal import refusal

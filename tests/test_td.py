@@ -16,8 +16,9 @@ from bombay_env import Game, Rules, chance
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
-from bombay_training.learners import lambda_returns, periodic_eval, run_files
-from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners import lambda_returns
+from bombay_training.learners.runs import periodic_eval, run_files
+from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 from bombay_training.learners.td import TDRun, TDSettings, optimizer, self_play
 from bombay_training.learners.train import open_run, train
 from helpers import killed

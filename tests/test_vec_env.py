@@ -30,13 +30,12 @@ from bombay_env.board import SiteKind
 from bombay_env.chance import EPISODE, random_word
 from bombay_env.rewards import seat_rewards
 from bombay_env.state import NOBODY
-from bombay_training.learners import periodic_eval
 from bombay_training.learners.ppo import PPOSettings, seat_games
 from bombay_training.learners.ppo.run import PPORun
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
-from bombay_training.learners.run_files import AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
-from bombay_training.learners.runs import Progress
+from bombay_training.learners.runs import Progress, periodic_eval
+from bombay_training.learners.runs.run_files import AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
 from bombay_training.learners.train import open_run, resume, train
 from helpers import killed
 from helpers.bad_actions import NOT_ACTIONS

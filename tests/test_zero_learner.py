@@ -16,7 +16,7 @@ from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
 from bombay_training.learners import lambda_returns
-from bombay_training.learners.run_files import AGAINST, AGENT, METRICS
+from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
 from bombay_training.learners.train import train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions

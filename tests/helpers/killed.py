@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 
-from bombay_training.learners import runs
-from bombay_training.learners.run_files import CHECKPOINT, METRICS
+from bombay_training.learners.runs import run as runs
+from bombay_training.learners.runs.run_files import CHECKPOINT, METRICS
 
 PATIENCE = 300  # seconds
 

@@ -1,6 +1,6 @@
 """Folders of runs, and runs that take little time."""
 
-from bombay_training.learners import periodic_eval
+from bombay_training.learners.runs import periodic_eval
 from bombay_training.learners.train import open_run
 
 

@@ -40,8 +40,8 @@ from bombay_env.record import read_records, write_records
 from bombay_training.balance import study
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response, expert_iteration
-from bombay_training.learners.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.runs import Run
+from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.td.run import TDSettings
 from bombay_training.learners.train import PPO, run_class
 from bombay_training.learners.zero import ZeroSettings

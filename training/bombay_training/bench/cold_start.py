@@ -19,7 +19,7 @@ from typing import Any, Final
 from rich.table import Table
 
 from bombay_training.bench import cases
-from bombay_training.learners import run_files
+from bombay_training.learners.runs import run_files
 from bombay_training.rich_tables import cell, new_table
 
 LEARNER: Final = "zero"  # of `bombay train`, and of the kernels

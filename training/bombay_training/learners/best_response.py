@@ -29,7 +29,7 @@ from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder
 from bombay_training.learners import lambda_returns
-from bombay_training.learners.runs import require
+from bombay_training.learners.runs.settings import require
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import (
     CHUNKS,

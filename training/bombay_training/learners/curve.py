@@ -2,7 +2,7 @@
 
 It reads a run's folder only: the lines of `metrics.jsonl`, which need not all have every metric, and the settings for par.
 Several runs are drawn in the same panels. It draws on its own Matplotlib figure, without pyplot's global state and without a
-screen. Needs Matplotlib (extra `analysis`). `learners/run_files.py` writes the folder.
+screen. Needs Matplotlib (extra `analysis`). `learners/runs/run_files.py` writes the folder.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from bombay_env import checks
 from bombay_env.files import atomic, json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_training.learners import run_files
+from bombay_training.learners.runs import run_files
 
 DPI: Final = 150
 COLUMNS: Final = 3  # panels per row below the win share

@@ -11,7 +11,7 @@ import hashlib
 from typing import Any, ClassVar, Final
 
 from bombay_training.learners.best_response import games_learned_from, zero_agent
-from bombay_training.learners.runs import require, require_whole
+from bombay_training.learners.runs.settings import require, require_whole
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.tree_play import TreePlay
 

@@ -18,10 +18,10 @@ from bombay_env.checks import MAX_SEED
 from bombay_env.files import json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
-from bombay_training.learners import run_files
 from bombay_training.learners import train as learners
-from bombay_training.learners.run_files import AGENT, METRICS, SETTINGS
-from bombay_training.learners.runs import Run, RunSettings
+from bombay_training.learners.runs import Run, run_files
+from bombay_training.learners.runs.run_files import AGENT, METRICS, SETTINGS
+from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches import statistics
 from bombay_training.matches.pool import WorkerPool

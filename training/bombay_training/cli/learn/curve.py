@@ -9,7 +9,7 @@ from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module, check_new_file
 from bombay_training.cli.options import Json
-from bombay_training.learners import run_files
+from bombay_training.learners.runs import run_files
 from bombay_training.rich_tables import cell, new_table
 
 

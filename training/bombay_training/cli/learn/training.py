@@ -17,9 +17,8 @@ from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import analysis_module, check_spec_path, player_counts
 from bombay_training.cli.options import MAX_COUNT
 from bombay_training.evaluation import arena
-from bombay_training.learners import run_files
 from bombay_training.learners.runs import Progress as RunProgress
-from bombay_training.learners.runs import Run
+from bombay_training.learners.runs import Run, run_files
 from bombay_training.learners.study import FILE, POLICY
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match

@@ -20,7 +20,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from bombay_env.files import atomic
-from bombay_training.learners import run_files
+from bombay_training.learners.runs import run_files
 
 VERSION: Final = "brain.Event:2"
 NUMBERS: Final = itertools.count()  # tell apart the files that a process begins in one second

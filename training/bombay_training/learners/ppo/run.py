@@ -4,7 +4,7 @@ One net plays every seat of many games in parallel and learns from all of them. 
 `sb3_contrib.MaskablePPO`, with a native vector environment (`vec_env.py`) and advantages that run per seat (`seat_buffer.py`). An
 update is a rollout and a few epochs of learning from it. All random numbers of an update are keyed by the seed and the update's
 number, so only the weights, Adam's moments and the games in progress carry over to the next. Settings are in `settings.py`, the
-networks in `policy.py`, the loop around the updates in `runs.py`. Besides the files of every run there are TensorBoard events.
+networks in `policy.py`, the loop around the updates in `runs/run.py`. Besides the files of every run there are TensorBoard events.
 Neither `save` nor `load` of Stable-Baselines3 is used, and no pickle.
 """
 
@@ -29,15 +29,15 @@ from bombay_agents.nets import policy_features
 from bombay_agents.nets.files import about_games
 from bombay_agents.nets.policy_net import Net
 from bombay_agents.nets.policy_net_agent import NetAgent
-from bombay_training.learners import run_files
-from bombay_training.learners.checkpoints import CheckpointForm, forms_like
 from bombay_training.learners.ppo.event_file import EventFile
 from bombay_training.learners.ppo.policy import extract_net, make_model
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.seat_games import NOWHERE
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
-from bombay_training.learners.runs import MAX_BATCH, Run
+from bombay_training.learners.runs import Run, run_files
+from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.runs.settings import MAX_BATCH
 
 
 class PPORun(Run):

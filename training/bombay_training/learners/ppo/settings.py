@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Final, Self
 
 from bombay_agents.nets.policy_net import ACTIVATIONS, LOOKAHEAD, MODES, PARTS
 from bombay_env.checks import is_whole_number, one_of
-from bombay_training.learners import periodic_eval
-from bombay_training.learners.runs import (
+from bombay_training.learners.runs import periodic_eval
+from bombay_training.learners.runs.settings import (
     MAX_BATCH,
     MAX_WEIGHT,
     RunSettings,

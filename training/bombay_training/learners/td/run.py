@@ -4,7 +4,7 @@ One net values positions between turns for every seat. In an update it first pla
 takes the outcome of its turn that the net values highest (`self_play.py`). It then learns for a few epochs from the positions of
 these games (`optimizer.py`). The agent is a running average of the weights. All chance is keyed by the seed and by counters, so
 only the weights and Adam's moments carry over from one update to the next. The loop around the updates and the folder of a run
-are in `runs.py`. No PyTorch, no pickle.
+are in `runs/run.py`. No PyTorch, no pickle.
 """
 
 import contextlib
@@ -22,15 +22,14 @@ from bombay_agents.nets import files, value_features, value_net
 from bombay_agents.nets.value_net import MAX_HIDDEN, ValueNet
 from bombay_agents.nets.value_net_agent import ValueNetAgent
 from bombay_env.files import json_form
-from bombay_training.learners.checkpoints import CheckpointForm, forms_like
-from bombay_training.learners.runs import (
+from bombay_training.learners.runs import Run, numba_threads
+from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.runs.settings import (
     MAX_BATCH,
     MAX_GAMES,
     MAX_THREADS,
     MAX_WEIGHT,
-    Run,
     RunSettings,
-    numba_threads,
     require,
     require_fraction,
     require_number,

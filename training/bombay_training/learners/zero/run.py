@@ -5,7 +5,7 @@ the outcome of its turn that the net values highest (`self_play.py`). It then le
 (`optimizer.py`). The agent is a running average of the weights. No player and no value made by hand takes part: the net
 reads what is on the board and what follows from the rules exactly (`nets/zero/slots.py`). All chance is keyed by the seed and by
 counters, so only the weights and Adam's moments carry over from one update to the next. The loop around the updates and the
-folder of a run are in `runs.py`. No PyTorch, no pickle.
+folder of a run are in `runs/run.py`. No PyTorch, no pickle.
 """
 
 import contextlib
@@ -24,15 +24,14 @@ from bombay_agents.nets.zero import slots
 from bombay_agents.nets.zero.agent import ZeroAgent
 from bombay_agents.nets.zero.net import MAX_HIDDEN, ZeroNet
 from bombay_env.files import json_form
-from bombay_training.learners.checkpoints import CheckpointForm, forms_like
-from bombay_training.learners.runs import (
+from bombay_training.learners.runs import Run, numba_threads
+from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.runs.settings import (
     MAX_BATCH,
     MAX_GAMES,
     MAX_THREADS,
     MAX_WEIGHT,
-    Run,
     RunSettings,
-    numba_threads,
     require,
     require_fraction,
     require_number,

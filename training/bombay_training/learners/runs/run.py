@@ -1,23 +1,18 @@
 """A training run: started, resumed, repeated update by update, evaluated, saved and stopped here, for every learner.
 
 A learner subclasses `Run`. It defines its settings, how one update plays and learns, what a checkpoint holds, and the agent that
-comes out; `zero/run.py` is the example to read next. The loop, the clock, signals and the folder are the same for all learners. A
-run can be killed at any time. When it is resumed, it repeats the updates since its last checkpoint, and with a fixed number of
-updates it ends in the same weights bit for bit. One process at a time uses a folder. `run_files.py` and `checkpoints.py` describe
-its files.
+comes out; `zero/run.py` is the example to read next. The loop and the folder are the same for all learners, and so are the clock
+(`clock.py`), what signals do (`stop.py`) and some settings (`settings.py`). A run can be killed at any time. When it is
+resumed, it repeats the updates since its last checkpoint, and with a fixed number of updates it ends in the same weights bit for
+bit. One process at a time uses a folder. `run_files.py` and `checkpoints.py` describe its files.
 """
 
 import abc
-import dataclasses
-import numbers
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, ClassVar, Final, Protocol, Self
 
 import numba
@@ -26,28 +21,20 @@ import numpy as np
 from bombay_agents import Agent
 from bombay_agents.nets.files import about_games
 from bombay_env import Board, Game, Rules
-from bombay_env.checks import MAX_COUNT, is_whole_number, shown, shown_path, whole_number
+from bombay_env.checks import MAX_COUNT, shown_path
 from bombay_env.files import atomic, json_form
-from bombay_env.rules import MAX_PLAYERS
-from bombay_training.learners import checkpoints, periodic_eval, run_files
-from bombay_training.learners.checkpoints import CheckpointForm
-from bombay_training.learners.periodic_eval import PeriodicEvaluator
-from bombay_training.learners.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners.runs import checkpoints, periodic_eval, run_files
+from bombay_training.learners.runs.checkpoints import CheckpointForm
+from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
+from bombay_training.learners.runs.clock import RunClock
+from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
+from bombay_training.learners.runs.settings import RunSettings
+from bombay_training.learners.runs.stop import Stop, stop_on_signal
 from bombay_training.locks import BaseFileLock
 
-EARLY: Final = (
-    5.0  # seconds of learning; the first evaluation follows the first update, the second is due after twice as many
-)
+EARLY: Final = 5.0  # seconds of learning; the second evaluation is due after 10 s, later ones at doubling times
 SAVE_SECONDS: Final = 30.0  # between two checkpoints
-MAX_SEED: Final = 2**63 - 1
-MAX_MINUTES: Final = 10_000_000
-MAX_UPDATES: Final = 1_000_000_000
 MAX_SECONDS: Final = 1e10  # of learning that a checkpoint may have
-MAX_THREADS: Final = 1_000_000  # more than any machine has; those it has are used
-# Limits of settings that every learner has use for: beyond them a run takes more memory or time than any machine has.
-MAX_GAMES: Final = 16_384  # of an update; some 70 kB each
-MAX_BATCH: Final = 1_000_000  # positions per step of an optimizer, and passes over them
-MAX_WEIGHT: Final = 1_000_000  # of a term in a loss
 
 
 class Progress:
@@ -63,186 +50,6 @@ class Progress:
             fraction: completed part of the run, 0 to 1.
             metrics: those of the last update; before the first of a resumed run only its totals, empty in a new run.
         """
-
-
-# --- Settings ---
-
-
-def require(settings: Any, *names: str, holds: Callable[[Any], bool], allowed: str) -> None:
-    """Raise ValueError, naming the field, its value and what is allowed, unless these fields satisfy a condition."""
-    for name in names:
-        value = getattr(settings, name)
-        try:
-            fits = holds(value)
-        except TypeError:  # such as a string that is compared with a number
-            fits = False
-        if not fits:
-            raise ValueError(f"{name} is {shown(value)}; it must be {allowed}")
-
-
-def require_whole(settings: Any, *names: str, low: int, high: int | None = None) -> None:
-    """Raise ValueError, naming the field, unless these fields are whole numbers from `low` to `high`; they become ints."""
-    for name in names:
-        object.__setattr__(settings, name, whole_number(getattr(settings, name), name, low, high))
-
-
-def require_number(settings: Any, *names: str, low: float, high: float, above: bool = False) -> None:
-    """Raise ValueError, naming the field, unless these fields are numbers from `low`, or above it, to `high`.
-
-    They become ints or floats.
-    """
-
-    def holds(value: Any) -> bool:
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        return number and bool(low < value if above else low <= value) and bool(value <= high)
-
-    allowed = f"above {low:g}, at most {high:g}" if above else f"from {low:g} to {high:g}"
-    require(settings, *names, holds=holds, allowed=allowed)
-    for name in names:
-        if not isinstance(getattr(settings, name), int | float):  # such as a NumPy scalar, which JSON has no form for
-            object.__setattr__(settings, name, float(getattr(settings, name)))
-
-
-def require_fraction(settings: Any, *names: str) -> None:
-    """Raise ValueError, naming the field, unless these fields are numbers from 0 to 1."""
-    require_number(settings, *names, low=0, high=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class RunSettings:
-    """Settings that all learners share. With `updates` given, the same settings give the same weights bit for bit."""
-
-    learner: ClassVar[str]
-    """The learner's name in `settings.json` and on the command line."""
-    max_seed: ClassVar[int] = MAX_SEED
-
-    minutes: float = 3.0
-    """Wall time of learning; ignored if `updates` is given."""
-    updates: int | None = None
-    """Number of updates."""
-    players: tuple[int, ...] = (2, 3, 4, 5)
-    """Player counts. Games are divided evenly among them."""
-    board: str | None = None
-    """Path of a board file; None for the packaged board."""
-    seed: int = 0
-    """Seed of all chance in the run: deals, initial weights, exploration."""
-
-    def __post_init__(self) -> None:
-        """Raise ValueError, naming the field, if a setting is out of range."""
-        self._as_tuples("players")
-        require_number(self, "minutes", low=0, high=MAX_MINUTES, above=True)
-        if self.updates is not None:
-            require_whole(self, "updates", low=1, high=MAX_UPDATES)
-        require(self, "players", holds=_are_player_counts, allowed="one or more of 2, 3, 4, 5, each once")
-        self._as_tuples("players", of=int)
-        require(self, "board", holds=lambda path: path is None or isinstance(path, str), allowed="a path, or null")
-        require_whole(self, "seed", low=0, high=self.max_seed)
-
-    def _as_tuples(self, *names: str, of: type | None = None) -> None:
-        """Replace sequences, such as JSON's lists, by tuples, their values converted to a type if one is given."""
-        for name in names:
-            values = getattr(self, name)
-            if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-                raise ValueError(f"{name} is {shown(values)}; it must be a list")
-            object.__setattr__(self, name, tuple(values) if of is None else tuple(of(value) for value in values))
-
-
-def _are_player_counts(values: tuple[Any, ...]) -> bool:
-    return all(is_whole_number(value, 2, MAX_PLAYERS) for value in values) and 0 < len(set(values)) == len(values)
-
-
-# --- The clock ---
-
-
-class RunClock:
-    """A stopwatch of learning time. It also tells how much of the run is done, by time or by number of updates.
-
-    Args:
-        minutes: wall time of the run; ignored if `updates` is given.
-        updates: number of updates.
-    """
-
-    def __init__(self, minutes: float, updates: int | None) -> None:
-        self.seconds = minutes * 60
-        self.updates = updates
-        self.updates_done = 0
-        self._before = 0.0  # seconds of learning until the last start
-        self._started: float | None = None  # None while the stopwatch is stopped
-
-    def set(self, elapsed: float, updates_done: int) -> None:
-        """Set a stopped clock to what a checkpoint says."""
-        self._before, self.updates_done = elapsed, updates_done
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Run the stopwatch during the block."""
-        self._started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._before, self._started = self.elapsed, None
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the running stopwatch during the block."""
-        self._before, self._started = self.elapsed, None
-        try:
-            yield
-        finally:
-            self._started = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds of learning."""
-        return self._before + (0.0 if self._started is None else time.monotonic() - self._started)
-
-    @property
-    def fraction(self) -> float:
-        """Completed part of the run, 0 to 1."""
-        done = self.elapsed / self.seconds if self.updates is None else self.updates_done / self.updates
-        return min(done, 1.0)
-
-    @property
-    def remaining(self) -> float:
-        """Remaining part of the run, 1 to 0."""
-        return 1.0 - self.fraction
-
-
-# --- Signals ---
-
-
-class Stop:
-    """The signal that asked the run to stop, if any."""
-
-    signal: int | None = None
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[Stop]:
-    """Record SIGINT and SIGTERM instead of dying from them; after the block the signal takes its usual course.
-
-    A second SIGINT raises KeyboardInterrupt at once. Outside the main thread, where Python allows no handlers, nothing changes.
-    """
-    stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def record(number: int, frame: FrameType | None) -> None:
-        if stop.signal is not None and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        stop.signal = number
-
-    before = {number: signal.signal(number, record) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if stop.signal == signal.SIGINT:
-        raise KeyboardInterrupt  # even if the parent process had Ctrl-C ignored, as for background jobs
-    if stop.signal is not None:
-        signal.raise_signal(stop.signal)
 
 
 # --- Threads ---

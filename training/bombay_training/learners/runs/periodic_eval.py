@@ -3,7 +3,7 @@
 The win shares show the run's progress and are no precise measurement: the table at the end of a run is from many more deals
 (`matches/statistics.py`). Matches share no random generator with the learner and do not change it, so a run is the same with or
 without them. They are rare enough to take a small part of the run's time. This module does not know how agents learn:
-`learners/runs.py` is next to read.
+`learners/runs/run.py` is next to read.
 """
 
 import time

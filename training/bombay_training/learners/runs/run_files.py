@@ -1,6 +1,6 @@
 """The files in a run's folder: `settings.json`, `metrics.jsonl`, and the lock of the process that uses the folder.
 
-Checkpoints are in `checkpoints.py`; what is written, and when, is in `runs.py`. Every file is written atomically, except that
+Checkpoints are in `checkpoints.py`; what is written, and when, is in `run.py`. Every file is written atomically, except that
 lines are added to the metrics.
 """
 
