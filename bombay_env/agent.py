@@ -93,6 +93,9 @@ class FailedLanes(Exception):  # noqa: N818 - it carries an answer, too
         super().__init__("; ".join(reason for _, reason in failures.values()))
         self.actions, self.failures = actions, dict(failures)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.actions, self.failures)
+
 
 def ask(
     agent: Agent,
@@ -180,7 +183,10 @@ def describe_illegal(game: Game, state: np.ndarray, action: int) -> tuple[str, s
 
 def describe_error(error: BaseException) -> str:
     """An exception in one line: its type and its message."""
-    words = " ".join(str(error).split())
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # of a class with a faulty `__str__`
+        words = ""
     return one_line(f"{type(error).__name__}{': ' if words else ''}{words}")
 
 
@@ -199,7 +205,7 @@ def _checked(
         kind = type(answer).__name__
         found = checks.form(answer) if isinstance(answer, np.ndarray) else f"a {kind}"
         raise AgentFault(who, f"its actions are {found}, not integers of shape ({count},)", range(count), kind)
-    chosen = np.ascontiguousarray(answer, np.int64)
+    chosen = checks.actions(answer, count).copy()
     if failures:
         chosen[list(failures)] = -1  # illegal in every state
     try:

@@ -278,7 +278,7 @@ def num_bits(word):
 
 @kernel
 def place_of_bit(word, number):
-    """Where the bit number `number`, from 0 upwards, of a uint64 stands; that many more must be set."""
+    """The position of the set bit with index `number`, counted from the lowest; more than `number` bits are set."""
     for _ in range(number):
         word &= word - engine.ONE
     return num_bits((word & (~word + engine.ONE)) - engine.ONE)
@@ -332,8 +332,8 @@ def rollout_uniform(states, tables, most, keys, index, taken):
 
 @functools.lru_cache(maxsize=16)
 def rollout_with(policy):
-    """`rollout_uniform` by another policy, a function compiled by Numba. Compiled again in each process: Numba keeps no function
-    on disk that takes in another from outside.
+    """`rollout_uniform` by another policy, a function compiled by Numba. Compiled again in each process: Numba cannot
+    cache a closure.
     """
 
     @compiled

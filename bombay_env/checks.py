@@ -136,7 +136,8 @@ def actions(values: Any, count: int) -> np.ndarray:
         raise ValueError(f"actions must be integers of shape ({count},), not {form(numbers)}")
     if numbers.dtype.kind == "u":
         numbers = np.minimum(numbers, np.uint64(np.iinfo(np.int64).max))
-    return np.ascontiguousarray(numbers, np.int64)
+    chosen = np.ascontiguousarray(numbers, np.int64)
+    return chosen if chosen.flags.writeable else chosen.copy()  # kernels would be compiled again for read-only arrays
 
 
 def output(out: Any, shape: tuple[int, ...], dtype: Any, name: str = "out") -> None:

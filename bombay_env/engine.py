@@ -191,7 +191,7 @@ def market_of(state, colour):
 # --- Legality (RULES 4) ---
 
 # The legal actions are computed as two words of bits: one for the moves, one for all other actions. Both words are large enough
-# for every board. Masks, the check of a single action, and the single word that searches use are all made from them.
+# for every board. Masks and the check of a single action are made from them.
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import TypingError
+from numba.core.errors import NumbaError
 
 from bombay_env import batch, checks
 from bombay_env.actions import action_names, mask_dtype
@@ -336,10 +336,10 @@ class Game:
         rollout = batch.rollout_uniform if policy is None else batch.rollout_with(_compiled_policy(policy))
         try:
             rollout(records, self.tables, most, streams, first, taken)
-        except TypingError as error:
-            reason = " ".join(str(error).split())
+        except (NumbaError, KeyError) as error:  # KeyError: a record has no such field
+            reason = checks.one_line(f"{type(error).__name__}: {error}", 300)
             raise ValueError(
-                f"policy cannot be compiled as policy(state, tables, moves, others, random): {reason[-200:]}"
+                f"policy cannot be compiled as policy(state, tables, moves, others, random): {reason}"
             ) from None
         if not np.may_share_memory(records, states):
             states[...] = records

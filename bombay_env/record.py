@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -25,6 +26,7 @@ from bombay_env.state import NOBODY, state_to_dict
 
 FORMAT: Final = "bombay-record/1"
 RESTOCK: Final = "restock:"
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 FAULT_KEYS: Final = ("seat", "action", "reason")
 MAX_LINE_BYTES: Final = 1 << 20  # of one record in a file
 MAX_EVENTS: Final = 20_000  # the longest game has some 18,000: 20 sets of 20 turns of 5 players with 9 actions each
@@ -311,9 +313,14 @@ def _seed(seed: Any) -> int | None:
 
 
 def _agents(agents: Any, count: int) -> tuple[str, ...]:
-    if not isinstance(agents, list) or len(agents) != count or not all(isinstance(name, str) for name in agents):
+    if not isinstance(agents, list) or len(agents) != count or not all(map(_is_text, agents)):
         raise RecordError(f"agents is {checks.shown(agents)}; it must be a list of {count} strings, by seat")
     return tuple(agents)
+
+
+def _is_text(name: Any) -> bool:
+    """Whether it is a text that UTF-8 can write: a surrogate, as in the name of a file that is no UTF-8, cannot be written."""
+    return isinstance(name, str) and not SURROGATE.search(name)
 
 
 def _setup(setup: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@
 
 A spec is split at its first colon, an option at its first `=`. Commas inside brackets do not split. Brackets come in pairs; those
 around a whole text are not part of it.
-`my_agent:MyAgent` is your own agent: an importable object with `act`, or a class or function that makes one. `make`
-takes the part before the first colon for a module if it is not a known name and no `=` stands before the next colon.
+`my_agent:MyAgent` is your own agent: an importable object with `act`, or a class or function that makes one. A spec is read in
+this way if the part before its first colon is no known name and the part after it, up to the next colon, contains no `=`.
 
 Names are entries of the entry-point group `bombay_env.agents`, so any installed package can add players. An entry is
 a factory, and its signature says which options there are and what type each has. This module knows no player:
@@ -36,6 +36,27 @@ MAX_LISTED = 250  # characters of a list of names in an error message
 OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?")
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def format_spec(name: str, **options: Agent | str | float | None) -> str:
+    """The spec of an agent: its name, and the options that are not None. `make` reads it.
+
+    Args:
+        name: a name that `make` knows.
+        options: values by key; agents stand in brackets, and so do texts that would be read otherwise without them.
+    """
+    given = [f"{key}={_option_text(value)}" for key, value in options.items() if value is not None]
+    return f"{name}:{','.join(given)}" if given else name
+
+
+def _option_text(value: Agent | str | float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{float(value):.0f}" if float(value).is_integer() else repr(float(value))
+    if isinstance(value, str):
+        return f"[{value}]" if "," in value or value.startswith("[") else value
+    return f"[{value.name}]"
 
 
 def agent_names() -> list[str]:
@@ -143,14 +164,18 @@ def _factory(name: str) -> Callable[..., Any]:
         raise ValueError(f"no agent is named {checks.shown(name)}; there are {known}; your own agent is module:object")
     try:
         return entries[name].load()  # type: ignore[no-any-return]
-    except (ImportError, AttributeError) as error:
-        raise ValueError(one_line(f"agent {name!r} ({entries[name].value}) cannot be loaded: {error}")) from error
+    except (Exception, SystemExit) as error:  # importing runs the module's code
+        reason = one_line(f"agent {name!r} ({entries[name].value}) cannot be loaded: {describe_error(error)}")
+        raise ValueError(reason) from error
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The factory's options: its parameters that accept keywords, with their annotations evaluated."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    parameters = inspect.signature(factory, eval_str=True).parameters
+    try:
+        parameters = inspect.signature(factory, eval_str=True).parameters
+    except Exception:  # names that exist for type checkers only; the types of defaults have to do
+        parameters = inspect.signature(factory).parameters
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in by_name}
 
 

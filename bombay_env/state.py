@@ -271,9 +271,20 @@ def state_from_dict(data: Mapping[str, Any], rules: Rules, board: Board) -> np.r
         reason = checks.one_line(str(error), 200)
         raise ValueError(f"the state does not fit these rules and this board: {reason}") from None
     check_invariants(states[0], rules, board)
-    if state_to_dict(states[0], rules, board) != data:
-        raise ValueError("the state contradicts itself: over, bag, open_posts or a count does not follow from the rest")
+    if not _same_json(state_to_dict(states[0], rules, board), data):
+        raise ValueError(
+            "the state contradicts itself: over, bag, open_posts, a count or the type of a value does not follow from the rest"
+        )
     return states
+
+
+def _same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal and of the same types: 1, 1.0 and True are not the same."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return set(one) == set(other) and all(_same_json(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same_json, one, other))
+    return type(one) is type(other) and bool(one == other)
 
 
 def _fill_state(state: Any, data: Mapping[str, Any], rules: Rules, board: Board) -> None:

@@ -52,6 +52,10 @@ def test_resets_without_a_seed_continue_the_stream_of_the_last_seed():
     assert dealt(one) == first[1]
 
 
+def test_the_error_before_the_first_reset_can_be_sent_to_another_process():
+    assert str(pickle.loads(pickle.dumps(aec.NotResetError()))) == str(aec.NotResetError())
+
+
 def test_unseeded_environments_differ():
     assert dealt(make()) != dealt(make())
 

@@ -1,6 +1,8 @@
 """Agents: the protocol, specs, legal play of any variant by public facts only; and `greedy`."""
 
+import copy
 import itertools
+import pickle
 import random
 import re
 from importlib.metadata import EntryPoint
@@ -16,7 +18,7 @@ from bombay_agents.scripted.greedy_value import survey, time_left
 from bombay_agents.scripted.planner import make_planner_v1
 from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
 from bombay_env import registry
-from bombay_env.registry import agent_names
+from bombay_env.registry import agent_names, format_spec
 from bombay_env.rules import COLOUR_NAMES, NUM_COLOURS
 from bombay_env.state import check_invariants
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
@@ -47,6 +49,29 @@ def middle_states(game, lanes, steps, seed=0):
         game.step(states, RandomAgent().act(game, states, rng))
     assert not game.is_terminal(states).any()
     return states
+
+
+# --- copies ---
+
+
+@pytest.mark.skipif(SLOW, reason="searches and nets are slow with the compiler off")
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "random", "random-turn", "greedy", "planner-v1", "seller", "builder", "toll-keeper", "hoarder", "td", "zero", "ppo",
+        "ppo:outcomes=true", "zero-search:nodes=20", "champion:nodes=20", "search:nodes=20", "flat-mc:rollouts=20",
+        "search:nodes=20,value=[td]",
+    ],
+)  # fmt: skip
+def test_a_copy_of_an_agent_that_has_played_decides_as_a_new_one(spec):
+    game, agent = official(2), make(spec)
+    states = middle_states(game, lanes=4, steps=5)
+    agent.act(game, middle_states(game, lanes=2, steps=3), np.random.default_rng(1))
+    wanted = make(spec).act(game, states, np.random.default_rng(2)).tolist()
+    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert twin.name == agent.name
+        assert twin.act(game, states, np.random.default_rng(2)).tolist() == wanted
+    assert agent.act(game, states, np.random.default_rng(2)).tolist() == wanted
 
 
 # --- the protocol ---
@@ -257,6 +282,11 @@ def no_agent() -> object:
     return object()
 
 
+class Annotated(Inner):
+    def __init__(self, depth: int = 1, net: "Tensor | None" = None):  # noqa: F821 - as with imports for type checkers
+        super().__init__(depth)
+
+
 @pytest.fixture
 def installed(monkeypatch):
     """Entry points of this module instead of the installed ones."""
@@ -296,6 +326,34 @@ def test_specs_nest_in_brackets():
     assert path == "y"
     assert value.given[0] == "x"
     assert value.given[4].depth == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "outer"),
+        (
+            {"path": "Runs/A.safetensors", "ms": 5.0, "sample": True, "nodes": None},
+            "outer:path=Runs/A.safetensors,ms=5,sample=true",
+        ),
+        ({"path": "a,b", "ms": 0.12345678, "nodes": 1_000_000}, "outer:path=[a,b],ms=0.12345678,nodes=1000000"),
+        ({"path": "[a]", "value": GreedyAgent()}, "outer:path=[[a]],value=[greedy]"),
+    ],
+)
+@pytest.mark.usefixtures("installed")
+def test_a_formatted_spec_makes_what_it_was_made_of(options, text):
+    assert format_spec("outer", **options) == text
+    if "path" in options and "value" not in options:
+        path, nodes, ms, sample, *_ = make(text).given
+        assert path == options["path"]
+        assert ms == options["ms"]
+        assert nodes == (options["nodes"] or nodes)
+        assert sample == options.get("sample", sample)
+
+
+@pytest.mark.usefixtures("installed")
+def test_annotations_for_type_checkers_alone_do_no_harm():
+    assert make("test_agents:Annotated:depth=3").depth == 3
 
 
 @pytest.mark.usefixtures("installed")

@@ -80,7 +80,7 @@ def illegal(first):
         (illegal, (1, 3), "take:yellow", r"it chose action 33 \(take:yellow\), which is illegal; legal are move:"),
         (lambda first: first * 0 + 999, (0, 1, 2, 3), "999", "it chose action 999, which is illegal"),
         (lambda first: first - 10**6, (0, 1, 2, 3), "-99", "it chose action -99"),
-        (lambda first: np.full(4, 2**64 - 1, np.uint64), (0, 1, 2, 3), "-1", "it chose action -1, which is illegal"),
+        (lambda first: np.full(4, 2**64 - 1, np.uint64), (0, 1, 2, 3), "9223372036854775807", "it chose action 92"),
         (lambda first: first[:3], (0, 1, 2, 3), "ndarray", r"int64 of shape \(3,\), not integers of shape \(4,\)"),
         (lambda first: first * 1.0, (0, 1, 2, 3), "ndarray", "its actions are float64 of shape"),
         (lambda first: first.tolist(), (0, 1, 2, 3), "list", "its actions are a list, not integers"),
@@ -102,6 +102,18 @@ def test_a_bad_answer_is_a_fault_of_its_lanes(answer, lanes, action, reason):
         assert fault.answer is None or fault.action.lstrip("-").isdigit()
 
 
+def test_an_answer_is_not_changed():
+    def answer(first):
+        first.setflags(write=False)
+        raise FailedLanes(first, {1: ("none", "it hung")})
+
+    failed = FailedLanes(np.arange(3), {1: ("none", "it hung")})
+    again = pickle.loads(pickle.dumps(failed))
+    assert (again.actions.tolist(), again.failures) == ([0, 1, 2], failed.failures)
+    with pytest.raises(AgentFault, match="it hung"):
+        asked(Answers(answer))
+
+
 def test_an_agent_can_fail_in_some_lanes_alone():
     def answer(first):
         first[2] = 999
@@ -115,6 +127,11 @@ def test_an_agent_can_fail_in_some_lanes_alone():
     assert fault.failures[2][1].startswith("it chose action 999, which is illegal")
     assert fault.failures[3] == ("buy", "buy is illegal")
     assert fault.answer[0] == asked(Answers())[0]
+
+
+class MuteError(Exception):
+    def __str__(self):
+        return None
 
 
 def raises(error):
@@ -131,6 +148,7 @@ def raises(error):
         (SystemExit(3), "it raised SystemExit: 3 ("),
         (StopIteration(), "it raised StopIteration ("),
         (KeyError("x" * 1000), "it raised KeyError: 'xxx"),
+        (MuteError(), "it raised MuteError ("),
     ],
 )
 def test_whatever_an_agent_raises_is_its_fault_in_one_line(error, words):

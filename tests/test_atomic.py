@@ -86,9 +86,18 @@ def test_only_leftovers_of_killed_processes_are_removed(tmp_path, monkeypatch):
     monkeypatch.undo()
     for name in ("a.tmp", ".bombay-notes"):
         (tmp_path / name).write_text("mine")
-    assert len(names(tmp_path)) == 4
+    (tmp_path / ".bombay-0123.tmp" / "inside").mkdir(parents=True)
+    assert len(names(tmp_path)) == 5
     atomic.remove_leftovers(tmp_path)
     assert names(tmp_path) == [".bombay-notes", "a.tmp"]
+
+
+@pytest.mark.parametrize("path", [".", "/", ""])
+def test_a_path_without_a_name_is_a_folder(path):
+    with pytest.raises(IsADirectoryError):
+        atomic.write_bytes(path, b"")
+    with pytest.raises(IsADirectoryError), atomic.new_folder(atomic.Path(path)):
+        pass
 
 
 def test_appended_lines_stand_alone(tmp_path):

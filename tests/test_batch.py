@@ -190,6 +190,19 @@ def test_a_policy_of_another_form_is_refused_in_one_line():
     assert "\n" not in str(caught.value)
 
 
+@needs_jit
+def test_a_policy_that_reads_an_unknown_field_is_refused_with_the_cause():
+    @numba.njit
+    def policy(state, tables, moves, others, random):
+        return state.nofield
+
+    game = game_for(2)
+    with pytest.raises(ValueError, match=r"policy cannot be compiled as policy.*nofield") as caught:
+        game.rollout(game.new_states([1]), [1], policy=policy)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) <= 500
+
+
 # --- masks as words ---
 
 

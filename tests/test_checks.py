@@ -45,3 +45,11 @@ def test_one_of_compares_types_too():
     checks.one_of(None, "mode", (None, "ansi"))
     checks.one_of("ansi", "mode", (None, "ansi"))
     refusal(lambda: checks.one_of(1, "copy", (True, False)), "copy is 1", "True, False")
+
+
+def test_read_only_actions_are_copied():
+    given = np.arange(3)
+    assert checks.actions(given, 3) is given
+    given.setflags(write=False)  # as arrays of JAX are; kernels would be compiled once more for them
+    assert checks.actions(given, 3).flags.writeable
+    assert checks.actions(given, 3).tolist() == [0, 1, 2]

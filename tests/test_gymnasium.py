@@ -293,7 +293,28 @@ def test_a_record_can_be_continued():
     refusal(lambda: env.reset(options={"record": other.record()}), "over")
 
 
-@pytest.mark.parametrize("options", [{"setup": 5}, {"record": 5}, {"record": {}}, 5], ids=repr)
+def test_a_record_without_a_decision_of_the_learner_ends_at_the_next_step():
+    game = Game(Rules(3, sets=1, turns_per_set=1))
+    whole = BombaySingleEnv(rules=game.rules, seat=0)
+    whole.reset(seed=2)
+    play(whole)
+    events = whole.record()["events"]
+    last = [number for number in range(len(events)) if not str(events[number]).startswith("restock")][-1]
+    record = whole.record() | {"events": events[:last], "result": None}
+    env = BombaySingleEnv(rules=game.rules, seat=0)
+    _, info = env.reset(options={"record": record})
+    if info["action_mask"].any():
+        pytest.skip("the learner has a decision left")
+    _, reward, over, _, _ = env.step(0)
+    assert over
+    assert reward in (-1.0, 1.0) or -1 < reward < 1
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+@pytest.mark.parametrize(
+    "options", [{"setup": []}, {"setup": ""}, {"setup": 0}, {"setup": 5}, {"record": 5}, {"record": {}}, 5], ids=repr
+)
 def test_wrong_options_are_rejected_and_the_games_continue(options):
     for env in (single(), vector()):
         env.reset(seed=1)
@@ -306,7 +327,7 @@ def test_wrong_options_are_rejected_and_the_games_continue(options):
 @pytest.mark.parametrize(
     "way", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"]
 )
-@pytest.mark.parametrize("opponents", ["random", Keyed()], ids=["random", "keyed"])
+@pytest.mark.parametrize("opponents", ["random", Keyed(), "planner-v1"], ids=["random", "keyed", "planner"])
 def test_a_copy_has_the_same_state_and_is_independent(way, opponents):
     for env in (single(opponents=opponents), vector(opponents=opponents)):
         env.reset(seed=3)

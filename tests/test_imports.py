@@ -82,6 +82,7 @@ ORDER = (
     "bombay_env.envs.vector",
     "bombay_env",
     "bombay_agents",
+    "bombay_agents.copying",
     "bombay_agents.turns.enumeration",
     "bombay_agents.turns",
     "bombay_agents.turns.agent",

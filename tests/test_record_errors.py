@@ -78,6 +78,7 @@ WRONG_FORMS = {
     "seed list": (changed("seed", to=[7]), ("seed", "[7]")),
     "agents too few": (changed("agents", to=["me"]), ("agents", "2")),
     "agents too many": (changed("agents", to=["a", "b", "c"]), ("agents", "2")),
+    "agents with a surrogate": (changed("agents", to=["a\udc80", "b"]), ("agents", "2")),
     "agents text": (changed("agents", to="ab"), ("agents", "'ab'")),
     "agents numbers": (changed("agents", to=[1, 2]), ("agents", "[1, 2]")),
     "agents null": (changed("agents", to=None), ("agents", "None")),

@@ -138,6 +138,10 @@ def test_a_malformed_state_is_rejected(data):
         ("client_palace_tokens", [1, 0, 0, 0]),  # a palace token without a palace
         ("rupees", [2**31 - 1, 2, 2, 2]),  # would overflow
         ("rupees", [2.5, 2, 2, 2]),
+        ("rupees", [2.0, 2, 2, 2]),
+        ("actions_left", 3.0),
+        ("buys", False),
+        ("over", 0),
         ("rupees", [float("nan"), 2, 2, 2]),
         ("rupees", [-1, 2, 2, 2]),
         ("seed", -1),

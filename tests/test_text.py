@@ -219,6 +219,14 @@ def test_words_of_all_legal_actions_fit_what_the_engine_does(seed: int) -> None:
         assert text.action_effects(game, game.scrub(states, [7])) == effects
 
 
+@pytest.mark.parametrize("viewer", [-2, 4, 1.5, True])
+def test_a_viewer_must_be_a_seat(viewer: object) -> None:
+    game = official(4)
+    for show in (text.describe_position, text.action_effects):
+        with pytest.raises(ValueError, match=r"^viewer is .*; it must be a whole number from -1 to 3$"):
+            show(game, game.new_states([1]), viewer)
+
+
 def test_screens_hide_what_others_can_do() -> None:
     """What is legal tells about rupees behind a screen."""
     game = official(3)
@@ -310,6 +318,7 @@ def test_a_shared_win_names_all_winners() -> None:
         ('A bale costs 2, so I buy.\n```json\n["buy"]\n```\nGood luck!', ["buy"]),
         ("Not the action: move:H1.\n\nAnswer: move:A\nOn reflection:\n**Answer:** buy, end turn", ["buy", "end_turn"]),
         ("Actions:\n- buy\n- end turn", ["buy", "end_turn"]),
+        ("Answer: " * 5_000 + "buy", ["buy"]),
     ],
 )
 def test_an_answer_is_understood(answer: object, names: list[str]) -> None:
@@ -336,6 +345,7 @@ NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
         ("99", ["'99' is no action"]),
         ("-1", ["'-1' is no action"]),
         (-1, ["-1 is no action"]),
+        pytest.param(10**5000, ["a value of type int is no action"], id="a huge number"),
         (None, ["None is no action"]),
         (True, ["True is no action"]),
         (1.5, ["1.5 is no action"]),

@@ -171,7 +171,7 @@ def test_one_name_makes_the_player_for_every_kind_of_net(tmp_path):
             make_net(**options)
         assert str(caught.value).startswith(options["path"])
     for path in (value, policy):
-        with pytest.raises(ValueError, match=r"^net: rounds is 0; it must be from 1 to 100$"):
+        with pytest.raises(ValueError, match=r"^rounds is 0; it must be a whole number from 1 to 100$"):
             make_net(path, outcomes=True, rounds=0)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         make_net("nowhere")

@@ -287,6 +287,15 @@ def test_a_finished_game_is_worth_its_result():
 # --- Files ---
 
 
+def test_a_number_too_large_for_a_file_is_refused_and_the_old_file_stays(tmp_path):
+    path, tensor = tmp_path / "net.safetensors", np.ones(2, np.float32)
+    files.write_net(path, {"format": "any"}, {"first": tensor}, half=("first",))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"^'first' holds numbers that are not finite in float16$"):
+        files.write_net(path, {"format": "any"}, {"first": 70_000 * tensor}, half=("first",))
+    assert path.read_bytes() == before
+
+
 def test_a_net_is_the_same_after_saving_and_loading(tmp_path):
     net = random_net(*TABLES)
     net.save(tmp_path / "net.safetensors")

@@ -166,6 +166,6 @@ def test_its_name_is_its_spec(tmp_path):
     for spec in (
         "zero-search",
         "zero-search:nodes=50,k=4",
-        f"zero-search:ms=5.0,value=[net:path={tmp_path}/net.safetensors]",
+        f"zero-search:ms=5,value=[net:path={tmp_path}/net.safetensors]",
     ):
         assert make(spec).name == spec

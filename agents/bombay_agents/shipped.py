@@ -19,6 +19,7 @@ from bombay_agents.search.champion import ChampionAgent
 from bombay_agents.search.zero_agent import ZeroSearchAgent
 from bombay_env.agent import Agent
 from bombay_env.checks import whole_number
+from bombay_env.registry import format_spec
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 ZERO_NETS: Final = ("zero.safetensors", "zero-seed1.safetensors", "zero-seed2.safetensors")  # by the seed of their run
@@ -49,7 +50,7 @@ def make_zero(
     names = ZERO_NETS if ensemble else ZERO_NETS[seed : seed + 1]
     nets = [ZeroNet.load(WEIGHTS / name) for name in names]
     agent = ZeroAgent(make_ensemble(nets) if ensemble else nets[0], force, rounds, width, draws)
-    agent.name = spec(
+    agent.name = format_spec(
         "zero",
         force=force or None,
         rounds=None if rounds == zero_agent.DEFAULT_ROUNDS else rounds,
@@ -81,7 +82,7 @@ def make_zero_search(
     player = make_zero(force=force) if value is None else player_of_net("zero-search", value, force)
     agent = ZeroSearchAgent(player, ms, nodes, k)
     given = {"ms": ms, "nodes": nodes, "k": None if k == zero_search.DEFAULT_K else k, "force": force or None}
-    agent.name = spec("zero-search", **given, value=value and f"[{player.name}]")
+    agent.name = format_spec("zero-search", **given, value=value)
     return agent
 
 
@@ -93,7 +94,7 @@ def make_td(rounds: int = DEFAULT_ROUNDS, force: bool = False) -> ValueNetAgent:
         force: whether to play also under rules or on boards that the net was not trained on; by default false.
     """
     agent = ValueNetAgent(WEIGHTS / "td.safetensors", force, rounds)
-    agent.name = spec("td", rounds=rounds if rounds != DEFAULT_ROUNDS else None, force=force or None)
+    agent.name = format_spec("td", rounds=rounds if rounds != DEFAULT_ROUNDS else None, force=force or None)
     return agent
 
 
@@ -107,7 +108,9 @@ def make_ppo(sample: bool = False, outcomes: bool = False, force: bool = False, 
         rounds: number of rounds to look ahead, from 1 to 100; by default 2. Only with `outcomes`.
     """
     agent = make_net(str(WEIGHTS / "ppo.safetensors"), sample, outcomes, force, rounds)
-    agent.name = spec("ppo", sample=sample or None, outcomes=outcomes or None, rounds=rounds, force=force or None)
+    agent.name = format_spec(
+        "ppo", sample=sample or None, outcomes=outcomes or None, rounds=rounds, force=force or None
+    )
     return agent
 
 
@@ -132,7 +135,7 @@ def make_champion(
     agent = ChampionAgent(player, ms, nodes, model_share=model_share)
     changed = None if model_share == champion.DEFAULT_MODEL_SHARE else model_share
     given = {"ms": ms, "nodes": nodes, "model_share": changed, "force": force or None}
-    agent.name = spec("champion", **given, value=value and f"[{value.name}]")
+    agent.name = format_spec("champion", **given, value=value)
     return agent
 
 
@@ -143,9 +146,3 @@ def player_of_net(who: str, value: Agent, force: bool) -> ZeroAgent:
     if not isinstance(value, ZeroAgent):
         raise ValueError(f"{who}: {value.name!r} has no net of zero; take one that has, such as zero")
     return value
-
-
-def spec(agent: str, **options: float | str | None) -> str:
-    """The spec of an agent with the options that are not None."""
-    given = ",".join(f"{name}={str(value).lower()}" for name, value in options.items() if value is not None)
-    return f"{agent}:{given}" if given else agent

@@ -41,6 +41,9 @@ class NotResetError(ResetNeeded, AttributeError):
     def __init__(self) -> None:
         super().__init__("no game is running: call reset first")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
 
 class SetByReset:
     """An attribute that an environment has only from the first reset on. Until then, reading it raises `NotResetError`.
@@ -158,7 +161,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             if one_seed is None:
                 states["seed"] = dealt_by
         else:
-            setup, so_far = options.get("setup") or None, None
+            setup, so_far = common.given_setup(options), None
             states = self.game.new_states([dealt_by], setup=setup)
             one_seed = dealt_by if setup is None else None
         self._episode_key, self._episode = key, episode + 1

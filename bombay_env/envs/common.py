@@ -55,9 +55,15 @@ def checked_options(options: Any) -> dict[str, Any]:
     if options is not None and not isinstance(options, dict):
         raise ValueError(f"options is {checks.shown(options)}; it must be None or a dict")
     checked = options or {}
-    if checked.get("record") is not None and checked.get("setup"):
+    if checked.get("record") is not None and given_setup(checked) is not None:
         raise ValueError("options has both setup and record; give at most one of them")
     return checked
+
+
+def given_setup(options: dict[str, Any]) -> Any:
+    """The set-up in the options of a reset; None if it is left to chance, as it is without one and with an empty object."""
+    setup = options.get("setup")
+    return None if isinstance(setup, dict) and not setup else setup
 
 
 # --- episodes ---

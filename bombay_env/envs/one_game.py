@@ -4,7 +4,6 @@
 `batch.py` on a batch of one whose memory never moves, so no rule is implemented twice.
 """
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -83,6 +82,6 @@ def whole_action(action: Any) -> int:
         IllegalActionError: `action` is not a whole number.
     """
     try:
-        return min(max(operator.index(action), INT64.min), INT64.max)
-    except TypeError:
-        raise IllegalActionError(f"action is {checks.shown(action)}; it must be a whole number") from None
+        return min(max(checks.whole_number(action, "action"), INT64.min), INT64.max)
+    except ValueError as error:
+        raise IllegalActionError(str(error)) from None

@@ -150,7 +150,7 @@ class LearnerGames:
 
     def _dealt(self, seeds: np.ndarray, given: np.ndarray, options: dict[str, Any]) -> tuple[Any, History | None]:
         if options.get("record") is None:
-            setup = options.get("setup") or None
+            setup = common.given_setup(options)
             states = self.game.new_states(seeds, setup=setup)
             if not self._keep_history:
                 return states, None

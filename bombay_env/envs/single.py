@@ -10,6 +10,7 @@ It connects `LearnerGames`, with one lane, to `gymnasium.Env` and contains no ru
 | illegal action of an opponent | `IllegalActionError` that names it; the environment must be reset |
 | exception of an opponent | `AgentFault` that names it; the environment must be reset |
 | end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
+| reset to a record in which the learner has no decision left | the mask is all zero; the next step ignores its action and ends |
 | truncation | never: a game has a fixed number of turns |
 | step after the end | `ResetNeeded` |
 | step or render before the first reset | `ResetNeeded` |
@@ -79,6 +80,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         self._games = LearnerGames(
             self.game, 1, opponents, seat, observation_mode, reward, illegal_action, keep_history=True
         )
+        self._ended_by_reset = False  # the opponents ended the game before the learner's first decision
         self.observation_space = common.feature_space(self.game)
         self.action_space = spaces.Discrete(self.game.num_actions)  # type: ignore[assignment] # NumPy integers
 
@@ -103,6 +105,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         if seed is not None:
             super().reset(seed=int(seed))  # sets `np_random`, which this environment does not use
         self._games.advance()
+        self._ended_by_reset = bool(self._games.over()[0])
         self._show()
         return self._games.observe()[0], self._info()
 
@@ -117,12 +120,14 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             ResetNeeded: no game is running.
         """
         number = whole_action(action)
-        if not self._games.playable or self._games.over()[0]:
+        if not self._games.playable or (self._games.over()[0] and not self._ended_by_reset):
             raise ResetNeeded("no game is running: call reset first")
-        self._games.keep_last(shows_last(self.render_mode))
-        self._games.act(np.array([number]))
-        self._games.advance()
-        self._show()
+        if not self._ended_by_reset:
+            self._games.keep_last(shows_last(self.render_mode))
+            self._games.act(np.array([number]))
+            self._games.advance()
+            self._show()
+        self._ended_by_reset = False
         over = bool(self._games.over()[0])
         reward = float(self._games.rewards(LANE)[0]) if over else 0.0
         return self._games.observe()[0], reward, over, False, self._info()

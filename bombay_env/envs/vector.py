@@ -344,7 +344,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """One seed for each lane; s + i wraps around at 2**64."""
         if seed is None:
             return None
-        if isinstance(seed, (list, tuple, np.ndarray)):
+        if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim):
             if len(seed) != self.num_envs:
                 raise ValueError(
                     f"seed has {len(seed)} entries for {self.num_envs} lanes; give one number, or one for each lane"

@@ -2,11 +2,12 @@
 
 A file is written under a temporary name in its own folder, flushed to the disk and renamed. The name belongs to one write, so
 several processes may write the same file: the last one wins. If writing fails, as on a full disk, the temporary file is removed
-and the old file stays. Only a process that is killed leaves its temporary file behind; `remove_leftovers` removes those. To logs,
-`append_line` and `append_bytes` add at the end instead.
+and the old file stays. Only a process that is killed leaves its temporary file or folder behind; `remove_leftovers` removes
+those. To logs, `append_line` and `append_bytes` add at the end instead.
 """
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -53,7 +54,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: as `write_bytes`. Any error of the block leaves the files in the same state.
     """
-    temporary = path.with_name(_temporary_name())
+    temporary = _temporary(path)
     try:
         with _naming(path, temporary):
             with temporary.open("xb") as file:
@@ -74,7 +75,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written; the error of the block's own writing passes as it is. No new folder is left.
     """
-    temporary = path.with_name(_temporary_name())
+    temporary = _temporary(path)
     try:
         with _naming(path, temporary):
             temporary.mkdir()
@@ -114,20 +115,26 @@ def _write_all(file: FileIO, data: bytes) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of killed processes from a folder. No other process may be writing there."""
+    """Remove the temporary files and folders of killed processes from a folder. No other process may be writing there."""
     for path in folder.iterdir():
         if is_leftover(path):
-            with contextlib.suppress(OSError):
-                path.unlink()
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a file's name is a temporary one."""
+    """Whether the name of a file or folder is a temporary one."""
     return path.name.startswith(PREFIX) and path.name.endswith(SUFFIX)
 
 
-def _temporary_name() -> str:
-    return f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+def _temporary(path: Path) -> Path:
+    """A temporary name in the folder of `path`. Raises IsADirectoryError for a path without a name, such as "." and "/"."""
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return path.with_name(f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
 
 
 @contextlib.contextmanager

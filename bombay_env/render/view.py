@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from bombay_env import checks
 from bombay_env.game import Game
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.state import state_to_dict
+from bombay_env.state import NOBODY, state_to_dict
 
 MARKETS: Final = ("left", "centre", "right")
 
@@ -140,11 +141,13 @@ class View:
 def view(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> View:
     """The (1,) state as `viewer` sees it in `screened` mode, or, without one, as perfect memory does.
 
-    Screens fall once the game is over. `last` is the action that led to the state, if it is to be shown.
+    For `viewer` −1, nobody, all holdings are hidden. Screens fall once the game is over. `last` is the action that led to the state, if it is to be shown.
 
     Raises:
-        ValueError: the state is not one of `game`, or not sound (see `Game`).
+        ValueError: the state is not one of `game`, or not sound (see `Game`), or `viewer` is no seat.
     """
+    if viewer is not None:
+        viewer = checks.whole_number(viewer, "viewer", NOBODY, game.num_players - 1)
     facts = state_to_dict(game.as_record(states[:1]), game.rules, game.board)
     hidden = [viewer is not None and seat != viewer and not facts["over"] for seat in range(game.num_players)]
     holdings = tuple(_holdings(facts, seat, hidden[seat]) for seat in range(game.num_players))

@@ -136,7 +136,13 @@ def _actions_in(names: _Names, answer: Any, legal: Callable[[], str]) -> list[in
         raise AnswerError(f"the answer is empty; {FORM}; {legal()}")
     found = []
     for part in parts:
-        text = str(part) if checks.is_whole_number(part, 0) else part.strip() if isinstance(part, str) else None
+        text = (
+            str(part)
+            if checks.is_whole_number(part, 0, len(names.exact) - 1)
+            else part.strip()
+            if isinstance(part, str)
+            else None
+        )
         number = None if text is None else names.find(text)
         if number is None:
             raise AnswerError(f"{checks.shown(part)} is no action ({names.kinds} …); {FORM}; {legal()}")
@@ -146,23 +152,30 @@ def _actions_in(names: _Names, answer: Any, legal: Callable[[], str]) -> list[in
 
 def _texts(text: str) -> Iterator[Any]:
     """The parts of a text that each should name an action."""
-    text = text.strip()
-    blocks = BLOCK.findall(text)
-    text = blocks[-1].strip() if blocks else text
-    value = _json_value(text)
-    if value is not None:
-        yield from value if isinstance(value, list) else [value]
-        return
-    lines = text.splitlines()
-    marks = [(number, mark.end()) for number, line in enumerate(lines) if (mark := MARKER.match(line))]
-    if marks:
-        number, end = marks[-1]
-        yield from _texts("\n".join([lines[number][end:], *lines[number + 1 :]]))
-        return
+    rest: str | None = text
+    while rest is not None:
+        text = rest.strip()
+        blocks = BLOCK.findall(text)
+        text = blocks[-1].strip() if blocks else text
+        value = _json_value(text)
+        if value is not None:
+            yield from value if isinstance(value, list) else [value]
+            return
+        rest = _after_last_mark(text)
     for part in SEPARATOR.split(text):
         bare = NUMBERED.sub("", part).strip(DECORATION)
         if bare:
             yield bare
+
+
+def _after_last_mark(text: str) -> str | None:
+    """What follows the last line that begins with a marker, the rest of that line included; None if there is no such line."""
+    lines = text.splitlines()
+    for number in range(len(lines) - 1, -1, -1):
+        mark = MARKER.match(lines[number])
+        if mark:
+            return "\n".join([lines[number][mark.end() :], *lines[number + 1 :]])
+    return None
 
 
 def _json_value(text: str) -> Any:

@@ -1,7 +1,7 @@
 """What each legal action does now, in words.
 
 No rule stands here: every figure is a difference between the state and a copy of it in which the engine has played the action, or
-a fact of the state. Neither tells what the bag will give: of an action that ends a set, the next restock is not told.
+a fact of the state. The words never reveal the next restock.
 """
 
 from collections.abc import Iterator

@@ -8,6 +8,7 @@ from bombay_env import Game
 NOT_AN_ACTION = {
     "None": None,
     "a float": 1.0,
+    "a bool": True,
     "NaN": float("nan"),
     "text": "buy",
     "long text": "x" * 300_000,

@@ -14,6 +14,7 @@ from bombay_agents.external.process import MAX_LINE, Program, ProgramError
 from bombay_env import Game, checks
 from bombay_env.agent import NO_ACTION, FailedLanes, one_line
 from bombay_env.files import json_form, json_text
+from bombay_env.registry import format_spec
 from bombay_env.state import state_to_dict
 from bombay_env.text import AnswerError, describe_actions, describe_position, parse_answer
 
@@ -56,10 +57,9 @@ class ExecAgent:
             raise ValueError(f"exec: memory is {memory}; it must be 0 or from {MIN_MEMORY} to {MAX_MEMORY} megabytes")
         self._options = (command, seconds, start, memory)
         self.seconds, self.start, self.memory = seconds, start, memory
-        text = f"[{command}]" if "," in command or command.startswith("[") else command
         given = {"seconds": (seconds, 10.0), "start": (start, 60.0), "memory": (memory, 4096)}
-        changed = [f"{name}={value:g}" for name, (value, default) in given.items() if value != default]
-        self.name = ",".join([f"exec:command={text}", *changed])
+        changed = {name: value for name, (value, default) in given.items() if value != default}
+        self.name = format_spec("exec", command=command, **changed)
         self._session: _Session | None = None
         self._planned: OrderedDict[tuple[Game, bytes], int] = (
             OrderedDict()

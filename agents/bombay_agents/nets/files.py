@@ -22,6 +22,7 @@ from bombay_agents.nets import tensor_files
 from bombay_agents.nets.tensor_files import Header, Tensors
 from bombay_env.checks import shown
 from bombay_env.game import Game
+from bombay_env.registry import format_spec
 
 HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
 
@@ -34,10 +35,17 @@ def write_net(
     """Write a net file atomically: a reader finds the old one or the new one, never half of either.
 
     The tensors named in `half` are stored in half precision; `read_net` must name them too.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: a number is not finite or, in half precision, too large. An old file has not changed.
     """
-    held = {
-        name: np.ascontiguousarray(tensor, np.float16 if name in half else None) for name, tensor in tensors.items()
-    }
+    with np.errstate(over="ignore"):  # what is too large is refused below
+        held = {
+            name: np.ascontiguousarray(tensor, np.float16 if name in half else None) for name, tensor in tensors.items()
+        }
+    for name, tensor in held.items():
+        check(bool(np.isfinite(tensor).all()), f"{shown(name)} holds numbers that are not finite in {tensor.dtype}")
     tensor_files.write(path, HEADER, header, held)
 
 
@@ -126,9 +134,8 @@ def check_trained_on(name: str, about: Header, game: Game) -> None:
 
 def spec_of(path: str | os.PathLike[str] | None, **options: bool | int) -> str:
     """The spec of a net's player: its file, if it has one, and the options that are true or a number above 0."""
-    parts = [] if path is None else [f"path={os.fspath(path)}"]
-    parts += [f"{key}={str(option).lower()}" for key, option in options.items() if option]
-    return ":".join(["net", ",".join(parts)] if parts else ["net"])
+    changed = {key: option for key, option in options.items() if option}
+    return format_spec("net", path=None if path is None else os.fspath(path), **changed)
 
 
 def _rules_of(game: Game) -> Any:

@@ -9,13 +9,14 @@ import os
 
 import numpy as np
 
+from bombay_agents.copying import WithoutMemory
 from bombay_agents.nets import files, policy_features
 from bombay_agents.nets.policy_features import Reader
 from bombay_agents.nets.policy_net import Net
 from bombay_env.game import Game
 
 
-class NetAgent:
+class NetAgent(WithoutMemory):
     """A policy net as a player.
 
     Args:
@@ -23,6 +24,8 @@ class NetAgent:
         sample: draw actions from the net's policy instead of playing the likeliest one, ties to the lowest number.
         force: also play under rules and on boards that the net was not trained on.
     """
+
+    memory = ("_reader",)
 
     def __init__(self, path: str | os.PathLike[str] | Net, sample: bool = False, force: bool = False) -> None:
         self.net = path if isinstance(path, Net) else Net.load(path)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.copying import WithoutMemory
 from bombay_agents.nets import files, value_net_turns
 from bombay_agents.nets.policy_features import Reader
 from bombay_agents.nets.policy_net import Net
@@ -46,7 +47,7 @@ def workspace_dtype(game: Game) -> np.dtype[Any]:
     )
 
 
-class NetOutcomeAgent:
+class NetOutcomeAgent(WithoutMemory):
     """Takes the outcome of its turn that the net values most. Ties go to the first, which has the fewest decisions.
 
     Args:
@@ -57,8 +58,10 @@ class NetOutcomeAgent:
         ValueError: the net does not say what its value head was trained to predict, or `rounds` is out of range.
     """
 
+    memory = ("_reader", "_workspace", "_potential_workspace")
+
     def __init__(self, path: str | os.PathLike[str] | Net, force: bool = False, rounds: int = DEFAULT_ROUNDS) -> None:
-        check_rounds(rounds)
+        rounds = check_rounds(rounds)
         self.net = path if isinstance(path, Net) else Net.load(path)
         self.force, self.rounds = force, rounds
         self.name = files.spec_of(

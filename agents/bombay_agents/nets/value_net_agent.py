@@ -18,6 +18,7 @@ from bombay_agents.nets.value_net import ValueNet
 from bombay_agents.scripted import lookahead
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
+from bombay_env.checks import whole_number
 from bombay_env.jit.kernels import kernel
 
 # More rounds beat `planner-v1` more often, but `greedy` and nets that look ahead less far less often; README has the table.
@@ -50,15 +51,11 @@ class ValueNetAgent(TurnAgent):
         self, net: ValueNet | str | os.PathLike[str], force: bool = False, rounds: int = DEFAULT_ROUNDS
     ) -> None:
         super().__init__()
-        check_rounds(rounds)
-        loaded = isinstance(net, ValueNet)
+        rounds = check_rounds(rounds)
+        path = None if isinstance(net, ValueNet) else net
         self.net = net if isinstance(net, ValueNet) else ValueNet.load(net)
         self.force, self.rounds = force, rounds
-        self.name = files.spec_of(
-            None if loaded else net,  # type: ignore[arg-type]
-            force=force,
-            rounds=rounds if rounds != DEFAULT_ROUNDS else 0,
-        )
+        self.name = files.spec_of(path, force=force, rounds=rounds if rounds != DEFAULT_ROUNDS else 0)
         self._record = self.net.record()
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
@@ -112,7 +109,6 @@ def plan_turn(state, tables, workspace):
     return count if count == turns.TOO_MANY else turns.best_outcome(turn.memory, turn.values, count)
 
 
-def check_rounds(rounds: int) -> None:
-    """Raise ValueError for a number of rounds that is out of range."""
-    if not 1 <= rounds <= lookahead.MAX_ROUNDS:
-        raise ValueError(f"net: rounds is {rounds}; it must be from 1 to {lookahead.MAX_ROUNDS}")
+def check_rounds(rounds: int) -> int:
+    """A number of rounds to look ahead as an int. Raises ValueError if it is out of range."""
+    return whole_number(rounds, "rounds", 1, lookahead.MAX_ROUNDS)

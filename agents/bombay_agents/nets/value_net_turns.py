@@ -40,7 +40,9 @@ def evaluation_dtype(layout: FeatureLayout, hidden: int) -> np.dtype[Any]:
         {
             "features": value_features.workspace_dtype(layout),
             "forward": value_net.workspace_dtype(value_features.num_features(layout), hidden),  # holds the evaluation
-            "node": turns.memory_dtype(layout.num_sites)["node"].base,  # a position between turns, for who needs one
+            "node": turns.memory_dtype(layout.num_sites)[
+                "node"
+            ].base,  # a position between turns, for callers that need one
         }
     )
 
@@ -80,9 +82,9 @@ def evaluate(state, tables, lookups, viewer, net, evaluation):
 
 @kernel
 def evaluate_after(after, tables, lookups, seat, net, evaluation):
-    """The same for the leaf after `after`, the end of a turn of `seat`. Returns False if a turn does not fit in memory.
+    """Overwrite `evaluation.forward` for the leaf after `after`, the end of a turn of `seat`.
 
-    Call `value_features.clear_cache` before another turn.
+    Returns False if a turn does not fit in memory. Call `value_features.clear_cache` before another turn.
     """
     if not value_features.read_leaf(after, tables, lookups, seat, evaluation.features):
         return False
@@ -95,7 +97,7 @@ def evaluate_after(after, tables, lookups, seat, net, evaluation):
 
 @kernel
 def evaluate_read(tables, net, evaluation):
-    """The same for the position that was read last."""
+    """Overwrite `evaluation.forward` for the position that was read last."""
     features, forward = evaluation.features, evaluation.forward
     value_net.refresh_accumulator(net, features.scales, features.bytes, forward.accumulator)
     forward_features(tables, net, evaluation)
@@ -103,7 +105,7 @@ def evaluate_read(tables, net, evaluation):
 
 @kernel
 def forward_features(tables, net, evaluation):
-    """The same from the accumulator of the position that was read last."""
+    """Overwrite `evaluation.forward` from the accumulator of the position that was read last."""
     features = evaluation.features
     n = np.int64(tables.num_players)
     value_net.forward_output(net, n, features.expected, features.raw.all_left[0], evaluation.forward)
@@ -111,7 +113,10 @@ def forward_features(tables, net, evaluation):
 
 @kernel
 def evaluate_end(after, tables, seat, evaluation):
-    """The same for a leaf at which the game is over. The winner is uncertain, unless the game was over at `after` already."""
+    """Overwrite `evaluation.forward` for a leaf at which the game is over.
+
+    The winner is uncertain, unless the game was over at `after` already.
+    """
     forward = evaluation.forward
     value_net.result_output(evaluation.features.lookahead.leaf[0].state, tables, seat, forward)
     if after.state.current_player != NOBODY:

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.copying import WithoutMemory
 from bombay_agents.scripted import evaluator, outcome_values, planner_survey
 from bombay_agents.scripted.evaluator import ScriptedEvaluator
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights, read_weights
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
+from bombay_env.registry import format_spec
 
 
 class PlannerWorkspace(NamedTuple):
@@ -45,8 +47,10 @@ def new_workspace(game: Game) -> PlannerWorkspace:
     )
 
 
-class PlannerAgent:
+class PlannerAgent(WithoutMemory):
     """The turn whose outcome has the highest scripted value; ties go to the outcome found first, with the fewest decisions."""
+
+    memory = ("_game", "_workspace")
 
     def __init__(self, weights: Mapping[int, PlannerWeights], name: str = "planner") -> None:
         self.weights, self.name = weights, name
@@ -87,7 +91,7 @@ def make_planner(weights: str | None = None) -> PlannerAgent:
     """
     if weights is None:
         return PlannerAgent(WEIGHTS_V1)
-    return PlannerAgent(read_weights(Path(weights)), f"planner:weights={weights}")
+    return PlannerAgent(read_weights(Path(weights)), format_spec("planner", weights=weights))
 
 
 @kernel

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.copying import WithoutMemory
 from bombay_agents.scripted import outcome_values, planner, planner_survey, planner_value
 from bombay_agents.scripted.planner import PlannerWorkspace
 from bombay_agents.scripted.planner_weights import PlannerWeights
@@ -59,11 +60,12 @@ class StyleWorkspace(NamedTuple):
     bias: np.ndarray  # (MAX_NODES,) float64, rupees for the actions on the path to each node
 
 
-class StyleAgent:
+class StyleAgent(WithoutMemory):
     """The turn whose outcome a planner with this bias values most; ties go to the outcome found first."""
 
     name: str
     bias: ClassVar[Bias]
+    memory = ("_game", "_workspace")
 
     def __init__(self) -> None:
         self._game: Game | None = None  # that `_workspace` is for

@@ -8,13 +8,15 @@ import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.copying import WithoutMemory
 from bombay_env import Game
 from bombay_env.agent import Agent
+from bombay_env.registry import format_spec
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
 
@@ -23,12 +25,11 @@ def spec_of(agent: Any, kind: str, options: Sequence[str], **inner: Agent | None
     """The spec of an agent: its registered name `kind`, the options that differ from their defaults, and its inner agents."""
     defaults = inspect.signature(type(agent)).parameters
     given = {name: getattr(agent, name) for name in options}
-    parts = [f"{name}={str(given[name]).lower()}" for name in options if given[name] != defaults[name].default]
-    parts += [f"{name}=[{each.name}]" for name, each in inner.items() if each]
-    return f"{kind}:{','.join(parts)}"
+    changed = {name: value for name, value in given.items() if value != defaults[name].default}
+    return format_spec(kind, **changed, **inner)
 
 
-class TurnAgent(ABC):
+class TurnAgent(WithoutMemory, ABC):
     """An agent that chooses among the outcomes of a turn; subclasses implement `prepare` and `choose`.
 
     Attributes:
@@ -36,6 +37,7 @@ class TurnAgent(ABC):
     """
 
     name: str
+    memory: ClassVar[tuple[str, ...]] = ("_game", "_turn")
 
     def __init__(self) -> None:
         self._game: Game | None = None  # that `prepare` was called for

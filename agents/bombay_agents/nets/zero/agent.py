@@ -20,6 +20,7 @@ from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
 from bombay_env.checks import whole_number
 from bombay_env.jit.kernels import long_kernel
+from bombay_env.registry import format_spec
 from bombay_env.rules import MAX_PLAYERS
 
 DEFAULT_ROUNDS: Final = 1
@@ -80,9 +81,8 @@ class ZeroAgent(TurnAgent):
             "width": (self.width, DEFAULT_WIDTH),
             "draws": (self.draws, DEFAULT_DRAWS),
         }
-        parts = [] if path is None else [f"path={os.fspath(path)}"]
-        parts += [f"{name}={str(value).lower()}" for name, (value, default) in options.items() if value != default]
-        return f"net:{','.join(parts)}" if parts else "net"
+        changed = {name: value for name, (value, default) in options.items() if value != default}
+        return format_spec("net", path=None if path is None else os.fspath(path), **changed)
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Make the memory for turns.

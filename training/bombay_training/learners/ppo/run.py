@@ -4,8 +4,8 @@ One net plays every seat of many games in parallel and learns from all of them. 
 `sb3_contrib.MaskablePPO`, with a native vector environment (`vec_env.py`) and advantages that run per seat (`seat_buffer.py`). An
 update is a rollout and a few epochs of learning from it. All random numbers of an update are keyed by the seed and the update's
 number, so only the weights, Adam's moments and the games in progress carry over to the next. Settings are in `settings.py`, the
-networks in `policy.py`, the loop around the updates in `runs/run.py`. Besides the files of every run there are TensorBoard events.
-Neither `save` nor `load` of Stable-Baselines3 is used, and no pickle.
+networks in `policy.py`, the loop around the updates in `runs/run.py`. Besides the files of every run there are events for
+TensorBoard. Neither `save` nor `load` of Stable-Baselines3 is used, and no pickle.
 """
 
 from __future__ import annotations
