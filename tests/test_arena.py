@@ -161,6 +161,20 @@ def test_progress_counts_every_game():
     assert len(finished) > 15  # also during games
 
 
+def test_a_decision_counts_once_where_a_batch_fails_and_is_asked_again_game_by_game():
+    class Single(First):
+        def act(self, game, states, rng):
+            if len(states) > 1:
+                raise ValueError("one at a time")
+            return super().act(game, states, rng)
+
+    game = Game(Rules(2, sets=1, turns_per_set=4))
+    one, other = (run_fixed_seats(game, [First("a"), agent], 4) for agent in (First("b"), Single("b")))
+    assert (one.final == other.final).all()
+    first_calls = [timing.decisions for timing in one.timings]
+    assert abs(other.timings[1].decisions - first_calls[1]) <= 4, "only the first call of an agent does not count"
+
+
 def test_decisions_and_turns_are_timed_after_the_first_call():
     class Counter(First):
         calls = 0
@@ -191,7 +205,7 @@ def test_decisions_and_turns_are_timed_after_the_first_call():
         ),
         (lambda count: np.full(count, 999), "999", "it chose action 999, which is illegal"),
         (lambda count: np.full(count, -1), "-1", "it chose action -1, which is illegal"),
-        (lambda count: np.full(count, 2**64 - 1, np.uint64), "-1", "which is illegal"),
+        (lambda count: np.full(count, 2**64 - 1, np.uint64), "9223372036854775807", "which is illegal"),
         (lambda count: np.zeros(count + 1, np.int64), "ndarray", "not integers of shape"),
         (lambda count: np.zeros(count), "ndarray", "its actions are float64 of shape"),
         (lambda count: [0] * count, "list", "its actions are a list, not integers of shape"),

@@ -430,6 +430,14 @@ def test_a_narrow_table_never_cuts_names_and_numbers():
     assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]
 
 
+def test_dollars_in_a_spec_are_no_formula():
+    plots = pytest.importorskip("bombay_training.balance.plots", reason="needs the extra `analysis`")
+    estimate = {"mean": 0.0, "low": None, "high": 1.0}
+    seats = [dict.fromkeys(("win_share", "margin"), estimate)] * 2
+    table = {"agent": "net:path=x$_$/n.safetensors", "par": 0.5, "seats": seats, "what_ifs": []}
+    plots._seats([table], 2).savefig(io.BytesIO(), format="png")
+
+
 @pytest.mark.parametrize("kind", ["seats", "what_ifs", "uses"])
 def test_no_two_series_of_a_plot_look_alike(kind):
     plots = pytest.importorskip("bombay_training.balance.plots", reason="needs the extra `analysis`")

@@ -112,6 +112,32 @@ def test_arena_plays_every_pair_both_ways() -> None:
     assert share["low"] <= share["mean"] <= share["high"]
 
 
+FLAKY = """
+class Flaky:
+    made = 0
+    name = "flaky"
+
+    def __init__(self):
+        Flaky.made += 1
+        if Flaky.made > 2:  # once to check the arguments, once for the first match
+            raise ValueError("the file of its net is gone")
+
+    def act(self, game, states, rng):
+        return game.legal_actions(states).argmax(axis=1)
+"""
+
+
+def test_matches_before_one_that_cannot_be_played_are_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    done = bombay(
+        "arena", "flaky:Flaky", "random", "--players", 2, "--blocks", 1, "--processes", 1, "--json", cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert "the file of its net is gone" in done.stderr
+    (match,) = json.loads(done.stdout)["matches"]
+    assert match["lineup"] == ["flaky:Flaky", "random"]
+
+
 OWN = """
 import numpy as np
 
@@ -317,6 +343,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["simulate", "--nonsense"], ["--nonsense"]),
         (["replay", "nowhere.jsonl"], ["nowhere.jsonl"]),
         (["replay", "."], ["."]),
+        (["replay", "x.jsonl", "--gif", "x.out", "--html", "x.out"], ["--gif and --html both name x.out"]),
         (["arena", "greedy"], ["two agents"]),
         (["arena", "greedy", "greedy"], ["twice"]),
         (["arena", "greedy", "random", "--format", "2v2", "--players", "3-4"], ["2v2 is for 4 players", "3-4"]),
@@ -361,7 +388,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["tune", "."], [".", "cannot be read"]),
         (["tune", "nowhere/weights.json"], ["nowhere"]),
         (["study", "sarsa"], ["there is no study of 'sarsa'", "zero, ppo, ppo-raw"]),
-        (["study", "--minutes", "soon"], ["--minutes is 'soon'", "numbers separated by commas"]),
+        (["study", "--minutes", "soon"], ["--minutes is 'soon'", "numbers of 0 or more, separated by commas"]),
         (["study", "--minutes", "0"], ["minutes is 0"]),
         (["study", "--seeds", "-1"], ["--seeds is '-1'"]),
         (["study", "--players", "1"], ["--players"]),

@@ -257,6 +257,18 @@ def test_only_the_page_itself_can_act(client, headers, status):
     assert found == status
 
 
+def test_a_target_without_a_path_is_refused(client):
+    status, error = unharmed(client, lambda: client.request("OPTIONS", "*", b""))
+    assert status == 403
+    assert "lacks the token" in error
+
+
+def test_port_80_stands_in_no_host_header():
+    assert "127.0.0.1" in guard.own_hosts("127.0.0.1", 80)
+    assert "127.0.0.1" not in guard.own_hosts("127.0.0.1", 8080)
+    assert "127.0.0.1:80" in guard.own_hosts("127.0.0.1", 80)
+
+
 def test_a_name_that_points_here_reads_nothing(client):
     """A page on the internet whose name was made to point at this machine sends its own name as the host."""
     assert (

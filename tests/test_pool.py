@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
+from bombay_training.evaluation.arena import MatchStopped, run_blocks, run_fixed_seats
 from bombay_training.matches import pool as pool_module
 from bombay_training.matches.pool import WorkerPool
 from helpers.failing_agents import First
@@ -42,6 +42,19 @@ def test_results_do_not_depend_on_the_number_of_processes():
         assert kept[0][1].faults == kept[count][1].faults
         assert same_records(kept[0][2], kept[count][2])
     assert len(kept[0][1].faults) == 6
+
+
+def test_a_match_that_is_stopped_leaves_nothing_to_the_next_one_of_the_pool():
+    def stop(games):
+        raise KeyboardInterrupt
+
+    wanted = run_fixed_seats(TINY, ["random", "greedy", "greedy"], 8, seed=5, chunk_games=2)
+    with WorkerPool(2) as pool:
+        for _ in range(2):
+            with pytest.raises(MatchStopped):
+                run_fixed_seats(TINY, ["greedy"] * 3, 8, seed=3, progress=stop, chunk_games=2, pool=pool)
+            found = run_fixed_seats(TINY, ["random", "greedy", "greedy"], 8, seed=5, chunk_games=2, pool=pool)
+            assert same(found, wanted)
 
 
 def test_an_agent_that_hangs_or_ends_its_process_loses_that_game(monkeypatch):

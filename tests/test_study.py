@@ -132,6 +132,12 @@ def test_a_folder_that_no_spec_can_name_is_refused_before_training(tmp_path, nam
         study.trials("zero", [3], [0], tmp_path / name)
 
 
+@pytest.mark.parametrize(("minutes", "seeds"), [([3, 3], [0]), ([3], [0, 0]), ([0.1234567, 0.1234568], [0])])
+def test_runs_with_one_folder_are_refused(tmp_path, minutes, seeds):
+    with pytest.raises(ValueError, match=r"^two runs of the study have the same folder; give each"):
+        study.trials("zero", minutes, seeds, tmp_path)
+
+
 def test_settings_are_those_of_the_learner(tmp_path):
     zero, *_ = study.trials("zero", [3, 10], [0, 1], tmp_path)
     assert zero.folder == tmp_path / "zero-3min-seed0"

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numba
 import pytest
+import typer
 
 from bombay_agents import make
 from bombay_env.jit import cache
 from bombay_training import warm_up
+from bombay_training.cli.project import warm_up as warm_up_command
 from bombay_training.learners import best_response, expert_iteration
 from bombay_training.learners.td import TDSettings
 from bombay_training.learners.zero import ZeroSettings
@@ -89,6 +91,15 @@ def test_a_job_is_done_in_a_process_and_noted(own_cache, monkeypatch, capfd):
         guard.setattr(numba.config, "LOOP_VECTORIZE", 0)
         with pytest.raises(pytest.fail.Exception):
             prepare([Job("play", ("random",))])
+
+
+def test_the_command_fails_where_nothing_can_be_kept(monkeypatch, capfd):
+    monkeypatch.setattr(warm_up._Processes, "run", no_process)
+    monkeypatch.setattr(cache.STORE, "folder", None)
+    with pytest.raises(typer.Exit) as ended:
+        warm_up_command.warm_up()
+    assert ended.value.exit_code == 1
+    assert capfd.readouterr().err.startswith("bombay: compiled code cannot be kept: ")
 
 
 def test_nothing_is_prepared_where_nothing_can_be_kept(monkeypatch):

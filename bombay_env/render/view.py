@@ -141,7 +141,8 @@ class View:
 def view(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> View:
     """The (1,) state as `viewer` sees it in `screened` mode, or, without one, as perfect memory does.
 
-    For `viewer` −1, nobody, all holdings are hidden. Screens fall once the game is over. `last` is the action that led to the state, if it is to be shown.
+    For `viewer` −1, nobody, all holdings are hidden. Screens fall once the game is over. `last` is the action that led to the
+    state, if it is to be shown.
 
     Raises:
         ValueError: the state is not one of `game`, or not sound (see `Game`), or `viewer` is no seat.

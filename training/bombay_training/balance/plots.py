@@ -129,7 +129,7 @@ def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
     """A row of panels for each agent, in which every changed rule has the same mark."""
     figure, panels = _figure(2, 13, f"Effect of a changed rule, {players} players, same deals", rows=len(found))
     for shares, margins, table in zip(panels[::2], panels[1::2], found, strict=True):
-        series = [(tried["change"], tried["seats"]) for tried in table["what_ifs"]]
+        series = [(_plain(tried["change"]), tried["seats"]) for tried in table["what_ifs"]]
         for panel, field, label in (
             (shares, "win_share_change", "change of win share"),
             (margins, "margin_change", "change of rupees above the game's mean"),
@@ -155,8 +155,13 @@ def _figure(panels: int, width: float, title: str, share: bool = False, rows: in
     return figure, list(axes)
 
 
+def _plain(text: str) -> str:
+    """A text as Matplotlib draws it letter by letter: what stands between two dollar signs would be a formula."""
+    return text.replace("$", r"\$")
+
+
 def _label(table: dict[str, Any]) -> str:
-    return str(table["agent"])
+    return _plain(str(table["agent"]))
 
 
 def _seat_axis(panel: Axes, players: int) -> None:

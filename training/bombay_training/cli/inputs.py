@@ -51,12 +51,16 @@ def check_new_file(path: Path | None, option: str = "--out") -> None:
     """Raise an error if the file exists or cannot be created. Checked before any game is played. `option` names it."""
     if path is None:
         return
+    _check_free(path, option)
+    path.touch()
+    path.unlink()
+
+
+def _check_free(path: Path, option: str) -> None:
     if path.exists():
         raise ValueError(f"{path} exists already; name another with {option}")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
-    path.touch()
-    path.unlink()
 
 
 @contextlib.contextmanager
@@ -77,9 +81,9 @@ def new_output(path: Path | None, parents: bool = False) -> Iterator[None]:
         return
     if parents:
         path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    check_new_file(path)
+    _check_free(path, "--out")
     with locks.held(path.absolute()):
-        check_new_file(path)  # again: another process may have written it since
+        check_new_file(path)  # creates and removes it, which would remove what another process has written since
         yield
 
 

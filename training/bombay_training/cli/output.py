@@ -81,5 +81,5 @@ def report_faults(faults: Sequence[LostGame]) -> None:
     """Print the first fault of each agent on standard error."""
     for name in dict.fromkeys(fault.name for fault in faults):
         own = [fault for fault in faults if fault.name == name]
-        line = f"{name} lost {len(own)} games by faults; the first: {own[0]}"
+        line = f"{name} lost {quantity(len(own), 'game')} by faults; the first: {own[0]}"
         err.print(cell(line), soft_wrap=True, highlight=False)

@@ -1,4 +1,4 @@
-// A player in JavaScript: it sells where it can, then buys, then builds, else it goes where no rival has a palace.
+// A player in JavaScript: it sells where it can, then buys, then builds, else it prefers what does not lead to a rival's palace.
 // See docs/external.md. Play it with: bombay arena "exec:command=node exec_player.js" planner-v1
 const lines = require("node:readline").createInterface({ input: process.stdin });
 

@@ -146,17 +146,20 @@ def trials(learner: str, minutes: Sequence[float], seeds: Sequence[int], out: Pa
     """The runs of a study, short ones first.
 
     Raises:
-        ValueError: there is no such learner in the study, or a spec cannot name a file in the folder.
+        ValueError: there is no such learner in the study, a spec cannot name a file in the folder, or two runs have the same one.
     """
     if any(mark in str(out) for mark in ",[]"):
         raise ValueError(f"the folder is {checks.shown(str(out))}; it must have no comma and no bracket in its path")
     if learner not in SUBJECTS:
         raise ValueError(f"there is no study of {checks.shown(learner)}; there is one of {', '.join(SUBJECTS)}")
-    return [
+    found = [
         Trial(learner, length, seed, out / f"{learner}-{length:g}min-seed{seed}")
         for length in minutes
         for seed in seeds
     ]
+    if len({trial.folder for trial in found}) < len(found):
+        raise ValueError("two runs of the study have the same folder; give each number of minutes and each seed once")
+    return found
 
 
 def check_players(learner: str, counts: Sequence[int]) -> None:

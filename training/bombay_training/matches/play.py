@@ -271,21 +271,25 @@ class _GameBatch:
         first = agent not in self.warm
         self.warm.add(agent)
         self.listener.before_call(agent, lanes.size, first)
-        start = time.perf_counter()
+        start, counted = time.perf_counter(), True
         try:
             yield
+        except AgentFault:
+            counted = lanes.size == 1  # several games are asked again, one by one
+            raise
         finally:
             seconds = time.perf_counter() - start
             self.listener.after_call()
-            self._add_time(agent, lanes, np.nan if first else seconds)
+            self._add_time(agent, lanes, np.nan if first else seconds, counted)
 
-    def _add_time(self, agent: int, lanes: np.ndarray, seconds: float) -> None:
+    def _add_time(self, agent: int, lanes: np.ndarray, seconds: float, counted: bool) -> None:
         self.spent[self.running[lanes]] += seconds / lanes.size
         if not np.isnan(seconds):
             times = self.played.times[agent]
-            times.decisions += lanes.size
-            times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
             times.seconds += seconds
+            if counted:
+                times.decisions += lanes.size
+                times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
 
     def _lose(self, lane: int, action: str, reason: str) -> None:
         seat, number = int(self.states["current_player"][lane]), int(self.numbers[self.running[lane]])

@@ -88,6 +88,21 @@ class WorkerPool:
         report_calls = self.turn_limit is not None
         waiting = deque(Chunk(chunk.games, chunk.key, report_calls) for chunk in chunks)
         match = _PoolMatch(plan, tuple(specs), [FIRST_CALL_SECONDS] * len(specs))
+        try:
+            self._play(match, waiting, progress, played)
+        except BaseException:
+            self._end_busy()
+            raise
+
+    def _end_busy(self) -> None:
+        """End the workers that still play, so that no later match receives what they send."""
+        for worker in [worker for worker in self.running if worker.chunk]:
+            self.running.remove(worker)
+            worker.end()
+
+    def _play(
+        self, match: "_PoolMatch", waiting: deque[Chunk], progress: Callable[[int], None], played: list[Played]
+    ) -> None:
         while waiting or any(worker.chunk for worker in self.running):
             self._start_workers(match, waiting)
             busy = [worker for worker in self.running if worker.chunk]

@@ -15,8 +15,8 @@ FORM: Final = {
         {
             "name": json_form.TEXT,
             "kind": json_form.TEXT,
-            "x": json_form.number(-1e6, 1e6),
-            "y": json_form.number(-1e6, 1e6),
+            "x": COORDINATE,
+            "y": COORDINATE,
         }
     ],
     "trails": [(json_form.TEXT, json_form.TEXT)],

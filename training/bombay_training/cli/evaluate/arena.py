@@ -13,7 +13,7 @@ from bombay_env import Game
 from bombay_env.record import Record, write_records
 from bombay_training import warm_up
 from bombay_training.cli import output
-from bombay_training.cli.errors import MATCH_ERRORS, user_input
+from bombay_training.cli.errors import MATCH_ERRORS, UserError, user_input
 from bombay_training.cli.inputs import check_distinct, games_of, new_output
 from bombay_training.cli.options import (
     AGENT_HELP,
@@ -88,7 +88,7 @@ def arena(
     those of the agent / those of the rest.
 
     Ctrl-C ends the play: the results and records are those of the deals that were played in all seatings, the JSON
-    object says "stopped": true, and the exit code is 130.
+    object says "stopped": true, and the exit code is 130. If a match cannot be played, those before it count.
     """
     with contextlib.ExitStack() as stack:
         with user_input():
@@ -101,13 +101,13 @@ def arena(
         total = blocks * sum(6 if kind is Format.TWO_VS_TWO else game.num_players for game, kind, _ in pairings)
         with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, as_json) as advance:
             options = {"progress": advance, "records": records, "pool": pool}
-            matches, stopped = _play_all(pairings, blocks, seed, options)
+            matches, ended = _play_all(pairings, blocks, seed, options)
         if matches:
-            _print(matches, out, stopped, as_json)  # first, so that they are not lost if the records cannot be written
+            _print(matches, out, isinstance(ended, KeyboardInterrupt), as_json)  # before records that cannot be written
             _save(records, out, as_json)
-    if stopped:
+    if ended is not None:
         _print_stopped(matches, total)
-        raise KeyboardInterrupt
+        raise ended
 
 
 def _save(records: list[Record] | None, out: Path | None, as_json: bool) -> None:
@@ -120,8 +120,8 @@ def _save(records: list[Record] | None, out: Path | None, as_json: bool) -> None
 
 def _play_all(
     pairings: list[tuple[Game, Format, tuple[str, ...]]], blocks: int, seed: int, options: dict[str, Any]
-) -> tuple[list[Match], bool]:
-    """Play all matches. Returns those with complete deals, and whether Ctrl-C has stopped the play."""
+) -> tuple[list[Match], KeyboardInterrupt | UserError | None]:
+    """Play all matches. Returns those with complete deals, and what ended the play early."""
     matches: list[Match] = []
     try:
         for game, kind, lineup in pairings:
@@ -129,8 +129,10 @@ def _play_all(
                 matches.append(_play(game, kind, lineup, blocks, seed, options))
     except KeyboardInterrupt as error:
         partial = error.match if isinstance(error, arenas.MatchStopped) else None
-        return matches + ([partial] if partial else []), True
-    return matches, False
+        return matches + ([partial] if partial else []), KeyboardInterrupt()
+    except UserError as error:
+        return matches, error
+    return matches, None
 
 
 def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: bool) -> None:
@@ -149,7 +151,7 @@ def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: b
 
 
 def _print_stopped(matches: list[Match], total: int) -> None:
-    """Say on standard error how many of the games count after Ctrl-C."""
+    """Say on standard error how many of the games count if the play ended early."""
     played = sum(match.num_games for match in matches)
     output.err.print(f"stopped: {played:,} of {total:,} games count, those of deals that were played in all seatings")
 

@@ -50,6 +50,8 @@ def replay(
     with user_input():
         check_new_file(gif, "--gif")
         check_new_file(html, "--html")
+        if gif is not None and html is not None and gif.absolute() == html.absolute():
+            raise ValueError(f"--gif and --html both name {gif}; name two files")
         if values is not None and html is None:
             raise ValueError("--values needs --html, the page that shows them")
         with output.working("verifying records", as_json) as tell:

@@ -79,7 +79,7 @@ def _numbers(text: str, option: str, of: type) -> list[Any]:
     except ValueError:
         found = []
     if not found or min(found) < 0:
-        raise ValueError(f"{option} is {text!r}; it must be numbers separated by commas, such as 0,1,2")
+        raise ValueError(f"{option} is {text!r}; it must be numbers of 0 or more, separated by commas, such as 0,1,2")
     return found
 
 

@@ -1,5 +1,6 @@
 """What all `bombay train` commands share: their options, the progress bar, and the closing matches and table."""
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -188,11 +189,12 @@ def finish(
     curve = draw_curve(folder)
     if not as_json:
         counts = ",".join(map(str, settings.players))
+        board = f" --board {shlex.quote(settings.board)}" if settings.board else ""
         output.say(
             *lines,
             f"The agent, its settings, seed, versions and metrics are in {folder}",
             curve,
-            f"More games: bombay arena 'net:path={path}' greedy --players {counts}",
+            f"More games: bombay arena 'net:path={path}' greedy --players {counts}{board}",
         )
 
 

@@ -51,7 +51,7 @@ class SeatVecEnv(VecEnv):
 
     @abstractmethod
     def seat_views(self) -> np.ndarray:
-        """(E, MAX_SEATS, F) float32: the current states as each seat sees them; undefined beyond `num_seats`."""
+        """(E, MAX_SEATS, F) float32: the current states as each seat sees them; zero beyond `num_seats`."""
 
     def step_async(self, actions: np.ndarray) -> None:
         """Store the actions (E,) for `step_wait`. Raises ValueError unless they are integers, one for each environment."""

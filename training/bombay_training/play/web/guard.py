@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bombay_env.files import json_text
 
 TOKEN_BYTES: Final = 24
+HTTP_PORT: Final = 80  # which browsers leave out of `Host`
 MAX_BODY: Final = 1 << 16  # bytes; a board of 64 sites with all trails fits
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -47,7 +48,8 @@ def own_hosts(host: str, port: int) -> set[str] | None:
     if not is_loopback(host):
         return None
     shown = f"[{host}]" if ":" in host else host
-    return {f"{name}:{port}" for name in (shown, "127.0.0.1", "localhost", "[::1]")}
+    names = (shown, "127.0.0.1", "localhost", "[::1]")
+    return {f"{name}:{port}" for name in names} | (set(names) if port == HTTP_PORT else set())
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a defect
@@ -79,7 +81,7 @@ class Guard:
             return
         try:
             inner = self._checked(scope)
-            body = await _body(scope, receive) if scope["method"] == "POST" else b""
+            body = await _body(receive) if scope["method"] == "POST" else b""
         except Refusal as refusal:
             await _refuse(send, refusal)
             return
@@ -90,8 +92,8 @@ class Guard:
         host = headers.get("host", "")
         if self.hosts is not None and host not in self.hosts:
             raise Refusal(403, "this server answers only under its own address")
-        _, token, *rest = scope["path"].split("/", 2)
-        if not rest or not secrets.compare_digest(token.encode(), self.token.encode()):
+        parts = scope["path"].split("/", 2)  # a slash, the token, and the path within the application
+        if len(parts) < 3 or not secrets.compare_digest(parts[1].encode(), self.token.encode()):
             raise Refusal(403, NO_TOKEN)
         if scope["method"] not in ("GET", "HEAD", "POST"):
             raise Refusal(405, "only GET and POST are understood here")
@@ -100,7 +102,7 @@ class Guard:
                 raise Refusal(403, "only the page of this server may send this")
             if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
                 raise Refusal(415, "the body must be of the type application/json")
-        return {**scope, "path": f"/{rest[0]}", "raw_path": f"/{rest[0]}".encode()}
+        return {**scope, "path": f"/{parts[2]}", "raw_path": f"/{parts[2]}".encode()}
 
 
 def parse(body: bytes, keys: Collection[str]) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def parse(body: bytes, keys: Collection[str]) -> dict[str, Any]:
     return data
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes:
+async def _body(receive: Receive) -> bytes:
     """The whole body of a request. Raises Refusal if it is too long."""
     body = b""
     while True:

@@ -23,7 +23,7 @@ from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.server import application
 from bombay_training.play.web.worker import Worker
 
-NOT_MODIFIED: Final = 204
+NO_CONTENT: Final = 204
 SUBSTITUTES: Final = (HUMAN, *SAFE_AGENTS)  # for an agent that failed
 
 
@@ -69,7 +69,7 @@ class PlayApp:
 
     async def _state(self, request: Request) -> Response:
         if request.query_params.get("seen") == str(self.session.version):
-            return Response(status_code=NOT_MODIFIED)
+            return Response(status_code=NO_CONTENT)
         return JSONResponse(self._message())
 
     def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:

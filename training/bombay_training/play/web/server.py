@@ -1,4 +1,4 @@
-"""The web server behind the page: it binds to this machine, answers the page's requests and stops at Ctrl-C.
+"""The web server behind the page: it binds to this machine by default, answers the page's requests and stops at Ctrl-C.
 
 `guard.py` decides who may talk to it; `play_app.py`, `watch_app.py` and `board_app.py` answer what the page asks for. An error is
 a JSON object with one line, `error`, and the status: 400 for a malformed request, 409 for one that is not possible now.

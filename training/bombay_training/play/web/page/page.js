@@ -301,7 +301,7 @@ function renderLog(log, before) {
   if (before && log.length > told) {
     const news = entries.slice(Math.max(told, log.length - MAX_NEWS)).map((entry) => entry.textContent);
     byId("news").textContent = news.join(" · ");
-  } else if (before?.mode === "play" && log.length < told) byId("news").textContent = "The turn was taken back.";
+  } else if (before?.mode === "play" && log.length < told && log.length > 1) byId("news").textContent = "The turn was taken back.";
   told = log.length;
 }
 
@@ -329,6 +329,8 @@ function renderWatch(next) {
     }
   };
   byId("headline").textContent = `Event ${next.event} of ${next.last}: ${next.headline}`;
+  if (next.fault) show("fault", element("p", {}, `Seat ${next.fault.seat} lost the game by a fault. ${next.fault.reason}`));
+  else show("fault");
   if (byId("actions").dataset.game === String(next.game)) { // the slider that is being dragged stays
     byId("actions").querySelector("input").value = next.event;
     byId("actions").go = go;
