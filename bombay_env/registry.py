@@ -18,13 +18,18 @@ import contextlib
 import functools
 import importlib
 import inspect
+import numbers
 import operator
+import os
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
+
+import numpy as np
 
 from bombay_env import checks
 from bombay_env.agent import Agent, describe_error, one_line
@@ -38,7 +43,7 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
-def format_spec(name: str, **options: Agent | str | float | None) -> str:
+def format_spec(name: str, **options: Agent | str | os.PathLike[str] | float | None) -> str:
     """The spec of an agent: its name, and the options that are not None. `make` reads it.
 
     Args:
@@ -49,13 +54,16 @@ def format_spec(name: str, **options: Agent | str | float | None) -> str:
     return f"{name}:{','.join(given)}" if given else name
 
 
-def _option_text(value: Agent | str | float) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
+def _option_text(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
         return f"{float(value):.0f}" if float(value).is_integer() else repr(float(value))
-    if isinstance(value, str):
-        return f"[{value}]" if "," in value or value.startswith("[") else value
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        return f"[{text}]" if "," in text or text.startswith("[") else text
     return f"[{value.name}]"
 
 
@@ -117,10 +125,18 @@ def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, too
-        message = str(error)
-        if isinstance(error, ValueError) and message and message == checks.one_line(message, checks.MAX_MESSAGE):
+        if isinstance(error, ValueError) and _is_message(error):
             raise
         raise ValueError(one_line(f"agent {checks.shown(name)} cannot be made: {describe_error(error)}")) from error
+
+
+def _is_message(error: Exception) -> bool:
+    """Whether the error has a text that can be shown as it is."""
+    try:
+        message = str(error)
+    except Exception:  # of a class with a faulty `__str__`
+        return False
+    return bool(message) and message == checks.one_line(message, checks.MAX_MESSAGE)
 
 
 def _checked(agent: Any, name: str) -> Agent:
@@ -140,7 +156,7 @@ def _own_object(module: str, path: str) -> Any:
     try:
         found = operator.attrgetter(path)(importlib.import_module(module))
     except AttributeError as error:
-        raise ValueError(one_line(f"agent {name} does not exist: {error}")) from error
+        raise ValueError(one_line(f"agent {name} does not exist: {describe_error(error)}")) from error
     except (Exception, SystemExit) as error:  # importing runs the module's code
         raise ValueError(one_line(f"agent {name} cannot be imported: {describe_error(error)}")) from error
     if not callable(found) and not hasattr(found, "act"):
@@ -173,10 +189,23 @@ def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The factory's options: its parameters that accept keywords, with their annotations evaluated."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     try:
-        parameters = inspect.signature(factory, eval_str=True).parameters
-    except Exception:  # names that exist for type checkers only; the types of defaults have to do
-        parameters = inspect.signature(factory).parameters
+        parameters = dict(inspect.signature(factory, eval_str=True).parameters)
+    except Exception:  # some names exist for type checkers only
+        names = vars(sys.modules[factory.__module__])
+        known = inspect.signature(factory).parameters.items()
+        parameters = {name: _evaluated(parameter, names) for name, parameter in known}
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in by_name}
+
+
+def _evaluated(parameter: inspect.Parameter, names: dict[str, Any]) -> inspect.Parameter:
+    """The parameter with its annotation evaluated; without one if that fails: then the type of its default has to do."""
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, dict(names))  # as `inspect.signature` does; the module is being run anyway
+        except Exception:
+            annotation = parameter.empty
+    return parameter.replace(annotation=annotation)
 
 
 def _options(text: str, spec: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import pickle
 import random
 import re
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -338,12 +339,17 @@ def test_specs_nest_in_brackets():
         ),
         ({"path": "a,b", "ms": 0.12345678, "nodes": 1_000_000}, "outer:path=[a,b],ms=0.12345678,nodes=1000000"),
         ({"path": "[a]", "value": GreedyAgent()}, "outer:path=[[a]],value=[greedy]"),
+        (
+            {"path": Path("a/b.json"), "value": GreedyAgent(), "nodes": 2**62 + 1},
+            f"outer:path=a/b.json,value=[greedy],nodes={2**62 + 1}",
+        ),
+        ({"nodes": np.int64(3), "ms": np.float32(0.5), "sample": np.True_}, "outer:nodes=3,ms=0.5,sample=true"),
     ],
 )
 @pytest.mark.usefixtures("installed")
 def test_a_formatted_spec_makes_what_it_was_made_of(options, text):
     assert format_spec("outer", **options) == text
-    if "path" in options and "value" not in options:
+    if isinstance(options.get("path"), str) and "value" not in options:
         path, nodes, ms, sample, *_ = make(text).given
         assert path == options["path"]
         assert ms == options["ms"]
@@ -354,6 +360,8 @@ def test_a_formatted_spec_makes_what_it_was_made_of(options, text):
 @pytest.mark.usefixtures("installed")
 def test_annotations_for_type_checkers_alone_do_no_harm():
     assert make("test_agents:Annotated:depth=3").depth == 3
+    made = make("helpers.lazy_annotations:Lazy:count=4,factor=0.25,word=y,most=7")
+    assert made.given == (4, 0.25, "y", 7, None)
 
 
 @pytest.mark.usefixtures("installed")

@@ -178,6 +178,8 @@ def test_a_finished_run_is_not_written_again(tmp_path):
     (tmp_path / AGENT).write_bytes(b"")  # a study knows the agent by its bytes, which hold the version that wrote them
     WalkRun.open(tmp_path).loop(tmp_path)
     assert (tmp_path / AGENT).read_bytes() == b""
+    (tmp_path / AGENT).unlink()
+    assert WalkRun.open(tmp_path).loop(tmp_path).exists(), "an agent that is missing is written from the checkpoint"
 
 
 def test_a_new_run_removes_the_old_one(whole, tmp_path):

@@ -624,7 +624,8 @@ def test_settings_out_of_range_are_refused(field, value):
 
 def test_a_single_decision_is_too_few():
     with pytest.raises(
-        ValueError, match=r"^batch_size is 4; it must be at least 2, and must not leave a batch of one decision"
+        ValueError,
+        match=r"^batch_size is 4; it must be at least 2, and the 1 decisions of a rollout must",
     ):
         PPOSettings(players=(2,), num_envs=1, num_steps=1, batch_size=4)
 

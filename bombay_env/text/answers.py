@@ -169,12 +169,16 @@ def _texts(text: str) -> Iterator[Any]:
 
 
 def _after_last_mark(text: str) -> str | None:
-    """What follows the last line that begins with a marker, the rest of that line included; None if there is no such line."""
+    """What follows the last line that begins with markers, the rest of that line included; None if there is no such line."""
     lines = text.splitlines()
     for number in range(len(lines) - 1, -1, -1):
-        mark = MARKER.match(lines[number])
-        if mark:
-            return "\n".join([lines[number][mark.end() :], *lines[number + 1 :]])
+        place = 0
+        while mark := MARKER.match(
+            lines[number], place
+        ):  # all of them at once: an answer may repeat them a thousand times
+            place = mark.end()
+        if place:
+            return "\n".join([lines[number][place:], *lines[number + 1 :]])
     return None
 
 

@@ -31,6 +31,6 @@ def check(
     if nodes is not None:
         return None, whole_number(nodes, f"{who}: {name}", 1, MAX_NODES)
     ms = default_ms if ms is None else ms
-    if not isinstance(ms, numbers.Real) or not 0 < ms <= MAX_MS:
+    if isinstance(ms, bool) or not isinstance(ms, numbers.Real) or not 0 < ms <= MAX_MS:
         raise ValueError(f"{who}: ms is {shown(ms)}; it must be above 0, up to {MAX_MS:.0f}")
     return float(ms), None

@@ -170,7 +170,7 @@ def _check_params(who: str, params: Mapping[str, float]) -> None:
             whole_number(value, f"{who}: depth", 1, MAX_DEPTH)
         elif name in PARAM_RANGES:
             low, high = PARAM_RANGES[name]
-            if not isinstance(value, numbers.Real) or not low <= value <= high:
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not low <= value <= high:
                 raise ValueError(f"{who}: {name} is {shown(value)}; it must be from {low:g} to {high:g}")
         else:
             raise ValueError(f"{who} has no number {name!r}; it has depth, {', '.join(PARAM_RANGES)}")

@@ -4,7 +4,9 @@ Every function raises ValueError or OSError with one line that says what is wron
 """
 
 import contextlib
+import errno
 import importlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,8 @@ def new_output(path: Path | None, parents: bool = False) -> Iterator[None]:
     if parents:
         path.absolute().parent.mkdir(parents=True, exist_ok=True)
     _check_free(path, "--out")
+    if not os.access(path.absolute().parent, os.W_OK):  # an error of the lock would name the lock
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     with locks.held(path.absolute()):
         check_new_file(path)  # creates and removes it, which would remove what another process has written since
         yield

@@ -252,9 +252,12 @@ class _GameBatch:
     def _decide(self, agent: int, lanes: np.ndarray, seeds: np.ndarray, actions: np.ndarray) -> None:
         """Write an agent's actions for some lanes into `actions`, and the games that it loses into `lost`."""
         states, call = self.states[lanes], self._call(agent, lanes)
+        timed = agent in self.warm
         try:
             actions[lanes] = ask(self.agents[agent], self.game, states, self.rngs[agent], seeds, during=call)
         except AgentFault as fault:
+            if fault.answer is None and lanes.size > 1:  # asked again below, one by one
+                timed = False
             if fault.answer is not None:  # legal actions in the other lanes
                 actions[lanes] = fault.answer
                 for place, failure in fault.failures.items():
@@ -264,6 +267,8 @@ class _GameBatch:
             else:
                 for place in range(lanes.size):
                     self._decide(agent, lanes[place : place + 1], seeds[place : place + 1], actions)
+        if timed:
+            self._count(agent, lanes)
 
     @contextlib.contextmanager
     def _call(self, agent: int, lanes: np.ndarray) -> Iterator[None]:
@@ -271,25 +276,21 @@ class _GameBatch:
         first = agent not in self.warm
         self.warm.add(agent)
         self.listener.before_call(agent, lanes.size, first)
-        start, counted = time.perf_counter(), True
+        start = time.perf_counter()
         try:
             yield
-        except AgentFault:
-            counted = lanes.size == 1  # several games are asked again, one by one
-            raise
         finally:
             seconds = time.perf_counter() - start
             self.listener.after_call()
-            self._add_time(agent, lanes, np.nan if first else seconds, counted)
+            self.spent[self.running[lanes]] += (np.nan if first else seconds) / lanes.size
+            if not first:
+                self.played.times[agent].seconds += seconds
 
-    def _add_time(self, agent: int, lanes: np.ndarray, seconds: float, counted: bool) -> None:
-        self.spent[self.running[lanes]] += seconds / lanes.size
-        if not np.isnan(seconds):
-            times = self.played.times[agent]
-            times.seconds += seconds
-            if counted:
-                times.decisions += lanes.size
-                times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
+    def _count(self, agent: int, lanes: np.ndarray) -> None:
+        """Count the decisions of an agent in some lanes, and the turns that begin with them."""
+        times = self.played.times[agent]
+        times.decisions += lanes.size
+        times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
 
     def _lose(self, lane: int, action: str, reason: str) -> None:
         seat, number = int(self.states["current_player"][lane]), int(self.numbers[self.running[lane]])

@@ -88,7 +88,8 @@ def arena(
     those of the agent / those of the rest.
 
     Ctrl-C ends the play: the results and records are those of the deals that were played in all seatings, the JSON
-    object says "stopped": true, and the exit code is 130. If a match cannot be played, those before it count.
+    object says "stopped": true, and the exit code is 130. If a match cannot be played, those before it count,
+    and "stopped" is true as well.
     """
     with contextlib.ExitStack() as stack:
         with user_input():
@@ -103,10 +104,11 @@ def arena(
             options = {"progress": advance, "records": records, "pool": pool}
             matches, ended = _play_all(pairings, blocks, seed, options)
         if matches:
-            _print(matches, out, isinstance(ended, KeyboardInterrupt), as_json)  # before records that cannot be written
+            _print(matches, out, ended is not None, as_json)  # before records that cannot be written
             _save(records, out, as_json)
     if ended is not None:
-        _print_stopped(matches, total)
+        if matches:
+            _print_stopped(matches, total)
         raise ended
 
 
@@ -153,7 +155,7 @@ def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: b
 def _print_stopped(matches: list[Match], total: int) -> None:
     """Say on standard error how many of the games count if the play ended early."""
     played = sum(match.num_games for match in matches)
-    output.err.print(f"stopped: {played:,} of {total:,} games count, those of deals that were played in all seatings")
+    output.err.print(f"stopped: {played:,} of {total:,} games count")
 
 
 def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str) -> None:

@@ -24,7 +24,7 @@ def tune(
     challenge: Annotated[
         int,
         typer.Option(
-            help="Generations between two challenges of the incumbent; the last is at the end.", min=1, max=MAX_COUNT
+            help="Generations between two challenges of the incumbent; one more follows the last.", min=1, max=MAX_COUNT
         ),
     ] = 8,
     seed: Annotated[int, typer.Option(help="The seed of the deals and the search.", min=1, max=2**32 - 1)] = 1,

@@ -116,7 +116,7 @@ class PPOSettings(RunSettings):
             self,
             "batch_size",
             holds=lambda size: size >= 2 and decisions % size != 1,
-            allowed=f"at least 2, and must not leave a batch of one decision when it divides the {decisions} of a rollout",
+            allowed=f"at least 2, and the {decisions} decisions of a rollout must not end in a batch of one",
         )
         require_number(self, "learning_rate", low=0, high=1, above=True)
         require_number(self, "clip", "max_grad_norm", low=0, high=MAX_WEIGHT, above=True)

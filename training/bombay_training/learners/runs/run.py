@@ -25,8 +25,8 @@ from bombay_env.checks import MAX_COUNT, shown_path
 from bombay_env.files import atomic, json_form
 from bombay_training.learners.runs import checkpoints, periodic_eval, run_files
 from bombay_training.learners.runs.checkpoints import CheckpointForm
-from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.runs.clock import RunClock
+from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
 from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.runs.stop import Stop, stop_on_signal
@@ -291,7 +291,7 @@ class Run(abc.ABC):
             if time.monotonic() - last_save > SAVE_SECONDS:
                 self.save(folder)
                 last_save = time.monotonic()
-        if clock.updates_done > before:  # the files of a finished run stay as they are
+        if clock.updates_done > before or not (folder / AGENT).exists():  # the files of a finished run stay as they are
             self.save(folder)
 
     def step(self) -> dict[str, float]:

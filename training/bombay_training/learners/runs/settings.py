@@ -53,8 +53,9 @@ def require_number(settings: Any, *names: str, low: float, high: float, above: b
     allowed = f"above {low:g}, at most {high:g}" if above else f"from {low:g} to {high:g}"
     require(settings, *names, holds=holds, allowed=allowed)
     for name in names:
-        if not isinstance(getattr(settings, name), int | float):  # such as a NumPy scalar, which JSON has no form for
-            object.__setattr__(settings, name, float(getattr(settings, name)))
+        value = getattr(settings, name)
+        if not isinstance(value, int | float):  # such as a NumPy scalar, which JSON has no form for
+            object.__setattr__(settings, name, int(value) if isinstance(value, numbers.Integral) else float(value))
 
 
 def require_fraction(settings: Any, *names: str) -> None:

@@ -11,6 +11,7 @@ const MAX_NEWS = 12; // events that are announced at once
 const byId = (id) => document.getElementById(id);
 let state = null; // the server's last answer
 let told = 0; // entries of the log that have been announced
+let undone = false; // whether the last change took a turn back
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
 let busy = false; // a change has been sent and not yet answered
 let watching = null; // the game and event that the slider asks for
@@ -75,6 +76,7 @@ async function change(name, data = {}) {
   } finally {
     busy = false;
   }
+  undone = name === "undo";
   if (answer) renderNewer(answer);
   else await look();
 }
@@ -301,7 +303,7 @@ function renderLog(log, before) {
   if (before && log.length > told) {
     const news = entries.slice(Math.max(told, log.length - MAX_NEWS)).map((entry) => entry.textContent);
     byId("news").textContent = news.join(" · ");
-  } else if (before?.mode === "play" && log.length < told && log.length > 1) byId("news").textContent = "The turn was taken back.";
+  } else if (before?.mode === "play" && undone && log.length < told) byId("news").textContent = "The turn was taken back.";
   told = log.length;
 }
 
