@@ -69,7 +69,10 @@ def test_a_copy_of_an_agent_that_has_played_decides_as_a_new_one(spec):
     states = middle_states(game, lanes=4, steps=5)
     agent.act(game, middle_states(game, lanes=2, steps=3), np.random.default_rng(1))
     wanted = make(spec).act(game, states, np.random.default_rng(2)).tolist()
-    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+    assert len(pickle.dumps(agent)) < len(pickle.dumps(make(spec))) + 1000, (
+        "what was allocated for a game is not copied"
+    )
+    for twin in (copy.copy(agent), copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.name == agent.name
         assert twin.act(game, states, np.random.default_rng(2)).tolist() == wanted
     assert agent.act(game, states, np.random.default_rng(2)).tolist() == wanted

@@ -25,6 +25,7 @@ class RandomTurnAgent(TurnAgent):
     """An outcome of the turn, each equally likely. `random` favours outcomes that many paths lead to."""
 
     name = "random-turn"
+    memory = (*TurnAgent.memory, "workspace")
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Allocate the memory for a turn."""

@@ -47,6 +47,8 @@ class ValueNetAgent(TurnAgent):
         ValueError: `rounds` is out of range.
     """
 
+    memory = (*TurnAgent.memory, "workspace")
+
     def __init__(
         self, net: ValueNet | str | os.PathLike[str], force: bool = False, rounds: int = DEFAULT_ROUNDS
     ) -> None:

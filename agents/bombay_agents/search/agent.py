@@ -46,6 +46,8 @@ class SearchAgent(TurnAgent):
             the scripted value does.
     """
 
+    memory = (*TurnAgent.memory, "planner", "endgame", "search")
+
     def __init__(
         self,
         ms: float | None = None,

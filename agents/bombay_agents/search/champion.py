@@ -44,6 +44,8 @@ class ChampionAgent(ZeroSearchAgent):
         ValueError: a number is out of range.
     """
 
+    memory = (*ZeroSearchAgent.memory, "model")
+
     def __init__(
         self,
         player: ZeroAgent,

@@ -53,6 +53,8 @@ class FlatMonteCarloAgent(TurnAgent):
         value: an agent in brackets whose value evaluates positions, such as `[td]`; by default `planner-v1`.
     """
 
+    memory = (*TurnAgent.memory, "turn", "candidates")
+
     def __init__(
         self,
         ms: float | None = None,

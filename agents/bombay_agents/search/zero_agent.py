@@ -61,6 +61,8 @@ class ZeroSearchAgent(TurnAgent):
         ValueError: a number is out of range.
     """
 
+    memory = (*TurnAgent.memory, "search")
+
     def __init__(
         self,
         player: ZeroAgent,

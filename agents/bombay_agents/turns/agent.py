@@ -44,6 +44,10 @@ class TurnAgent(WithoutMemory, ABC):
         self._turn: Any = None  # a `turns.TurnWorkspace` with the turn planned last
         self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by state
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes of a copy, with plans of its own."""
+        return super().__getstate__() | {"_cached": OrderedDict()}
+
     @abstractmethod
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Allocate what `choose` needs in `game`; called when the game differs from that of the call before.

@@ -52,6 +52,8 @@ class ZeroAgent(TurnAgent):
         ValueError: a number is out of range.
     """
 
+    memory = (*TurnAgent.memory, "_workspace")
+
     def __init__(
         self,
         net: ZeroNet | str | os.PathLike[str],

@@ -1,4 +1,4 @@
-"""A training run, the same for all learners. Read `run.py` first; the other modules are its parts: settings, clock, stop and files."""
+"""A training run, the same for all learners. Read `run.py` first; the other modules are its parts."""
 
 from bombay_training.learners.runs.run import Progress, Run, numba_threads
 from bombay_training.learners.runs.settings import RunSettings
