@@ -107,8 +107,7 @@ def arena(
             _print(matches, out, ended is not None, as_json)  # before records that cannot be written
             _save(records, out, as_json)
     if ended is not None:
-        if matches or isinstance(ended, KeyboardInterrupt):
-            _print_stopped(matches, total)
+        _print_stopped(matches, total)
         raise ended
 
 
