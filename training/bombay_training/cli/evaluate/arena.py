@@ -87,9 +87,8 @@ def arena(
     seats, the other agents share 1 equally, and mean rupees leave the game out. With 1vrest, the column of faults shows
     those of the agent / those of the rest.
 
-    Ctrl-C ends the play: the results and records are those of the deals that were played in all seatings, the JSON
-    object says "stopped": true, and the exit code is 130. If a match cannot be played, those before it count,
-    and "stopped" is true as well.
+    Ctrl-C ends the play (exit code 130): the results are those of the deals that were played in all seatings. If a
+    match cannot be played, they are those of the matches before it. The JSON object then says "stopped": true.
     """
     with contextlib.ExitStack() as stack:
         with user_input():
