@@ -38,8 +38,10 @@ learner.step(learner.action_masks().argmax())
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the source distribution, built from a copy of the checkout."""
     source, folder = tmp_path_factory.mktemp("source") / "bombay", tmp_path_factory.mktemp("dist")
-    skip = shutil.ignore_patterns(".venv", ".git", "runs", "dist", "__pycache__", ".*_cache", ".hypothesis")
-    shutil.copytree(ROOT, source, ignore=skip)
+    skip = shutil.ignore_patterns(".venv", ".git", "dist", "__pycache__", ".*_cache", ".hypothesis")
+    shutil.copytree(
+        ROOT, source, ignore=lambda folder, names: skip(folder, names) | ({"runs"} if Path(folder) == ROOT else set())
+    )
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return folder
