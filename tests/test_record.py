@@ -5,6 +5,7 @@ random numbers changed; review it like code. `python tests/test_record.py` write
 """
 
 import copy
+import dataclasses
 import json
 import random
 
@@ -237,7 +238,7 @@ def test_a_file_is_written_atomically(tmp_path):
     with pytest.raises(KeyError):
         write_records(file, breaks())
     with pytest.raises(ValueError, match="surrogates"):
-        write_records(file, [Record.from_dict(BASE | {"agents": ["\ud800", ""]})])
+        write_records(file, [dataclasses.replace(Record.from_dict(BASE), agents=("\ud800", ""))])
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["games.jsonl"]
     with pytest.raises(OSError, match="missing"):
