@@ -18,7 +18,6 @@ from bombay_env import checks
 from bombay_env.checks import MAX_SEED
 from bombay_env.game import Game, IllegalActionError
 
-MAX_LINE: Final = 500  # characters of an error message
 NO_ACTION: Final = "none"  # how a record names the action of an agent that did not answer
 
 
@@ -69,8 +68,8 @@ class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the p
         answer: np.ndarray | None = None,
         failures: Mapping[int, tuple[str, str]] | None = None,
     ) -> None:
-        super().__init__(one_line(f"{who}: {reason}"))
-        self.who, self.reason = who, one_line(reason)
+        super().__init__(checks.message(f"{who}: {reason}"))
+        self.who, self.reason = who, checks.message(reason)
         self.lanes, self.action, self.answer = tuple(lanes), action, answer
         self.failures = dict(failures or {})
 
@@ -178,7 +177,7 @@ def describe_illegal(game: Game, state: np.ndarray, action: int) -> tuple[str, s
     known = 0 <= action < game.num_actions
     name = game.action_names[action] if known else str(action)
     number = f"{action} ({name})" if known else name
-    return name, one_line(f"it chose action {number}, which is illegal; legal are {allowed}")
+    return name, checks.message(f"it chose action {number}, which is illegal; legal are {allowed}")
 
 
 def describe_error(error: BaseException) -> str:
@@ -187,13 +186,7 @@ def describe_error(error: BaseException) -> str:
         words = " ".join(str(error).split())
     except Exception:  # of a class with a faulty `__str__`
         words = ""
-    return one_line(f"{type(error).__name__}{': ' if words else ''}{words}")
-
-
-def one_line(text: str) -> str:
-    """A text in one line of at most `MAX_LINE` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+    return checks.message(f"{type(error).__name__}{': ' if words else ''}{words}")
 
 
 def _checked(

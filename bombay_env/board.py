@@ -31,7 +31,7 @@ class BoardError(ValueError):
     """A board is not valid. The message names the entry and what is wrong with it, in one line; entries count from 1."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
+        super().__init__(checks.message(message))
 
 
 class SiteKind(IntEnum):

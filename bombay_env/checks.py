@@ -27,8 +27,13 @@ def shown(value: Any) -> str:
 
 def one_line(text: str, limit: int = MAX_SHOWN) -> str:
     """`text` on one line, shortened to at most `limit` characters."""
-    line = " ".join(part.strip() for part in text.splitlines())
+    line = " ".join(part for part in map(str.strip, text.splitlines()) if part)
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def message(text: str) -> str:
+    """`text` as the message of an error: on one line of at most `MAX_MESSAGE` characters."""
+    return one_line(text, MAX_MESSAGE)
 
 
 def shown_path(path: Any) -> str:

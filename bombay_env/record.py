@@ -37,7 +37,7 @@ class RecordError(ValueError):
     """A record is malformed or breaks the rules. The message names the key, or the number of the event, and the reason."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
+        super().__init__(checks.message(message))
 
 
 class History:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from bombay_env import checks
-from bombay_env.agent import Agent, describe_error, one_line
+from bombay_env.agent import Agent, describe_error
 
 GROUP = "bombay_env.agents"
 MAX_LENGTH = 10_000  # characters of a spec
@@ -127,7 +127,9 @@ def _construct(factory: Callable[..., Any], values: dict[str, Any], name: str) -
     except BaseException as error:  # SystemExit, too
         if isinstance(error, ValueError) and _is_message(error):
             raise
-        raise ValueError(one_line(f"agent {checks.shown(name)} cannot be made: {describe_error(error)}")) from error
+        raise ValueError(
+            checks.message(f"agent {checks.shown(name)} cannot be made: {describe_error(error)}")
+        ) from error
 
 
 def _is_message(error: Exception) -> bool:
@@ -136,7 +138,7 @@ def _is_message(error: Exception) -> bool:
         message = str(error)
     except Exception:  # of a class with a faulty `__str__`
         return False
-    return bool(message) and message == checks.one_line(message, checks.MAX_MESSAGE)
+    return bool(message) and message == checks.message(message)
 
 
 def _checked(agent: Any, name: str) -> Agent:
@@ -156,9 +158,9 @@ def _own_object(module: str, path: str) -> Any:
     try:
         found = operator.attrgetter(path)(importlib.import_module(module))
     except AttributeError as error:
-        raise ValueError(one_line(f"agent {name} does not exist: {describe_error(error)}")) from error
+        raise ValueError(checks.message(f"agent {name} does not exist: {describe_error(error)}")) from error
     except (Exception, SystemExit) as error:  # importing runs the module's code
-        raise ValueError(one_line(f"agent {name} cannot be imported: {describe_error(error)}")) from error
+        raise ValueError(checks.message(f"agent {name} cannot be imported: {describe_error(error)}")) from error
     if not callable(found) and not hasattr(found, "act"):
         raise ValueError(f"{name}, of type {type(found).__name__}, is not an agent: it lacks `act`")
     return found
@@ -181,7 +183,7 @@ def _factory(name: str) -> Callable[..., Any]:
     try:
         return entries[name].load()  # type: ignore[no-any-return]
     except (Exception, SystemExit) as error:  # importing runs the module's code
-        reason = one_line(f"agent {name!r} ({entries[name].value}) cannot be loaded: {describe_error(error)}")
+        reason = checks.message(f"agent {name!r} ({entries[name].value}) cannot be loaded: {describe_error(error)}")
         raise ValueError(reason) from error
 
 

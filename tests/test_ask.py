@@ -8,17 +8,8 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_env.agent import (
-    MAX_LINE,
-    Agent,
-    AgentFault,
-    FailedLanes,
-    ask,
-    describe_error,
-    describe_illegal,
-    one_line,
-)
-from bombay_env.checks import MAX_SEED
+from bombay_env.agent import Agent, AgentFault, FailedLanes, ask, describe_error, describe_illegal
+from bombay_env.checks import MAX_MESSAGE, MAX_SEED
 from bombay_env.registry import make
 from helpers.failing_agents import First
 
@@ -157,8 +148,8 @@ def test_whatever_an_agent_raises_is_its_fault_in_one_line(error, words):
     fault = caught.value
     assert str(fault).startswith(f"opponent 'x': {words}")
     assert "\n" not in str(fault)
-    assert len(fault.reason) <= MAX_LINE
-    assert len(str(fault)) <= MAX_LINE
+    assert len(fault.reason) <= MAX_MESSAGE
+    assert len(str(fault)) <= MAX_MESSAGE
     assert (fault.lanes, fault.action, fault.answer, fault.__cause__) == ((0, 1, 2, 3), "none", None, error)
     again = pickle.loads(pickle.dumps(fault))
     assert (str(again), again.reason, again.lanes, again.action) == (str(fault), fault.reason, fault.lanes, "none")
@@ -203,7 +194,7 @@ def test_only_the_agents_own_code_runs_inside_the_timer_and_errors_of_the_timer_
 def test_errors_are_described_in_one_line():
     assert describe_error(ValueError("a\nb")) == "ValueError: a b"
     assert describe_error(ValueError()) == "ValueError"
-    assert len(one_line("word " * 1000)) == MAX_LINE
+    assert len(describe_error(ValueError("word " * 1000))) == MAX_MESSAGE
 
 
 class Nameless:

@@ -30,6 +30,12 @@ def test_values_without_a_repr_are_shown_by_their_type():
     assert checks.shown(10**5000) == "a value of type int"
 
 
+def test_a_message_is_one_line_of_at_most_500_characters():
+    assert checks.message("two\n\n lines\n") == "two lines"
+    assert checks.message("x" * 500) == "x" * 500
+    assert checks.message("x" * 501) == "x" * 499 + "…"
+
+
 def test_a_whole_number_may_be_a_numpy_integer():
     number = checks.whole_number(np.int8(5), "size", 1, 5)
     assert number == 5

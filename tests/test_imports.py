@@ -141,6 +141,7 @@ ORDER = (
     "bombay_training",
     "bombay_training.extras",
     "bombay_training.rich_tables",
+    "bombay_training.figures",
     "bombay_training.locks",
     "bombay_training.matches",
     "bombay_training.matches.results",

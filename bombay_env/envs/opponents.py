@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env import batch, chance, checks, registry
-from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask, one_line
+from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
@@ -213,7 +213,7 @@ class LearnerGames:
                 raise
             faulty = lanes[list(fault.lanes)].tolist()
             where = who if fault.answer is None else f"{who} in lane {faulty[0]}"
-            raise IllegalActionError(one_line(f"{where}: {fault.reason}"), faulty) from fault
+            raise IllegalActionError(checks.message(f"{where}: {fault.reason}"), faulty) from fault
         if self._keeps_last:
             self._remember_last(lanes, states, actions)
         batch.step_all(states, self.game.tables, actions)  # `ask` has checked the actions, so `Game.step` need not

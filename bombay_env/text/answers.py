@@ -37,7 +37,7 @@ class AnswerError(ValueError):
     """
 
     def __init__(self, message: str, action: int | None = None) -> None:
-        super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
+        super().__init__(checks.message(message))
         self.action = action
 
 

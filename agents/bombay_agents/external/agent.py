@@ -12,7 +12,7 @@ import numpy as np
 
 from bombay_agents.external.process import MAX_LINE, Program, ProgramError
 from bombay_env import Game, checks
-from bombay_env.agent import NO_ACTION, FailedLanes, one_line
+from bombay_env.agent import NO_ACTION, FailedLanes
 from bombay_env.files import json_form, json_text
 from bombay_env.registry import format_spec
 from bombay_env.state import state_to_dict
@@ -123,7 +123,7 @@ class _LostError(Exception):
 
     def __init__(self, reason: str, action: str = NO_ACTION) -> None:
         super().__init__(reason)
-        self.reason, self.action = one_line(reason), action
+        self.reason, self.action = checks.message(reason), action
 
 
 class _Session:

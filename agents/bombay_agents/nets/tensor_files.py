@@ -102,7 +102,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except ValueError as error:
         message = f"{checks.shown_path(os.fspath(path))}: {error}"
-        raise ValueError(checks.one_line(message, checks.MAX_MESSAGE)) from None
+        raise ValueError(checks.message(message)) from None
 
 
 def _contents(path: str | os.PathLike[str]) -> bytes:

@@ -4,7 +4,6 @@ It reads the plain data of `balance/report.py` only. It draws on its own Matplot
 without a screen. Needs Matplotlib (extra `analysis`).
 """
 
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from bombay_env.files import atomic
+from bombay_training import figures
 from bombay_training.balance.study import SOURCES, SPENDING, USES
 
 MARKERS: Final = "osD^vP*XhpH8"  # of series, each for ten colours
 HATCHES: Final = ("", "//", "..", "xx", "\\\\", "oo", "--", "++")  # of bars, likewise
 COLOURS: Final = 10  # in Matplotlib's cycle
-DPI: Final = 150
 HEIGHT: Final = 4.2  # inches
 # Related sources have shades of one colour; costs and the start are grey.
 SOURCE_COLOURS: Final = {
@@ -53,9 +51,7 @@ def draw_all(folder: Path, data: dict[str, Any]) -> dict[int, dict[str, str]]:
         found = [table for table in data["tables"] if table["players"] == players]
         for what, figure in _figures(found, players):
             file = f"{what}_{players}.png"
-            image = io.BytesIO()
-            figure.savefig(image, dpi=DPI)
-            atomic.write_bytes(folder / file, image.getvalue())
+            figures.save_png(figure, folder / file)
             files.setdefault(players, {})[what] = file
     return files
 
@@ -129,7 +125,7 @@ def _what_ifs(found: list[dict[str, Any]], players: int) -> Figure:
     """A row of panels for each agent, in which every changed rule has the same mark."""
     figure, panels = _figure(2, 13, f"Effect of a changed rule, {players} players, same deals", rows=len(found))
     for shares, margins, table in zip(panels[::2], panels[1::2], found, strict=True):
-        series = [(_plain(tried["change"]), tried["seats"]) for tried in table["what_ifs"]]
+        series = [(figures.plain(tried["change"]), tried["seats"]) for tried in table["what_ifs"]]
         for panel, field, label in (
             (shares, "win_share_change", "change of win share"),
             (margins, "margin_change", "change of rupees above the game's mean"),
@@ -155,13 +151,8 @@ def _figure(panels: int, width: float, title: str, share: bool = False, rows: in
     return figure, list(axes)
 
 
-def _plain(text: str) -> str:
-    """A text as Matplotlib draws it letter by letter: what stands between two dollar signs would be a formula."""
-    return text.replace("$", r"\$")
-
-
 def _label(table: dict[str, Any]) -> str:
-    return _plain(str(table["agent"]))
+    return figures.plain(str(table["agent"]))
 
 
 def _seat_axis(panel: Axes, players: int) -> None:

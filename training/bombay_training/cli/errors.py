@@ -6,9 +6,8 @@ from typing import Final
 
 import typer
 
-from bombay_env.checks import shown_path
+from bombay_env import checks
 
-MAX_LENGTH: Final = 500  # characters of a message
 MATCH_ERRORS: Final = (
     OSError,
     RuntimeError,
@@ -24,12 +23,11 @@ class UserError(typer.BadParameter):
         return self.message
 
 
-def one_line(error: object) -> str:
-    """The message of an error on one line, cut to `MAX_LENGTH` characters; of the system's, without its number."""
+def message_of(error: Exception) -> str:
+    """The message of an error on one line; of an error of the system, the path and the reason without the number."""
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):
-        error = f"{shown_path(error.filename)}: {error.strerror}"
-    message = " ".join(str(error).split())
-    return message if len(message) <= MAX_LENGTH else message[: MAX_LENGTH - 1] + "…"
+        return checks.message(f"{checks.shown_path(error.filename)}: {error.strerror}")
+    return checks.message(str(error))
 
 
 @contextmanager
@@ -39,4 +37,4 @@ def user_input(*kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except caught as error:
-        raise UserError(one_line(error)) from None
+        raise UserError(message_of(error)) from None

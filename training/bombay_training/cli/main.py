@@ -13,8 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from bombay_env import __version__
-from bombay_training.cli.errors import one_line
+from bombay_env import __version__, checks
 from bombay_training.cli.evaluate.arena import arena
 from bombay_training.cli.evaluate.audit import audit
 from bombay_training.cli.evaluate.balance import balance
@@ -91,7 +90,7 @@ def main() -> None:
     except TyperException as error:
         message = error.format_message()
         if message:  # empty if the help has been printed because no command was given
-            print(f"bombay: {one_line(message)}", file=sys.stderr)
+            print(f"bombay: {checks.message(message)}", file=sys.stderr)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         print("bombay: stopped", file=sys.stderr)

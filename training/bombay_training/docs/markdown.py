@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
-from bombay_env.agent import describe_error, one_line
+from bombay_env import checks
+from bombay_env.agent import describe_error
 
 BLOCK: Final = re.compile(
     r"^<!-- generated: (?P<name>[\w-]+) -->\n(?P<text>.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
@@ -48,7 +49,9 @@ def fill(text: str, blocks: Mapping[str, Callable[[], str]], where: object) -> s
         try:
             made = blocks[name]()
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise ValueError(one_line(f"{where}: block {name!r} cannot be made: {describe_error(error)}")) from error
+            raise ValueError(
+                checks.message(f"{where}: block {name!r} cannot be made: {describe_error(error)}")
+            ) from error
         return f"<!-- generated: {name} -->\n{made}\n<!-- end -->"
 
     if text.count("<!-- generated: ") != len(block_names(text)):

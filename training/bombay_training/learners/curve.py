@@ -7,7 +7,6 @@ screen. Needs Matplotlib (extra `analysis`). `learners/runs/run_files.py` writes
 
 import contextlib
 import dataclasses
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +18,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bombay_env import checks
-from bombay_env.files import atomic, json_form, json_text
+from bombay_env.files import json_form, json_text
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training import figures
 from bombay_training.learners.runs import run_files
 
-DPI: Final = 150
 COLUMNS: Final = 3  # panels per row below the win share
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 STYLES: Final = ("-", "--", ":", "-.")
@@ -124,9 +123,7 @@ def draw(found: Sequence[RunHistory], file: Path, metrics: bool = True) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    image = io.BytesIO()
-    figure_of(found, metrics).savefig(image, format="png", dpi=DPI)
-    atomic.write_bytes(file, image.getvalue())
+    figures.save_png(figure_of(found, metrics), file)
 
 
 def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
@@ -134,7 +131,7 @@ def figure_of(found: Sequence[RunHistory], metrics: bool = True) -> Figure:
     names = [name for name in METRICS if metrics and any(name in run.metrics for run in found)]
     rows = -(-len(names) // COLUMNS)
     figure = Figure(figsize=(10, 4.2 + 2.5 * rows), layout="constrained")
-    figure.suptitle(_plain(found[0].name) if len(found) == 1 else "Learning curves")
+    figure.suptitle(figures.plain(found[0].name) if len(found) == 1 else "Learning curves")
     grid = figure.add_gridspec(1 + rows, COLUMNS, height_ratios=[4.2, *[2.5] * rows])
     _win_shares(_tidy(figure.add_subplot(grid[0, :])), found)
     for place, name in enumerate(names):
@@ -162,7 +159,11 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
     for place, name in enumerate(references):
         handles.append(
             Line2D(
-                [], [], color=_colour(place) if alone else "dimgrey", label=_plain(f"against {name}"), **_style(place)
+                [],
+                [],
+                color=_colour(place) if alone else "dimgrey",
+                label=figures.plain(f"against {name}"),
+                **_style(place),
             )
         )
     for par in dict.fromkeys(run.par for run in found if run.par is not None):
@@ -192,7 +193,7 @@ def _metric(panel: Axes, found: Sequence[RunHistory], name: str) -> None:
 def _group_handle(name: str, number: int, found: Sequence[RunHistory]) -> Line2D:
     """The line of a group in the legend, with the number of its runs if there are several."""
     runs = sum(run.group == name for run in found)
-    label = _plain(f"{name}, {runs} seeds" if runs > 1 else name)
+    label = figures.plain(f"{name}, {runs} seeds" if runs > 1 else name)
     return Line2D([], [], color=_colour(number), label=label)
 
 
@@ -208,11 +209,6 @@ def smooth(values: np.ndarray) -> np.ndarray:
     places = np.arange(len(values))
     low, high = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(values))
     return np.asarray((totals[high] - totals[low]) / (high - low))
-
-
-def _plain(name: str) -> str:
-    """A name as Matplotlib draws it letter by letter: text between two dollar signs would be a formula."""
-    return name.replace("$", r"\$")
 
 
 def _colour(number: int) -> str:

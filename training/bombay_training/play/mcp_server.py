@@ -57,4 +57,4 @@ def _message(error: ValueError) -> str:
         wrong = error.errors()[0]
         place = ".".join(map(str, wrong["loc"]))
         text = f"{place} is {checks.shown(wrong['input'])}: {wrong['msg']}"
-    return checks.one_line(text, checks.MAX_MESSAGE)
+    return checks.message(text)

@@ -30,7 +30,7 @@ class SessionError(ValueError):
     """What was asked for is not possible now. Nothing has changed. The message is one line."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(checks.one_line(message, checks.MAX_MESSAGE))
+        super().__init__(checks.message(message))
 
 
 class OutdatedError(SessionError):

@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, TimeRemainingColumn
 
 from bombay_training.cli import output
-from bombay_training.cli.errors import MATCH_ERRORS, one_line, user_input
+from bombay_training.cli.errors import MATCH_ERRORS, message_of, user_input
 from bombay_training.cli.inputs import player_counts
 from bombay_training.cli.options import MAX_COUNT, MAX_SEED, Json, Players, Processes
 from bombay_training.evaluation import ladder as ladders
@@ -97,5 +97,5 @@ def _check(path: Path, players: str, only: str, against: str, show: bool, select
             if not show:
                 ladders.check_writable(path)
         except (ValueError, OSError) as error:
-            raise ValueError(f"--out: {one_line(error)}") from None
+            raise ValueError(f"--out: {message_of(error)}") from None
         return counts

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from bombay_env.agent import one_line
+from bombay_env import checks
 from bombay_env.jit.cache import STORE
 from bombay_env.jit.kernels import CONFIG
 from bombay_training import warm_up as warm_ups
@@ -17,7 +17,7 @@ def warm_up(processes: Processes = None, as_json: Json = False) -> None:
     """Compile all kernels now, for environments, agents and learners, so that no command has to compile later."""
     if CONFIG.DISABLE_JIT or STORE.obstacle():
         reason = "NUMBA_DISABLE_JIT is set" if CONFIG.DISABLE_JIT else STORE.obstacle()
-        print(one_line(f"bombay: compiled code cannot be kept: {reason}"), file=sys.stderr)
+        print(checks.message(f"bombay: compiled code cannot be kept: {reason}"), file=sys.stderr)
         raise typer.Exit(1)
     try:
         names = warm_ups.compile_all(warm_ups.all_jobs(), processes, as_json)

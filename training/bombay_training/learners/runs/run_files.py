@@ -147,7 +147,7 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
         return kind(**settings)  # type: ignore[no-any-return]
     except (ValueError, TypeError) as error:  # TypeError: a value of another type
         reason = f"{checks.shown_path(folder / SETTINGS)} holds no settings of {kind.learner}: {error}"
-        raise ValueError(checks.one_line(reason, checks.MAX_MESSAGE)) from None
+        raise ValueError(checks.message(reason)) from None
 
 
 def _description(folder: Path) -> dict[str, Any]:

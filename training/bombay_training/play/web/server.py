@@ -67,7 +67,7 @@ def application(routes: Sequence[Route], token: str, hosts: Any, lifespan: Calla
 
 def _told(status: int | None) -> Any:
     async def handler(request: Request, error: Any) -> Response:
-        return JSONResponse({"error": checks.one_line(str(error), checks.MAX_MESSAGE)}, status or error.status)
+        return JSONResponse({"error": checks.message(str(error))}, status or error.status)
 
     return handler
 
@@ -79,7 +79,7 @@ async def _missing(request: Request, error: Any) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    reason = checks.one_line(f"{type(error).__name__}: {error}", checks.MAX_MESSAGE)
+    reason = checks.message(f"{type(error).__name__}: {error}")
     return JSONResponse({"error": f"the server failed, and the game is as before: {reason}"}, 500)
 
 
