@@ -33,6 +33,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "learning-zero-4": functools.partial(results.learning, "zero", (4,)),
         "learning-zero": functools.partial(results.learning, "zero"),
         "learning-ppo-raw": functools.partial(results.learning, "ppo-raw"),
+        "ppo-raw-settings": results.raw_settings,
         "ppo": functools.partial(results.matches, "ppo"),
         "champion-exploration": results.exploration,
         "champion-changes": functools.partial(results.changes, "champion_changes", "change"),
