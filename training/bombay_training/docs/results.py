@@ -236,19 +236,19 @@ class Results:
         return markdown.table(columns, rows, left=columns[:2])
 
     def raw_settings(self) -> str:
-        """What other settings of PPO from the rules alone reach in 12 minutes of one thread at 4 players."""
+        """What PPO from the rules alone reaches with other settings in 12 minutes of one thread, at 4 players."""
         data = self.read("ppo_raw_settings")
         rows = [
             [
-                row["change"],
+                row["setting"],
                 f"{row['decisions'] / 1e6:.1f}",
                 *(SHARE.format(row["win_share"][rest]) for rest in data["against"]),
                 SHARE.format(sum(row["win_share"].values()) / len(row["win_share"])),
             ]
             for row in data["rows"]
         ]
-        columns = ["change", "million decisions", *(f"3 × `{rest}`" for rest in data["against"]), "mean"]
-        return markdown.table(columns, rows, left=("change",))
+        columns = ["setting", "million decisions", *(f"3 × `{rest}`" for rest in data["against"]), "mean"]
+        return markdown.table(columns, rows, left=("setting",))
 
     def convergence(self) -> str:
         """What turns found by small searches lose, by the values of large ones."""
