@@ -31,6 +31,9 @@ README_AGENTS = (
     ladder.TD_SEARCH_100,
     ladder.CHAMPION_100,
 )
+REDUCED = {  # victims of best responses in place of agents that are too slow to train against
+    ladder.CHAMPION_100: "champion:nodes=50",
+}
 RESPONSES = {  # how best responses play
     study.POLICY: "with a round of lookahead",
     study.LOOKING_AHEAD: "with a tree of 150 nodes",
@@ -109,9 +112,13 @@ class Results:
         return markdown.table(columns, rows, left=columns[:2])
 
     def _best_response(self, agent: str) -> str:
-        """What the best of the responses takes from three of an agent."""
-        shares = [row["win_share"] for row in self.response_rows if row["victim"] == agent]
-        return interval(max(shares, key=lambda share: share["mean"]), SHARE) if shares else "–"
+        """What the best of the responses takes from three of an agent, or of the same with a smaller budget, which is named."""
+        victim = REDUCED.get(agent, agent)
+        shares = [row["win_share"] for row in self.response_rows if row["victim"] == victim]
+        if not shares:
+            return "–"
+        budget = f" ({victim.partition(':')[2]})" if victim != agent else ""
+        return interval(max(shares, key=lambda share: share["mean"]), SHARE) + budget
 
     def ladder(self) -> str:
         """Every row of the ladder."""
@@ -277,7 +284,7 @@ class Results:
         rows = []
         for agent in dict.fromkeys(agent for agent, _ in found):
             shares = (found.get((agent, rest)) for rest in rivals)
-            cells = ("" if share is None else f"{share['mean']:.3f} ± {share['half_width']:.3f}" for share in shares)
+            cells = ("–" if share is None else f"{share['mean']:.3f} ± {share['half_width']:.3f}" for share in shares)
             rows.append([f"`{agent}`" if agent.startswith("td:") else agent, *cells])
         return markdown.table(["agent", *(f"3 × `{rest}`" for rest in rivals)], rows, left=("agent",))
 
