@@ -134,7 +134,7 @@ class PPOSettings(RunSettings):
         defaults: dict[str, Any] = {
             "observation_mode": "perfect_recall",
             "shaping": RESULT_SHAPING,
-            "entropy": 0.05,  # without the lookahead's losses the policy must find good actions by trying
+            "entropy": 0.3,  # without the lookahead's losses the policy must find good actions by trying
             "trunk": (256,),
             "policy": (128,),
             "value": (128,),
