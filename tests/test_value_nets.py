@@ -388,7 +388,21 @@ def test_a_value_head_adds_what_was_paid_to_what_it_expects_at_the_leaf(rounds):
     assert agent.act(game, state[:0], np.random.default_rng(0)).shape == (0,)
 
 
-@pytest.mark.parametrize("training", [None, {}, {"blend": 0.5}, {"blend": 2, "shaping_weight": 1}])
+@pytest.mark.parametrize("shaping", ["planner", "result"])
+def test_a_value_head_adds_the_potential_that_shaped_its_rewards(shaping):
+    game = Game(Rules(3, **SHORT))
+    agent = NetOutcomeAgent(policy_net(game, training={**SHAPED, "shaping": shaping}))
+    states = np.concatenate(list(positions(game)))
+    rows, seats = np.arange(len(states)), np.arange(len(states)) % 3
+    result = seat_rewards(game.provisional_results(states), "margin")
+    paid = {"planner": potentials(game, states, 0.75), "result": result}[shaping][rows, seats]
+    wanted = agent.net.forward(game.observe(states, seats=seats))[1] + 0.5 * paid
+    np.testing.assert_allclose(agent.values(game, states, seats), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "training", [None, {}, {"blend": 0.5}, {"blend": 2, "shaping_weight": 1}, {**SHAPED, "shaping": "fun"}]
+)
 def test_a_value_head_with_an_unknown_reward_is_refused(training):
     with pytest.raises(ValueError, match=r"does not say what its value was trained on .*blend.*shaping_weight"):
         NetOutcomeAgent(policy_net(TABLES[0], training=training))

@@ -369,7 +369,8 @@ TINY = PPOSettings(
 
 @pytest.fixture
 def without_script(monkeypatch):
-    """Whatever is scripted raises where PPO uses it; `blended`, which only mixes rewards, is not scripted knowledge."""
+    """Whatever is scripted raises where PPO uses it; what only mixes rewards or results is not scripted knowledge."""
+    allowed = ("blended", "result_potentials")
 
     def refuse(*_):
         raise AssertionError("scripted")
@@ -377,7 +378,7 @@ def without_script(monkeypatch):
     for module in (scripted.potential, scripted.outcome_values, seat_games, policy_features):
         for name, value in vars(module).items():
             home = getattr(value, "__module__", "")
-            if callable(value) and home.startswith("bombay_agents.scripted") and name != "blended":
+            if callable(value) and home.startswith("bombay_agents.scripted") and name not in allowed:
                 monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr(policy_features, "read_all", refuse)  # compiled, it would not see what was replaced
 
@@ -519,7 +520,7 @@ def test_an_agent_refuses_other_games(run):
 
 def test_a_net_file_records_its_training(run):
     agent = NetOutcomeAgent(run[0])
-    assert (agent.blend, agent.shaping_weight) == (TINY.blend, TINY.shaping_weight)
+    assert (agent.blend, agent.shaping_weight, agent.shaping) == (TINY.blend, TINY.shaping_weight, TINY.shaping)
     files.check_trained_on("net", agent.net.about, Game(Rules.official(TINY.players[0])))
 
 

@@ -5,8 +5,8 @@ and evaluates the leaf there from the mover's perspective. Unlike a value net, a
 between the end of a set and the next restock.
 
 The value head was trained to predict rewards still to come. Where rewards were shaped, a part was paid earlier: the potential
-(`potential.py`). It is added back, because outcomes could not be compared otherwise. If the game is over at the leaf, the outcome
-counts as much as the result pays in all.
+(`potential.py`), of the kind that the file names. It is added back, because outcomes could not be compared otherwise. If the game
+is over at the leaf, the outcome counts as much as the result pays in all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from bombay_agents.nets.policy_net import Net
 from bombay_agents.nets.policy_net_agent import new_reader
 from bombay_agents.nets.value_net_agent import DEFAULT_ROUNDS, check_rounds
 from bombay_agents.scripted import lookahead
-from bombay_agents.scripted.potential import blended, new_workspace, potentials
+from bombay_agents.scripted.potential import (
+    PLANNER_SHAPING,
+    SHAPINGS,
+    blended,
+    new_workspace,
+    potentials,
+    result_potentials,
+)
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 from bombay_env.jit.records import composed_dtype, new_records
@@ -70,7 +77,7 @@ class NetOutcomeAgent(WithoutMemory):
             force=force,
             rounds=rounds if rounds != DEFAULT_ROUNDS else 0,
         )
-        self.blend, self.shaping_weight = _reward_of(self.name, self.net.about)
+        self.blend, self.shaping_weight, self.shaping = _reward_of(self.name, self.net.about)
         self._reader: Reader | None = None  # for the game that was played last, as the rest
         self._workspace: Any = None
         self._potential_workspace: Any = None
@@ -95,10 +102,16 @@ class NetOutcomeAgent(WithoutMemory):
         rows, ended = np.arange(len(seats)), game.is_terminal(leaves)
         values = self.net.forward(self._reader_of(game).read(leaves, seats))[1].astype(np.float64)
         if self.shaping_weight:
-            values += self.shaping_weight * potentials(game, leaves, self.blend, self._potential_workspace)[rows, seats]
+            values += self.shaping_weight * self._potentials(game, leaves)[rows, seats]
         if ended.any():
             values[ended] = blended(game.results(leaves[ended]), self.blend)[rows[: ended.sum()], seats[ended]]
         return values
+
+    def _potentials(self, game: Game, states: np.ndarray) -> np.ndarray:
+        """What shaping pays each seat in all on the way to positions (k,), (k, n) float32."""
+        if self.shaping == PLANNER_SHAPING:
+            return potentials(game, states, self.blend, self._potential_workspace)
+        return result_potentials(game, states)
 
     def _reader_of(self, game: Game) -> Reader:
         """What the net reads of the game; also makes the memory for its turns."""
@@ -162,15 +175,16 @@ def set_first_actions(memory, count, first_action):
         first_action[number] = node.action if node.parent == 0 else first_action[node.parent]
 
 
-def _reward_of(name: str, about: files.Header) -> tuple[float, float]:
-    """The reward that the value head was trained on: its blend, and the weight of its shaping."""
+def _reward_of(name: str, about: files.Header) -> tuple[float, float, str]:
+    """The reward that the value head was trained on: its blend, the weight of its shaping, and the kind, one of `SHAPINGS`."""
     training = about.get("training")
     facts = training if isinstance(training, dict) else {}
     blend, weight = facts.get("blend"), facts.get("shaping_weight")
+    shaping = facts.get("shaping", PLANNER_SHAPING)  # files of earlier revisions do not name it
     known = all(type(number) in (int, float) and math.isfinite(number) for number in (blend, weight))
     files.check(
-        known and 0 <= blend <= 1,  # type: ignore[operator]
-        f"{name}: its file does not say what its value was trained on (training's blend, from 0 to 1, "
-        "and shaping_weight, a number), so outcomes=true cannot compare outcomes",
+        known and 0 <= blend <= 1 and shaping in SHAPINGS,  # type: ignore[operator]
+        f"{name}: its file does not say what its value was trained on (training's blend, from 0 to 1, shaping_weight, "
+        f"a number, and shaping, {' or '.join(SHAPINGS)}), so outcomes=true cannot compare outcomes",
     )
-    return float(blend), float(weight)  # type: ignore[arg-type]
+    return float(blend), float(weight), shaping  # type: ignore[arg-type]

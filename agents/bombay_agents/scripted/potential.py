@@ -1,9 +1,10 @@
-"""The potential for reward shaping: what each seat expects to be paid at the end of the game.
+"""Potentials for reward shaping: what each seat expects to be paid at the end of the game.
 
 Potential-based shaping (Ng, Harada and Russell, "Policy Invariance Under Reward Transformations", 1999) pays a learner whenever
 the potential changes. It decides only how early a decision is paid: what has been paid is settled against the true result when
-the game ends. Expected rupees come from the planner's value of every seat (`planner_value.py`), in the middle of a turn too.
-`bombay_training.learners.ppo.vec_env` pays by it; `nets/policy_turn_agent.py` adds it back to what a value head learned.
+the game ends. In `potentials`, expected rupees come from the planner's value of every seat (`planner_value.py`), in the middle of
+a turn too; `result_potentials` follow from the rules alone. `bombay_training.learners.ppo.vec_env` pays by them, and
+`nets/policy_turn_agent.py` adds them back to what a value head learned.
 """
 
 from typing import Any, Final
@@ -19,6 +20,10 @@ from bombay_env.jit.kernels import batch_kernel, kernel, record_dtype
 from bombay_env.rewards import MARGIN_SCALE, seat_rewards
 from bombay_env.rules import Rules
 from bombay_env.state import NOBODY
+
+PLANNER_SHAPING: Final = "planner"  # `potentials`
+RESULT_SHAPING: Final = "result"  # `result_potentials`
+SHAPINGS: Final = (PLANNER_SHAPING, RESULT_SHAPING)
 
 # Rupees ahead that weigh 1 in the logarithm of a share of the win: at the end, and more for each game turn to come.
 TEMPERATURE: Final = 2.0
@@ -73,6 +78,16 @@ def potentials(game: Game, states: np.ndarray, blend: float, workspace: np.ndarr
     if ended.any():
         expected[ended] = blended(game.results(records[ended]), blend)
     return expected.astype(np.float32)
+
+
+def result_potentials(game: Game, states: np.ndarray) -> np.ndarray:
+    """The margin of each seat if the game ended now, as a reward, (k, num_players) float32; nothing scripted.
+
+    Args:
+        game: the game that the states belong to.
+        states: (k,) records, unchanged.
+    """
+    return blended(game.provisional_results(states), 0.0).astype(np.float32)
 
 
 def blended(results: Any, blend: float) -> np.ndarray:

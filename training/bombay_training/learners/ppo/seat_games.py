@@ -15,7 +15,7 @@ import numpy as np
 from numba import prange
 
 from bombay_agents.nets.policy_features import Reader
-from bombay_agents.scripted.potential import blended, new_workspace, potentials
+from bombay_agents.scripted.potential import PLANNER_SHAPING, blended, new_workspace, potentials, result_potentials
 from bombay_env import batch, engine
 from bombay_env.actions import action_ranges
 from bombay_env.batch import chunk_lanes, num_chunks
@@ -24,7 +24,6 @@ from bombay_env.game import Game
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.rules import NUM_COLOURS
 from bombay_env.state import NOBODY, rows
-from bombay_training.learners.ppo.settings import PLANNER_SHAPING
 
 ACTION_KINDS: Final = tuple(action_ranges(0))
 NOWHERE: Final = -1
@@ -77,7 +76,7 @@ class SeatGames:
         lanes: the group's place among all environments.
         shaping_weight: part of the reward that is paid as potentials change.
         observation_mode: what a seat sees, one of `policy_net.MODES`.
-        shaping: what the potential is, one of `settings.SHAPINGS`.
+        shaping: what the potential is, one of `potential.SHAPINGS`.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class SeatGames:
         """The potential of each seat in (k,) states, (k, num_seats) float32."""
         if self.shaping == PLANNER_SHAPING:
             return potentials(self.game, states, blend, self.workspace)
-        return blended(self.game.provisional_results(states), 0.0).astype(np.float32)
+        return result_potentials(self.game, states)
 
     def step(
         self, actions: np.ndarray, blend: float, statistics: PlayStatistics

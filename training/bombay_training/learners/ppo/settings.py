@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, ClassVar, Final, Self
 
 from bombay_agents.nets.policy_net import ACTIVATIONS, LOOKAHEAD, MODES, PARTS
+from bombay_agents.scripted.potential import PLANNER_SHAPING, RESULT_SHAPING, SHAPINGS
 from bombay_env.checks import is_whole_number, one_of
 from bombay_training.learners.runs import periodic_eval
 from bombay_training.learners.runs.settings import (
@@ -16,9 +17,6 @@ from bombay_training.learners.runs.settings import (
     require_whole,
 )
 
-PLANNER_SHAPING: Final = "planner"
-RESULT_SHAPING: Final = "result"
-SHAPINGS: Final = (PLANNER_SHAPING, RESULT_SHAPING)
 MAX_THREADS: Final = 256  # PyTorch aborts the process if the system cannot provide its threads
 MAX_DECISIONS: Final = 1 << 20  # of a rollout; some 3 kB each
 MAX_LAYERS: Final = 8  # of a part of the net

@@ -23,13 +23,13 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from bombay_agents.scripted.potential import PLANNER_SHAPING
 from bombay_env import checks
 from bombay_env.envs.autoreset_games import lane_seeds
 from bombay_env.game import Game
 from bombay_env.state import NOBODY, check_invariants, rows
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.seat_games import PlayStatistics, SeatGames
-from bombay_training.learners.ppo.settings import PLANNER_SHAPING
 
 
 class SeatVecEnv(VecEnv):
@@ -91,7 +91,7 @@ class BombayVecEnv(SeatVecEnv):
         shaping_weight: this part of the reward is paid as each seat's potential changes, the rest at the end. Over a game with
             constant `blend` the sum is the same, less this part of the seat's potential at the deal.
         observation_mode: what a seat sees, one of `policy_net.MODES`.
-        shaping: what the potential is, one of `settings.SHAPINGS`.
+        shaping: what the potential is, one of `potential.SHAPINGS`.
     Raises:
         ValueError: no games, fewer environments than games, or games that one net cannot serve.
     """
