@@ -115,6 +115,7 @@ def test_against_itself_a_net_learns_from_the_same_samples_as_in_self_play(victi
 
 
 @needs_jit
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="there is one thread")
 def test_threads_change_nothing(victim):
     """Neither do other copies of the victim: each decides for its own lanes."""
     before, found = numba.get_num_threads(), []
@@ -187,7 +188,9 @@ def test_the_response_takes_widths_and_games_from_a_net(victim):
     assert best_response.settings_for(victim, players=(2, 3), minutes=2.0).updates is None
     other = best_response.settings_for("greedy")
     assert (other.start, other.updates) == ("zero", None)
-    assert best_response.settings_for("greedy", "").hidden == ZeroSettings.hidden
+    fresh = best_response.settings_for("greedy", "")
+    assert (fresh.hidden, fresh.learning_rate) == (ZeroSettings.hidden, ZeroSettings.learning_rate)
+    assert other.learning_rate < fresh.learning_rate
 
 
 def test_a_response_starts_from_the_weights_of_a_net(victim):

@@ -378,7 +378,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "resume", "nowhere", "--out", "new"], ["--out"]),
         (["train", "resume", "nowhere", "--minutes", "9"], ["--minutes"]),
-        (["ladder", "--only", "nobody"], ["--only: no row's agent begins with 'nobody'", "random-turn"]),
+        (["ladder", "--only", "nobody"], ["--only: no row has the agent 'nobody'", "random-turn"]),
         (
             ["ladder", "--only", "ppo", "--against", "nobody"],
             ["--against: no row of these agents is against 'nobody'", "greedy, planner-v1"],

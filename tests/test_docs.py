@@ -29,6 +29,13 @@ def test_the_readme_and_five_pages_are_generated_at_least_in_part():
     assert {"README.md", "spaces.md", "cli.md", "agents.md", "results.md", "fairness.md"} <= names
 
 
+def test_no_match_of_a_study_is_in_the_documents_twice():
+    """A table and its target would show different ones."""
+    keys = ("learner", "minutes", "seed", "players", "agent", "rest")
+    rows = [tuple(row[key] for key in keys) for row in Results(DOCS).learning_rows]
+    assert len(rows) == len(set(rows)) > 0
+
+
 def test_the_command_writes_what_is_out_of_date(tmp_path):
     for file in (DOCS / "ladder.jsonl", *DOCS.glob("data/*.json")):
         copy = tmp_path / "docs" / file.relative_to(DOCS)

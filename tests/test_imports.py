@@ -174,6 +174,7 @@ ORDER = (
     "bombay_training.learners.zero.optimizer",
     "bombay_training.learners.zero.self_play",
     "bombay_training.learners.zero.tree_play",
+    "bombay_training.learners.zero.start",
     "bombay_training.learners.zero.run",
     "bombay_training.learners.zero",
     "bombay_training.learners.td.optimizer",
@@ -307,6 +308,7 @@ FREE_OF_SCRIPT = (
     "bombay_agents.nets.value_net",
     "bombay_agents.nets.policy_net",
     *(name for name in ORDER if name.startswith(ZERO)),
+    "bombay_training.learners.expert_iteration",
 )
 
 
@@ -339,6 +341,12 @@ def own(path):
     return {found for parts in candidates if (found := next((name for name in parts if name in MODULES), None))}
 
 
+def packages_of(name):
+    """The packages that a module lies in: Python runs their `__init__` first."""
+    parts = name.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts))}
+
+
 def everything_behind(name):
     """The modules that importing a module loads from the three packages, itself included."""
     seen, due = set(), [name]
@@ -346,7 +354,7 @@ def everything_behind(name):
         module = due.pop()
         if module not in seen:
             seen.add(module)
-            due += own(MODULES[module])
+            due += own(MODULES[module]) | packages_of(module)
     return seen
 
 

@@ -169,12 +169,20 @@ def test_a_file_that_cannot_be_written_is_an_error_in_one_line(run, tmp_path, na
     assert "\n" not in str(refused.value)
 
 
-def test_an_unknown_agent_is_an_error_that_lists_the_agents(run):
-    with pytest.raises(
-        UserError, match=f"^--only: no row's agent begins with 'nobody'; the agents are {WHIM}, random$"
-    ):
-        run("file", only="nobody")
-    assert run("file", only="rand")[1] == ALL[3:]
+@pytest.mark.parametrize("only", ["nobody", "rand", "random:"])
+def test_an_unknown_agent_is_an_error_that_lists_the_agents(run, only):
+    with pytest.raises(UserError, match=f"^--only: no row has the agent '{only}'; the agents are {WHIM}, random$"):
+        run("file", only=only)
+    assert run("file", only="random")[1] == ALL[3:]
+
+
+def test_an_agent_is_selected_by_its_name_or_its_whole_spec():
+    def agents(only):
+        return {row.agent for row in ladder.select([4], only)}
+
+    assert agents("zero") == {"zero", "zero:rounds=0"}
+    assert agents("champion") == {"champion:nodes=3000", "champion:nodes=30000"}
+    assert agents("champion:nodes=3000") == {"champion:nodes=3000"}
 
 
 def test_each_agent_decides_once_for_its_digests(run, monkeypatch):

@@ -273,3 +273,13 @@ def test_only_the_latest_plans_are_cached(monkeypatch):
         assert len(agent._cached) <= 3
         agent.act(game, play(game, states, game.action_name(action)), rng)
         assert agent.planned == number
+
+
+def test_a_plan_made_again_counts_as_the_latest():
+    game, agent, rng = official(2), LastOutcome(), np.random.default_rng(0)
+    first, second = position(game, at="A"), position(game, at="E1")
+    agent.act(game, first, rng)
+    planned = set(agent._cached)
+    agent.act(game, second, rng)
+    agent.act(game, first, rng)
+    assert set(list(agent._cached)[-len(planned) :]) == planned < set(agent._cached)

@@ -20,6 +20,7 @@ from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.evaluation.audit import audit
+from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers.position import play, position, variant
 from helpers.variants import random_board
 
@@ -441,7 +442,8 @@ def test_looking_ahead_plays_on_by_the_net_until_the_movers_next_turn_has_ended(
 def test_an_untrained_net_loses_to_greedy():
     """So what a trained one knows it has learned."""
     game = variant(4)
-    match = arena.one_vs_rest(game, ZeroAgent(random_net(game), rounds=0), "greedy", 25, seed=1)
+    untrained = ZeroRun(ZeroSettings(players=(4,))).net()
+    match = arena.one_vs_rest(game, ZeroAgent(untrained, rounds=0), "greedy", 100, seed=1)
     assert match.of_agent(match.win_share).mean() <= 0.05
 
 

@@ -54,9 +54,7 @@ class ChampionAgent(ZeroSearchAgent):
         k: int = DEFAULT_K,
         model_share: float = DEFAULT_MODEL_SHARE,
     ) -> None:
-        if not 0 <= model_share <= 1:
-            raise ValueError(f"champion: model_share is {model_share}; it must be from 0 to 1")
-        params = {"exploration": EXPLORATION, "temperature": TEMPERATURE, "model_share": float(model_share)}
+        params = {"exploration": EXPLORATION, "temperature": TEMPERATURE, "model_share": model_share}
         super().__init__(player, ms, nodes, k, who="champion", **params)
         self.model_share = model_share
 

@@ -96,7 +96,9 @@ class TurnAgent(WithoutMemory, ABC):
         following = int(turn.action[node])
         node = int(turn.parent[node])
         while turn.parent[node] != turns.NO_NODE:
-            self._cached[turn.states[node].tobytes()] = following
+            position = turn.states[node].tobytes()
+            self._cached.pop(position, None)  # a plan that is replaced must not count as old
+            self._cached[position] = following
             following = int(turn.action[node])
             node = int(turn.parent[node])
         while len(self._cached) > MAX_CACHED:

@@ -4,7 +4,7 @@ The files hold what a command printed with `--json`, or the part of it that a ta
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from bombay_training.docs import agents, markdown, targets
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.ladder import COUNTS
 from bombay_training.learners import study
+from bombay_training.matches.intervals import Estimate
 from bombay_training.rich_tables import format_ms, interval
 
 MAX_BYTES = 1 << 20  # of a file of results
@@ -130,7 +131,10 @@ class Results:
         return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
 
     def selection(self) -> str:
-        """The tournament that `champion` was chosen by: a row for each opponent, a column for each candidate, and the means."""
+        """The tournament that `champion` was chosen by: a row for each opponent, a column for each candidate, and the means.
+
+        Against itself a candidate counts as par, so that all means are over the same opponents.
+        """
         saved = ladder.read_parts(self.folder / "data" / "selection.jsonl")
         played = {row: ladder.parts_of(row, saved) for row in ladder.selection_rows(COUNTS)}
         found = {
@@ -144,13 +148,12 @@ class Results:
                 shares = [found.get((players, rest, agent)) for agent in ladder.CANDIDATES]
                 cells = ("–" if share is None else interval(share.to_dict(), SHARE) for share in shares)
                 rows.append([str(players), f"`{rest}`", *cells])
-            means = (
-                np.mean(
-                    [share.mean for (count, _, agent), share in found.items() if (count, agent) == (players, candidate)]
-                )
-                for candidate in ladder.CANDIDATES
-            )
-            rows.append([str(players), "mean", *(SHARE.format(mean) for mean in means)])
+            for what, rivals in (
+                ("mean of the test opponents", ladder.PANEL),
+                ("mean of all", (*ladder.PANEL, *ladder.CANDIDATES)),
+            ):
+                means = (_mean(found, players, agent, rivals) for agent in ladder.CANDIDATES)
+                rows.append([str(players), what, *("–" if mean is None else SHARE.format(mean) for mean in means)])
         columns = ["players", "against all", *(f"`{agent}`" for agent in ladder.CANDIDATES)]
         return markdown.table(columns, rows, left=columns[1:2])
 
@@ -342,6 +345,17 @@ def _closing_table(data: dict[str, Any]) -> str:
         cells = (interval(shares[players, rival], SHARE) for rival in rivals)
         rows.append([str(players), f"{games:,}", *cells, f"{1 / players:.2f}"])
     return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
+
+
+def _mean(
+    found: Mapping[tuple[int, str, str], Estimate], players: int, agent: str, rivals: Sequence[str]
+) -> float | None:
+    """The mean win share of an agent over matches by (players, rival, agent), par against itself; None if one is missing."""
+    shares = [found.get((players, rival, agent)) for rival in rivals if rival != agent]
+    if None in shares:
+        return None
+    means = [share.mean for share in shares if share is not None]
+    return float(np.mean(means + [1 / players] * (len(rivals) - len(means))))
 
 
 def _run(row: dict[str, Any]) -> tuple[int, float, int]:

@@ -123,17 +123,17 @@ Results = Sequence[tuple[Row, Sequence[dict[str, Any]]]]  # rows with their part
 
 def select(
     counts: Sequence[int],
-    prefix: str = "",
+    agent: str = "",
     max_blocks: int | None = None,
     seed: int | None = None,
     selection: bool = False,
     rest: str = "",
 ) -> list[Row]:
-    """The rows at these numbers of players whose agent's spec begins with `prefix`.
+    """The rows at these numbers of players, all or those of an agent.
 
     Args:
         counts: numbers of players.
-        prefix: of the spec.
+        agent: the whole spec, or the name before the options; empty for any.
         max_blocks: most blocks of a row; None for all.
         seed: of the deals; None for that of the row.
         selection: whether to take `selection_rows` instead of `rows`.
@@ -142,12 +142,10 @@ def select(
         ValueError: there is none.
     """
     every = list(selection_rows(counts) if selection else rows(counts))
-    of_agent = [row for row in every if row.agent.startswith(prefix)]
+    of_agent = [row for row in every if agent in ("", row.agent, row.agent.partition(":")[0])]
     if not of_agent:
         agents = ", ".join(dict.fromkeys(row.agent for row in every))
-        raise ValueError(
-            f"no row's agent begins with {checks.shown(prefix)}; the agents are {checks.one_line(agents, 300)}"
-        )
+        raise ValueError(f"no row has the agent {checks.shown(agent)}; the agents are {checks.one_line(agents, 300)}")
     found = [row for row in of_agent if rest in ("", row.rest)]
     if not found:
         others = ", ".join(dict.fromkeys(row.rest for row in of_agent))

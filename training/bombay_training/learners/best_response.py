@@ -39,6 +39,7 @@ from bombay_training.learners.zero.self_play import (
     play_turn,
     store_sample,
 )
+from bombay_training.learners.zero.start import games_learned_from, zero_agent
 
 DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
 COPIES: Final = 8  # of the victim, each of which plays its own lanes, whatever the number of threads
@@ -51,7 +52,8 @@ class BestResponseSettings(ZeroSettings):
     learner: ClassVar[str] = "best-response"
 
     learning_rate: float = 2e-4
-    """Adam's learning rate at the start: small, because the net to start from has learned to the end."""
+    """Adam's learning rate at the start: small, because the net to start from has learned to the end. `settings_for` takes that
+    of `zero` if there is none."""
     epsilon: float = 0.05
     """The ε of ε-greedy play at the start of the run: probability that the learner takes a random outcome."""
     victim: str = ""
@@ -86,8 +88,10 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     if start:
         hidden, second = zero_agent(start).net.units
         given = {"hidden": hidden, "second": second} | given
+    else:
+        given = {"learning_rate": ZeroSettings.learning_rate} | given
     settings = BestResponseSettings(victim=victim, start=start, **given)
-    games = games_learned_from(victim)
+    games = games_of(victim)
     if games and not {"minutes", "updates"} & set(given):
         counts = len(settings.players)
         games_per_update = settings.games // counts * counts
@@ -95,26 +99,10 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     return settings
 
 
-def zero_agent(spec: str) -> ZeroAgent:
-    """The `zero` agent of a spec, whose net a run can start from.
-
-    Raises:
-        ValueError: there is no such agent, it is of another kind, or its net is an ensemble.
-    """
-    agent = make(spec)
-    if not isinstance(agent, ZeroAgent):
-        raise ValueError(f"start is {spec!r}; it must be a zero agent, such as zero or net:path=agent.safetensors")
-    if agent.net.members > 1:
-        raise ValueError(f"start is {spec!r}, an ensemble of {agent.net.members} nets; a run starts from a single net")
-    return agent
-
-
-def games_learned_from(agent: str) -> int | None:
+def games_of(agent: str) -> int | None:
     """The number of games in a value net's file; None if the agent is no value net or its file does not say."""
     made = make(agent)
-    training = made.net.about.get("training") if isinstance(made, ValueNetAgent | ZeroAgent) else None
-    games = training.get("games") if isinstance(training, dict) else None
-    return games if isinstance(games, int) and games > 0 else None
+    return games_learned_from(made.net.about) if isinstance(made, ValueNetAgent | ZeroAgent) else None
 
 
 # --- The victim ---
@@ -323,5 +311,5 @@ def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]
     """The number of games that the response in a file and its victim learned from; None where the victim's is unknown."""
     return {
         "games": ZeroNet.load(agent).about["training"]["games"],
-        "victim_games": games_learned_from(victim),
+        "victim_games": games_of(victim),
     }

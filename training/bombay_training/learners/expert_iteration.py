@@ -10,9 +10,9 @@ import dataclasses
 import hashlib
 from typing import Any, ClassVar, Final
 
-from bombay_training.learners.best_response import games_learned_from, zero_agent
 from bombay_training.learners.runs.settings import require, require_whole
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
+from bombay_training.learners.zero.start import games_learned_from, zero_agent
 from bombay_training.learners.zero.tree_play import TreePlay
 
 MAX_NODES: Final = 10_000
@@ -36,7 +36,8 @@ class ExpertIterationSettings(ZeroSettings):
     final_td_lambda: float = 0.6
     """The same at the end. It stays, because what a search finds is less biased than the net's own values."""
     epsilon: float = 0.03
-    """The ε of ε-greedy play at the start of the run: probability that a seat takes a random outcome."""
+    """The ε of ε-greedy play at the start of the run: probability that a seat takes a random one of the outcomes that its search
+    compared."""
     start: str = "zero"
     """Spec of the `zero` agent whose weights the run starts from."""
     nodes: int = 48
@@ -81,7 +82,7 @@ class ExpertIterationRun(ZeroRun):
         for game in self.games:
             student.check_game(game)
         self.start_digest = hashlib.sha256(student.net.record().tobytes()).hexdigest()
-        self.games_before = games_learned_from(settings.start) or 0
+        self.games_before = games_learned_from(student.net.about) or 0
         self.start_from(student.net, settings.start)
 
     def make_generator(self) -> TreePlay:

@@ -1,8 +1,8 @@
 """What a learner reaches in a given time: runs of several lengths and seeds, each judged by matches on held-out deals.
 
 Runs are left in a folder, `zero-10min-seed0` and so on, and every match is a line of `matches.jsonl` there. What is there is not
-done again, so a study that was stopped can be continued; a match counts only for the very net that played it. `bombay study` runs
-it.
+done again, so a study that was stopped can be continued; a match counts only for the very net that played it, and only while both
+agents still decide as they did then. `bombay study` runs it.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from typing import Any, Final
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.checks import MAX_SEED
 from bombay_env.files import json_form, json_text
+from bombay_env.jit.kernels import CONFIG
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import train as learners
@@ -66,8 +67,9 @@ class Subject:
 
 
 def ppo_settings(raw: bool, **options: Any) -> RunSettings:
-    """Settings of PPO, from the rules alone if `raw`. Raises ValueError without the extra `ppo`."""
+    """Settings of PPO, from the rules alone if `raw`, on all threads by default. Raises ValueError without the extra `ppo`."""
     settings_class: Any = learners.run_class("ppo").settings_class
+    options = {"threads": CONFIG.NUMBA_NUM_THREADS, **options}
     return settings_class.raw(**options) if raw else settings_class(**options)
 
 
@@ -202,12 +204,13 @@ def judge(
         pool: the processes to play in; None for this process.
         progress: called with the number of games played or known since the last call.
     Raises:
-        AgentFault: an agent lost a game by a fault. The match is not added: it would look like a result.
+        AgentFault: an agent cannot play, or lost a game by a fault. The match is not added: it would look like a result.
     """
     known = read(out / MATCHES)
     net = hashlib.sha256((trial.folder / AGENT).read_bytes()).hexdigest()
     for count in players:
         game = Game(Rules.official(count), Board.load())
+        digests = ladder.Digests(game)
         for agent, rest, share in trial.subject.matches:
             what = {
                 "learner": trial.learner,
@@ -219,6 +222,7 @@ def judge(
                 "blocks": _blocks(games, share, count),
                 "deals": deals,
                 "net": net,
+                "digest": digests.of([_spec(trial, agent), rest]),
             }
             found = [row for row in known if what.items() <= row.items()]
             if found:
@@ -228,8 +232,7 @@ def judge(
 
 def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, **options: Any) -> dict[str, Any]:
     """Play a match and add it to the file; `options` are those of `arena.run_blocks`."""
-    agent = what["agent"].replace(FILE, str(trial.folder / AGENT))
-    match = arena.one_vs_rest(game, agent, what["rest"], what["blocks"], what["deals"], **options)
+    match = arena.one_vs_rest(game, _spec(trial, what["agent"]), what["rest"], what["blocks"], what["deals"], **options)
     if match.faults:
         raise match.faults[0].as_error(game.num_players)
     row = {
@@ -245,15 +248,20 @@ def _play(trial: Trial, game: Game, what: dict[str, Any], out: Path, **options: 
     return row
 
 
-def _learned_from(folder: Path) -> dict[str, int]:
-    """How much a run learned from, by its last update."""
+def _spec(trial: Trial, agent: str) -> str:
+    """The spec of an agent of the study with the file of a trial's net."""
+    return agent.replace(FILE, str(trial.folder / AGENT))
+
+
+def _learned_from(folder: Path) -> dict[str, float]:
+    """How much a run learned from, and for how many seconds, by its last update."""
     updates = [
         line for line in json_text.valid_lines(folder / METRICS, run_files.MAX_LINE_BYTES) if isinstance(line, dict)
     ]
     last = updates[-1] if updates else {}
-    names = ["update", "games", "positions"]
+    names = ["update", "games", "positions", "seconds"]
     if "decisions" in last:  # of PPO, whose games are those of one update
-        names = ["update", "decisions"]
+        names = ["update", "decisions", "seconds"]
     return {name: last[name] for name in names if name in last}
 
 

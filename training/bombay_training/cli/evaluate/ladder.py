@@ -18,14 +18,16 @@ Out = Annotated[Path, typer.Option(help="The file of results (JSON Lines); an ex
 Only = Annotated[
     str,
     typer.Option(
-        help="Only the matches of agents whose spec begins with this: zero also selects zero-search.", metavar="SPEC"
+        help="Only the matches of exactly this agent, or of all agents with this name, whatever their options.",
+        metavar="SPEC",
     ),
 ]
 Against = Annotated[str, typer.Option(help="Only the matches against exactly this agent.", metavar="SPEC")]
 Blocks = Annotated[
     int | None,
     typer.Option(
-        help="Play a match up to this many deals. Default: 1000; enough for 400 games if the agent searches.",
+        help="Play a match up to this many deals. Default: 1000; enough for 400 games if the agent searches, for 200 with "
+        "--selection.",
         min=1,
         max=MAX_COUNT,
     ),

@@ -25,8 +25,8 @@ from bombay_training.cli.learn.training import (
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Seed
 from bombay_training.evaluation import gate
 from bombay_training.learners import expert_iteration as learner
-from bombay_training.learners.best_response import zero_agent
 from bombay_training.learners.runs import Run
+from bombay_training.learners.zero.start import zero_agent
 from bombay_training.matches.pool import WorkerPool
 
 

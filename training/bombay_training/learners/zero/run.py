@@ -78,7 +78,7 @@ class ZeroSettings(RunSettings):
     ema_decay: float = 0.998
     """Decay per step of the exponential moving average of the weights."""
     threads: int = 0
-    """Threads for self-play and learning, at most 8; 0 for as many as Numba has. They affect only the time."""
+    """Threads for self-play and learning; 0 for as many as Numba has. They affect only the time."""
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""

@@ -35,7 +35,6 @@ from bombay_training.learners.zero.self_play import (
 
 SEARCHES: Final = np.uint64(3103)  # stream of keyed chance: keys of searches
 PIECES: Final = 8  # pieces of work, whatever the number of threads
-MAX_LEARNED: Final = 8  # outcomes of a root that are learned from
 
 
 class TreePlay(SelfPlay):
@@ -54,7 +53,7 @@ class TreePlay(SelfPlay):
         super().__init__(games, each, hidden, second)
         self.nodes, self.min_visits = nodes, min_visits
         self.most_played = max(max_samples(game.rules) for game in games)
-        room = self.most_played * (1 + MAX_LEARNED)  # for the turns played, then for what was found at roots
+        room = self.most_played * (1 + MAX_EDGES)  # for the turns played, then for what was found at roots
         self.samples = np.zeros((len(games), each, room), sample_dtype(games[0].board.num_sites))
         self.found = np.zeros((len(games), each), np.int64)  # samples of outcomes of roots
         self.searches = tuple(
@@ -109,7 +108,7 @@ def play_game(seed, tables, search, options, limits, workspace, samples):
     state, tree = workspace.current.state, search.tree
     drawn = np.empty(NUM_COLOURS, np.int64)
     batch.start(state, tables, seed, drawn)
-    first_found = len(samples) // (1 + MAX_LEARNED)
+    first_found = len(samples) // (1 + MAX_EDGES)
     count, found, move = np.int64(0), np.int64(0), np.uint64(0)
     while state.current_player != NOBODY:
         key = chance.random_word(seed, SEARCHES, move)
@@ -166,13 +165,12 @@ def best_edge(tree):
 @kernel
 def store_roots(tables, search, min_visits, workspace, samples, first_found, found):
     """Store samples of the root's edges with enough simulations, after the first `found`. Returns the number then."""
-    tree, stored = search.tree, 0
+    tree = search.tree
     for edge in range(tree.first_edge[0], tree.first_edge[0] + tree.num_edges[0]):
         running = tree.edge_states[edge].current_player != NOBODY
-        if running and tree.edge_visits[edge] >= min_visits and stored < MAX_LEARNED:
+        if running and tree.edge_visits[edge] >= min_visits:
             store_edge(tables, search, edge, edge, workspace, samples[first_found + found])
             found += 1
-            stored += 1
     return found
 
 
