@@ -31,7 +31,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "training-ppo": results.training_ppo,
         "training-time": results.training_time,
         "learning-zero-4": functools.partial(results.learning, "zero", (4,)),
-        "learning-zero": functools.partial(results.learning, "zero"),
+        "learning-zero-2-3-5": functools.partial(results.learning, "zero", (2, 3, 5)),
         "learning-ppo-raw": functools.partial(results.learning, "ppo-raw"),
         "ppo-raw-settings": results.raw_settings,
         "ppo": functools.partial(results.matches, "ppo"),
