@@ -9,6 +9,7 @@ import pytest
 
 from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
+from bombay_training.cli.errors import UserError
 from bombay_training.cli.learn import study as study_command
 from bombay_training.evaluation import ladder
 from bombay_training.learners import study
@@ -63,7 +64,7 @@ def test_the_command_trains_what_is_missing_and_plays_what_is_missing(tiny, tmp_
         patch.setattr(study, "_play", raiser(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):  # after the first run
             command()
-    assert {path.name for path in tmp_path.iterdir()} == {"tiny-1min-seed3"}
+    assert {path.name for path in tmp_path.iterdir()} == {"tiny-1min-seed3", study.MATCHES}
     rows = command()
     assert [(row["seed"], row["players"], row["games"], row["deals"]) for row in rows] == [(3, 2, 4, 5), (4, 2, 4, 5)]
     with monkeypatch.context() as patch:
@@ -71,6 +72,14 @@ def test_the_command_trains_what_is_missing_and_plays_what_is_missing(tiny, tmp_
         assert command() == rows
     assert [row["games"] for row in command(games=32)] == [8, 8]
     assert learners.saved_settings(tmp_path / "tiny-1min-seed3").threads == 1
+
+
+def test_results_that_cannot_be_written_are_refused_before_anything_is_learned(tiny, tmp_path):
+    (tmp_path / study.MATCHES).mkdir()
+    with pytest.raises(UserError, match=study.MATCHES) as refused:
+        study_command.study("tiny", "1", "0", "2", tmp_path, threads=1, games=16, deals=5, processes=1, as_json=True)
+    assert "\n" not in str(refused.value)
+    assert [path.name for path in tmp_path.iterdir()] == [study.MATCHES]
 
 
 def raiser(error):

@@ -56,7 +56,8 @@ def study(
         plans = [(trial, trial.settings(threads)) for trial in trials]
         counts = player_counts(players) if players else trials[0].subject.players
         studies.check_players(learner, counts)
-        out.mkdir(parents=True, exist_ok=True)
+        studies.read(out / studies.MATCHES)  # now rather than after an hour of learning
+        ladder.check_writable(out / studies.MATCHES)
     rows: list[dict[str, Any]] = []
     for trial, settings in plans:
         with user_input():
