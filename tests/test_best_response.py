@@ -115,7 +115,7 @@ def test_against_itself_a_net_learns_from_the_same_samples_as_in_self_play(victi
 
 
 @needs_jit
-@pytest.mark.skipif(numba.get_num_threads() < 2, reason="there is one thread")
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="with one thread there is nothing to compare")
 def test_threads_change_nothing(victim):
     """Neither do other copies of the victim: each decides for its own lanes."""
     before, found = numba.get_num_threads(), []

@@ -358,6 +358,11 @@ def everything_behind(name):
     return seen
 
 
+def test_the_guard_sees_the_packages_of_a_module():
+    assert packages_of("a.b.c") == {"a", "a.b"}
+    assert {"bombay_agents", "bombay_agents.search"} <= everything_behind("bombay_agents.search.zero_tree")
+
+
 def test_every_module_has_its_place_in_the_order():
     assert set(MODULES) == set(ORDER)
     assert len(set(ORDER)) == len(ORDER)

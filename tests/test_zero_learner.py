@@ -267,7 +267,7 @@ def test_the_agent_is_the_average_of_the_weights():
 
 
 @needs_jit
-@pytest.mark.skipif(numba.get_num_threads() < 2, reason="there is one thread")
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="with one thread there is nothing to compare")
 def test_a_run_repeats_bit_for_bit_with_any_number_of_threads(whole, tmp_path):
     train(dataclasses.replace(TINY, threads=1), tmp_path)
     assert agent(tmp_path) == agent(whole)
