@@ -171,6 +171,7 @@ ORDER = (
     "bombay_training.learners.curve",
     "bombay_training.learners.tune",
     "bombay_training.learners.lambda_returns",
+    "bombay_training.learners.self_play_run",
     "bombay_training.learners.zero.optimizer",
     "bombay_training.learners.zero.self_play",
     "bombay_training.learners.zero.tree_play",

@@ -46,7 +46,7 @@ def played(hidden=HIDDEN, epsilon=0.3, td_lambda=0.6):
     """A `SelfPlay` after a few short games, and the net that played them."""
     games = short_games()
     play = self_play.SelfPlay(games, 2, hidden)
-    trainer = optimizer.Trainer(value_features.num_features(games[0].feature_layout), hidden, seed=1)
+    trainer = optimizer.Trainer(play.scales, hidden, seed=1)
     indices = play.play(trainer.net, 5, 0, 0.5, epsilon, td_lambda)
     return play, trainer, indices
 
@@ -206,7 +206,7 @@ def test_steps_are_those_of_adam_and_the_average_follows():
             )
         mean = gradient.view(np.float32).astype(np.float64) / len(batch)
         known &= (mean == 0) | (abs(mean) > 1e-4)
-        trainer.step(samples, batch, play.scales, rate, weight, decay)
+        trainer.step(samples, batch, rate, weight, decay)
         first += 0.1 * (mean - first)
         second += 0.001 * (mean**2 - second)
         weights -= rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
@@ -220,7 +220,7 @@ def test_steps_are_those_of_adam_and_the_average_follows():
 def test_learning_from_the_same_positions_lowers_the_loss():
     play, trainer, indices = played()
     samples = play.samples.reshape(-1)
-    losses = [trainer.step(samples, indices, play.scales, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
+    losses = [trainer.step(samples, indices, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
     assert losses[-1] < losses[0]
 
 

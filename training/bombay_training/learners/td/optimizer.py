@@ -25,23 +25,24 @@ TINY: Final = np.float32(1e-8)
 class Trainer:
     """A net, Adam's moments, and the running average of the weights, which is the net to play with.
 
-    `weights`, `averages`, `first` and `second` (Adam's moments) are flat float32, (P,); `net` and `average`, (1,) of
+    `weights`, `averages`, `moments` and `squares` (Adam's) are flat float32, (P,); `net` and `average`, (1,) of
     `value_net.net_dtype`, are views of the first two.
 
     Args:
-        num_features: F.
+        scales: of features, (F,) float32.
         hidden: H.
         seed: of the initial weights.
     """
 
-    def __init__(self, num_features: int, hidden: int, seed: int) -> None:
+    def __init__(self, scales: np.ndarray, hidden: int, seed: int) -> None:
+        self.scales, num_features = scales, len(scales)
         dtype = value_net.net_dtype(num_features, hidden)
         self.net, self.average = np.zeros(1, dtype), np.zeros(1, dtype)
         self.gradients = np.zeros(SLICES, dtype)
         self.workspaces = np.zeros(SLICES, value_net.workspace_dtype(num_features, hidden))
         self.losses = np.zeros((SLICES, 2))
         self.weights, self.averages = (net.view(np.float32).reshape(-1) for net in (self.net, self.average))
-        self.first, self.second = np.zeros_like(self.weights), np.zeros_like(self.weights)
+        self.moments, self.squares = np.zeros_like(self.weights), np.zeros_like(self.weights)
         self.steps = 0
         rng = np.random.default_rng(seed)
         squared_norm = 60.0  # of a position's features, roughly
@@ -55,7 +56,6 @@ class Trainer:
         self,
         samples: np.ndarray,
         indices: np.ndarray,
-        scales: np.ndarray,
         rate: float,
         margin_weight: float,
         ema_decay: float,
@@ -65,7 +65,6 @@ class Trainer:
         Args:
             samples: of `self_play.sample_dtype`.
             indices: (batch,) int64.
-            scales: of features, (F,) float32.
             rate: learning rate.
             margin_weight: of the margin's squared error in the loss.
             ema_decay: weight of the old running average; 1 − `ema_decay` is that of the new weights.
@@ -76,7 +75,7 @@ class Trainer:
             samples,
             indices,
             self.net,
-            scales,
+            self.scales,
             np.float32(margin_weight),
             self.gradients,
             flat,
@@ -85,7 +84,7 @@ class Trainer:
         self.steps += 1
         ema_step = max(1 - ema_decay, 1 / (self.steps + 1))
         take_step(
-            flat, self.weights, self.first, self.second, self.averages,
+            flat, self.weights, self.moments, self.squares, self.averages,
             np.float32(1 / len(indices)), np.float32(rate), self.steps, np.float32(ema_step),
         )  # fmt: skip
         return np.asarray(self.losses.sum(axis=0) / len(indices))
@@ -145,20 +144,22 @@ def add_gradient(sample, net, scales, margin_weight, workspace, gradient):
     return square, cross
 
 
-def _take_step(gradients, weights, first, second, averages, scale, rate, step, ema_step):
+def _take_step(gradients, weights, moments, squares, averages, scale, rate, step, ema_step):
     """A step of Adam with the sum of `gradients` (slices, P) times `scale`, and a step of the running average."""
     pieces, size = len(gradients), len(weights)
-    unbias_first = np.float32(1) - MOMENTUM ** np.float32(step)
-    unbias_second = np.float32(1) - SQUARES ** np.float32(step)
+    unbias_moment = np.float32(1) - MOMENTUM ** np.float32(step)
+    unbias_square = np.float32(1) - SQUARES ** np.float32(step)
     for piece in prange(pieces):
         for number in range(size * piece // pieces, size * (piece + 1) // pieces):
             total = ZERO
             for part in range(len(gradients)):
                 total += gradients[part, number]
             total *= scale
-            first[number] = MOMENTUM * first[number] + (np.float32(1) - MOMENTUM) * total
-            second[number] = SQUARES * second[number] + (np.float32(1) - SQUARES) * total * total
-            weights[number] -= rate * first[number] / unbias_first / (np.sqrt(second[number] / unbias_second) + TINY)
+            moments[number] = MOMENTUM * moments[number] + (np.float32(1) - MOMENTUM) * total
+            squares[number] = SQUARES * squares[number] + (np.float32(1) - SQUARES) * total * total
+            weights[number] -= (
+                rate * moments[number] / unbias_moment / (np.sqrt(squares[number] / unbias_square) + TINY)
+            )
             averages[number] += ema_step * (weights[number] - averages[number])
 
 
