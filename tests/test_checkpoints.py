@@ -158,7 +158,7 @@ def test_tensors_must_have_their_shapes_and_types_and_be_finite(checkpoint):
 @pytest.mark.parametrize(
     ("checkpoint", "name", "number"),
     [
-        ("td", "second", -1),
+        ("td", "squares", -1),
         ("zero", "squares", -1),
         ("ppo", "adam.0.exp_avg_sq", -1),
         ("ppo", "adam.3.step", -1),

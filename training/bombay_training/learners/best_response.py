@@ -299,7 +299,7 @@ class BestResponseRun(ZeroRun):
         }
 
     def identity_parts(self) -> list[str]:
-        """The slots, and digests of the victim's decisions: another agent under the same spec makes another run."""
+        """Digests of the features and of the victim's decisions: another agent under the same spec makes another run."""
         return [*super().identity_parts(), *self._victim_digests]
 
     @functools.cached_property

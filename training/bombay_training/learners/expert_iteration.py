@@ -93,7 +93,7 @@ class ExpertIterationRun(ZeroRun):
         )
 
     def identity_parts(self) -> list[str]:
-        """The slots, and the net that it starts from: another net under the same spec makes another run."""
+        """Digests of the features and of the net that it starts from: another net under the same spec makes another run."""
         return [*super().identity_parts(), self.start_digest]
 
     def smallest(self) -> ExpertIterationSettings:

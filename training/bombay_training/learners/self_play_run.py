@@ -32,7 +32,7 @@ from bombay_training.learners.runs.settings import (
 )
 
 SAVED: Final = ("weights", "averages", "moments", "squares")  # arrays of the trainer
-FINAL_RATE: Final = 0.05  # the last learning rate, as a part of the first
+FINAL_RATE: Final = 0.05  # the last learning rate, as a fraction of the first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +72,8 @@ class SelfPlaySettings(RunSettings):
         require_whole(self, "threads", low=0, high=MAX_THREADS)
 
 
-class Trainer(Protocol):
-    """A net that learns, the running average of its weights, and Adam's moments. The arrays are flat float32, (P,)."""
+class AnyTrainer(Protocol):
+    """What the trainers of `td` and `zero` share: weights, their running average, and Adam's moments, flat float32, (P,)."""
 
     weights: np.ndarray
     averages: np.ndarray
@@ -88,30 +88,23 @@ class Trainer(Protocol):
         ...
 
 
-class Generator(Protocol):
-    """Plays the games of an update."""
-
-    samples: np.ndarray
-    """Training samples of these games, in any shape."""
-
-
 class SelfPlayRun(Run):
-    """A run that learns from self-play. A learner sets the attributes, except `games_each` and `positions`, and defines `play`.
+    """A run of self-play. Subclasses set `learner`, `samples` and `features`, and define `play`, `net` and `player`.
 
     Attributes:
         games_each: games of an update at each number of players.
-        generator: plays them.
+        positions: number of positions learned from so far.
         learner: the net in training.
+        samples: memory for the training samples of an update, 1-D.
         features: digest of what the net reads. A checkpoint for other features is refused.
-        positions: learned from so far.
     """
 
     algorithm: ClassVar[str]
-    """The learner in words, for the net's file."""
+    """The kind of learning in words, for the net's file."""
     neutral_settings = ("board", "threads")
     settings: SelfPlaySettings
-    generator: Generator
-    learner: Trainer
+    learner: AnyTrainer
+    samples: np.ndarray
     features: str
 
     def __init__(self, settings: SelfPlaySettings) -> None:
@@ -120,50 +113,48 @@ class SelfPlayRun(Run):
         self.positions = 0
 
     @abc.abstractmethod
-    def play(self, done: float) -> np.ndarray:
-        """Play the games of an update, `done` being the completed part of the run.
+    def play(self, done: float) -> tuple[np.ndarray, dict[str, float]]:
+        """Play the games of an update and overwrite `samples`.
 
+        Args:
+            done: completed fraction of the run.
         Returns:
-            (n,) int64, indices into the flattened samples.
+            Indices of the samples to learn from, (n,) int64, and metrics of these games.
         """
-
-    def metrics(self, places: np.ndarray, done: float) -> dict[str, float]:
-        """Further metrics of an update that learned from the samples at `places`."""
-        return {}
 
     def update(self) -> dict[str, float]:
         """Play some games and learn from their positions."""
         done = self.clock.fraction
         rate = self.learning_rate(done)
         start = time.perf_counter()
-        places = self.play(done)
+        indices, metrics = self.play(done)
         played = time.perf_counter()
-        margin_loss, share_loss = self.learn(places, rate)
+        margin_loss, share_loss = self.learn(indices, rate)
         end = time.perf_counter()
-        self.positions += len(places)
+        self.positions += len(indices)
         return {
             "play_seconds": round(played - start, 4),
             "learn_seconds": round(end - played, 4),
             "margin_loss": float(margin_loss),
             "share_loss": float(share_loss),
             "learning_rate": rate,
-            **self.metrics(places, done),
+            **metrics,
         }
 
     def learning_rate(self, done: float) -> float:
-        """That after the part `done` of the run."""
+        """The learning rate when the fraction `done` of the run is over."""
         settings = self.settings
         decayed = max(0.0, done - settings.lr_hold) / max(1e-9, 1 - settings.lr_hold)
         return settings.learning_rate * (1 - (1 - FINAL_RATE) * decayed)
 
-    def learn(self, places: np.ndarray, rate: float) -> np.ndarray:
-        """Some epochs over the samples at `places`. Returns the mean losses of margins and shares, (2,)."""
-        settings, samples, losses = self.settings, self.generator.samples.reshape(-1), []
+    def learn(self, indices: np.ndarray, rate: float) -> np.ndarray:
+        """Some epochs over `samples[indices]`. Returns the mean losses of margins and shares, (2,)."""
+        settings, losses = self.settings, []
         rng = np.random.default_rng((settings.seed, self.clock.updates_done))
         for _ in range(settings.epochs):
-            order = rng.permutation(places)
+            order = rng.permutation(indices)
             for batch in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
-                losses.append(self.learner.step(samples, batch, rate, settings.margin_weight, settings.ema_decay))
+                losses.append(self.learner.step(self.samples, batch, rate, settings.margin_weight, settings.ema_decay))
         return np.asarray(np.mean(losses, axis=0))
 
     def totals(self) -> dict[str, float]:

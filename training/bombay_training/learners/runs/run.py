@@ -1,8 +1,8 @@
 """A training run: started, resumed, repeated update by update, evaluated, saved and stopped here, for every learner.
 
 A learner subclasses `Run`. It defines its settings, how one update plays and learns, what a checkpoint holds, and the agent that
-comes out; `zero/run.py` is the example to read next. The loop and the folder are the same for all learners, and so are the clock
-(`clock.py`), what signals do (`stop.py`) and some settings (`settings.py`). A run can be killed at any time. When it is
+comes out; read `self_play_run.py` and `zero/run.py` next. The loop and the folder are the same for all learners, and so are the
+clock (`clock.py`), what signals do (`stop.py`) and some settings (`settings.py`). A run can be killed at any time. When it is
 resumed, it repeats the updates since its last checkpoint, and with a fixed number of updates it ends in the same weights bit for
 bit. One process at a time uses a folder. `run_files.py` and `checkpoints.py` describe its files.
 """

@@ -1,9 +1,8 @@
-"""Self-play TD(λ) on the outcomes of turns: settings, one update, and what a run saves.
+"""Self-play TD(λ) on the outcomes of turns: settings, the games of an update, the net and the agent.
 
 One net values positions between turns for every seat. In an update it first plays some games against itself, in which every seat
 takes the outcome of its turn that the net values highest (`self_play.py`). It then learns for a few epochs from the positions of
-these games (`optimizer.py`). The rest of an update is in `self_play_run.py`, and the loop around
-the updates in `runs/run.py`.
+these games (`optimizer.py`). The rest of an update is in `self_play_run.py`, and the loop around the updates in `runs/run.py`.
 """
 
 import dataclasses
@@ -68,12 +67,13 @@ class TDRun(SelfPlayRun):
         super().__init__(settings)
         self.features = value_features.digest(self.games[0].feature_layout)
         self.generator = SelfPlay(self.games, self.games_each, settings.hidden)
+        self.samples = self.generator.samples.reshape(-1)
         self.learner = Trainer(self.generator.scales, settings.hidden, settings.seed)
 
-    def play(self, done: float) -> np.ndarray:
-        """Play the games of an update; the weight of the win share grows over the run."""
+    def play(self, done: float) -> tuple[np.ndarray, dict[str, float]]:
+        """Play the games of an update; the weight of the win share grows. The metric is the spread of the margins' targets."""
         settings = self.settings
-        return self.generator.play(
+        indices = self.generator.play(
             self.learner.net,
             settings.seed,
             self.clock.updates_done * self.games_each,
@@ -81,11 +81,7 @@ class TDRun(SelfPlayRun):
             settings.epsilon,
             settings.td_lambda,
         )
-
-    def metrics(self, places: np.ndarray, done: float) -> dict[str, float]:
-        """The spread of the targets of the margin."""
-        margins = self.generator.samples.reshape(-1)[places]["margin"]
-        return {"margin_spread": float(margins[:, 0].std())}
+        return indices, {"margin_spread": float(self.samples[indices]["margin"][:, 0].std())}
 
     def net(self) -> ValueNet:
         """The running average of the weights, as a net."""

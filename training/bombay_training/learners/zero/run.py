@@ -1,4 +1,4 @@
-"""Self-play TD(λ) from the rules alone: settings, one update, and what a run saves.
+"""Self-play TD(λ) from the rules alone: settings, the games of an update, the net and the agent.
 
 One net values the ends of turns for every seat. In an update it first plays some games against itself, in which every seat takes
 the outcome of its turn that the net values highest (`self_play.py`). It then learns from the positions of these games
@@ -67,6 +67,7 @@ class ZeroRun(SelfPlayRun):
         num_sites = self.games[0].board.num_sites
         self.features = slots.digest(num_sites)
         self.generator = self.make_generator()
+        self.samples = self.generator.samples.reshape(-1)
         self.learner = Trainer(
             slots.first_rows(num_sites), slots.num_rows(num_sites), settings.hidden, settings.second, settings.seed
         )
@@ -89,20 +90,14 @@ class ZeroRun(SelfPlayRun):
         """The games of an update, with memory for their training samples."""
         return SelfPlay(self.games, self.games_each, self.settings.hidden, self.settings.second)
 
-    def play(self, done: float) -> np.ndarray:
-        """Play the games of an update; ε and λ change from their first values to their last."""
+    def play(self, done: float) -> tuple[np.ndarray, dict[str, float]]:
+        """Play the games of an update; ε and λ change from their first values to their last. The metric is ε."""
         settings = self.settings
+        epsilon = settings.epsilon + (settings.final_epsilon - settings.epsilon) * done
         td_lambda = settings.td_lambda + (settings.final_td_lambda - settings.td_lambda) * done
-        options = PlayOptions(np.float32(settings.share_weight), self._epsilon(done), np.float32(td_lambda))
+        options = PlayOptions(np.float32(settings.share_weight), epsilon, np.float32(td_lambda))
         first = self.clock.updates_done * self.games_each
-        return self.generator.play(self.learner.net, settings.seed, first, options)
-
-    def _epsilon(self, done: float) -> float:
-        return self.settings.epsilon + (self.settings.final_epsilon - self.settings.epsilon) * done
-
-    def metrics(self, places: np.ndarray, done: float) -> dict[str, float]:
-        """The ε of these games."""
-        return {"epsilon": self._epsilon(done)}
+        return self.generator.play(self.learner.net, settings.seed, first, options), {"epsilon": epsilon}
 
     def net(self) -> ZeroNet:
         """The running average of the weights, as a net."""
