@@ -353,6 +353,5 @@ def test_rows_are_chosen_by_agent_and_by_the_others():
 def test_the_selection_leaves_out_the_reference_opponent_and_the_deals_of_the_ladder():
     rows = ladder.select([4], selection=True)
     assert {row.seed for row in rows} == {ladder.SELECTION_SEED} != {ladder.SEED}
-    assert {row.agent for row in rows} == set(ladder.CANDIDATES)
-    assert all(row.rest != row.agent for row in rows)
-    assert not [row for row in rows if row.rest.startswith("planner")]
+    assert {(row.agent, row.rest) for row in rows} == set(itertools.product(ladder.CANDIDATES, ladder.PANEL))
+    assert not [row for row in rows if "planner" in row.rest]

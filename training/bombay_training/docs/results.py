@@ -131,29 +131,20 @@ class Results:
         return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
 
     def selection(self) -> str:
-        """The tournament that `champion` was chosen by: a row for each opponent, a column for each candidate, and the means.
-
-        Against itself a candidate counts as par, so that all means are over the same opponents.
-        """
+        """The matches that `champion` was chosen by: a row for each opponent, a column for each candidate, and the means."""
         saved = ladder.read_parts(self.folder / "data" / "selection.jsonl")
-        played = {row: ladder.parts_of(row, saved) for row in ladder.selection_rows(COUNTS)}
-        found = {
-            (row.players, row.rest, row.agent): ladder.estimate(parts, "share")
-            for row, parts in played.items()
-            if parts
+        played = {
+            (row.players, row.rest, row.agent): ladder.parts_of(row, saved) for row in ladder.selection_rows(COUNTS)
         }
+        found = {match: ladder.estimate(parts, "share") for match, parts in played.items() if parts}
         rows = []
         for players in dict.fromkeys(count for count, _, _ in found):
-            for rest in (*ladder.PANEL, *ladder.CANDIDATES):
-                shares = [found.get((players, rest, agent)) for agent in ladder.CANDIDATES]
+            for rest in ladder.PANEL:
+                shares = (found.get((players, rest, agent)) for agent in ladder.CANDIDATES)
                 cells = ("–" if share is None else interval(share.to_dict(), SHARE) for share in shares)
                 rows.append([str(players), f"`{rest}`", *cells])
-            for what, rivals in (
-                ("mean of the test opponents", ladder.PANEL),
-                ("mean of all", (*ladder.PANEL, *ladder.CANDIDATES)),
-            ):
-                means = (_mean(found, players, agent, rivals) for agent in ladder.CANDIDATES)
-                rows.append([str(players), what, *("–" if mean is None else SHARE.format(mean) for mean in means)])
+            rows.append([str(players), "mean", *_means(found, [players])])
+        rows.append(["all", "mean", *_means(found, COUNTS)])
         columns = ["players", "against all", *(f"`{agent}`" for agent in ladder.CANDIDATES)]
         return markdown.table(columns, rows, left=columns[1:2])
 
@@ -347,15 +338,14 @@ def _closing_table(data: dict[str, Any]) -> str:
     return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
 
 
-def _mean(
-    found: Mapping[tuple[int, str, str], Estimate], players: int, agent: str, rivals: Sequence[str]
-) -> float | None:
-    """The mean win share of an agent over matches by (players, rival, agent), par against itself; None if one is missing."""
-    shares = [found.get((players, rival, agent)) for rival in rivals if rival != agent]
-    if None in shares:
-        return None
-    means = [share.mean for share in shares if share is not None]
-    return float(np.mean(means + [1 / players] * (len(rivals) - len(means))))
+def _means(found: Mapping[tuple[int, str, str], Estimate], counts: Sequence[int]) -> list[str]:
+    """Each candidate's mean win share over the panel at these numbers of players; – if a match is missing."""
+    cells = []
+    for agent in ladder.CANDIDATES:
+        shares = [found.get((players, rest, agent)) for players in counts for rest in ladder.PANEL]
+        means = [share.mean for share in shares if share is not None]
+        cells.append(SHARE.format(np.mean(means)) if len(means) == len(shares) else "–")
+    return cells
 
 
 def _run(row: dict[str, Any]) -> tuple[int, float, int]:

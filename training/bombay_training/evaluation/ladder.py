@@ -78,7 +78,14 @@ CANDIDATES: Final = (  # at about 20 ms a turn
     "search:nodes=450,rounds=0,value=[td:rounds=1]",
 )
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
-PANEL: Final = (*STYLES, "ppo", "td", "zero", "search:nodes=100")
+PANEL: Final = (  # test opponents; none uses the net of `champion`
+    *STYLES,
+    "ppo",
+    "td",
+    "zero:seed=1",
+    "search:nodes=100",
+    f"{ZERO_5},value=[zero:seed=1]",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,15 +202,14 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
 
 
 def selection_rows(counts: Sequence[int]) -> Iterator[Row]:
-    """The tournament that `champion` was chosen by: each candidate at about 20 ms a turn against the panel and the others.
+    """The matches that `champion` was chosen by: each candidate at about 20 ms a turn against the panel.
 
     The panel does without `planner-v1`, against which the champion is reported, and the deals are others than the ladder's.
     """
     for players in counts:
         for agent in CANDIDATES:
-            for rest in (*PANEL, *CANDIDATES):
-                if rest != agent:
-                    yield Row(players, agent, rest, -(-SELECTION_GAMES // players), 10, seed=SELECTION_SEED)
+            for rest in PANEL:
+                yield Row(players, agent, rest, -(-SELECTION_GAMES // players), 10, seed=SELECTION_SEED)
 
 
 # --- play ---
