@@ -1,8 +1,8 @@
 """What `td` and `zero` share as training runs: their common settings, the epochs of an update, and what a checkpoint holds.
 
 Both play games against themselves, learn from the positions of these games by TD(λ) with Adam, and play with a running average
-of the weights. All chance is keyed by the seed and by counters, so only the weights and Adam's moments carry over from one update
-to the next. No PyTorch, no pickle.
+of the weights. All chance is keyed by the seed and by counters, so only the weights, their averages and Adam's moments carry over
+from one update to the next. No PyTorch, no pickle.
 """
 
 import abc
