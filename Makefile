@@ -10,7 +10,6 @@ LEARNER ?= zero
 SEED ?= 0
 WORKERS ?= 2
 LADDER ?= runs/ladder.jsonl
-FAULTS ?= runs/faults.json
 CURVES ?= runs/curves
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
@@ -19,22 +18,19 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train curves test slow lint compiled interpreted package coverage faults bench ladder docs clean
+.PHONY: train curves test slow lint compiled interpreted package coverage bench ladder docs clean
 
-# `zero` learns from the rules alone. LEARNER=td also uses scripted values; LEARNER=expert continues the shipped net by expert iteration;
-# LEARNER=ppo is PPO and installs PyTorch.
+# `zero` learns from the rules alone. LEARNER=ppo is PPO, which installs PyTorch.
 train: .venv/.$(LEARNER)
 	$(BIN)/bombay train $(LEARNER) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED)
 
-# The README's picture: three seeds of `zero`, then PPO with and without scripted features; 25 minutes on two idle cores. CURVES must
-# be a new folder.
+# The README's picture: three seeds of `zero`, then PPO; 20 minutes on two idle cores. CURVES must be a new folder.
 curves: .venv/.ppo
 	for seed in 0 1 2; do \
 		$(BIN)/bombay train zero --minutes $(MINUTES) --players $(PLAYERS) --seed $$seed --out $(CURVES)/zero-seed$$seed || exit 1; \
 	done
 	$(BIN)/bombay train ppo --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
-	$(BIN)/bombay train ppo --features raw --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo-raw
-	$(BIN)/bombay curve $(CURVES)/zero-* $(CURVES)/ppo $(CURVES)/ppo-raw --win-shares --out $(CURVES)/curve.png
+	$(BIN)/bombay curve $(CURVES)/zero-* $(CURVES)/ppo --win-shares --out $(CURVES)/curve.png
 
 # Everything that must hold of a change: on an empty kernel cache, installation aside, about ten minutes on two cores.
 test: .venv/.test
@@ -67,11 +63,6 @@ coverage: .venv/.test
 slow: coverage
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m slow
 
-# Plants faults in a copy of the sources, one at a time, and counts those that the tests catch: half an hour. A run that was
-# stopped continues where it was.
-faults: .venv/.test
-	$(BIN)/python tests/planted_faults.py --jobs $(WORKERS) --json $(FAULTS)
-
 # How fast it is here, beside other environments; minutes, and the machine should have nothing else to do.
 bench: .venv/.bench
 	$(BIN)/bombay bench
@@ -99,10 +90,6 @@ clean:
 	$(INSTALL) --editable . matplotlib
 	@touch $@
 
-# The same installation.
-.venv/.td .venv/.expert: .venv/.zero
-	@touch $@
-
 .venv/.ppo: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what training needs, PyTorch among it; the first time takes minutes."
 	$(INSTALL) --editable '.[ppo]' matplotlib
@@ -110,7 +97,7 @@ clean:
 
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
-	$(INSTALL) --editable '.[ppo,dev,analysis,tune,human,play,llm,data,trainers,docs]'
+	$(INSTALL) --editable '.[ppo,dev,analysis,human,play,llm,data,trainers,docs]'
 	@touch $@
 
 .venv/.docs: .venv/.made pyproject.toml constraints.txt

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from bombay_env import chance, engine
+from bombay_env import chance, engine, streams
 from bombay_env.jit.kernels import batch_kernel, compiled, kernel
 from bombay_env.jit.ranges import has_byte_outside
 from bombay_env.jit.records import new_records
@@ -229,7 +229,7 @@ def settle_all(states, tables, provisional, results):
 def start_next(state, tables, seed, episodes, lane, drawn):
     """Deal the lane's next game and count it in `episodes`."""
     episodes[lane] += np.uint64(1)
-    start(state, tables, chance.random_word(seed, chance.EPISODE, episodes[lane]), drawn)
+    start(state, tables, chance.random_word(seed, streams.EPISODE, episodes[lane]), drawn)
 
 
 @batch_kernel
@@ -298,7 +298,7 @@ def uniform(state, tables, moves, others, random):
 @kernel
 def choose_uniform(state, tables, key, index):
     """The action that `uniform` draws by (key, index); the state is running."""
-    random = chance.random_word(key, chance.POLICY, index)
+    random = chance.random_word(key, streams.POLICY, index)
     return uniform(state, tables, engine.legal_moves(state, tables), engine.legal_others(state, tables), random)
 
 
@@ -340,7 +340,7 @@ def rollout_with(policy):
     def play_policy(state, tables, most, key, index, drawn):
         taken = 0
         while taken < most and state.current_player != NOBODY:
-            random = chance.random_word(key, chance.POLICY, np.uint64(index + taken))
+            random = chance.random_word(key, streams.POLICY, np.uint64(index + taken))
             moves, others = engine.legal_moves(state, tables), engine.legal_others(state, tables)
             play(state, tables, policy(state, tables, moves, others, random), drawn)
             taken += 1
@@ -398,11 +398,11 @@ class Decisions(NamedTuple):
 
 
 @batch_kernel
-def collect_uniform(states, tables, streams, observer, decisions):
+def collect_uniform(states, tables, lane_streams, observer, decisions):
     """`endless_uniform`, recording each decision in `decisions`."""
     batch = len(states)
     # Numba's parallel loops crash on named tuples, so their entries are taken out of them first.
-    keys, first, seeds, episodes = streams
+    keys, first, seeds, episodes = lane_streams
     readings, lookups, screened, raw = observer
     features, masks, actions, ended = decisions
     for chunk in prange(num_chunks(states)):
@@ -414,7 +414,7 @@ def collect_uniform(states, tables, streams, observer, decisions):
                 encode.encode(readings[lane], tables[0], lookups[0], viewer, screened, raw[chunk])
                 moves, others = engine.legal_moves(state, tables[0]), engine.legal_others(state, tables[0])
                 engine.write_flags(moves, others, tables[0], masks[row])
-                random = chance.random_word(keys[lane], chance.POLICY, np.uint64(first + taken))
+                random = chance.random_word(keys[lane], streams.POLICY, np.uint64(first + taken))
                 actions[taken, lane] = uniform(state, tables[0], moves, others, random)
                 encode.scale(raw[chunk], lookups[0], features[row])
                 play(state, tables[0], actions[taken, lane], drawn)

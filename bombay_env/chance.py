@@ -1,24 +1,13 @@
-"""Keyed random numbers: every draw is a pure function of (seed, stream, index); see DESIGN 3.
+"""Keyed random numbers: every draw is a pure function of (seed, stream, index).
 
 The function is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). The seed is
 its key; stream and index form its counter. There is no generator state, so the random numbers of a game do not depend on the
-order in which they are drawn. This module knows nothing about the game except the names of the streams; `engine.py` uses them.
+order in which they are drawn. `streams.py` names the streams. This module knows nothing about the game.
 """
 
 import numpy as np
 
 from bombay_env.jit.kernels import kernel
-
-# Streams: one for each use of random numbers. To change a number is to change what seeds mean.
-DEMAND = np.uint64(1)
-POSTS = np.uint64(2)
-PALACE_TOKENS = np.uint64(3)
-RESTOCK = np.uint64(4)
-EPISODE = np.uint64(5)  # seeds of the next games in an environment
-SEAT = np.uint64(6)  # the learner's seat in an environment with built-in opponents
-SCRUB = np.uint64(7)  # seeds of the copies that those opponents get, by number of their moves
-OPPONENTS = np.uint64(8)  # seeds of those opponents' random generator
-POLICY = np.uint64(9)  # decisions of a random policy; its keys are separate from the seeds of games
 
 # Compiled code converts uint64 to a signed type where it meets an untyped literal, so all constants are typed here. Factors stay
 # below 2**32, so products do not overflow, not even with the compiler off.

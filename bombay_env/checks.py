@@ -4,6 +4,7 @@ Every module that takes arguments from a caller uses these checks, so that the s
 This module knows nothing about the game.
 """
 
+import numbers
 import operator
 from collections.abc import Sequence
 from typing import Any, Final
@@ -74,6 +75,14 @@ def is_whole_number(value: Any, low: int, high: int | None = None) -> bool:
     except ValueError:
         return False
     return True
+
+
+def number(value: Any, name: str, low: float, high: float) -> float:
+    """`value` as a float. Raises ValueError unless it is a number from `low` to `high`, bools excluded."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not is_number or not low <= value <= high:
+        raise ValueError(f"{name} is {shown(value)}; it must be a number from {low:g} to {high:g}")
+    return float(value)
 
 
 def count(value: Any, name: str) -> int:

@@ -7,7 +7,7 @@ whether a restock is due. Its caller then draws or forces one: this module does 
 
 import numpy as np
 
-from bombay_env import chance
+from bombay_env import chance, streams
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, END_TURN, NUM_OTHER_ACTIONS, SELL, TAKE, eight_flags
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import (
@@ -24,8 +24,7 @@ from bombay_env.rules import (
 from bombay_env.state import NOBODY
 from bombay_env.tables import NO_LIMIT, NOT_A_CITY
 
-NO_MARKET = -1
-NO_PLACE = -1
+NO_MARKET = NO_PLACE = -1
 
 # Numba compiles an IntEnum's members as numbers only under a plain name.
 TOKEN_CLIENT, TOKEN_CITY = int(PalaceToken.CLIENT), int(PalaceToken.CITY)
@@ -78,7 +77,7 @@ def clear(state, tables, seed):
 def draw_demand(state, tables):
     """Give each city a random demand column (RULES 2.2)."""
     order = np.empty(NUM_CITIES, np.int64)
-    chance.permutation(state.seed, chance.DEMAND, order)
+    chance.permutation(state.seed, streams.DEMAND, order)
     for city in range(NUM_CITIES):
         for place in range(COLUMN_HEIGHT):  # assigning the whole column would take a second longer to compile
             state.demand[city, place] = tables.demand_columns[order[city], place]
@@ -90,7 +89,7 @@ def draw_posts(state, tables):
     each = POSTS_OF_COLOUR if tables.outer_posts else 1
     count = NUM_POSTS if tables.outer_posts else INNER_POSTS
     order = np.empty(count, np.int64)
-    chance.permutation(state.seed, chance.POSTS, order)
+    chance.permutation(state.seed, streams.POSTS, order)
     for place in range(count):
         state.post[tables.post_sites[place]] = 1 + order[place] // each
 
@@ -99,7 +98,7 @@ def draw_posts(state, tables):
 def draw_palace_tokens(state, tables):
     """Place the palace tokens at random on the G sites (RULES 2.4)."""
     order = np.empty(NUM_PALACE_TOKENS, np.int64)
-    chance.permutation(state.seed, chance.PALACE_TOKENS, order)
+    chance.permutation(state.seed, streams.PALACE_TOKENS, order)
     token = 0
     for kind in range(len(tables.palace_tokens)):
         for _ in range(tables.palace_tokens[kind]):
@@ -144,7 +143,7 @@ def draw_restock(state, tables, drawn):
         drawn[colour] = 0
         for number in range(bales_in_bag(state, tables, colour)):
             index = (np.int64(state.set) * NUM_COLOURS + colour) * MAX_BALES + number
-            word = chance.random_word(state.seed, chance.RESTOCK, np.uint64(index))
+            word = chance.random_word(state.seed, streams.RESTOCK, np.uint64(index))
             place = count
             while place > 0 and priority[place - 1] > word:
                 priority[place] = priority[place - 1]
@@ -496,9 +495,7 @@ def begin_set(state, tables):
 @kernel
 def end_turn(state, tables):
     """Pass the turn clockwise, and end the game turn, the set and the game if it was the last turn. True if a restock is due."""
-    following = state.current_player + 1
-    if following == tables.num_players:
-        following = 0
+    following = 0 if state.current_player + 1 == tables.num_players else state.current_player + 1
     if following != state.first_player:
         begin_turn(state, tables, following)
         return False
@@ -507,6 +504,12 @@ def end_turn(state, tables):
         begin_turn(state, tables, following)
         return False
     return end_set(state, tables)
+
+
+@kernel
+def game_turns_left(state, tables):
+    """Game turns to come, the present one included; 0 once the game is over (RULES 3)."""
+    return np.int64(tables.sets - state.set) * np.int64(tables.turns_per_set) - np.int64(state.turn)
 
 
 @kernel

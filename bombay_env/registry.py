@@ -8,6 +8,7 @@ A spec is split at its first colon, an option at its first `=`. Commas inside br
 around a whole text are not part of it.
 `my_agent:MyAgent` is your own agent: an importable object with `act`, or a class or function that makes one. A spec is read in
 this way if the part before its first colon is no known name and the part after it, up to the next colon, contains no `=`.
+In brackets it may also be an evaluator of your own, an object with `values` or `evaluator`, if the option takes evaluators.
 
 Names are entries of the entry-point group `bombay_env.agents`, so any installed package can add players. An entry is
 a factory, and its signature says which options there are and what type each has. This module knows no player:
@@ -27,7 +28,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,22 +80,51 @@ def make(spec: str) -> Agent:
         ValueError: the spec is malformed, a name or an option is unknown, an option does not take the value, or the agent cannot
             be imported or made. The message is one line and says what is allowed.
     """
+    return _make(spec, ("act",)).made  # type: ignore[no-any-return]
+
+
+class _Made(NamedTuple):
+    """What a spec makes, and the canonical form of the spec."""
+
+    made: Any
+    name: str
+
+
+def _make(spec: str, methods: tuple[str, ...]) -> _Made:
+    """Make what a spec describes: an agent, or any object that has one of the `methods`."""
     if not isinstance(spec, str) or not spec.strip():
         form = "an agent spec is name[:key=value,…], such as 'greedy', or module:object"
         raise ValueError(f"{form}, not {checks.shown(spec)}")
     if len(spec) > MAX_LENGTH or spec.count("[") > MAX_NESTED:
         allowed = f"at most {MAX_LENGTH} characters and {MAX_NESTED} agents in brackets are allowed"
         raise ValueError(f"agent spec {checks.shown(spec)} is too long; {allowed}")
-    name, factory, options = _resolve(spec.strip())
-    if not isinstance(factory, type) and hasattr(factory, "act"):
+    name, factory, options = _resolve(spec.strip(), methods)
+    if not isinstance(factory, type) and _has(factory, methods):
         if options is not None:
             raise ValueError(f"agent {checks.shown(name)} is an object, not a factory: it takes no options")
-        return _checked(factory, name)
-    return _checked(_construct(factory, _option_values(factory, options, spec, name), name), name)
+        return _Made(_checked(factory, name, methods), name)
+    values = _option_values(factory, options, spec, name)
+    canonical = _canonical(factory, name, values)
+    plain = {key: value.made if isinstance(value, _Made) else value for key, value in values.items()}
+    made = _checked(_construct(factory, plain, name), canonical, methods)
+    if name in _entries():
+        made.name = canonical
+    return _Made(made, canonical)
+
+
+def _has(found: Any, methods: tuple[str, ...]) -> bool:
+    return any(hasattr(found, method) for method in methods)
+
+
+def _canonical(factory: Callable[..., Any], name: str, values: dict[str, Any]) -> str:
+    """The spec of a factory: the options that differ from their defaults, in the order of the factory's parameters."""
+    parameters = _parameters(factory)
+    changed = {key: values[key] for key in parameters if key in values and values[key] != parameters[key].default}
+    return format_spec(name, **changed)
 
 
 def _option_values(factory: Callable[..., Any], options: str | None, spec: str, name: str) -> dict[str, Any]:
-    """The values of the options in a spec, by key. Raises ValueError."""
+    """The values of the options in a spec, by key; `_Made` for those in brackets. Raises ValueError."""
     texts = {} if options is None else _options(options, spec)
     parameters = _parameters(factory)
     for key in texts:
@@ -109,11 +139,11 @@ def _option_values(factory: Callable[..., Any], options: str | None, spec: str, 
     return {key: _parse(text, parameters[key], f"option {checks.shown(key)} {where}") for key, text in texts.items()}
 
 
-def _resolve(spec: str) -> tuple[str, Any, str | None]:
+def _resolve(spec: str, methods: tuple[str, ...]) -> tuple[str, Any, str | None]:
     """The name in a spec, its factory or object, and the text of its options, None without a colon."""
     own = OWN.fullmatch(spec)
     if own and own["module"] not in _entries():
-        return f"{own['module']}:{own['object']}", _own_object(own["module"], own["object"]), own["options"]
+        return f"{own['module']}:{own['object']}", _own_object(own["module"], own["object"], methods), own["options"]
     name, colon, options = spec.partition(":")
     return name, _factory(name), options if colon else None
 
@@ -141,19 +171,19 @@ def _is_message(error: Exception) -> bool:
     return bool(message) and message == checks.message(message)
 
 
-def _checked(agent: Any, name: str) -> Agent:
-    """The agent, named by its spec if it has no name, or ValueError if it is no agent."""
+def _checked(agent: Any, name: str, methods: tuple[str, ...]) -> Any:
+    """The agent, named by its spec if it has no name, or ValueError if it is no agent and has none of the other methods."""
     if callable(getattr(agent, "act", None)) and not hasattr(agent, "name"):
         with contextlib.suppress(AttributeError):  # a class with slots: the check below reports the missing name
             agent.name = name
-    if not isinstance(agent, Agent):
+    if not isinstance(agent, Agent) and not _has(agent, methods[1:]):
         kind = type(agent).__name__
         raise ValueError(f"{checks.shown(name)} makes a {kind}, which is not an agent: it lacks `name` or `act`")
     return agent
 
 
-def _own_object(module: str, path: str) -> Any:
-    """The object at a dotted path in a module."""
+def _own_object(module: str, path: str, methods: tuple[str, ...]) -> Any:
+    """The object at a dotted path in a module: callable, or with one of the `methods`."""
     name = checks.shown(f"{module}:{path}")
     try:
         found = operator.attrgetter(path)(importlib.import_module(module))
@@ -161,7 +191,7 @@ def _own_object(module: str, path: str) -> Any:
         raise ValueError(checks.message(f"agent {name} does not exist: {describe_error(error)}")) from error
     except (Exception, SystemExit) as error:  # importing runs the module's code
         raise ValueError(checks.message(f"agent {name} cannot be imported: {describe_error(error)}")) from error
-    if not callable(found) and not hasattr(found, "act"):
+    if not callable(found) and not _has(found, methods):
         raise ValueError(f"{name}, of type {type(found).__name__}, is not an agent: it lacks `act`")
     return found
 
@@ -241,7 +271,10 @@ def _split(text: str, spec: str) -> list[str]:
 
 
 def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
-    """The value of `text` by the option's annotation, or else by the type of its default."""
+    """The value of `text` by the option's annotation, or else by the type of its default; `_Made` for one in brackets.
+
+    Where the annotation names a class with a method `values`, as evaluators have, objects with such a method are allowed too.
+    """
     kinds = _types(parameter)
     plain = [kind for kind in kinds if kind in TYPE_NAMES]
     bracketed = _is_bracketed(text)
@@ -250,13 +283,14 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
     if bracketed:
         if plain:
             raise ValueError(f"{what} takes {_names(plain)}, not the agent {checks.one_line(text)}")
-        return make(text[1:-1])
+        takes_evaluators = any(hasattr(kind, "values") for kind in kinds)
+        return _make(text[1:-1], ("act", "values", "evaluator") if takes_evaluators else ("act",))
     for kind in plain:
         try:
             return TRUTH[text.lower()] if kind is bool else kind(text)
         except (ValueError, KeyError):
             continue
-    takes = _names(plain) if plain else "an agent in brackets, as [planner]"
+    takes = _names(plain) if plain else "an agent in brackets, as [planner-v1]"
     raise ValueError(f"{what} is {checks.shown(text)}; it takes {takes}")
 
 

@@ -59,9 +59,8 @@ def middle_states(game, lanes, steps, seed=0):
 @pytest.mark.parametrize(
     "spec",
     [
-        "random", "random-turn", "greedy", "planner-v1", "seller", "builder", "toll-keeper", "hoarder", "td", "zero", "ppo",
-        "ppo:outcomes=true", "zero-search:nodes=20", "champion:nodes=20", "search:nodes=20", "flat-mc:rollouts=20",
-        "search:nodes=20,value=[td]",
+        "random", "random-turn", "greedy", "planner-v1", "seller", "builder", "toll-keeper", "hoarder", "zero", "ppo",
+        "zero-search:nodes=20", "search:nodes=20", "flat-mc:rollouts=20", "search:nodes=5,value=[test_agents:Even]",
     ],
 )  # fmt: skip
 def test_a_copy_of_an_agent_that_has_played_decides_as_a_new_one(spec):
@@ -279,7 +278,17 @@ class Raising(Inner):
         raise ERRORS[which]
 
 
-MADE = Inner()
+class Even:
+    """An evaluator: all seats are worth the same."""
+
+    def __init__(self, worth: float = 0.5):
+        self.worth = worth
+
+    def values(self, game, states):
+        return np.full((len(states), game.num_players), self.worth)
+
+
+MADE, EVALUATOR = Inner(), Even()
 
 
 def no_agent() -> object:
@@ -302,7 +311,7 @@ def installed(monkeypatch):
 
 def test_installed_agents_are_made_by_name():
     styles = {"seller", "builder", "toll-keeper", "hoarder"}
-    assert {"random", "random-turn", "greedy", "planner", "planner-v1", "net"} | styles <= set(agent_names())
+    assert {"random", "random-turn", "greedy", "planner-v1", "net"} | styles <= set(agent_names())
     assert isinstance(make("random"), RandomAgent)
     assert isinstance(make(" greedy "), GreedyAgent)
     assert isinstance(make("toll-keeper"), TollKeeperAgent)
@@ -321,6 +330,17 @@ def test_your_own_agents_are_named_by_module_and_object():
     assert make("test_agents:Inner:depth=4").depth == 4
     assert make("test_agents:MADE") is MADE
     assert make("outer:path=x,value=[test_agents:Inner:depth=6]").given[4].depth == 6
+
+
+def test_an_evaluator_of_your_own_is_taken_where_an_option_takes_evaluators_only():
+    """The agent around it has its spec for a name."""
+    for spec in ("search:nodes=5,value=[test_agents:Even]", "champion:nodes=5,value=[test_agents:Even:worth=0.25]"):
+        agent = make(spec)
+        assert agent.name == spec
+        assert agent.value.worth in (0.25, 0.5)
+        assert make(agent.name).act(official(2), official(2).new_states([1]), np.random.default_rng(0)).shape == (1,)
+    assert make("search:value=[test_agents:EVALUATOR]").value is EVALUATOR
+    assert make("search:value=[test_agents:Even:worth=0.5]").name == "search:value=[test_agents:Even]"
 
 
 @pytest.mark.usefixtures("installed")
@@ -385,11 +405,15 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("outer", "agent 'outer' needs the option 'path'"),
         ("outer:path=x,sample=maybe", "'maybe'; it takes true or false"),
         ("outer:path=x,ms=fast", "'fast'; it takes a number"),
-        ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[planner\]"),
+        ("outer:path=x,value=inner", r"'inner'; it takes an agent in brackets, as \[planner-v1\]"),
         ("outer:path=x,value=[inner", "unbalanced brackets"),
         ("outer:path=x]", "unbalanced brackets"),
         ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),
         ("none", "is not an agent"),
+        ("test_agents:Even", "'test_agents:Even' makes a Even, which is not an agent: it lacks `name` or `act`"),
+        ("test_agents:EVALUATOR", "of type Even, is not an agent: it lacks `act`"),
+        ("outer:path=x,value=[test_agents:Even]", "which is not an agent"),
+        ("outer:path=x,value=[]", "an agent spec is name"),
         ("gone", "agent 'gone' .* cannot be loaded"),
         ("no_such_module:Agent", "agent 'no_such_module:Agent' cannot be imported: ModuleNotFoundError"),
         ("test_agents:Nobody", "agent 'test_agents:Nobody' does not exist"),

@@ -13,10 +13,8 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.bench import cases, learning, peers, report
-from bombay_training.docs import speed, targets
-from bombay_training.learners.td.run import TDSettings
+from bombay_training.docs import speed
 from bombay_training.learners.zero import ZeroSettings
-from helpers.nets import HIDDEN
 from helpers.refusal import refusal
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -115,10 +113,10 @@ def test_reports_are_compared_row_by_row():
     new["rows"].pop()
     (line,) = report.compare(old, new)
     assert (line["change"], line["change_of_ratio"]) == (1.5, 0.5)
-    learning = [{"name": "TD", "threads": 1, "rate": {"median": 30.0}, "ratio": None}]
+    learning = [{"name": "net", "threads": 1, "rate": {"median": 30.0}, "ratio": None}]
     assert report.compare(old, {**new, "learning": learning}) == [line]
     also = report.compare({**old, "learning": learning}, {**new, "learning": learning})
-    assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("TD", 1, None)]
+    assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("net", 1, None)]
 
 
 @pytest.mark.parametrize(
@@ -185,14 +183,6 @@ def check_learning(row):
 
 
 @needs_jit
-def test_the_time_of_td_is_divided_into_parts():
-    settings = TDSettings(
-        players=(2,), games=4, hidden=HIDDEN
-    )  # as in the tests of TD, whose kernels are compiled already
-    check_learning(learning.measure_td(Game(Rules.official(2)), 2, 0.0, settings))
-
-
-@needs_jit
 def test_zero_is_measured_on_one_thread_and_on_two():
     before, on_two = numba.get_num_threads(), numba.config.NUMBA_NUM_THREADS >= 2
     settings = ZeroSettings(
@@ -211,7 +201,7 @@ def test_zero_is_measured_on_one_thread_and_on_two():
 
 
 def test_further_rates_and_the_gain_of_two_threads_have_columns():
-    old = {"name": "TD", "includes": "all", "unit": "positions", "rate": {"median": 30, "low": 20, "high": 40}}
+    old = {"name": "net", "includes": "all", "unit": "positions", "rate": {"median": 30, "low": 20, "high": 40}}
     old |= {"collected": {"median": 40}, "learned": {"median": 90}, "shares": {"engine": 0.25, "net": 0.75}}
     old |= {"threads": 1, "ratio": None}
     rates = {"games": {"median": 1234.4}, "learning steps": {"median": 17.31}}
@@ -226,12 +216,12 @@ def test_further_rates_and_the_gain_of_two_threads_have_columns():
         assert [list(column.cells)[-1] for column in shown.columns[-2:]] == ["0.25", "0.75"]
     assert list(shown.columns[1].cells) == ["1", "2"]
     (line,) = report.compare({"rows": [], "learning": [old]}, {"rows": [], "learning": [old, new]})
-    assert (line["name"], line["threads"]) == ("TD", 1)
+    assert (line["name"], line["threads"]) == ("net", 1)
 
 
 def test_the_docs_show_further_figures_where_the_data_has_them():
     rate = {"median": 12345, "low": 12000, "high": 13000}
-    row = {"name": "TD", "unit": "positions", "rate": rate, "shares": {"engine": 0.25}}
+    row = {"name": "net", "unit": "positions", "rate": rate, "shares": {"engine": 0.25}}
     zero = {**row, "name": "zero", "threads": 2, "rates": {"games": {"median": 99}}, "gain": 1.5}
 
     class Saved:
@@ -245,34 +235,13 @@ def test_the_docs_show_further_figures_where_the_data_has_them():
         lines = speed.Speed(Saved(list(learning))).speed_learning().splitlines()
         return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
-    first, _, net, td = cells(row)
+    first, _, net, one = cells(row)
     assert first == ["what", "per second", "range", "engine"]
-    assert (net[3], td[3]) == ("", "0.25")
-    first, _, net, td, last = cells(row, zero)
+    assert (net[3], one[3]) == ("", "0.25")
+    first, _, net, one, last = cells(row, zero)
     assert first == ["what", "per second", "range", "games/s", "× one thread", "engine"]
-    assert (net[3:], td[3:], last[3:]) == ([""] * 3, ["–", "–", "0.25"], ["99", "1.50", "0.25"])
+    assert (net[3:], one[3:], last[3:]) == ([""] * 3, ["–", "–", "0.25"], ["99", "1.50", "0.25"])
     assert last[0] == "zero, 2 threads: positions played and learned from"
-
-
-def test_a_target_of_a_spread_is_compared_with_the_seeds_of_each_match():
-    def result(minutes, seed, mean):
-        share = {"mean": mean, "low": mean - 0.1, "high": mean + 0.1}
-        run = {"learner": "zero", "minutes": minutes, "seed": seed, "players": 4}
-        return {**run, "agent": "net", "rest": "greedy", "win_share": share}
-
-    def last_row(spread, results):
-        target = {"what": "seeds", "spread": spread, "match": {"learner": "zero"}}
-        return targets.table([target], results).splitlines()[-1]
-
-    results = [result(3, 0, 0.5), result(3, 1, 0.54), result(3, 2, 0.47), result(10, 0, 0.7), result(10, 1, 0.71)]
-    assert last_row(0.08, results) == "| seeds | at most 0.08 | 0.070 (largest of 2) | pass |"
-    assert last_row(0.06, results) == "| seeds | at most 0.06 | 0.070 (largest of 2) | **miss** |"
-    assert last_row(0.06, results[:1]) == "| seeds | at most 0.06 | – | – |"
-
-
-def test_a_target_that_was_not_measured_neither_passes_nor_misses():
-    missing = [{"what": "speed", "target": "9", "measured": None, "passed": None}]
-    assert targets.table(missing).splitlines()[-1] == "| speed | 9 | – | – |"
 
 
 @pytest.mark.slow

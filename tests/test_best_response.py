@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from bombay_agents import make
-from bombay_agents.nets.zero import slots
-from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.nets.zero.net import ZeroNet
-from bombay_env import Game, Rules
+from bombay_agents.nets.value import features
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.nets.value.net import ValueNet
+from bombay_env import Game, Rules, streams
 from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
 from bombay_training.cli.errors import UserError
@@ -28,13 +28,12 @@ from bombay_training.learners.best_response import (
 )
 from bombay_training.learners.runs.run_files import AGENT
 from bombay_training.learners.train import open_run, resume, train
-from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
+from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay
+from helpers.nets import HIDDEN, SECOND, SLOW
 from helpers.runs import shorten_quick_matches, updates_done
-from test_zero_net import HIDDEN, SECOND
 
 shorten_quick_matches()
-SLOW = numba.config.DISABLE_JIT
 EACH = 2 if SLOW else 6  # games for each player count
 WIDTHS = {"hidden": HIDDEN, "second": SECOND}
 TINY = BestResponseSettings(
@@ -64,7 +63,7 @@ def victim(tmp_path):
 def played(victim, games, td_lambda=1.0, epsilon=0.0, first=0):
     """The samples of a few short games."""
     play, num_sites = ResponsePlay(games, EACH, HIDDEN, SECOND, FrozenOpponent(victim)), games[0].board.num_sites
-    trainer = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=1)
+    trainer = optimizer.Trainer(features.first_rows(num_sites), features.num_rows(num_sites), HIDDEN, SECOND, seed=1)
     indices = play.play(trainer.net, 5, first, PlayOptions(np.float32(2), epsilon, np.float32(td_lambda)))
     return play, play.samples.reshape(-1)[indices]
 
@@ -98,7 +97,7 @@ def test_the_learner_has_every_seat_in_turn_and_alone_explores():
 
 
 def test_against_itself_a_net_learns_from_the_same_samples_as_in_self_play(victim, monkeypatch):
-    monkeypatch.setattr(best_response, "DEALS", self_play.GAMES)
+    monkeypatch.setattr(streams, "RESPONSE_DEALS", streams.SELF_PLAY_DEALS)
     games, options = short_games(), PlayOptions(np.float32(2), 0.0, np.float32(0.5))
     record = make(victim).net.record()
     found = []
@@ -196,7 +195,7 @@ def test_the_response_takes_widths_and_games_from_a_net(victim):
 def test_a_response_starts_from_the_weights_of_a_net(victim):
     settings = best_response.settings_for(victim, players=(2, 3), updates=1)
     begun = BestResponseRun(settings).learner
-    held = ZeroNet.load(victim.removeprefix("net:path=").removesuffix(",force=true")).record()
+    held = ValueNet.load(victim.removeprefix("net:path=").removesuffix(",force=true")).record()
     assert begun.net.tobytes() == begun.average.tobytes() == held.tobytes()
     other = BestResponseRun(dataclasses.replace(settings, start="")).learner
     assert not np.array_equal(other.net, begun.net)
@@ -221,7 +220,7 @@ def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
         FrozenOpponent("search")
     with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
         BestResponseSettings()
-    with pytest.raises(ValueError, match=r"^start is 'greedy'; it must be a zero agent, such as zero or net:path="):
+    with pytest.raises(ValueError, match=r"^start is 'greedy'; it must have a value net, as zero or net:path="):
         best_response.settings_for("greedy", "greedy")
     four = dataclasses.replace(TINY, players=(4,), victim=victim.removesuffix(",force=true"))
     with pytest.raises(AgentFault, match="was not trained on these rules for 4 players"):
@@ -246,7 +245,7 @@ def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
     assert updates_done(tmp_path / "cut") == 1
     resume(tmp_path / "cut")
     assert agent(tmp_path / "cut") == agent(tmp_path / "whole")
-    about = ZeroNet.load(tmp_path / "whole" / AGENT).about["training"]
+    about = ValueNet.load(tmp_path / "whole" / AGENT).about["training"]
     assert (about["victim"], about["games"]) == ("random-turn", 12)
 
 
@@ -266,7 +265,7 @@ def test_some_seconds_of_learning_take_games_from_a_victim(tmp_path):
 
     def learned(updates):
         settings = BestResponseSettings(players=(2,), games=64, updates=updates, learning_rate=4e-3, victim="greedy")
-        response = ZeroAgent(train(settings, tmp_path / str(updates)), rounds=0)
+        response = ValueNetAgent(train(settings, tmp_path / str(updates)), rounds=0)
         match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 50, seed=1)
         return match.of_agent(match.win_share).mean()
 

@@ -1,5 +1,6 @@
 """The `bombay` command, run as a user runs it."""
 
+import dataclasses
 import json
 import os
 import re
@@ -17,6 +18,11 @@ from typer.testing import CliRunner
 from bombay_env.jit.notice import COMPILING
 from bombay_training.cli import errors
 from bombay_training.cli.main import app, main
+from bombay_training.learners.best_response import BestResponseSettings
+from bombay_training.learners.ppo.settings import PPOSettings
+from bombay_training.learners.runs import Run, RunSettings
+from bombay_training.learners.train import saved_settings
+from bombay_training.learners.zero import ZeroSettings
 from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)
@@ -249,15 +255,10 @@ def finals(data: dict[str, Any]) -> list[Any]:
 
 LEARNERS = {
     "zero": ["zero", "--hidden", HIDDEN],
-    "td": ["td", "--hidden", HIDDEN],
     "best-response": ["best-response", "--victim", "greedy", "--start", ""],
     "ppo": ["ppo"],
-    "expert": ["expert", "--start", "net:path=before/agent.safetensors", "--nodes", 4],
 }
-OPPONENTS = {  # of the periodic matches
-    "best-response": ["greedy"],
-    "expert": ["net:path=before/agent.safetensors"],
-}
+OPPONENTS = {"best-response": ["greedy"]}  # of the periodic matches
 FILES = {
     ".lock",
     "agent.safetensors",
@@ -270,30 +271,22 @@ FILES = {
 
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
-@pytest.mark.parametrize(
-    "learner",
-    ["zero", "td", "best-response", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ppo", "expert"))],
-)
+@pytest.mark.parametrize("learner", ["zero", "best-response", pytest.param("ppo", marks=pytest.mark.slow)])
 def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> None:
     small = ("--updates", 1, "--players", "2", "--blocks", 2)
     if learner == "ppo":
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
-    if learner == "expert":
-        output("train", *LEARNERS["zero"], *small, "--out", "before", cwd=tmp_path)
     data = output("train", *LEARNERS[learner], *small, "--out", "run", cwd=tmp_path)
     lineups = [("new agent", rival) for rival in ("random", "greedy", "planner-v1")]
     if learner == "best-response":
         lineups = [("new agent", "greedy"), ("new agent, 150 nodes", "greedy")]
     assert [tuple(match["lineup"]) for match in data["matches"]] == lineups
     assert ("victim_games" in data) == (learner == "best-response")
-    if learner == "expert":
-        assert data["gate"]["blocks"] == 2
-        assert data["gate"]["verdict"].startswith("not replaced after 2 blocks")
     found = {path.name for path in (tmp_path / "run").iterdir()}
     assert {name for name in found if not name.startswith("events.out.tfevents")} == FILES
     assert json.loads((tmp_path / "run" / "evaluation.json").read_text()) == data
     assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["players"] == [2]
-    if learner in ("td", "best-response"):
+    if learner == "best-response":
         return  # the rest is the same for all learners, and takes time
     output("arena", "net:path=run/agent.safetensors", "random", "--players", "2", "--blocks", 2, cwd=tmp_path)
     again = output("train", "resume", "run", "--blocks", 2, cwd=tmp_path)  # the run is over: only the table is played
@@ -305,7 +298,7 @@ def test_train_ends_with_an_agent_that_plays(learner: str, tmp_path: Path) -> No
 
 def test_a_run_of_an_unknown_learner_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"learner": "sarsa"}')
-    assert_one_line(bombay("train", "resume", ".", cwd=tmp_path), "sarsa", "zero, td, best-response, expert, ppo")
+    assert_one_line(bombay("train", "resume", ".", cwd=tmp_path), "sarsa", "zero, best-response, ppo")
 
 
 def test_bare_commands_show_their_help() -> None:
@@ -358,23 +351,29 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["gate", "greedy", "nobody"], ["nobody"]),
         (["audit", "nobody"], ["nobody", "greedy", "module:object"]),
         (["arena", "greedy", "net:path=nowhere.safetensors"], ["nowhere.safetensors"]),
-        (["train", "zero", "--minutes", "0"], ["--minutes"]),
+        (["train", "zero", "--minutes", "0"], ["minutes is 0.0", "above 0"]),
         (["train", "zero", "--hidden", "6"], ["hidden is 6", "a multiple of 4"]),
-        (["train", "zero", "--hidden", "0"], ["--hidden", "greater than or equal to 4"]),
+        (["train", "zero", "--hidden", "0"], ["hidden is 0", "a whole number from 4 to 1024"]),
+        (["train", "zero", "--hidden", "wide"], ["--hidden"]),
+        (["train", "zero", "--learning-rate", "3"], ["learning_rate is 3.0; it must be above 0, at most 1"]),
+        (["train", "ppo", "--trunk", "0"], ["trunk is (0,); it must be a list of widths from 1 to 4096"]),
+        (["train", "ppo", "--trunk", "wide"], ["--trunk", "wide"]),
+        (["train", "ppo", "--activation", "sine"], ["--activation", "sine", "relu", "tanh"]),
+        (["train", "zero", "--games", "2"], ["games is 2; it must be at least 4, one for each number of players"]),
         (["train", "zero", "--features", "raw"], ["--features"]),
-        (["train", "td", "--players", "1"], ["--players"]),
-        (["train", "td", "--out", "."], ["exists"]),
+        (["train", "zero", "--players", "1"], ["--players"]),
+        (["train", "zero", "--out", "."], ["exists"]),
         (["train", "sarsa"], ["sarsa"]),
-        (["train", "td", "--out", "a,b"], ["a,b", "comma", "spec"]),
+        (["train", "zero", "--out", "a,b"], ["a,b", "comma", "spec"]),
         (["train", "ppo", "--hidden", "8"], ["--hidden"]),
-        (["train", "ppo", "--features", "scripted"], ["--features", "scripted", "lookahead", "raw"]),
         (["train", "best-response"], ["--victim"]),
         (["train", "best-response", "--victim", "nobody"], ["nobody", "greedy"]),
+        (["train", "best-response", "--victim", "greedy", "--epsilon", "2"], ["epsilon is 2.0", "from 0 to 1"]),
         (["train", "best-response", "--victim", "flat-mc"], ["flat-mc", "by the clock"]),
-        (["train", "td", "--victim", "greedy"], ["--victim"]),
-        (["train", "td", "--rollouts", "8"], ["--rollouts"]),
-        (["train", "expert", "--start", "greedy"], ["start is 'greedy'", "zero agent"]),
-        (["train", "expert", "--hidden", "8"], ["--hidden"]),
+        (["train", "zero", "--victim", "greedy"], ["--victim"]),
+        (["train", "zero", "--rollouts", "8"], ["--rollouts"]),
+        (["train", "best-response", "--victim", "random", "--start", "greedy"], ["start is 'greedy'", "a value net"]),
+        (["train", "td"], ["td"]),
         (["train", "resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "resume", "nowhere", "--out", "new"], ["--out"]),
         (["train", "resume", "nowhere", "--minutes", "9"], ["--minutes"]),
@@ -385,9 +384,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         ),
         (["ladder", "--out", "."], ["--out", "."]),
         (["regret", "nobody"], ["nobody", "greedy"]),
-        (["tune", "."], [".", "cannot be read"]),
-        (["tune", "nowhere/weights.json"], ["nowhere"]),
-        (["study", "sarsa"], ["there is no study of 'sarsa'", "zero, ppo, ppo-raw"]),
+        (["study", "sarsa"], ["there is no study of 'sarsa'", "zero, ppo"]),
         (["study", "--minutes", "soon"], ["--minutes is 'soon'", "numbers of 0 or more, separated by commas"]),
         (["study", "--minutes", "0"], ["minutes is 0"]),
         (["study", "--seeds", "-1"], ["--seeds is '-1'"]),
@@ -470,6 +467,50 @@ def test_options_that_commands_share_are_spelled_the_same() -> None:
     options = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
     assert {name.removeprefix("--") for name in options} >= SPELLINGS
     assert not options & {"--workers", "--records", "--resume", "--save", "--output", "--jobs"}
+
+
+@pytest.mark.parametrize("settings_class", [ZeroSettings, BestResponseSettings, PPOSettings])
+def test_every_setting_of_a_learner_is_an_option_of_its_command(settings_class: type[RunSettings]) -> None:
+    options = {name for parameter in COMMANDS["train", settings_class.learner].params for name in parameter.opts}
+    assert {f"--{field.name.replace('_', '-')}" for field in dataclasses.fields(settings_class)} <= options
+
+
+@pytest.fixture
+def settings_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bombay_here: Callable[..., subprocess.CompletedProcess[str]]
+) -> Callable[..., RunSettings]:
+    """The settings that a command leaves in the folder of its run, which does not learn."""
+
+    def stop(run: Run, *_: object) -> None:
+        run.close()
+        raise KeyboardInterrupt
+
+    def train(learner: str, *arguments: str) -> RunSettings:
+        folder = f"run{len(list(tmp_path.iterdir()))}"
+        assert bombay_here("train", learner, *arguments, "--out", folder).returncode == 130
+        return saved_settings(tmp_path / folder)
+
+    monkeypatch.setattr(Run, "loop", stop)
+    return train
+
+
+@pytest.mark.parametrize("command", [["zero"], ["best-response", "--victim", "random", "--start", ""]])
+def test_options_reach_the_settings_of_a_run(command: list[str], settings_of: Callable[..., RunSettings]) -> None:
+    values = {"learning_rate": 0.01, "td_lambda": 0.5, "final_td_lambda": 0.9, "epsilon": 0.2, "batch_size": 64}
+    options = [text for name, value in values.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    settings = settings_of(*command, "--updates", "1", *options)
+    assert {name: getattr(settings, name) for name in values} == values
+    expected = type(settings)(updates=1, **values, **({"victim": "random"} if command[1:] else {}))
+    assert settings == expected, "what is not given has the default"
+
+
+def test_only_options_that_are_given_replace_what_follows_from_the_start(
+    settings_of: Callable[..., RunSettings],
+) -> None:
+    command = ("best-response", "--victim", "random", "--start", "")
+    assert settings_of(*command).learning_rate == ZeroSettings.learning_rate
+    default = str(BestResponseSettings.learning_rate)
+    assert settings_of(*command, "--learning-rate", default).learning_rate == BestResponseSettings.learning_rate
 
 
 def test_messages_are_one_line_of_at_most_500_characters() -> None:

@@ -391,6 +391,65 @@ def test_edits_of_docstrings_comments_and_other_modules_keep_the_code(stand_in, 
     assert kept(tmp_path / "cache") == files
 
 
+CHOOSING = """
+from typing import Any, NamedTuple
+from numba.extending import overload
+from bombay_env.jit.kernels import kernel
+
+class Search(NamedTuple):
+    evaluator: Any
+
+def value(evaluator):
+    return evaluator.value(evaluator)
+
+@overload(value, inline="always")
+def _value(evaluator):
+    chosen = evaluator.instance_class.value
+    return lambda evaluator: chosen(evaluator)
+
+@kernel
+def inner(search):
+    return value(search.evaluator)
+
+@kernel
+def outer(search):
+    return 10 * inner(search)
+"""
+CHOSEN = """
+from typing import NamedTuple
+from bombay_env.jit.kernels import kernel
+
+@kernel
+def value(evaluator):
+    return 2 * evaluator.weight
+
+class Evaluator(NamedTuple):
+    weight: float
+    value = staticmethod(value)
+"""
+CHOOSE = """
+from bombay_env import choosing, chosen
+print(choosing.outer(choosing.Search(chosen.Evaluator(3.0))))
+"""
+
+
+@needs_jit
+def test_an_edit_of_a_kernel_that_an_arguments_class_chooses_is_noticed(stand_in, tmp_path):
+    """The module of the calling kernel does not import it: only the type of the argument leads there."""
+    copy = tmp_path / "copy"
+    shutil.copytree(stand_in, copy)
+    (copy / "bombay_env" / "choosing.py").write_text(CHOOSING)
+    file = copy / "bombay_env" / "chosen.py"
+    twice, five_times = CHOSEN, CHOSEN.replace("2 *", "5 *")
+    for text, shown, told in (
+        (twice, "60.0\n", LINE), (twice, "60.0\n", ""), (five_times, "150.0\n", LINE), (twice, "60.0\n", ""),
+    ):  # fmt: skip
+        file.write_text(text)
+        done = in_a_fresh_process(CHOOSE, tmp_path / "cache", copy)
+        assert (done.stdout, done.stderr) == (shown, told)
+    assert len(kept(tmp_path / "cache", "part")) == 4  # inner and value, twice
+
+
 EDITED_MEANWHILE = """
 import pathlib
 from bombay_env.jit import cache

@@ -31,7 +31,6 @@ PATIENCE = 300  # seconds
 UPDATES = 6
 TRAINING = {
     "zero": ("train", "zero", "--hidden", 8),
-    "td": ("train", "td"),
     "ppo": ("train", "ppo"),
 }
 SMALL = ("--updates", UPDATES, "--players", 2, "--blocks", 1, "--seed", 3)
@@ -186,7 +185,7 @@ def played(path: Path) -> list[Any]:
 # --- Killed, or started twice ---
 
 
-@pytest.mark.parametrize("learner", ["td", "ppo"])
+@pytest.mark.parametrize("learner", ["zero", "ppo"])
 def test_killed_at_random_moments_and_resumed_it_ends_like_an_uninterrupted_run(
     learner: str, tmp_path: Path, uninterrupted: dict[str, Path]
 ) -> None:
@@ -213,7 +212,7 @@ def test_of_two_that_resume_a_run_one_is_refused(tmp_path: Path, uninterrupted: 
     refusals = 0
     for number in range(20):
         run = tmp_path / str(number)
-        process = bombay(*TRAINING["td"], *SMALL, "--out", run, cwd=tmp_path)
+        process = bombay(*TRAINING["zero"], *SMALL, "--out", run, cwd=tmp_path)
         while not (run / METRICS).exists() and process.poll() is None:
             time.sleep(0.01)
         process.kill()
@@ -226,5 +225,5 @@ def test_of_two_that_resume_a_run_one_is_refused(tmp_path: Path, uninterrupted: 
             assert process.returncode == 0 or "is in use by another process" in errors
             refusals += process.returncode == 2
         assert min(process.returncode for process in both) == 0
-        assert_whole(run, uninterrupted["td"])
+        assert_whole(run, uninterrupted["zero"])
     assert refusals > 0

@@ -1,29 +1,24 @@
-"""The ladder: a run that was stopped and resumed gives the same table as one that was not. Also the tuning of the planner."""
+"""The ladder: a run that was stopped and resumed gives the same table as one that was not."""
 
 import contextlib
 import dataclasses
 import itertools
 import json
 
-import numba
 import numpy as np
 import pytest
 
 from bombay_agents import make
 from bombay_agents.random import RandomAgent
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_training.cli.errors import UserError
 from bombay_training.cli.evaluate import ladder as command
-from bombay_training.cli.learn import tune as tune_command
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.evaluation.ladder import Row
-from bombay_training.learners import tune
 from bombay_training.matches import statistics
 from bombay_training.matches.results import LostGame
 from helpers.position import official
 
-SLOW = numba.config.DISABLE_JIT
 WHIM = "test_ladder:Whim"
 
 
@@ -292,62 +287,9 @@ def test_a_match_in_parts_is_the_whole_match(agents, chunk, cuts):
     assert len(np.unique(whole.final, axis=0)) > 1
 
 
-# --- tuning ---
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(SLOW, reason="a game among planners takes seconds with the compiler off")
-def test_two_generations_of_tuning_leave_weights_to_play_with(tmp_path, monkeypatch):
-    pytest.importorskip("cma")
-    judged, mean_margin = [], tune.mean_margin
-
-    def encouraging(*match):
-        """Where all candidates get the same more they keep their order, and a challenger wins."""
-        judged.append(mean_margin(*match))
-        return judged[-1][0] + 100, 1.0
-
-    monkeypatch.setattr(tune, "mean_margin", encouraging)
-    out = tmp_path / "weights.json"
-    small = {"population": 4, "games": 2, "seed": 1}
-    (challenge,) = tune.tune(out, players=3, generations=2, challenge=2, **small)
-    assert (challenge.generation, challenge.accepted) == (2, True)
-    assert len(judged) == 2 * 4 + 1
-    assert all(error > 0 for _, error in judged)
-    agent = make(f"planner:weights={out}")
-    changed = [count for count in WEIGHTS_V1 if agent.weights[count] != WEIGHTS_V1[count]]
-    assert changed == [3]
-    assert list(tune.tune(out, players=2, generations=1, challenge=1, **small))  # the file keeps its other weights
-    again = make(f"planner:weights={out}").weights
-    assert again[3] == agent.weights[3]
-    assert again[2] != agent.weights[2]
-
-
-def test_what_tuning_could_not_read_or_keep_is_refused_before_it_begins(tmp_path):
-    (tmp_path / "wrong.json").write_text("{}")
-    for name, complaint in (
-        ("wrong.json", "must be an object"),
-        (".", "cannot be read"),
-        ("nowhere/new.json", "nowhere"),
-    ):
-        with pytest.raises(UserError, match=complaint) as refused:
-            tune_command.tune(tmp_path / name, players=2)
-        assert "\n" not in str(refused.value)
-    tune.try_writing(tmp_path / "new.json")
-    assert [path.name for path in tmp_path.iterdir()] == ["wrong.json"]
-
-
-def test_a_candidate_like_the_incumbent_has_no_margin():
-    matches = tune.TuningGames(2)
-    seeds = tune.deals(1, tune.TUNING, 0, 1 if SLOW else 5)
-    if not SLOW:
-        assert matches.margins(WEIGHTS_V1[2], WEIGHTS_V1[2], seeds).tolist() == [0] * 5
-    assert tune.deals(1, tune.TUNING, 1, 4).tolist() == tune.deals(1, tune.TUNING, 0, 5)[1:].tolist()
-    assert set(tune.deals(1, tune.TUNING, 0, 5)) & set(tune.deals(1, tune.GATE, 0, 5)) == set()
-
-
 def test_rows_are_chosen_by_agent_and_by_the_others():
-    rows = ladder.select([2, 4], "td", rest="ppo")
-    assert [(row.players, row.agent, row.rest) for row in rows] == [(2, "td", "ppo"), (4, "td", "ppo")]
+    rows = ladder.select([2, 4], "zero", rest="ppo")
+    assert [(row.players, row.agent, row.rest) for row in rows] == [(2, "zero", "ppo"), (4, "zero", "ppo")]
 
 
 def test_the_selection_leaves_out_the_reference_opponent_and_the_deals_of_the_ladder():

@@ -25,8 +25,7 @@ pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
 from bombay_agents.nets import files
 from bombay_agents.nets.loading import make_net
-from bombay_agents.nets.policy_net import Net
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1
+from bombay_agents.nets.policy.net import PolicyNet
 from bombay_env import Board, Rules
 from bombay_env.files import json_text
 from bombay_env.record import Record, read_records
@@ -40,7 +39,6 @@ from bombay_training.docs import markdown, pages
 from bombay_training.evaluation import ladder
 from bombay_training.learners import curve, study
 from bombay_training.learners.runs import checkpoints, run_files
-from bombay_training.learners.td import TDSettings
 from bombay_training.learners.train import open_run, run_class
 from bombay_training.learners.zero import ZeroSettings
 from helpers.file_mutations import damaged_bytes, damaged_json
@@ -187,16 +185,14 @@ def policy_net(folder):
         return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
 
     parts = {"trunk": (layer(GAME.num_features, 4),), "policy": (layer(4, GAME.num_actions),), "value": (layer(4, 1),)}
-    net = Net(parts, "tanh", GAME.feature_layout.digest, "perfect_recall", files.about_games([GAME]))
+    net = PolicyNet(parts, "tanh", GAME.feature_layout.digest, "perfect_recall", files.about_games([GAME]))
     net.save(folder / "made")
     return (folder / "made").read_bytes()
 
 
-def run_file(learner, name, **settings):
+def run_file(name):
     def made(folder):
-        run = run_class(learner)(
-            {"td": TDSettings, "zero": ZeroSettings}[learner](updates=2, games=2, players=(2,), **settings)
-        )
+        run = run_class("zero")(ZeroSettings(updates=2, games=2, players=(2,), hidden=8, second=4))
         run.create(folder / "run")
         (folder / "run" / run_files.METRICS).write_bytes(metrics_lines(folder))
         return (folder / "run" / name).read_bytes()
@@ -212,7 +208,7 @@ def read_run(name):
     return read
 
 
-SPEC = b"search:nodes=20,k=4,rounds=1,restock=false,value=[planner],ranker=[td:rounds=1]"
+SPEC = b"search:nodes=20,k=4,exploration=0.3,value=[zero:rounds=1,seed=2],temperature=0.5"
 LOADERS = {
     "board": Loader(packaged_board, lambda file: games_of("2", None, file)),
     "record": Loader(lambda folder: json_bytes(BASE) + b"\n" + golden_file(2).read_bytes(), read_all_records, "lines"),
@@ -230,11 +226,6 @@ LOADERS = {
         lambda folder: json_bytes(state_to_dict(GAME.new_states([7])[0], GAME.rules, GAME.board)), read_state, "file"
     ),
     "spec": Loader(lambda folder: SPEC, lambda file: make(text_of(file))),
-    "weights": Loader(
-        lambda folder: json_bytes({str(count): weights._asdict() for count, weights in WEIGHTS_V1.items()}),
-        lambda file: make(f"planner:weights={file}"),
-        "file",
-    ),
     "ladder": Loader(ladder_lines, read_ladder, "lines", skips=True),
     "study": Loader(study_lines, read_study, "lines", skips=True),
     "bench report": Loader(bench_report, read_report, "file"),
@@ -245,15 +236,10 @@ LOADERS = {
     "tier": Loader(lambda folder: b"flat-mc:rollouts=125@400", lambda file: Tier.parse(text_of(file), 7, 10**6)),
     "results": Loader(balance_results, read_results, "file"),
     "policy net": Loader(policy_net, lambda file: make_net(str(file)), "tensors"),
-    "value net": Loader(run_file("td", run_files.AGENT, hidden=8), lambda file: make_net(str(file)), "tensors"),
-    "net of zero": Loader(
-        run_file("zero", run_files.AGENT, hidden=8, second=4), lambda file: make_net(str(file)), "tensors"
-    ),
-    "checkpoint": Loader(
-        run_file("td", run_files.CHECKPOINT, hidden=8), read_run(run_files.CHECKPOINT), "tensors"
-    ),
-    "settings": Loader(run_file("td", run_files.SETTINGS, hidden=8), read_run(run_files.SETTINGS), "file"),
-    "metrics of a run": Loader(run_file("td", run_files.METRICS, hidden=8), read_run(run_files.METRICS), "lines", skips=True),
+    "value net": Loader(run_file(run_files.AGENT), lambda file: make_net(str(file)), "tensors"),
+    "checkpoint": Loader(run_file(run_files.CHECKPOINT), read_run(run_files.CHECKPOINT), "tensors"),
+    "settings": Loader(run_file(run_files.SETTINGS), read_run(run_files.SETTINGS), "file"),
+    "metrics of a run": Loader(run_file(run_files.METRICS), read_run(run_files.METRICS), "lines", skips=True),
 }  # fmt: skip
 NAMES = {"metrics": run_files.METRICS, "settings for par": run_files.SETTINGS}  # of files whose name matters
 

@@ -7,11 +7,11 @@ import pytest
 
 from bombay_training import locks
 from bombay_training.learners.runs.run_files import LOCK, METRICS
-from bombay_training.learners.td import TDRun, TDSettings
 from bombay_training.learners.train import open_run
-from helpers.nets import HIDDEN
+from bombay_training.learners.zero import ZeroRun, ZeroSettings
+from helpers.nets import HIDDEN, SECOND
 
-SMALL = TDSettings(updates=1, games=1, players=(2,), hidden=HIDDEN)
+SMALL = ZeroSettings(updates=1, games=1, players=(2,), hidden=HIDDEN, second=SECOND)
 HOLDER = """
 import sys
 from pathlib import Path
@@ -57,10 +57,10 @@ def test_a_lock_beside_a_file_is_removed_after_the_block(tmp_path):
 
 
 def test_a_run_whose_folder_is_in_use_is_neither_created_nor_opened(tmp_path):
-    run = TDRun(SMALL)
+    run = ZeroRun(SMALL)
     run.create(tmp_path)
     files = sorted(path.name for path in tmp_path.iterdir())
-    for use in (lambda: open_run(tmp_path), lambda: TDRun(SMALL).create(tmp_path)):
+    for use in (lambda: open_run(tmp_path), lambda: ZeroRun(SMALL).create(tmp_path)):
         with pytest.raises(locks.InUseError, match="is in use by another process"):
             use()
     assert sorted(path.name for path in tmp_path.iterdir()) == files

@@ -19,7 +19,7 @@ SHORTER = {  # what a quick run puts after the cell of parameters
     "4_compare": "BLOCKS, CANDIDATES, MAX_BLOCKS = 4, 2, 2",
     "5_fairness": "GAMES = 20",
     "6_variants": "GAMES = 4",
-    "7_your_own_agent": "BLOCKS, SEARCH_BLOCKS, ROLLOUTS = 2, 2, 1",
+    "7_your_own_agent": "BLOCKS, SEARCH_BLOCKS, ROLLOUTS, GAMES, TREE_BLOCKS, NODES = 2, 2, 1, 5, 1, 2",
 }
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches and learning take the compiler")
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

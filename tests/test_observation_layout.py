@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bombay_agents.nets import value_features
 from bombay_env import Board, Game, Rules
 from bombay_env.batch import make_scratch
 from bombay_env.observation import layout as layouts
@@ -86,7 +85,6 @@ def test_the_digest_ignores_descriptions():
     reworded = with_piece("rupees", description="said in other words")
     assert reworded.table() != FeatureLayout(24).table()
     assert reworded.digest == FeatureLayout(24).digest
-    assert value_features.digest(reworded) == value_features.digest(FeatureLayout(24))
 
 
 @pytest.mark.parametrize(
@@ -100,15 +98,6 @@ def test_the_digest_changes_with_the_version(monkeypatch):
     before = FeatureLayout(24).digest
     monkeypatch.setattr(layouts, "LAYOUT_VERSION", layouts.LAYOUT_VERSION + 1)
     assert FeatureLayout(24).digest != before
-
-
-def test_the_digest_of_a_nets_features_changes_with_a_scale(monkeypatch):
-    layout = FeatureLayout(24)
-    before = value_features.digest(layout)
-    assert value_features.digest(with_piece("rupees", per=10)) != before
-    scales = value_features.scales
-    monkeypatch.setattr(value_features, "scales", lambda layout: scales(layout) * np.float32(2))
-    assert value_features.digest(layout) != before
 
 
 def test_the_layout_depends_on_the_board_and_not_on_the_rules():

@@ -159,7 +159,7 @@ def test_the_script_ends_in_time_and_prints_an_interval(script, capsys):
 
 
 def test_the_example_in_the_documentation_runs():
-    page = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "trainers.md").read_text(encoding="utf-8")
     (example,) = (
         block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "SelfPlayEnv" in block
     )

@@ -1,21 +1,22 @@
 """`planner-v1`: it takes the outcome of its turn that it values most, by public facts only, and its decisions never change."""
 
 import hashlib
-import json
 import random
 
 import numba
 import numpy as np
 import pytest
 
-from bombay_agents import make
+from bombay_agents import turns
 from bombay_agents.random import RandomAgent
+from bombay_agents.scripted import evaluator as planner_evaluator
 from bombay_agents.scripted import planner, planner_value
 from bombay_agents.scripted.planner import make_planner_v1
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1, read_weights
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
+from bombay_agents.turns.evaluator import new_turns
 from bombay_env import Game, Rules, engine
-from helpers.position import official, position
-from helpers.refusal import refusal
+from helpers.nets import lay_out
+from helpers.position import last_turn, official, position
 from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT
@@ -64,58 +65,6 @@ def decide(n, lanes, digest, every=1):
         states = states[~game.is_terminal(states)]
         step += 1
     return count
-
-
-def written(tmp_path, text):
-    file = tmp_path / "weights.json"
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
-WEIGHTS = {str(count): weights._asdict() for count, weights in WEIGHTS_V1.items()}
-
-
-def test_weights_are_read_from_a_file(tmp_path):
-    file = written(tmp_path, json.dumps(WEIGHTS))
-    assert read_weights(file) == dict(WEIGHTS_V1)
-    assert make(f"planner:weights={file}").weights == dict(WEIGHTS_V1)
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("9" * 400, "more than 30 characters"),
-        ("1" + "0" * 29, "weights.4.idle is 1000"),
-        ("1e999", "too large"),
-        ("NaN", "NaN is not allowed"),
-        ("true", "weights.4.idle is True; it must be a number from -1e+06 to 1e+06"),
-        ("null", "weights.4.idle is None"),
-        ('"2.8"', "weights.4.idle is '2.8'"),
-        (json.dumps("x" * 50_000), "weights.4.idle is 'xxx"),
-        ("[2.8]", "weights.4.idle is [2.8]"),
-        ('1, "idle": 1', "'idle' twice"),
-    ],
-    ids=lambda text: text[:20],
-)
-def test_weights_that_are_not_numbers_are_refused(tmp_path, value, words):
-    text = json.dumps({**WEIGHTS, "4": {**WEIGHTS["4"], "idle": "HERE"}}).replace('"HERE"', value)
-    file = written(tmp_path, text)
-    for read in (lambda: read_weights(file), lambda: make(f"planner:weights={file}")):
-        refusal(read, "planner: ", str(file), words)
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (None, "must be an object with the keys 2, 3, 4, 5"),
-        ({**WEIGHTS, "6": {}}, "must be an object with the keys 2, 3, 4, 5"),
-        ({**WEIGHTS, "3": []}, "3 must be an object with exactly the keys action, idle"),
-        ({**WEIGHTS, "3": {**WEIGHTS["3"], "x" * 9999: 0}}, "3 must be an object with exactly the keys action, idle"),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_files_without_the_weights_are_refused(tmp_path, data, words):
-    refusal(lambda: read_weights(written(tmp_path, json.dumps(data))), words)
 
 
 @pytest.mark.skipif(SLOW, reason="ten thousand decisions")
@@ -190,3 +139,45 @@ def test_its_first_decisions_make_sense():
     last = {"set": 3, "turn": 3, "player": 2}
     states = position(game, at="G4", basket=["blue"], actions_left=1, **last)
     assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "build:blue"
+
+
+# --- The evaluator ---
+
+
+def worth_of(game, state, seat, workspace):
+    """The planner's value of a position to one seat, with a survey of its own, and the seat's turns to come."""
+    tables, weights, survey = game.tables[0], WEIGHTS_V1[game.num_players], workspace.survey[0]
+    planner_value.survey_seat(state, tables, seat, weights, workspace.traffic, survey)
+    return planner_value.value(state, tables, seat, survey, weights), int(survey.turns)
+
+
+def read_slowly(game, state, workspace):
+    """Margins and shares of a position between turns by seat, from the formula, or the result of a game that is over."""
+    if game.is_terminal(state.reshape(1))[0]:
+        result = game.results(state.reshape(1))[0]
+        return (result["final"] - result["final"].mean()) / 10, result["win_share"]
+    worths, left = np.transpose([worth_of(game, state, seat, workspace) for seat in range(game.num_players)])
+    shares = np.exp((worths - worths.max()) / (1.25 + 0.2 * left.mean()))
+    return (worths - worths.mean()) / 10, shares / shares.sum()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_its_evaluator_values_the_twelve_outcomes_of_most_worth_to_the_mover(n):
+    game = official(n)
+    workspace, turn, over = planner.new_workspace(game), new_turns(game, 1), 0
+    evaluator = make_planner_v1().evaluator(game)
+    last = last_turn(game, at="Bombay", basket=["blue", "purple"])
+    for state in (*midgame(game, 2 if SLOW else 20, n), np.asarray(last)[0]):
+        mover, count = int(state["current_player"]), lay_out(state, game.tables, evaluator, turn)
+        node, values = turn["memory"]["node"][0, :count], turn["values"][0, :count]
+        outcomes = np.flatnonzero(node["due"] != turns.TURN_GOES_ON)
+        worths = np.array([worth_of(game, node["state"][place], mover, workspace)[0] for place in outcomes])
+        best = outcomes[np.argsort(-worths, kind="stable")[: planner_evaluator.MAX_VALUED]]
+        assert np.flatnonzero(values > -np.inf).tolist() == sorted(best)
+        for place in best:
+            margin, share = (np.roll(part, -mover) for part in read_slowly(game, node["state"][place], workspace))
+            assert turn["outputs"][0, place, :n] == pytest.approx(margin, abs=1e-5)
+            assert turn["outputs"][0, place, 5 : 5 + n] == pytest.approx(share, abs=1e-5)
+            assert values[place] == pytest.approx(margin[0] + 2 * share[0], abs=1e-5)
+            over += node["state"]["current_player"][place] < 0
+    assert over > 1

@@ -12,33 +12,36 @@ import numpy as np
 import pytest
 
 from bombay_agents import make, turns
-from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.nets.zero.lookahead import DRAWS
-from bombay_agents.scripted.greedy import TIES
-from bombay_agents.search import flat_mc, rollouts, tree
-from bombay_agents.search.zero_agent import ZeroSearchAgent
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.search.agent import SearchAgent
 from bombay_agents.turns.agent import TurnAgent
-from bombay_env import Game, Rules
+from bombay_env import Game, Rules, streams
 from bombay_training.evaluation import arena, regret
-from bombay_training.learners import tune
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
-from bombay_training.learners.expert_iteration import ExpertIterationRun, ExpertIterationSettings
 from bombay_training.learners.runs import run as runs
-from bombay_training.learners.td import TDRun, TDSettings
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated
 from helpers.failing_agents import First
 from helpers.gym_envs import play, single
+from helpers.nets import random_net
 from helpers.position import last_turn, variant
-from test_zero_net import random_net
 
 UPDATES = 3
 EPOCHS = 2
 OF_LEARNERS = 3000  # the lowest number of a learner's stream
 SHORT = {"sets": 2, "turns_per_set": 1, "actions_per_turn": 1}
-TINY = {"players": (2,), "games": 2, "hidden": 8, "epsilon": 0.5, "batch_size": 4, "epochs": EPOCHS, "updates": UPDATES}
-TINY_ZERO = TINY | {"second": 4, "final_epsilon": 0.5}
-TWO_COUNTS = TINY_ZERO | {"players": (2, 3), "games": 4}
+TINY = {
+    "players": (2,),
+    "games": 2,
+    "hidden": 8,
+    "second": 4,
+    "epsilon": 0.5,
+    "final_epsilon": 0.5,
+    "batch_size": 4,
+    "epochs": EPOCHS,
+    "updates": UPDATES,
+}
+TWO_COUNTS = TINY | {"players": (2, 3), "games": 4}
 
 
 @interpreted
@@ -65,26 +68,19 @@ class Update(NamedTuple):
     heard: list[tuple[list[int], list[int]]]
 
 
-def new_run(learner, folder):
+def new_run(learner):
     """A run of short games."""
-    if learner == "td":
-        return TDRun(TDSettings(**TINY))
     if learner == "zero":
         return ZeroRun(ZeroSettings(**TWO_COUNTS))
-    if learner == "best-response":
-        return BestResponseRun(BestResponseSettings(**TWO_COUNTS, victim="helpers.draws:Moody"))
-    start = folder / "start.safetensors"
-    ZeroRun(ZeroSettings(**TINY_ZERO)).net().save(start)
-    settings = ExpertIterationSettings(**TINY_ZERO, start=f"net:path={start}", nodes=3, min_visits=1)
-    return ExpertIterationRun(settings)
+    return BestResponseRun(BestResponseSettings(**TWO_COUNTS, victim="helpers.draws:Moody"))
 
 
-def updates_of(learner, folder, first=0):
+def updates_of(learner, first=0):
     """The updates of a run from number `first` on. It learns nothing, so that its net stays the same."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
         use_short_games(patch)
-        run, batches = new_run(learner, folder), []
+        run, batches = new_run(learner), []
         run.clock.updates_done = first
         patch.setattr(run.learner, "step", lambda samples, indices, *_: batches.append(indices) or np.zeros(2))
         draws = keyed_draws(patch)
@@ -94,7 +90,7 @@ def updates_of(learner, folder, first=0):
             run.step()
             order = np.concatenate(batches)
             samples = run.generator.samples.reshape(-1)[order]
-            read = samples["features" if learner == "td" else "rows"].tolist()
+            read = samples["rows"].tolist()
             heard = [victim.take() for victim in run.generator.victim.agents] if learner == "best-response" else []
             found.append(Update(list(draws), np.split(order, EPOCHS), read, heard))
     return found
@@ -106,9 +102,9 @@ def use_short_games(patch):
 
 
 @pytest.fixture(scope="module")
-def updates(request, tmp_path_factory):
+def updates(request):
     """The learner's name and the first updates of a run."""
-    return request.param, updates_of(request.param, tmp_path_factory.mktemp(request.param))
+    return request.param, updates_of(request.param)
 
 
 def each_learner(*names):
@@ -116,7 +112,7 @@ def each_learner(*names):
 
 
 @interpreted
-@each_learner("td", "zero", "expert", "best-response")
+@each_learner("zero", "best-response")
 def test_no_update_repeats_a_game_or_a_choice(updates):
     _, found = updates
     for update in found:
@@ -125,16 +121,16 @@ def test_no_update_repeats_a_game_or_a_choice(updates):
 
 
 @interpreted
-@each_learner("td", "zero", "expert", "best-response")
-def test_an_update_does_not_depend_on_the_games_before(updates, tmp_path):
+@each_learner("zero", "best-response")
+def test_an_update_does_not_depend_on_the_games_before(updates):
     """Games, choices and their numbers are keyed: the last update is the same if nothing was played before it."""
     learner, found = updates
-    (alone,) = updates_of(learner, tmp_path, UPDATES - 1)
+    (alone,) = updates_of(learner, UPDATES - 1)
     assert (alone.draws, alone.read) == (found[-1].draws, found[-1].read)
 
 
 @interpreted
-@each_learner("td", "zero")
+@each_learner("zero")
 def test_no_epoch_repeats_an_order(updates):
     orders = [order for update in updates[1] for order in update.orders]
     assert len({len(order) for order in orders}) == 1, "orders of different lengths cannot be compared"
@@ -160,13 +156,13 @@ def test_ppo_repeats_no_deal_and_no_random_number(monkeypatch):
     pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
     import torch
 
-    from bombay_training.learners.ppo import PPOSettings
     from bombay_training.learners.ppo.run import PPORun
+    from bombay_training.learners.ppo.settings import PPOSettings
 
     use_short_games(monkeypatch)
     widths = {"trunk": (4,), "policy": (4,), "value": (4,)}
     sizes = {"num_envs": 4, "num_steps": 8, "batch_size": 16, "epochs": 2}
-    run = PPORun(PPOSettings.raw(players=(2, 3), updates=UPDATES, **sizes, **widths))
+    run = PPORun(PPOSettings(players=(2, 3), updates=UPDATES, **sizes, **widths))
     draws, generators = keyed_draws(monkeypatch), []
 
     def noting(call):
@@ -184,22 +180,6 @@ def test_ppo_repeats_no_deal_and_no_random_number(monkeypatch):
     for states in zip(*generators[::2], strict=True):
         assert not repeated(states), "rollouts begin with different generators"
     assert not repeated(torch_state for torch_state, _ in generators)
-
-
-def test_tuning_repeats_no_deal_and_challenges_are_on_others(monkeypatch, tmp_path):
-    pytest.importorskip("cma", reason="tuning needs the extra `tune`")
-    games, challenge, played = 3, 2, {}
-
-    def mean_margin(tuning_games, candidate, incumbent, seeds):
-        kind = "challenges" if len(seeds) > games else "generations"
-        played.setdefault(kind, {})[seeds.tobytes()] = seeds.tolist()
-        return sum(candidate), 1e9  # no challenger is accepted
-
-    monkeypatch.setattr(tune, "mean_margin", mean_margin)
-    found = list(tune.tune(tmp_path / "weights.json", 2, 3 * challenge + 1, 4, games, challenge, seed=1))
-    assert [one.generation for one in found] == [2, 4, 6, 7], "the last generation is followed by a challenge too"
-    assert (len(played["generations"]), len(played["challenges"])) == (3 * challenge + 1, 4)
-    assert_disjoint([*played["generations"].values(), *played["challenges"].values()])
 
 
 # --- Matches ---
@@ -279,28 +259,20 @@ def test_every_turn_that_is_planned_has_its_own_key():
     assert not repeated(agent.keys)
 
 
-def zero(game):
-    return ZeroAgent(random_net(game), draws=3)
-
-
-def zero_search(game):
-    return ZeroSearchAgent(ZeroAgent(random_net(game)), nodes=9)
-
-
 SEARCHES = {
     "flat-mc": lambda game: make("flat-mc:rollouts=9,k=3,rounds=2"),
-    "flat-mc by greedy": lambda game: make("flat-mc:rollouts=9,k=3,rounds=2,policy=greedy"),
-    "search": lambda game: make("search:nodes=9,k=3,rounds=2"),
-    "zero": zero,
-    "zero-search": zero_search,
+    "search": lambda game: make("search:nodes=9,k=3"),
+    "search in Python": lambda game: make("search:nodes=9,k=3,value=[test_agents:Even]"),
+    "zero": lambda game: ValueNetAgent(random_net(game), draws=3),
+    "zero-search": lambda game: SearchAgent(ValueNetAgent(random_net(game)), nodes=9),
 }
 # Streams whose index counts something within one decision, and how many values it takes at least.
 COUNTED = {
-    "flat-mc": {int(flat_mc.ROLLOUT_KEYS): 3, int(rollouts.CHOICES): 4},
-    "flat-mc by greedy": {int(flat_mc.ROLLOUT_KEYS): 3, int(TIES): 4},
-    "search": {int(tree.ROLLOUT_KEYS): 3, int(rollouts.CHOICES): 4, int(tree.RESTOCK_SEEDS): 2},
-    "zero": {int(DRAWS): 3},
-    "zero-search": {2006: 2},
+    "flat-mc": {int(streams.ROLLOUT_KEYS): 3, int(streams.ROLLOUT_CHOICES): 4},
+    "search": {int(streams.TREE_RESTOCKS): 2},
+    "search in Python": {int(streams.TREE_RESTOCKS): 2},
+    "zero": {int(streams.LOOKAHEAD): 3},
+    "zero-search": {int(streams.TREE_RESTOCKS): 2},
 }
 
 

@@ -1,5 +1,6 @@
 """The README and the other pages: their examples run, their commands are understood, their links lead somewhere."""
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 import typer
 
@@ -39,7 +41,16 @@ def test_python_examples_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     handled = re.findall(r"^(?:ran|left out): (\S+), line (\d+)", done.stdout, flags=re.MULTILINE)
     pages = {page for page, _ in handled}
-    assert pages >= {"README.md", "environments.md", "extending.md", "quickstart.md", "records.md", "training.md"}
+    assert pages >= {
+        "README.md",
+        "environments.md",
+        "extending.md",
+        "quickstart.md",
+        "records.md",
+        "training.md",
+        "evaluators.md",
+        "trainers.md",
+    }
     assert len(handled) == sum(page.read_text(encoding="utf-8").count("\n```python") for page in PAGES)
 
 
@@ -72,6 +83,22 @@ def test_agents_of_ones_own_pass_an_audit(
     monkeypatch.syspath_prepend(tmp_path)
     games = [Game(Rules(2, sets=1, turns_per_set=1))]
     assert audit(lambda: make(f"{module}:{name}"), games, states=4).verdict == "passed"
+
+
+def test_evaluators_of_ones_own_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/evaluators.md says; the net learns for a moment only."""
+    pytest.importorskip("torch", reason="needs the extra `ppo`")
+    text = (ROOT / "docs" / "evaluators.md").read_text(encoding="utf-8")
+    for name, example in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", text, flags=re.DOTALL):
+        (tmp_path / name).write_text(example, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    importlib.import_module("my_value").train(seconds=0.1, games=2)
+    game = Game(Rules.official(4))
+    states, rng = game.new_states([7]), np.random.default_rng(0)
+    for value in ("lead_now:LeadNow", "my_value:MyValue"):
+        agent = make(f"search:nodes=3,value=[{value}]")
+        assert game.legal_actions(states)[0, agent.act(game, states, rng)[0]]
 
 
 def test_pettingzoo_example_fits_in_twenty_lines() -> None:

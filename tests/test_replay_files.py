@@ -10,7 +10,7 @@ import pytest
 import typer
 from PIL import Image
 
-from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.random import RandomAgent
 from bombay_agents.shipped import make_zero
 from bombay_env import Board, Game, Rules, bombay_v0
@@ -204,7 +204,7 @@ def test_win_shares_of_a_record_end_with_the_result():
     with pytest.raises(ValueError, match="was not trained"):
         win_shares(short_record(), make_zero())
     ended = short_record()
-    shares = win_shares(ended, ZeroAgent(make_zero().net, force=True))
+    shares = win_shares(ended, ValueNetAgent(make_zero().net, force=True))
     assert shares[-1] == ended.result["win_share"]
 
 

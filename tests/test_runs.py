@@ -21,13 +21,15 @@ from safetensors.numpy import load_file, save
 from bombay_agents.random import RandomAgent
 from bombay_env import Game
 from bombay_env.files import atomic, json_form
+from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs import run as runs
 from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
 from bombay_training.learners.runs.clock import RunClock
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
-from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.train import LEARNERS, open_run, run_class
+from bombay_training.learners.runs.settings import RunSettings, allowed
+from bombay_training.learners.train import LEARNERS, RUNS, open_run, run_class
+from bombay_training.learners.zero import ZeroSettings
 from helpers import killed
 from helpers.refusal import refusal
 from helpers.variants import random_board
@@ -369,10 +371,16 @@ def test_with_updates_the_clock_counts_them():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"minutes": float("nan")}, r"minutes is nan; it must be above 0, at most 1e\+07"),
+        ({"minutes": float("nan")}, "minutes is nan; it must be above 0, at most 10000000"),
         ({"updates": True}, "updates is True; it must be a whole number from 1 to 1000000000"),
         ({"players": ()}, r"players is \(\); it must be one or more of 2, 3, 4, 5, each once"),
+        ({"players": (2, 2)}, r"players is \(2, 2\); it must be one or more of 2, 3, 4, 5, each once"),
+        ({"players": "23"}, "players is '23'; it must be one or more of 2, 3, 4, 5, each once"),
+        ({"seed": "7"}, "seed is '7'; it must be a whole number from 0 to 9223372036854775807"),
+        ({"seed": 1.0}, "seed is 1.0; it must be a whole number from 0 to 9223372036854775807"),
         ({"seed": 2**63}, "seed is 9223372036854775808; it must be a whole number from 0 to 9223372036854775807"),
+        ({"board": 3}, "board is 3; it must be a path, or none"),
+        ({"size": "x" * 1000}, "size is 'x+…; it must be a whole number"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, reason):
@@ -386,9 +394,23 @@ def test_numbers_of_numpy_become_pythons():
     assert WalkRun(settings).identity() == WalkRun(WalkSettings(minutes=0.5, players=(2,))).identity()
 
 
+def test_a_whole_number_stays_one_where_a_fraction_is_allowed():
+    """3 and 3.0 are different text in JSON, by which a checkpoint knows its run."""
+    assert json.dumps(WalkSettings(minutes=3).minutes) == "3"
+    digests = [run_files.identity(ZeroSettings(minutes=minutes), ("board", "threads")) for minutes in (3, 3.0)]
+    assert digests == ["09a276abcc964428", "c575e26d019cd889"], "checkpoints of earlier versions cannot be resumed"
+
+
 def test_settings_survive_json():
     settings = WalkSettings(updates=np.int64(3), players=[np.int64(2), 5], seed=np.uint64(7))
     assert WalkSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
+
+
+@pytest.mark.parametrize("settings_class", [*(run.settings_class for run in RUNS.values()), PPOSettings])
+def test_every_setting_is_explained(settings_class):
+    for field in dataclasses.fields(settings_class):
+        assert field.metadata["sentence"].endswith("."), field.name
+        assert allowed(field), field.name
 
 
 # --- Learners by name ---
@@ -412,7 +434,5 @@ def test_every_learner_is_found_by_its_name():
 
 def test_an_unknown_learner_is_refused(tmp_path):
     (tmp_path / SETTINGS).write_text('{"learner": "sarsa"}', encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"^there is no learner 'sarsa'; the learners are zero, td, best-response, expert, ppo$"
-    ):
+    with pytest.raises(ValueError, match=r"^there is no learner 'sarsa'; the learners are zero, best-response, ppo$"):
         open_run(tmp_path)

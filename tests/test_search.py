@@ -7,21 +7,25 @@ import numpy as np
 import pytest
 
 from bombay_agents import make, turns
+from bombay_agents.scripted import planner
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_agents.search import agent as search_agent
-from bombay_agents.search import endgame, flat_mc, halving, rollouts
+from bombay_agents.search import flat_mc, halving
 from bombay_agents.search.agent import SearchAgent
 from bombay_agents.search.flat_mc import FlatMonteCarloAgent
+from bombay_agents.shipped import make_zero
 from bombay_agents.turns import enumeration
-from bombay_env import Game, Rules, chance
+from bombay_env import Game, Rules, chance, streams
 from bombay_training.evaluation.audit import audit
-from helpers.position import official, play, position, variant
-from helpers.searches import SLOW, after_turn, midgame, short_game, without_seeds
+from helpers.nets import SHORT, SLOW
+from helpers.position import MANY, assert_fits, last_turn, official, play, position, variant
+from helpers.searches import after_turn, midgame, short_game, without_seeds
 from helpers.variants import random_board
 
 NODES = 6 if SLOW else 40
-SPECS = [f"flat-mc:rollouts={NODES},k=3,rounds=1", f"search:nodes={NODES}"]
-SPECS += [f"{spec},restock=false" for spec in SPECS]
-both = pytest.mark.parametrize("spec", SPECS)
+both = pytest.mark.parametrize(
+    "spec", [f"flat-mc:rollouts={NODES},k=3,rounds=1", f"search:nodes={NODES}", f"zero-search:nodes={NODES},force=true"]
+)
 
 
 # --- Options ---
@@ -33,11 +37,13 @@ both = pytest.mark.parametrize("spec", SPECS)
         ("search:nodes=0", r"search: nodes is 0; it must be a whole number from 1 to \d+"),
         ("search:nodes=1000000001", r"search: nodes is 1000000001; it must be a whole number from 1 to \d+"),
         ("search:ms=0", r"search: ms is 0\.0; it must be above 0, up to \d+"),
-        ("search:rounds=-1", r"search: rounds is -1; it must be a whole number from 0 to \d+"),
         ("search:ms=5,nodes=5", r"search takes ms or nodes, not both"),
+        ("zero-search:k=17", r"zero-search: k is 17; it must be a whole number from 1 to 16"),
+        ("champion:exploration=nan", r"champion: exploration is nan; it must be a number from 0 to 1000"),
+        ("search:temperature=0", r"search: temperature is 0\.0; it must be a number from 0\.001 to 1000"),
+        ("search:value=[greedy]", r"search: 'greedy' values no positions; take an agent that does, .*"),
+        ("zero-search:value=[ppo]", r"zero-search: 'ppo' values no positions; .*such as zero or planner-v1"),
         ("search:nodes=many", r".*'nodes'.*whole number.*"),
-        ("search:prior=0", r"search: prior is 0\.0; it must be from 0\.01 to 100"),
-        ("search:prior=nan", r"search: prior is nan; it must be from 0\.01 to 100"),
         ("search:rollouts=5", r".*no option 'rollouts'; its options are ms, nodes.*"),
         ("flat-mc:rollouts=0", r"flat-mc: rollouts is 0; it must be a whole number from 1 to \d+"),
         ("flat-mc:ms=-1", r"flat-mc: ms is -1\.0; it must be above 0, up to \d+"),
@@ -45,8 +51,6 @@ both = pytest.mark.parametrize("spec", SPECS)
         ("flat-mc:k=1000", r"flat-mc: k is 1000; it must be a whole number from 2 to \d+"),
         ("flat-mc:rounds=-1", r"flat-mc: rounds is -1; it must be a whole number from 0 to \d+"),
         ("flat-mc:ms=5,rollouts=5", r"flat-mc takes ms or rollouts, not both"),
-        ("flat-mc:policy=best", r"flat-mc: policy is 'best'; it must be planner or greedy"),
-        ("search:ranker=[random]", r"search: 'random' values no positions; take one that does, such as planner"),
     ],
 )
 def test_options_out_of_range_are_refused_in_one_line(spec, reason):
@@ -58,9 +62,12 @@ def test_options_out_of_range_are_refused_in_one_line(spec, reason):
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (lambda: SearchAgent(nodes=2.5), r"search: nodes is 2\.5; it must be a whole number from 1 to \d+"),
-        (lambda: SearchAgent(k=2.5), r"search: k is 2\.5; it must be a whole number from 1 to \d+"),
-        (lambda: SearchAgent(ms="fast"), r"search: ms is 'fast'; it must be above 0, up to \d+"),
+        (
+            lambda: SearchAgent(make_zero(), nodes=2.5),
+            r"search: nodes is 2\.5; it must be a whole number from 1 to \d+",
+        ),
+        (lambda: SearchAgent(make_zero(), k=2.5), r"search: k is 2\.5; it must be a whole number from 1 to \d+"),
+        (lambda: SearchAgent(make_zero(), ms="fast"), r"search: ms is 'fast'; it must be above 0, up to \d+"),
         (lambda: FlatMonteCarloAgent(rounds=1.0), r"flat-mc: rounds is 1\.0; it must be a whole number from 0 to \d+"),
     ],
 )
@@ -92,15 +99,6 @@ def audited_games():
 def test_decisions_depend_on_the_public_state_and_the_generator_only(spec):
     games = [short_game()] if SLOW else audited_games()
     report = audit(lambda: make(spec), games, 2 if SLOW else 12 * len(games))
-    assert str(report) == f"passed in {report.states} states"
-
-
-@pytest.mark.parametrize(
-    "spec", ["flat-mc:rollouts=12,k=3,rounds=1,policy=greedy", "search:nodes=12,rounds=0,ranker=[planner]"]
-)
-def test_other_policies_and_rankers_use_no_more(spec):
-    assert make(spec).name == spec
-    report = audit(lambda: make(spec), [short_game(3)], 2 if SLOW else 20)
     assert str(report) == f"passed in {report.states} states"
 
 
@@ -149,7 +147,7 @@ def test_a_budget_in_milliseconds_is_kept(spec, monkeypatch):
     monkeypatch.setattr(halving, "time", clock)
     monkeypatch.setattr(halving, "SLICE", 1)
     game = short_game()
-    agent = FlatMonteCarloAgent(ms=6, k=2, rounds=1) if spec.startswith("flat") else SearchAgent(ms=6, rounds=0)
+    agent = FlatMonteCarloAgent(ms=6, k=2, rounds=1) if spec.startswith("flat") else make("search:ms=6")
     agent.act(game, midgame(game, 3), np.random.default_rng(0))
     assert 6 <= next(looks) <= 9
 
@@ -178,7 +176,7 @@ def test_a_search_with_a_budget_in_milliseconds_ends_when_its_memory_is_full(mon
     monkeypatch.setattr(halving, "time", clock)
     monkeypatch.setattr(search_agent, "NODES_PER_MS", 0)
     game = short_game()
-    SearchAgent(ms=1000, rounds=0).act(game, midgame(game, 3), np.random.default_rng(0))
+    make("search:ms=1000").act(game, midgame(game, 3), np.random.default_rng(0))
     assert next(looks) < 30
 
 
@@ -187,11 +185,11 @@ def rollouts_of(options, states, game, monkeypatch):
     agent = FlatMonteCarloAgent(**options)
     played, inner = [], flat_mc.simulate
 
-    def simulate(tables, candidates, chosen, key, each):
+    def simulate(tables, search, chosen, key, each):
         for candidate in chosen:
-            done = int(candidates.num_rollouts[candidate])
+            done = int(search.num_rollouts[candidate])
             played.extend((int(candidate), number) for number in range(done, done + each))
-        return inner(tables, candidates, chosen, key, each)
+        return inner(tables, search, chosen, key, each)
 
     monkeypatch.setattr(flat_mc, "simulate", simulate)
     agent.act(game, states, np.random.default_rng(0))
@@ -205,17 +203,16 @@ def test_sequential_halving_spends_its_budget(rollouts, k, monkeypatch):
     assert 0.8 * rollouts <= len(played) <= rollouts
     counts = np.bincount([candidate for candidate, _ in played], minlength=k)
     assert len(counts) == k
-    assert agent.candidates.num_rollouts[:k].tolist() == counts.tolist()
+    assert agent.search.num_rollouts[:k].tolist() == counts.tolist()
     stages = int(np.ceil(np.log2(k)))
     assert len(set(counts)) == stages  # candidates that drop out together had the same number
     assert (np.sort(counts)[::-1][:2] == counts.max()).all()  # the last two had the same
     # The better of the last two is chosen.
     state = without_seeds(midgame(game))[0]
     chosen = agent.choose(game, state, np.uint64(9))
-    counts = agent.candidates.num_rollouts[:k]
-    means = agent.candidates.total[:k, state["current_player"]] / counts
-    goal = agent.turn.states[chosen].tobytes()
-    (place,) = [place for place in range(k) if agent.candidates.outcomes[place].tobytes() == goal]
+    counts = agent.search.num_rollouts[:k]
+    means = agent.search.total[:k, state["current_player"]] / counts
+    (place,) = np.flatnonzero(agent.search.candidates[:k] == chosen)
     assert means[place] == means[counts == counts.max()].max()
 
 
@@ -225,21 +222,20 @@ def test_candidates_share_random_numbers():
     state = without_seeds(midgame(game, 1))[0]
     agent = FlatMonteCarloAgent(rollouts=10, k=2, rounds=1)
     agent.prepare(game)
-    candidates, mover = agent.candidates, int(state["current_player"])
+    search, mover = agent.search, int(state["current_player"])
     assert mover == 1
-    assert flat_mc.propose(state, game.tables[0], candidates, 2) == 2
-    candidates.outcomes[1], candidates.due[1] = candidates.outcomes[0], candidates.due[0]
+    assert flat_mc.propose(state, game.tables[0], agent.root, search, 2) == 2
+    search.outcomes[1], search.due[1] = search.outcomes[0], search.due[0]
     rounds = 2 if SLOW else 5
     for _ in range(rounds):
-        flat_mc.simulate(game.tables[0], candidates, np.arange(2), np.uint64(5), 1)
+        flat_mc.simulate(game.tables[0], search, np.arange(2), np.uint64(5), 1)
     expected = 0.0
     for number in range(rounds):
-        candidates.rollout.state[0] = candidates.outcomes[0]
-        key = chance.random_word(np.uint64(5), flat_mc.ROLLOUT_KEYS, np.uint64(number))
-        rollouts.rollout(game.tables[0], candidates.rollout, np.uint64(key), np.int8(turns.TURN_OVER))
-        expected += candidates.rollout.shares[mover]
-    assert candidates.total[:2, mover].tolist() == pytest.approx([expected, expected])
-    assert candidates.num_rollouts[:2].tolist() == [rounds, rounds]
+        key = chance.random_word(np.uint64(5), streams.ROLLOUT_KEYS, np.uint64(number))
+        flat_mc.rollout(game.tables[0], search, np.uint64(key), 0)
+        expected += search.evaluator.outputs[1, mover]
+    assert search.total[:2, mover].tolist() == pytest.approx([expected, expected])
+    assert search.num_rollouts[:2].tolist() == [rounds, rounds]
 
 
 def test_the_rollouts_of_one_turn_do_not_count_in_the_next():
@@ -251,7 +247,7 @@ def test_the_rollouts_of_one_turn_do_not_count_in_the_next():
         for state in before:
             agent.best_candidate(game, state, np.uint64(5))
         agent.best_candidate(game, states[1], np.uint64(6))
-        found.append((agent.candidates.total[:2].tolist(), agent.candidates.num_rollouts[:2].tolist()))
+        found.append((agent.search.total[:2].tolist(), agent.search.num_rollouts[:2].tolist()))
     assert found[0] == found[1]
 
 
@@ -261,30 +257,74 @@ def test_a_later_turn_without_room_is_an_error(monkeypatch):
     game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
     states, workspace = position(game, actions_left=1, elephants={1: "E3"}), turns.new_workspace(game)
     assert turns.enumerate_turn(without_seeds(states)[0], game.tables[0], workspace) != turns.TOO_MANY
-    for agent in (FlatMonteCarloAgent(rollouts=24, rounds=1), SearchAgent(nodes=60, rounds=0)):
+    for agent in (FlatMonteCarloAgent(rollouts=24, rounds=1), make("search:nodes=60")):
         with pytest.raises(OverflowError, match="too many to plan it as a whole"):
             agent.act(game, states, np.random.default_rng(0))
 
 
-# --- The last round ---
+# --- Rollouts of `flat-mc` ---
 
 
-@pytest.mark.parametrize(("n", "left"), [(2, 1)] if SLOW else [(2, 1), (2, 2), (4, 1), (4, 2)])
-def test_search_plays_the_last_round_exactly(n, left):
-    game = official(n)
-    last, agent = game.rules.sets - 1, SearchAgent(nodes=200)
-    player = (last % n + n - left) % n
-    facts = {"elephants": {0: "Bombay", 1: "G5"}, "baskets": {0: ["blue", "orange"], 1: ["purple"]}, "rupees": [6, 8]}
-    states = position(game, set=last, turn=game.rules.turns_per_set - 1, player=player, **facts)
-    best = play(game, states, *map(game.action_name, endgame.solve(game, states).actions))
-    assert (after_turn(game, states, agent) == best).all()
-    assert agent.search.tree.count[0] == 0  # no tree was needed
+def after_rollout(game, agent, start, key, due=turns.TURN_OVER):
+    """The state that a rollout from a position ends in, and the shares there."""
+    agent.make_ready(game)
+    agent.search.outcomes[0], agent.search.due[0] = without_seeds(start)[0], due
+    assert flat_mc.rollout(game.tables[0], agent.search, np.uint64(key), 0)
+    return agent.search.state.copy(), agent.search.evaluator.outputs[1, : game.num_players].copy()
 
 
-def test_search_builds_a_tree_where_the_endgame_is_too_large():
+def test_a_rollout_ends_after_its_rounds_or_with_the_game_and_depends_on_its_key():
+    game, short = variant(2, **SHORT), FlatMonteCarloAgent(rollouts=1, rounds=2)
+    agent, start, found = FlatMonteCarloAgent(rollouts=1, rounds=100), game.new_states([3]), []
+    for key in (11, 11, *range(12, 14 if SLOW else 30)):
+        state, shares = after_rollout(game, agent, start, key)
+        assert shares.tolist() == game.results(state)["win_share"][0].tolist()
+        found.append(state.tobytes())
+    assert found[0] == found[1]
+    assert len(set(found)) > 1
+    state, shares = after_rollout(game, short, start, 11)
+    assert (state["set"][0], state["turn"][0], state["current_player"][0]) == (1, 0, 1)
+    assert shares.sum() == pytest.approx(1)
+
+
+def test_outcomes_are_drawn_by_a_softmax_of_their_values():
+    """At the temperature of rollouts the frequencies fit; a low one draws the best turn."""
     game = short_game()
-    states = position(game, set=game.rules.sets - 1, turn=game.rules.turns_per_set - 1, player=1)
-    agent = SearchAgent(nodes=1)
-    action = agent.act(game, states, np.random.default_rng(0))[0]
-    assert game.legal_actions(states)[0, action]
-    assert agent.search.tree.visits[0] == 2
+    workspace, state = planner.new_workspace(game), midgame(game, 2)[0]
+    count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[2], workspace)
+    over = np.flatnonzero(workspace.turn.due[:count])
+    values = workspace.values[over]
+    for temperature in (flat_mc.TEMPERATURE, 3.0):
+        law = np.exp((values - values.max()) / temperature)
+        law /= law.sum()
+        likely = law > 0.01
+        drawn = [flat_mc.draw_outcome(workspace, count, temperature, np.uint64(3), turn) for turn in range(MANY)]
+        assert set(drawn) <= set(over)
+        kinds = [node if node in over[likely] else -1 for node in drawn]
+        wanted = dict(zip(over[likely].tolist(), law[likely].tolist(), strict=True)) | {-1: law[~likely].sum()}
+        assert_fits(kinds, {kind: share for kind, share in wanted.items() if share > 1e-9 or kind >= 0})
+    best = flat_mc.draw_outcome(workspace, count, 1e-9, np.uint64(3), 0)
+    assert workspace.values[best] == values.max()
+
+
+# --- Turns with their values ---
+
+
+def test_best_turns_begin_with_the_one_that_is_played():
+    game, agent = short_game(3), make(f"search:nodes={NODES}")
+    states = midgame(game, 4)
+    found = agent.best_turns(game, states, np.random.default_rng(3), most=4)
+    chosen = agent.choose(game, without_seeds(states)[0], np.random.default_rng(3).integers(1 << 64, dtype=np.uint64))
+    assert without_seeds(found[0].state).tobytes() == agent.search.workspace.states[chosen].tobytes()
+    assert [turn.visits for turn in found[1:]] == sorted((turn.visits for turn in found[1:]), reverse=True)
+    for turn in found:
+        assert turn.win_share.sum() == pytest.approx(1, abs=1e-5)
+        assert turn.margin.sum() == pytest.approx(0, abs=1e-4)
+        after = play(game, states, *map(game.action_name, turn.actions[:-1]))
+        assert game.legal_actions(after)[0, turn.actions[-1]]
+    own = make("search:nodes=3,value=[test_agents:Even]")
+    with pytest.raises(ValueError, match=r"compares turns only with a compiled evaluator, such as that of zero$"):
+        own.best_turns(game, states, np.random.default_rng(3))
+    ended = play(game, last_turn(game), "end_turn")
+    with pytest.raises(ValueError, match=r"^the game is over"):
+        agent.best_turns(game, ended, np.random.default_rng(3))

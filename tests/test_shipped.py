@@ -8,9 +8,8 @@ import pytest
 
 from bombay_agents import make, shipped
 from bombay_agents.nets import files
-from bombay_agents.nets.policy_net import Net
-from bombay_agents.nets.value_net import ValueNet
-from bombay_agents.nets.zero.net import ZeroNet
+from bombay_agents.nets.policy.net import PolicyNet
+from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, Rules
 from bombay_training.evaluation import ladder
 from helpers.position import official
@@ -30,7 +29,7 @@ def test_every_net_is_small_and_has_a_card():
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [*((Path(file).stem, ZeroNet) for file in shipped.ZERO_NETS), ("td", ValueNet), ("ppo", Net)],
+    [*((Path(file).stem, ValueNet) for file in shipped.ZERO_NETS), ("ppo", PolicyNet)],
 )
 def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kind):
     net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
@@ -38,13 +37,8 @@ def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kin
         files.check_trained_on(name, net.about, official(n))
 
 
-@pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="looking ahead is slow without the compiler; test_value_nets has short games"
-)
-@pytest.mark.parametrize(
-    "spec",
-    ["zero", "zero:ensemble=true", "zero-search:nodes=8", "champion:nodes=8", "td", "ppo", "ppo:outcomes=true"],
-)
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="slow without the compiler; test_value_net has short games")
+@pytest.mark.parametrize("spec", ["zero", "zero:seed=1", "zero-search:nodes=8", "champion:nodes=8", "ppo"])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_nets_decide_legally_with_every_player_count(n, spec):
     game = official(n)
@@ -57,7 +51,7 @@ def test_the_nets_decide_legally_with_every_player_count(n, spec):
 def test_other_rules_take_force():
     game = Game(Rules(3, sets=1))
     rng = np.random.default_rng(0)
-    for spec in ("zero", "zero-search:nodes=8", "td", "ppo", "ppo:outcomes=true", "champion:nodes=8"):
+    for spec in ("zero", "zero-search:nodes=8", "ppo", "champion:nodes=8"):
         with pytest.raises(ValueError, match="was not trained on these rules") as caught:
             make(spec).act(game, game.new_states([1]), rng)
         assert "\n" not in str(caught.value)
@@ -67,23 +61,17 @@ def test_other_rules_take_force():
     "spec",
     [
         "zero",
-        "zero:force=true,rounds=0",
+        "zero:rounds=0,force=true",
         "zero:width=4,draws=1",
         "zero:seed=2",
-        "zero:rounds=0,ensemble=true",
         "zero-search:nodes=20,force=true",
+        "zero-search:ms=5,k=4,exploration=0.3",
         "flat-mc:ms=0.5,k=3",
-        "td",
-        "td:force=true",
-        "td:rounds=1,force=true",
+        "search:nodes=20,value=[zero:rounds=0]",
         "ppo",
         "ppo:sample=true,force=true",
-        "ppo:outcomes=true,rounds=1",
         "champion",
-        "champion:ms=5",
-        "champion:nodes=20",
-        "champion:ms=5,model_share=0.5,force=true",
-        "champion:nodes=20,value=[zero:seed=1]",
+        "champion:nodes=20,value=[zero:seed=1],temperature=0.2",
     ],
 )
 def test_their_names_are_their_specs(spec):
@@ -93,8 +81,7 @@ def test_their_names_are_their_specs(spec):
 def test_the_champion_thinks_for_a_tenth_of_a_second():
     champion = make("champion")
     assert (champion.ms, champion.nodes) == (100, None)
-    assert champion.player.name == "zero"
-    assert make("champion:value=[zero:ensemble=true]").player.net.members == len(shipped.ZERO_NETS)
+    assert champion.value.net.about == make("zero").net.about
 
 
 def test_the_nets_of_zero_are_of_different_seeds():
@@ -116,7 +103,6 @@ def test_the_nets_of_zero_are_of_different_seeds():
             "zero-search:force=true,value=[zero]",
             "zero-search takes force or value, not both; give force to the agent in brackets",
         ),
-        ("zero:seed=1,ensemble=true", "zero takes seed or ensemble, not both"),
     ],
 )
 def test_nets_that_are_not_there_are_refused(spec, reason):

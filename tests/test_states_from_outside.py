@@ -13,7 +13,6 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.scripted.potential import potentials
 from bombay_agents.search.endgame import solve
 from bombay_agents.turns.enumeration import distinct_turns
 from bombay_env import Game, batch, registry
@@ -185,7 +184,6 @@ def functions_of_agents():
     return {name: lambda states, act=act: act(GAME, states, rng) for name, act in players.items()} | {
         "distinct_turns": lambda states: distinct_turns(GAME, states),
         "solve": lambda states: solve(GAME, states),
-        "potentials": lambda states: potentials(GAME, states, 0.5),
     }
 
 

@@ -161,7 +161,7 @@ def test_a_match_as_json_and_as_a_table():
     [(80, "p99, final, ms/turn, margin ± 95 %"), (100, "p99, final, ms/turn"), (200, "")],
 )
 def test_a_narrow_table_never_cuts_names_and_shares(width, left_out, faults):
-    names = ("champion:nodes=4500,a=1", "net:path=runs/td-20280101-120000/agent.safetensors")
+    names = ("champion:nodes=4500,a=1", "net:path=runs/zero-20280101-120000/agent.safetensors")
     match = dataclasses.replace(made_match([[[1, 0], [0, 1]]] * 4), agents=names, lineup=names, format="1vrest")
     match = dataclasses.replace(match, faults=(LostGame(1, names[1], 0, 0, 0, 0, "none", "it is lost"),) * faults)
     text = shown(results_table([match], width=width), width)

@@ -11,9 +11,8 @@ from safetensors.numpy import load_file, save, save_file
 
 from bombay_agents import shipped
 from bombay_agents.nets import files, tensor_files
-from bombay_agents.nets.policy_net import Net
-from bombay_agents.nets.value_net import ValueNet
-from bombay_agents.nets.zero.net import ZeroNet
+from bombay_agents.nets.policy.net import PolicyNet
+from bombay_agents.nets.value.net import ValueNet
 from helpers.refusal import refusal
 
 KEY, FORMAT = "key", "format/1"
@@ -23,7 +22,7 @@ TENSORS = {
     "e": np.zeros((0, 2), bool),
 }
 HEADER = {"format": FORMAT, "about": {"rate": 1e-05, "name": "TD(λ)!", "zeros": "0" * 64}}
-SHIPPED = {"zero": ZeroNet, "td": ValueNet, "ppo": Net}
+SHIPPED = {"zero": ValueNet, "ppo": PolicyNet}
 
 
 @pytest.fixture

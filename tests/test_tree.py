@@ -1,201 +1,140 @@
-"""The tree of `search`: sums of visits and shares, priors, restocks, memory, and that each node maximises for its own mover."""
+"""The tree of all searches: its sums, PUCT, restocks and memory, and that each node maximises for its own mover.
+
+Its slow twin in NumPy, for evaluators written in Python, takes the same decisions.
+"""
+
+import re
 
 import numpy as np
 import pytest
 
 from bombay_agents import make, turns
-from bombay_agents.scripted import evaluator as scripted_evaluator
-from bombay_agents.scripted import planner
-from bombay_agents.search import endgame, evaluation, rollouts, tree
-from bombay_agents.search.proposals import MAX_PROPOSALS
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.search import endgame, tree
+from bombay_agents.search.agent import CompiledSearch, SearchAgent
+from bombay_agents.search.tree import SearchParams
 from bombay_env import engine
+from bombay_env.state import NOBODY
+from helpers.nets import TABLES, NetInPython, random_net, starts_of_turns
 from helpers.position import last_turn, official, position, variant
-from helpers.searches import SLOW, midgame, planner_evaluator, short_game, without_seeds
+from helpers.refusal import refusal
+from helpers.searches import SLOW, midgame, short_game, without_seeds
+
+EVALUATORS = {"net": lambda game: ValueNetAgent(random_net(game)), "planner": lambda game: make_planner_v1()}
+each_evaluator = pytest.mark.parametrize("kind", EVALUATORS)
 
 
-def searched(game, states, size, rounds=0, params=None, restock=True, ranker=None):
-    """A search of at most `size` nodes, started at a state."""
-    evaluator = planner_evaluator(game)
-    workspace = rollouts.new_workspace(game, planner.new_workspace(game), evaluator, rounds, restock)
-    search = tree.Search(tree.new_tree(game, size), workspace, params or tree.SearchParams(), ranker)
-    tree.init(without_seeds(states)[0], game.tables[0], search)
-    return search
+def searched(game, states, each, size=400, kind="planner", key=1, **params):
+    """A search after `each` simulations along every edge of the root."""
+    search = CompiledSearch(game, EVALUATORS[kind](game).evaluator(game), size, SearchParams(np.float32(1), **params))
+    search.init(without_seeds(states.reshape(1))[0])
+    search.run(np.uint64(key), all_edges(search), each)
+    return search.search
 
 
-def run(game, search, key, each):
-    """Run `each` simulations along every edge of the root; returns their number."""
-    edges = np.arange(search.tree.num_edges[0])
-    return tree.run(game.tables[0], search, np.uint64(key), edges, each)
-
-
-def averages(found, n):
-    return found.total[0, :n] / (found.visits[0] - 1)
-
-
-def best_edge(found):
-    edges = np.arange(found.num_edges[0])
-    return found.first_edge[0] + int(np.argmax(tree.root_means(found, edges)))
+def all_edges(search):
+    return np.arange(len(search.root_nodes))[: int(search.search.tree.num_edges[0])]
 
 
 def edges_of(found, node):
-    return range(found.first_edge[node], found.first_edge[node] + found.num_edges[node])
+    return np.arange(found.first_edge[node], found.first_edge[node] + found.num_edges[node])
 
 
-def expanded(found):
-    return [node for node in range(found.count[0]) if found.first_edge[node] != tree.NEW]
+def best_edge(search):
+    return int(np.argmax(tree.root_means(search, np.arange(search.tree.num_edges[0]))))
 
 
-def assert_sound(game, found):
-    n = game.num_players
-    count = found.count[0]
-    visits = found.visits[:count]
-    assert (visits[1:] > 0).all()
-    seen = visits - (np.arange(count) == 0)  # the root's own visit has no shares
-    assert found.total[:count, :n].sum(axis=1) == pytest.approx(seen)
-    assert (found.total[:count] >= 0).all()
-    for node in expanded(found):
-        edges = edges_of(found, node)
-        assert 0 < len(edges) <= MAX_PROPOSALS
-        assert visits[node] - 1 == sum(found.edge_visits[edge] for edge in edges)
-        assert sum(found.edge_prior[edge] for edge in edges) == pytest.approx(1, rel=1e-5)
-        assert all(0 <= found.edge_total[edge] <= found.edge_visits[edge] + 1e-9 for edge in edges)
-    records = found.states[:count]
-    assert len({record.tobytes() for record in records}) == count
-    assert (records["seed"] == 0).all()
-    assert (records["current_player"] == found.mover[:count]).all()
+@each_evaluator
+@pytest.mark.parametrize("n", [2, 4] if SLOW else [2, 3, 4, 5])
+def test_visits_and_values_of_the_tree_add_up(n, kind):
+    game = TABLES[n - 2]
+    for state in starts_of_turns(game, 2 if SLOW else 8, 7):
+        each = 1 if SLOW else 12
+        search = searched(game, state, each, kind=kind)
+        found = search.tree
+        nodes, root = int(found.counts[0]), edges_of(found, 0)
+        assert found.counts[1] == found.num_edges[:nodes].sum()
+        assert found.edge_visits[root].tolist() == [each] * len(root)
+        for node in range(nodes):
+            edges, mover = edges_of(found, node), found.mover[node]
+            assert 0 < len(edges) <= tree.MAX_EDGES
+            assert found.visits[node] == 1 + found.edge_visits[edges].sum()
+            assert found.edge_prior[edges].sum() == pytest.approx(1, abs=1e-5)
+            values = found.edge_value[edges, mover] + 2 * found.edge_value[edges, 5 + mover]
+            assert (np.diff(values) <= 1e-5).all(), "edges are in the order of the evaluator's values"
+            assert found.edge_prior[edges] == pytest.approx(
+                np.exp(values / 0.1) / np.exp(values / 0.1).sum(), rel=1e-3, abs=1e-6
+            )
+            assert found.edge_value[edges, :n].sum(axis=1) == pytest.approx(0, abs=1e-3)
+            assert found.edge_value[edges, 5 : 5 + n].sum(axis=1) == pytest.approx(1, abs=1e-5)
+            assert (found.edge_due[edges] != turns.TURN_GOES_ON).all()
 
 
-@pytest.mark.parametrize("n", [3] if SLOW else [2, 3, 4, 5])
-def test_visits_and_shares_add_up(n):
-    game = short_game(n)
-    search = searched(game, midgame(game), 400, rounds=0)
-    each = 1 if SLOW else 25
-    simulations = each * int(search.tree.num_edges[0])
-    assert run(game, search, 1, each) == simulations
-    assert search.tree.visits[0] == 1 + simulations
-    assert averages(search.tree, n).sum() == pytest.approx(1)
-    assert_sound(game, search.tree)
-    assert {int(search.tree.edge_visits[edge]) for edge in edges_of(search.tree, 0)} == {each}
+def mean_utilities(found, edges, mover):
+    """What edges are worth to a seat: 2 for a share of the win beside tens of rupees."""
+    sums = found.edge_total[edges] + found.edge_value[edges]  # the evaluator's own value counts as one simulation
+    return (sums[:, mover] + 2 * sums[:, 5 + mover]) / (found.edge_visits[edges] + 1)
 
 
 def puct(found, params, node):
-    """The edge to follow from a node, by the formula: mean share of its mover, and a bonus for the prior."""
-    visits, mover = float(found.visits[node]), found.mover[node]
-    edges = np.array(edges_of(found, node)[: 2 + int(params.widening * visits**0.5)])
-    times, total = found.edge_visits[edges], found.edge_total[edges]
-    mean = np.where(times > 0, total / np.maximum(times, 1), found.total[node, mover] / visits)
-    return edges[np.argmax(mean + params.exploration * visits**0.5 * found.edge_prior[edges] / (1 + times))]
+    """The edge to follow from a node, by the formula: mean utility for its mover, and a bonus for the prior."""
+    visits, mover = float(found.visits[node]), int(found.mover[node])
+    edges = edges_of(found, node)[: 2 + int(params.widening * visits**0.5)]
+    bonus = params.exploration * visits**0.5 * found.edge_prior[edges] / (1 + found.edge_visits[edges])
+    return edges[np.argmax(mean_utilities(found, edges, mover) + bonus)]
 
 
-def test_the_edge_followed_is_the_best_for_its_mover_by_mean_share_and_bonus():
-    game, params = short_game(3), tree.SearchParams(exploration=0.3, prior_rupees=5.0)
-    search = searched(game, midgame(game), 400, params=params)
-    run(game, search, 1, 8 if SLOW else 25)
-    found = search.tree
-    nodes = [node for node in expanded(found) if found.visits[node] > 1]
+def test_the_edge_followed_is_the_best_for_its_mover_by_mean_utility_and_bonus():
+    game = TABLES[1]
+    search = searched(game, starts_of_turns(game, 8, 7)[0], 1 if SLOW else 20, kind="net")
+    found, params = search.tree, search.params
+    nodes = list(range(found.counts[0]))
     assert len({int(found.mover[node]) for node in nodes}) > 1
-    rng, count, edges = np.random.default_rng(1), found.count[0], found.count[1]
+    rng, count, edges = np.random.default_rng(1), found.counts[0], found.counts[1]
     for _ in range(20):
         followed = [tree.choose_edge(found, params, node) for node in nodes]
         assert followed == [puct(found, params, node) for node in nodes]
-        found.visits[:count] = rng.integers(1, 80, count)
-        found.total[:count] = found.visits[:count, None] * rng.random((count, 5))
-        found.edge_visits[:edges], found.edge_prior[:edges] = rng.integers(0, 4, edges), rng.random(edges)
-        found.edge_total[:edges] = found.edge_visits[:edges] * rng.random(edges)
+        found.visits[:count], found.edge_visits[:edges] = rng.integers(1, 80, count), rng.integers(0, 4, edges)
+        found.edge_prior[:edges], found.edge_total[:edges] = rng.random(edges), rng.random((edges, 10))
+    edges = np.arange(found.num_edges[0])
+    assert tree.root_means(search, edges) == pytest.approx(mean_utilities(found, edges, int(found.mover[0])))
 
 
-def test_an_edge_adds_up_the_shares_of_the_seat_that_moves_there():
-    """The nodes of a path, all their seats' shares, and each edge its own mover's."""
-    game = short_game(3)
-    found = searched(game, midgame(game), 20).tree
-    found.mover[:3], found.path[:3] = [2, 0, 1], [[0, 5], [1, 6], [2, tree.NEW]]
-    before = [array.copy() for array in (found.visits, found.total, found.edge_visits, found.edge_total)]
-    tree.back_up(game.tables[0], found, 2, np.array([0.5, 0.2, 0.3, 0.0, 0.0]))
-    after = (found.visits, found.total, found.edge_visits, found.edge_total)
-    visits, total, edge_visits, edge_total = (new - old for new, old in zip(after, before, strict=True))
-    assert visits[:4].tolist() == [1, 1, 1, 0]
-    assert total[:3, :3] == pytest.approx(np.tile([0.5, 0.2, 0.3], (3, 1)))
-    assert edge_visits[5:7].tolist() == [1, 1]
-    assert edge_visits.sum() == 2
-    assert edge_total[5:7] == pytest.approx([0.3, 0.5])
-
-
-def test_a_ranker_sorts_the_same_outcomes_by_their_movers_share():
-    game, shares, moved = short_game(3), np.zeros(5), 0
-    value = planner_evaluator(game)
-    for number in (1, 4) if SLOW else range(10):
-        states = midgame(game, number)
-        mover = int(states["current_player"][0])
-        plain = searched(game, states, 2).tree
-        search = searched(game, states, 20, ranker=value)
-        ranked, edges = search.tree, edges_of(search.tree, 0)
-        found, worths = [], []
-        for edge in edges:
-            due = np.int64(ranked.edge_due[edge])
-            evaluation.evaluate(ranked.edge_states[edge], due, game.tables[0], value, shares)
-            found.append(shares[mover])
-            # The mover's worth, less the softmax of the others'.
-            scripted = value.scripted
-            turns_left = scripted_evaluator.value_seats(ranked.edge_states[edge], game.tables[0], scripted)
-            heat = scripted.temperature + scripted.temperature_per_turn * turns_left
-            others = [scripted.worths[seat] / heat for seat in range(3) if seat != mover]
-            worths.append(scripted.worths[mover] - heat * np.logaddexp(*others))
-        assert found == sorted(found, reverse=True)
-        rupees = tree.SearchParams().prior_rupees * np.log(ranked.edge_prior[: len(edges)] / ranked.edge_prior[0])
-        assert rupees == pytest.approx(np.array(worths) - worths[0], abs=1e-3)
-        prior = ranked.edge_prior[: len(edges)].tolist()
-        assert prior == sorted(prior, reverse=True)
-        order = [[state.tobytes() for state in found.edge_states[: len(edges)]] for found in (plain, ranked)]
-        assert sorted(order[0]) == sorted(order[1])
-        moved += order[0] != order[1]
-        assert run(game, search, 1, 1) == len(edges)
-    assert SLOW or moved
+def test_simulations_through_an_edge_add_up_what_they_ended_in():
+    """The first one ends in the value of the new node, its best edge's; the later ones go on along an edge of that node."""
+    game = TABLES[1]
+    found = searched(game, starts_of_turns(game, 8, 7)[0], 2 if SLOW else 20, kind="net").tree
+    compared = 0
+    for edge in np.flatnonzero(found.edge_visits[: found.counts[1]] > 1):
+        if found.edge_due[edge] == turns.RESTOCK_DUE or found.edge_states[edge]["current_player"] == NOBODY:
+            continue
+        edges = edges_of(found, found.edge_child[edge])
+        expected = found.edge_value[edges[0]] + found.edge_total[edges].sum(axis=0)
+        assert found.edge_total[edge] == pytest.approx(expected, abs=1e-4)
+        compared += 1
+    assert compared > 0
 
 
 def test_a_full_tree_stops_growing():
     game = short_game()
-    search = searched(game, midgame(game), 4)
-    assert 3 <= run(game, search, 1, 50) < 50 * search.tree.num_edges[0]
-    assert search.tree.count[0] == 4
-    assert search.tree.count[1] <= len(search.tree.edge_visits)
-    assert_sound(game, search.tree)
-    assert run(game, search, 1, 50) == 0
+    search = searched(game, midgame(game), 50, size=4)
+    found, count = search.tree, search.tree.counts[0]
+    assert count == len(found.visits) == 4
+    assert 3 <= found.visits[0] - 1 < 50 * found.num_edges[0]
+    assert tree.run(game.tables[0], search, np.uint64(1), np.arange(2), 50) == 0
 
 
 def test_a_new_search_in_the_same_memory_starts_from_nothing():
     game = short_game()
-    states = midgame(game), midgame(game, 2)
-    search = searched(game, states[0], 30)
-    steps = 1 if SLOW else 2
-    run(game, search, 1, steps)
+    states, steps = (midgame(game), midgame(game, 2)), 1 if SLOW else 2
+    search, fresh = searched(game, states[0], steps), searched(game, states[1], steps, key=2).tree
     for _ in range(2):  # the second time at positions that the memory still holds
-        tree.init(without_seeds(states[1])[0], game.tables[0], search)
-        fresh = searched(game, states[1], 30)
-        for found in (search, fresh):
-            run(game, found, 2, steps)
-        count = search.tree.count[0]
-        assert count == fresh.tree.count[0]
-        assert search.tree.visits[:count].tolist() == fresh.tree.visits[:count].tolist()
-
-
-def test_positions_that_several_paths_reach_are_one_node():
-    #  A ── E1 ── G1 ── …: with one action a turn a seat can reach the same site by H1 or by E1, so that after two rounds
-    #  there are fewer positions than paths.
-    game = variant(2, actions_per_turn=1)
-    wide = tree.SearchParams()._replace(widening=1e9, exploration=100.0, prior_rupees=1e9)
-    search = searched(game, position(game), 3000, params=wide)
-    run(game, search, 1, 1 if SLOW else 125)
-    found = search.tree
-    parents = [
-        int(found.edge_child[edge])
-        for node in expanded(found)
-        for edge in edges_of(found, node)
-        if found.edge_visits[edge]
-    ]
-    assert_sound(game, found)
-    assert set(parents) == set(range(1, found.count[0]))
-    if not SLOW:
-        assert len(parents) > found.count[0] - 1
+        number = tree.init(without_seeds(states[1])[0], game.tables[0], search)
+        tree.run(game.tables[0], search, np.uint64(2), np.arange(number), steps)
+        count = search.tree.counts[0]
+        assert count == fresh.counts[0]
+        assert search.tree.visits[:count].tolist() == fresh.visits[:count].tolist()
 
 
 def test_restocks_in_the_tree_depend_on_the_searchs_key_only():
@@ -204,19 +143,28 @@ def test_restocks_in_the_tree_depend_on_the_searchs_key_only():
     states = last_turn(game, set=0, at="Bombay", actions_left=1)
     found = []
     for key, seed in ((1, 5), (1, 6), (2, 5)):
-        search = searched(game, game.scrub(states, [seed]), 100)
-        edge, children = 0, []
-        assert search.tree.edge_due[edge] == turns.RESTOCK_DUE
+        search = searched(game, game.scrub(states, [seed]), 0, size=100)
+        assert search.tree.edge_due[0] == turns.RESTOCK_DUE
+        markets, children = {}, []
         for visit in range(3 * int(tree.RESTOCKS)):
-            search.tree.edge_visits[edge] = visit
-            node = tree.child_of(game.tables[0], search.tree, edge, np.uint64(key))
-            children.append(search.tree.states[node].tobytes())
-        assert 2 < len(set(children)) <= tree.RESTOCKS
+            search.tree.edge_visits[0] = visit
+            node = tree.child_of(game.tables[0], search, 0, np.uint64(key))
+            if node == tree.NEW:
+                node = int(search.tree.counts[0])
+                first = search.turn["memory"]["node"]["state"][0, 0]
+                markets[node] = first["market"].tobytes()
+                assert (first["market"].sum(), first["seed"]) == (9, 0)
+                search.tree.counts[0] += 1  # as if it had been added
+            children.append(markets[node])
+        assert 2 < len(set(children)) <= tree.RESTOCKS == len(markets)
         assert children[: int(tree.RESTOCKS)] == children[int(tree.RESTOCKS) : 2 * int(tree.RESTOCKS)]
         found.append(children)
     assert found[0] == found[1]
     assert found[0] != found[2]
-    assert {search.tree.states[node]["market"].sum() for node in range(1, search.tree.count[0])} == {9}
+
+
+ELEPHANTS, BASKETS = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
+LAST_TWO = {"elephants": ELEPHANTS, "baskets": BASKETS, "actions_left": 1, "set": 3, "turn": 3, "player": 1}
 
 
 @pytest.mark.parametrize("left", [1] if SLOW else [1, 2])
@@ -226,19 +174,15 @@ def test_every_node_of_a_tree_chooses_for_its_own_mover(left):
     if left == 1:
         states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])
     else:
-        elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
-        facts = {"elephants": elephants, "baskets": baskets, "actions_left": 1, "rupees": [2, 5]}
-        states = position(game, set=3, turn=3, player=1, **facts)
-    search = searched(game, states, 2000)
-    run(game, search, 1, 16 if SLOW else 150)
-    best = search.tree.edge_states[best_edge(search.tree)]
-    solution = endgame.solve(game, states)
-    goal = without_seeds(states)
+        states = position(game, rupees=[2, 5], **LAST_TWO)
+    search = searched(game, states, 16 if SLOW else 150, size=2000)
+    solution, goal = endgame.solve(game, states), without_seeds(states)
     for action in solution.actions:
         engine.apply(goal[0], game.tables[0], action)
-    assert best.tobytes() == goal[0].tobytes()
+    best = best_edge(search)
+    assert search.tree.edge_states[best].tobytes() == goal[0].tobytes()
     mover = int(states["current_player"][0])
-    share = tree.root_means(search.tree, np.array([best_edge(search.tree) - search.tree.first_edge[0]]))[0]
+    share = search.tree.edge_total[best, 5 + mover] / search.tree.edge_visits[best]
     assert share == pytest.approx(solution.win_share[mover], abs=0.3)
 
 
@@ -246,43 +190,103 @@ def test_every_node_of_a_tree_chooses_for_its_own_mover(left):
 def test_a_reply_maximises_for_the_seat_that_replies():
     """Seat 0 wins whatever seat 1 does, but only with the right reply; a tree that chose replies for seat 1 would find no win."""
     game = official(2)
-    elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["purple"], 1: ["blue", "purple"]}
-    facts = {"elephants": elephants, "baskets": baskets, "actions_left": 1, "rupees": [4, 5]}
-    states = position(game, set=3, turn=3, player=1, **facts)
+    states = position(game, rupees=[4, 5], **LAST_TWO)
     assert endgame.solve(game, states).win_share.tolist() == [1, 0]
-    search = searched(game, states, 2000)
-    run(game, search, 1, 150)
-    answers = [node for node in expanded(search.tree) if node > 0 and search.tree.visits[node] > 50]
+    found = searched(game, states, 150, size=2000).tree
     worst = []
-    for node in answers:
-        edges = edges_of(search.tree, node)
-        own = [game.results(search.tree.edge_states[edge : edge + 1])["win_share"][0, 0] for edge in edges]
-        assert own[np.argmax(search.tree.edge_visits[edges])] == 1
+    for node in np.flatnonzero(found.visits[1 : found.counts[0]] > 50) + 1:
+        edges = edges_of(found, node)
+        own = [game.results(found.edge_states[edge : edge + 1])["win_share"][0, 0] for edge in edges]
+        assert own[np.argmax(found.edge_visits[edges])] == 1
         worst.append(min(own))
     assert min(worst) < 1  # the reply matters somewhere
-    assert averages(search.tree, 2)[0] > 0.7
+    root = edges_of(found, 0)
+    assert found.edge_total[root, 5].sum() / found.edge_visits[root].sum() > 0.7
 
 
-def test_a_smaller_prior_prefers_the_turns_that_the_planner_ranks_high():
-    agent, game, first = make("search:nodes=5,prior=0.1"), short_game(), []
-    assert (agent.params.prior_rupees, agent.name) == (0.1, "search:nodes=5,prior=0.1")
-    for params in (make("search").params, agent.params):
-        found = searched(game, midgame(game), 2, params=params).tree
-        shares = found.edge_prior[: found.num_edges[0]]
-        assert shares.sum() == pytest.approx(1, abs=1e-5)
-        first.append(shares[0])
-    assert first[0] < first[1]
+@each_evaluator
+def test_the_last_turn_of_a_game_is_played_for_its_result(kind):
+    """Whatever the evaluator says, no other outcome has a better margin and share of the win."""
+    game = variant(2, sets=1, turns_per_set=1)
+    states = position(game, player=1, elephants={1: "Bombay"}, baskets={1: ["blue"]}, rupees=[5, 0])
+    results = game.results(np.concatenate([turn.state for turn in turns.distinct_turns(game, np.asarray(states))]))
+    worth = (results["final"][:, 1] - results["final"].mean(axis=1)) / 10 + 2 * results["win_share"][:, 1]
+    agent, rng = SearchAgent(EVALUATORS[kind](game), nodes=8), np.random.default_rng(0)
+    while not game.is_terminal(states)[0]:
+        game.step(states, agent.act(game, states, rng))
+    result = game.results(states)[0]
+    assert (result["final"][1] - result["final"].mean()) / 10 + 2 * result["win_share"][1] == pytest.approx(worth.max())
 
 
-def test_a_tree_without_restocks_stays_in_the_set():
+# --- The twin in NumPy ---
+
+
+def positions(game, count):
+    """Positions of one game each between greedy players, all through the game; every other one in the middle of a turn."""
+    whole = game.rules.sets * game.rules.turns_per_set * game.num_players
+    greedy, rng = make("greedy"), np.random.default_rng(0)
+    for number in range(count):
+        states = midgame(game, (number + 1) * (whole - 1) // count, greedy, seed=1000 * game.num_players + number)
+        if number % 2:
+            game.step(states, greedy.act(game, states, rng))
+        yield without_seeds(states)[0]
+
+
+@pytest.mark.skipif(SLOW, reason="thousands of turns")
+@pytest.mark.parametrize("count", [5, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_an_evaluator_in_python_chooses_as_the_compiled_tree_does(n, count):
+    """With the values of the net of `zero`, handed over as an evaluator of one's own."""
+    game, chosen = official(n), []
+    for value in (make("zero"), NetInPython(make("zero"))):
+        agent = SearchAgent(value, nodes=100)
+        agent.make_ready(game)
+        chosen.append([agent.choose(game, state, np.uint64(key)) for key, state in enumerate(positions(game, count))])
+        assert len(chosen[-1]) == count
+    assert chosen[0] == chosen[1]
+
+
+class Worths:
+    """An evaluator whose values for `k` states are made by a function of (k, n)."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def values(self, game, states):
+        assert (states["seed"] == 0).all()
+        assert not game.is_terminal(states).any()
+        return self.made(len(states), game.num_players)
+
+
+def wrong(k, n):
+    raise RuntimeError("no\nGPU")
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (
+            lambda k, n: np.zeros((k, n + 1)),
+            r"returned an array of shape \(\d+, 3\); it must be of shape \(\d+, 2\): a row",
+        ),
+        (lambda k, n: np.zeros(k), r"returned an array of shape \(\d+,\); it must be of shape"),
+        (lambda k, n: np.full((k, n), np.nan), "returned numbers that are not finite$"),
+        (lambda k, n: "many", "ValueError: could not convert string to float: 'many'$"),
+        (wrong, "RuntimeError: no GPU$"),
+    ],
+)
+def test_values_that_are_of_no_use_are_an_error_in_one_line(made, reason):
     game = short_game()
-    states = midgame(game, 3 if SLOW else 7)  # the last turn of a set
-    for restock in (True, False):
-        search = searched(game, states, 60, restock=restock)
-        assert run(game, search, 3, 4) == 4 * search.tree.num_edges[0]
-        found = search.tree
-        sets = set(found.states["set"][: found.count[0]].tolist())
-        assert sets == ({0, 1} if restock else {0})
-        assert found.visits[0] == 1 + 4 * found.num_edges[0]
-        assert found.edge_visits[: found.num_edges[0]].tolist() == [4] * found.num_edges[0]
-        assert averages(found, 2).sum() == pytest.approx(1)
+    agent = SearchAgent(Worths(made), nodes=5)
+    found = refusal(lambda: agent.act(game, midgame(game), np.random.default_rng(0)), "Worths.values")
+    assert re.search(reason, found)
+
+
+def test_a_search_by_an_evaluator_in_python_needs_no_second_method():
+    """Games that are over count as their share of the win: a search by values that are all the same wins where it can."""
+    game = official(2)
+    states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])
+    agent = SearchAgent(Worths(lambda k, n: np.full((k, n), 1 / n)), nodes=20)
+    while not game.is_terminal(states)[0]:
+        game.step(states, agent.act(game, states, np.random.default_rng(0)))
+    assert game.results(states)["win_share"][0].tolist() == [1, 0]

@@ -16,8 +16,7 @@ from bombay_agents import make
 from bombay_env.jit import cache
 from bombay_training import warm_up
 from bombay_training.cli.project import warm_up as warm_up_command
-from bombay_training.learners import best_response, expert_iteration
-from bombay_training.learners.td import TDSettings
+from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.warm_up import (
     AGENTS,
@@ -124,7 +123,7 @@ def test_agents_by_name_have_jobs_and_others_have_none():
     (job,) = jobs_of_agents(["search:ms=5", "my_module:agent", "search"])
     assert (job.kind, job.arguments) == ("play", (AGENTS[0],))
     names = {spec.partition(":")[0] for spec in AGENTS}
-    # `net` needs a file, and `td` and `ppo` are such nets; a program of `exec` is compiled by its owner.
+    # `net` needs a file, a program of `exec` is compiled by its owner.
     assert names | {"net", "exec"} == set(_installed())
 
 
@@ -137,20 +136,18 @@ def _installed():
 def test_warm_up_covers_the_default_run_of_every_learner():
     settings = [
         ZeroSettings(),
-        TDSettings(),
-        expert_iteration.settings_for("zero"),
         best_response.settings_for("planner-v1"),
     ]
     try:
-        from bombay_training.learners.ppo import PPOSettings
+        from bombay_training.learners.ppo.settings import PPOSettings
     except ImportError:  # without the extra
         pass
     else:
-        settings += [PPOSettings(), PPOSettings.raw()]
+        settings.append(PPOSettings())
     covered = {repr(job) for job in all_jobs()}
     for one in settings:
         assert {repr(job) for job in jobs_of_run(one)} <= covered, one.learner
-    for other in (TDSettings(hidden=32), ZeroSettings(hidden=32), ZeroSettings(second=16)):
+    for other in (ZeroSettings(hidden=32), ZeroSettings(second=16)):
         assert not {repr(job) for job in jobs_of_run(other)} & covered
 
 
@@ -165,9 +162,9 @@ def names_compiled(code, *arguments, cwd):
 
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    compile_all([*jobs_of_agents(["planner", "greedy", "random"]), Job("environments")], quiet=True)
+    compile_all([*jobs_of_agents(["planner-v1", "greedy", "random"]), Job("environments")], quiet=True)
     for arguments in (
-        ("simulate", "greedy", "planner", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),
+        ("simulate", "greedy", "planner-v1", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),
         ("replay", "games.jsonl", "--show", "1"),
     ):
         assert names_compiled(COMMAND, *arguments, cwd=tmp_path) == "compiled []", arguments
@@ -176,9 +173,9 @@ def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path)
 
 @pytest.mark.slow
 @needs_jit
-@pytest.mark.parametrize("settings", [ZeroSettings(), TDSettings()])
-def test_after_warm_up_training_compiles_nothing(settings, tmp_path):
-    compile_all([*jobs_of_run(settings), *jobs_of_agents(["planner", "greedy", "random"])], quiet=True)
+def test_after_warm_up_training_compiles_nothing(tmp_path):
+    settings = ZeroSettings()
+    compile_all([*jobs_of_run(settings), *jobs_of_agents(["planner-v1", "greedy", "random"])], quiet=True)
     arguments = ("--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "run")
     assert names_compiled(COMMAND, "train", settings.learner, *arguments, cwd=tmp_path) == "compiled []"
 

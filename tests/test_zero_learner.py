@@ -7,26 +7,26 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_agents.nets.zero import net as zero_net
-from bombay_agents.nets.zero import slots, valuation
-from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.nets.zero.net import ZeroNet
-from bombay_env import Game, Rules, chance
+from bombay_agents.nets.value import evaluator as value_evaluator
+from bombay_agents.nets.value import features
+from bombay_agents.nets.value import net as value_net
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.nets.value.net import ValueNet
+from bombay_agents.turns import TURN_GOES_ON
+from bombay_agents.turns.evaluator import NUM_OUTPUTS, new_turns
+from bombay_env import Game, Rules, chance, streams
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
-from bombay_training.learners import lambda_returns
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
 from bombay_training.learners.train import train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions
 from helpers import killed
+from helpers.nets import HIDDEN, SECOND, SLOW, lay_out, random_net, values_of
 from helpers.runs import shorten_quick_matches
-from test_zero_net import evaluate_node, turn_of
 
 shorten_quick_matches()
-SLOW = numba.config.DISABLE_JIT  # a game takes seconds then
-HIDDEN, SECOND = (8, 4) if SLOW else (128, 32)  # of the shipped net, so that kernels are compiled once
 TINY = ZeroSettings(
     players=(2, 3),
     games=2 if SLOW else 6,
@@ -48,7 +48,7 @@ def played(epsilon=0.3, td_lambda=0.6):
     """A `SelfPlay` after a few short games, the net that played them, and the indices of the samples."""
     games = short_games()
     play, num_sites = self_play.SelfPlay(games, 2, HIDDEN, SECOND), games[0].board.num_sites
-    trainer = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=1)
+    trainer = optimizer.Trainer(features.first_rows(num_sites), features.num_rows(num_sites), HIDDEN, SECOND, seed=1)
     options = PlayOptions(np.float32(2), epsilon, np.float32(td_lambda))
     return play, trainer, play.play(trainer.net, 5, 0, options)
 
@@ -69,9 +69,9 @@ def hand_made(expected, explored=(), best=0.0):
 
 def targets(samples, td_lambda, result=1.0):
     """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
-    workspace = np.zeros(1, zero_net.workspace_dtype(1, 4, 4))
+    workspace = np.zeros(1, value_net.workspace_dtype(1, 4, 4))
     workspace["margin"][0, :2] = workspace["share"][0, :2] = result, -result
-    lambda_returns.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
+    self_play.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
     assert np.allclose(samples["margin"][:, 1], -samples["margin"][:, 0])
     return samples["margin"][:, 0].tolist()
@@ -107,21 +107,23 @@ def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
     """In the first turns of games in which every turn explores, with the draw repeated by hand."""
     game = short_games()[1]
     play, trainer, _ = played(epsilon=1.0)
-    workspace, explored = valuation.new_turn_workspaces(game, HIDDEN, SECOND, 1), 0
+    evaluator = value_evaluator.new_evaluator(game, random_net(game))._replace(net=trainer.net)
+    turn, explored = new_turns(game, 1), 0
     for number in range(2):
-        seed = np.uint64(chance.random_word(np.uint64(5), self_play.GAMES, np.uint64(number * MAX_PLAYERS + 2)))
+        seed = np.uint64(chance.random_word(np.uint64(5), streams.SELF_PLAY_DEALS, np.uint64(number * MAX_PLAYERS + 2)))
         sample = play.samples[1, number, 0]
-        nodes, worth, _, _ = turn_of(game, np.asarray(game.new_states([int(seed)]))[0], trainer.net, workspace)
-        best = nodes[worth.argmax()]
-        drawn = nodes[int(chance.random_word(seed, self_play.CHOICE, np.uint64(0))) % len(nodes)]
+        count = lay_out(np.asarray(game.new_states([int(seed)]))[0], game.tables, evaluator, turn)
+        nodes = np.flatnonzero(turn["memory"]["node"]["due"][0, :count] != TURN_GOES_ON)
+        best = nodes[turn["values"][0, nodes].argmax()]
+        drawn = nodes[int(chance.random_word(seed, streams.EXPLORED, np.uint64(0))) % len(nodes)]
         assert sample["explored"] == (drawn != best)
         explored += sample["explored"]
-        outputs = workspace["outputs"][0, best]  # in seat order from the mover, as in a sample
+        outputs = turn["outputs"][0, best]  # in seat order from the mover, as in a sample
         assert sample["best_margin"][:3] == pytest.approx(outputs[:3], abs=1e-5)
         assert sample["best_share"][:3] == pytest.approx(outputs[MAX_PLAYERS : MAX_PLAYERS + 3], abs=1e-5)
-        slot = evaluate_node(drawn, game.tables, np.int64(sample["seat"]), trainer.net, workspace)
-        read = workspace["evaluation"]["reading"][0]
-        assert sample["rows"].tolist() == [*read["context"][slot]["rows"], *read["own"]]
+        values_of(game, evaluator, turn["memory"]["node"]["state"][0, drawn : drawn + 1], [sample["seat"]])
+        encoded = evaluator.memory["encoding"][0]
+        assert sample["rows"].tolist() == [*encoded["entry"][0]["rows"], *encoded["own"]]
     assert explored == 2
 
 
@@ -136,9 +138,9 @@ def loss_of(samples, indices, nets, weight, workspaces):
         sample, net = samples[index], nets[0]
         for unit in range(len(workspace.accumulator)):
             workspace.accumulator[unit] = net.first_bias[unit]
-        zero_net.add_rows(net, workspace.accumulator, sample.rows)
+        value_net.add_rows(net, workspace.accumulator, sample.rows)
         n = np.int64(sample.num_players)
-        zero_net.forward(net, n, sample.final, sample.turns_left, workspace)
+        value_net.forward(net, n, sample.final, sample.turns_left, workspace)
         for place in range(n):
             difference = np.float64(workspace.margin[place]) - np.float64(sample.margin[place])
             total += weight / 2 * difference * difference
@@ -151,14 +153,14 @@ def test_the_gradient_is_that_of_the_loss():
     play, trainer, indices = played()
     samples, some, weight = play.samples.reshape(-1), indices[:3], 0.7
     trainer.net["last"] *= 40
-    workspace = np.zeros(1, zero_net.workspace_dtype(1, HIDDEN, SECOND))
+    workspace = np.zeros(1, value_net.workspace_dtype(1, HIDDEN, SECOND))
     before = trainer.net.copy()
     trainer.step(samples, some, 0.0, weight, 0.0)
     assert trainer.net.tobytes() == before.tobytes()  # a rate of 0 changes nothing
     tail = {name: trainer.tails[name].sum(axis=0) for name in trainer.tails.dtype.names}
     found = {**tail, "first": trainer.arrays["first"][4]}
     step, checked = 5e-3, 0
-    for name in zero_net.TENSORS:
+    for name in value_net.TENSORS:
         for first, last in ((0, 5), (5, 10)) if name.startswith("last") else ((0, None),):
             steep = np.abs(found[name][..., first:last])
             where = list(np.unravel_index(steep.argmax(), steep.shape))
@@ -182,7 +184,7 @@ def flat(record):
 def gradient_of(net, samples, batch, weight):
     """The mean gradient of a batch, (P,), by an optimizer of its own that takes no step."""
     num_sites = 24
-    probe = optimizer.Trainer(slots.first_rows(num_sites), slots.num_rows(num_sites), HIDDEN, SECOND, seed=0)
+    probe = optimizer.Trainer(features.first_rows(num_sites), features.num_rows(num_sites), HIDDEN, SECOND, seed=0)
     probe.net[:] = net
     probe.step(samples, batch, 0.0, weight, 0.0)
     gradient = np.zeros(1, net.dtype)
@@ -262,7 +264,7 @@ def test_the_agent_is_the_average_of_the_weights():
     run.learner.averages += 1
     net = run.net()
     assert np.array_equal(net.first, run.learner.average["first"][0])
-    assert np.array_equal(net.last, run.learner.average["last"][0, :, : zero_net.NUM_OUTPUTS])
+    assert np.array_equal(net.last, run.learner.average["last"][0, :, :NUM_OUTPUTS])
     assert not np.array_equal(net.first, run.learner.net["first"][0])
 
 
@@ -291,9 +293,9 @@ def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"hidden": 6}, "hidden is 6; it must be a multiple of 4"),
+        ({"hidden": 6}, "hidden is 6; it must be a whole number from 4 to 1024, a multiple of 4"),
         ({"second": 2}, "second is 2; it must be a whole number from 4 to 1024"),
-        ({"games": 1}, "games is 1; it must be at least 2, one for each player count"),
+        ({"games": 1}, "games is 1; it must be at least 2, one for each number of players"),
         ({"final_epsilon": 1.5}, "final_epsilon is 1.5; it must be from 0 to 1"),
         ({"share_weight": -1}, "share_weight is -1; it must be from 0 to 100"),
         ({"learning_rate": "fast"}, "learning_rate is 'fast'; it must be above 0"),
@@ -308,11 +310,12 @@ def test_settings_out_of_range_are_refused(changes, reason):
 def test_it_learns_from_the_rules_alone(tmp_path):
     """Untrained it takes next to nothing from `greedy`; after some seconds much more."""
     settings = ZeroSettings(players=(2,), games=64, updates=60, epsilon=0.1)
-    net = ZeroNet.load(train(settings, tmp_path))
+    net = ValueNet.load(train(settings, tmp_path))
     assert net.about["training"]["games"] == 60 * 64
     game = Game(Rules.official(2))
     untrained, trained = (
-        arena.one_vs_rest(game, ZeroAgent(each, rounds=0), "greedy", 50, 1) for each in (ZeroRun(settings).net(), net)
+        arena.one_vs_rest(game, ValueNetAgent(each, rounds=0), "greedy", 50, 1)
+        for each in (ZeroRun(settings).net(), net)
     )
     assert untrained.of_agent(untrained.win_share).mean() <= 0.05
     assert trained.of_agent(trained.win_share).mean() > 0.2

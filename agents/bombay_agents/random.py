@@ -18,7 +18,7 @@ class RandomAgent:
         """Draw for each state, (batch,) int64."""
         masks = game.legal_actions(states)
         chosen = rng.integers(masks.sum(axis=1))  # index among the legal actions
-        return (masks.cumsum(axis=1) > chosen[:, None]).argmax(axis=1).astype(np.int64)
+        return np.asarray((masks.cumsum(axis=1) > chosen[:, None]).argmax(axis=1), np.int64)
 
 
 class RandomTurnAgent(TurnAgent):

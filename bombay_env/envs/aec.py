@@ -298,12 +298,12 @@ class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.nda
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """`last` of the environment; PettingZoo's error before the first reset."""
         if not self._has_reset:
-            return super().last(observe)  # type: ignore[no-any-return]  # raises the error
-        return self.env.last(observe)  # type: ignore[no-any-return]
+            return super().last(observe)  # raises the error
+        return self.env.last(observe)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows; PettingZoo's wrappers pass on no names that begin with an underscore."""
-        return self.unwrapped._repr_html_()  # type: ignore[no-any-return]
+        return self.unwrapped._repr_html_()
 
 
 @functools.wraps(raw_env, assigned=(), updated=())  # for its signature

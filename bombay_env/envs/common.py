@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from gymnasium import spaces
 
-from bombay_env import chance, checks
+from bombay_env import chance, checks, streams
 from bombay_env.board import Board
 from bombay_env.game import Game
 from bombay_env.record import Record
@@ -76,7 +76,7 @@ def random_key() -> int:
 
 def episode_seed(key: int, episode: int) -> int:
     """The seed of an episode in the stream with this key. The seed of episode 0 differs from the key."""
-    return int(chance.random_word(np.uint64(key), chance.EPISODE, np.uint64(episode)))
+    return int(chance.random_word(np.uint64(key), streams.EPISODE, np.uint64(episode)))
 
 
 def continued(game: Game, given: Any) -> tuple[np.recarray[Any, Any], Record]:

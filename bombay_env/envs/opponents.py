@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_env import batch, chance, checks, registry
+from bombay_env import batch, chance, checks, registry, streams
 from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
@@ -126,12 +126,12 @@ class LearnerGames:
         if seeds is not None:
             keys[given] = [checks.seed(seed) for seed in seeds if seed is not None]
             episodes[given] = 0
-        dealt_by = self._words(keys, chance.EPISODE, episodes)
+        dealt_by = self._words(keys, streams.EPISODE, episodes)
         dealt_by[given] = keys[given]
         states, history = self._dealt(dealt_by, given, options)
         if given.any():
             # Not the seeds themselves: agents could read them from the generator.
-            words = self._words(keys[given], chance.OPPONENTS, np.zeros(given.sum(), np.uint64))
+            words = self._words(keys[given], streams.OPPONENTS, np.zeros(given.sum(), np.uint64))
             self.rng = np.random.default_rng(words.tolist())
         self._keys[lanes], self._episodes[lanes] = keys, episodes + np.uint64(1)
         rows(self.states)[lanes] = rows(states)
@@ -145,7 +145,7 @@ class LearnerGames:
         if isinstance(self.seat, int):
             self.seats[lanes] = self.seat
         else:
-            words = self._words(dealt_by, chance.SEAT, np.zeros(len(lanes), np.uint64))
+            words = self._words(dealt_by, streams.SEAT, np.zeros(len(lanes), np.uint64))
             self.seats[lanes] = words % np.uint64(self.game.num_players)
 
     def _dealt(self, seeds: np.ndarray, given: np.ndarray, options: dict[str, Any]) -> tuple[Any, History | None]:
@@ -205,7 +205,7 @@ class LearnerGames:
 
     def _let_act(self, agent: Agent, lanes: np.ndarray) -> None:
         states = self._picked(lanes)
-        seeds, who = self._words(states["seed"], chance.SCRUB, self._moves[lanes]), f"opponent {agent.name!r}"
+        seeds, who = self._words(states["seed"], streams.SCRUB, self._moves[lanes]), f"opponent {agent.name!r}"
         try:
             actions = ask(agent, self.game, states, self.rng, seeds, who)
         except AgentFault as fault:

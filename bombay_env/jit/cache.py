@@ -2,8 +2,9 @@
 
 Numba's own cache notices edits only in the file that contains the function, ignores settings of the environment, and has an index
 that two processes can make inconsistent with the code. Here no index is needed: the folder is named by a digest of the versions,
-and a file by a digest of the kernel's sources, signature, options and settings. A file begins with a digest of its contents, so
-damaged files are recognised. Whatever goes wrong with a file or the folder, the kernel is compiled and not kept.
+and a file by a digest of the sources of the kernel and of its arguments' classes, and of signature, options and settings. A file
+begins with a digest of its contents, so damaged files are recognised. Whatever goes wrong with a file or the folder, the kernel
+is compiled and not kept.
 
 The files are pickles that contain machine code. Numba has no other form for what surrounds the code: argument types, the layout
 of records, constants and the functions to call at loading; a format of our own would have to follow Numba's internals in every
@@ -26,7 +27,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import compiler, registry, serialize
+from numba.core import compiler, registry, serialize, types
 
 from bombay_env.jit import symbols  # noqa: F401  cached functions have the names that it gives
 from bombay_env.jit.folder import OwnFolder, open_own_folder
@@ -40,7 +41,7 @@ MAKE_RESULT: Any = compiler.compile_result
 DUMPS: Any = serialize.dumps
 
 # Increase it when the contents of the files change, the names of functions in them, or the way sources are digested.
-FORMAT = 2
+FORMAT = 3
 
 # All settings of Numba count as shaping machine code, except those known not to. So a new setting is never overlooked.
 NEUTRAL_SETTINGS = re.compile(
@@ -69,6 +70,22 @@ def code_identity(code: CodeType, docstring: str | None) -> tuple[Any, ...]:
         for one in code.co_consts
     ]
     return code.co_name, code.co_varnames, code.co_freevars, code.co_names, code.co_code, constants
+
+
+def class_modules(signature: Any) -> set[str]:
+    """The modules of the NamedTuple classes among some argument types, nested ones too.
+
+    An argument's class may decide which kernel is called, and that kernel is in a module that the caller need not import.
+    """
+    modules: set[str] = set()
+    waiting: list[Any] = list(getattr(signature, "args", signature))
+    while waiting:
+        kind: Any = waiting.pop()
+        if isinstance(kind, types.BaseNamedTuple):
+            modules.add(kind.instance_class.__module__)  # type: ignore[attr-defined]  # Numba has no types
+        if isinstance(kind, types.BaseTuple):
+            waiting += kind.types  # type: ignore[attr-defined]
+    return modules
 
 
 def cache_folder(name: str) -> OwnFolder:
@@ -224,7 +241,8 @@ class KernelCache:
         Raises:
             OSError, KeyError: this kernel is not kept; see `Store.digest`.
         """
-        key = repr((STORE.digest(self.module), self.identity, signature, codegen.magic_tuple(), settings()))
+        digests = [STORE.digest(module) for module in sorted({self.module} | class_modules(signature))]
+        key = repr((digests, self.identity, signature, codegen.magic_tuple(), settings()))
         return f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.{self.SUFFIX}"
 
     def load_overload(self, signature: Any, target: Any) -> Any:

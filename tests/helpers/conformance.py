@@ -39,12 +39,6 @@ class Played:
         self.masks.append(np.array(mask, bool))
         self.views.append({seat: np.array(view, np.float32) for seat, view in views.items()})
 
-    def without_forced(self):
-        """The same game without the decisions in which only one action is legal."""
-        keep = [i for i, mask in enumerate(self.masks) if mask.sum() > 1]
-        parts = ([part[i] for i in keep] for part in (self.movers, self.masks, self.views))
-        return Played(*parts, self.final, self.rewards)
-
 
 @dataclass(frozen=True)
 class Script:
@@ -225,16 +219,14 @@ def sb3(script):
 
 
 def sb3_self_play(script):
-    """The `VecEnv` of this project's PPO. It plays forced actions itself, and pays by win or by margin."""
+    """The `VecEnv` of this project's PPO. It pays by win or by margin."""
     from bombay_training.learners.ppo.vec_env import BombayVecEnv
 
     blend = {"win": 1.0, "margin": 0.0}[script.reward]
     env = BombayVecEnv([Game(Rules.official(script.n))], 1, script.seed, blend, observation_mode=script.mode)
     views, played = env.reset(), Played(rewards=[0.0] * script.n)
     reference = engine(script)
-    for action, mover, mask in zip(script.actions, reference.movers, reference.masks, strict=True):
-        if mask.sum() == 1:
-            continue
+    for action, mover in zip(script.actions, reference.movers, strict=True):
         seat_views = env.seat_views()[0]
         assert (views[0] == seat_views[mover]).all()
         played.see(mover, env.action_masks()[0], dict(enumerate(seat_views[: script.n])))

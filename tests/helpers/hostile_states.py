@@ -42,7 +42,7 @@ VARIANTS = (
     *(random_rules(random.Random(seed), n) for seed, n in enumerate((2, 3, 4, 5))),
 )
 AGENTS = (
-    *("random", "random-turn", "greedy", "planner-v1", "seller", "td", "ppo", "zero"),
+    *("random", "random-turn", "greedy", "planner-v1", "seller", "ppo", "zero"),
     *("zero-search:nodes=3", "search:nodes=3", "flat-mc:rollouts=8", "champion:nodes=3"),
 )
 

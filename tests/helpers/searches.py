@@ -1,14 +1,11 @@
 """Games and positions that the tests of searches share."""
 
-import numba
 import numpy as np
 
 from bombay_agents.scripted.planner import make_planner_v1
-from bombay_agents.search import endgame, evaluation
+from bombay_agents.search import endgame
+from helpers.nets import SHORT, SLOW
 from helpers.position import official, variant
-
-SLOW = numba.config.DISABLE_JIT  # with the compiler off, valuing a turn takes some 50 ms
-SHORT = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns with a handful of outcomes
 
 
 def short_game(n=2):
@@ -16,11 +13,11 @@ def short_game(n=2):
     return variant(n, **SHORT) if SLOW else official(n)
 
 
-def midgame(game, turns_played=5):
-    """A position after some turns of `planner-v1`, (1,)."""
-    states, agent = game.new_states([7]), make_planner_v1()
+def midgame(game, turns_played=5, agent=None, seed=7):
+    """A position after some turns of an agent, by default of `planner-v1`, (1,)."""
+    states, agent, rng = game.new_states([seed]), agent or make_planner_v1(), np.random.default_rng(seed)
     for _ in range(turns_played):
-        states = after_turn(game, states, agent)
+        states = after_turn(game, states, agent, rng)
     return states
 
 
@@ -40,8 +37,3 @@ def after_turn(game, states, agent, rng=None):
         assert game.legal_actions(after)[0, actions[0]]
         game.step(after, actions)
     return after
-
-
-def planner_evaluator(game):
-    """The value of `planner-v1`, as searches take it."""
-    return evaluation.new_evaluator(game, make_planner_v1())

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv
 
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
-from bombay_training.learners.ppo.vec_env import SeatVecEnv
+from bombay_training.learners.ppo.vec_env import BombayVecEnv
 
 SEATS = 3
 DECISIONS = 4  # of each taker
@@ -54,14 +55,17 @@ def best_play() -> tuple[np.ndarray, float]:
     return action, float(worth[DECISIONS, 0])
 
 
-class ToyVecEnv(SeatVecEnv):
-    """`num_envs` games in parallel, alternately with two and three seats; all chance is from one seeded generator."""
+class ToyVecEnv(BombayVecEnv):
+    """`num_envs` games in parallel, alternately with two and three seats; all chance is from one seeded generator.
+
+    Of `BombayVecEnv` it keeps only what is the same for every game, such as `step_async` and `env_method`.
+    """
 
     def __init__(self, num_envs: int, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.num_seats = np.where(np.arange(num_envs) % 2 == 0, 2, SEATS)
         self.lanes = np.arange(num_envs)
-        super().__init__(num_envs, spaces.Box(-2, 2, (NUM_FEATURES,), np.float32), spaces.Discrete(NUM_ACTIONS))
+        VecEnv.__init__(self, num_envs, spaces.Box(-2, 2, (NUM_FEATURES,), np.float32), spaces.Discrete(NUM_ACTIONS))
         self.order = np.zeros((num_envs, LENGTH), np.int64)
         self.position = np.zeros(num_envs, np.int64)
         self.banker = np.zeros(num_envs, np.int64)

@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import BaseFileLock, FileLock, Timeout
+from filelock import BaseFileLock as BaseFileLock  # offered to others
+from filelock import FileLock, Timeout
 
 from bombay_env.checks import shown_path
 

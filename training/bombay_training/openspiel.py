@@ -76,7 +76,7 @@ class BombayGame(pyspiel.Game):
     """
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
-        given = {"players": 4, "reward": "win"} | (params or {})
+        given: dict[str, Any] = {"players": 4, "reward": "win"} | (params or {})
         self.reward: str = given["reward"]
         check_reward(self.reward)
         rules = Rules.official(given["players"])

@@ -30,7 +30,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bombay_agents import make
-from bombay_agents.nets.policy_net import LOOKAHEAD
 from bombay_env import Board, Game, Rules, bombay_v0
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit.cache import CONFIG, STORE
@@ -39,10 +38,9 @@ from bombay_env.jit.notice import COMPILING, NOTICE, ONCE
 from bombay_env.record import read_records, write_records
 from bombay_training.balance import study
 from bombay_training.evaluation import arena
-from bombay_training.learners import best_response, expert_iteration
+from bombay_training.learners import best_response
 from bombay_training.learners.runs import Run
 from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
-from bombay_training.learners.td.run import TDSettings
 from bombay_training.learners.train import PPO, run_class
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches.pool import num_cores
@@ -64,13 +62,10 @@ do_job(sys.argv[1])
 AGENTS: Final = (
     "search:nodes=16",
     "champion:nodes=16",
-    "zero:ensemble=true",
     "flat-mc:rollouts=1",
     "zero-search:nodes=16",
     "zero",
-    "td",
     "ppo",
-    "planner",
     "planner-v1",
     "seller",
     "builder",
@@ -81,16 +76,7 @@ AGENTS: Final = (
     "random",
 )
 REFERENCES: Final = ("random", "greedy", "planner-v1")  # whom a new agent meets at the end of its training
-DECIDES_TYPES: Final = (
-    "hidden",
-    "second",
-    "victim",
-    "start",
-    "observation_mode",
-    "shaping",
-)  # settings of a learner that kernels depend on
-# Observation mode and shaping of `PPOSettings` and of its `raw`; written here because importing them imports PyTorch.
-PPO_RUNS: Final = ((LOOKAHEAD, "planner"), ("perfect_recall", "result"))
+DECIDES_TYPES: Final = ("hidden", "second", "victim", "start")  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no type
 FEW_STEPS: Final = 200  # more decisions than a game has
 
@@ -244,15 +230,11 @@ def all_jobs() -> list[Job]:
     """What environments, agents, search and learners need on the packaged board; PPO's where PyTorch is installed."""
     runs = (
         ZeroSettings(),
-        TDSettings(),
-        expert_iteration.settings_for("zero"),
-        best_response.settings_for("td"),
         best_response.settings_for("planner-v1"),
     )
     learning = [job for settings in runs for job in jobs_of_run(settings)]
     if importlib.util.find_spec("torch") and importlib.util.find_spec("sb3_contrib"):
-        for mode, shaping in PPO_RUNS:
-            learning += _jobs_of_learner(PPO, {"observation_mode": mode, "shaping": shaping})
+        learning += _jobs_of_learner(PPO, {})
     return [*learning, *jobs_of_agents(AGENTS), Job("environments"), Job("batches"), Job("balance")]
 
 

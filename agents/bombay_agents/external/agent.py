@@ -6,6 +6,7 @@ import shlex
 import shutil
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -57,16 +58,14 @@ class ExecAgent:
             raise ValueError(f"exec: memory is {memory}; it must be 0 or from {MIN_MEMORY} to {MAX_MEMORY} megabytes")
         self._options = (command, seconds, start, memory)
         self.seconds, self.start, self.memory = seconds, start, memory
-        given = {"seconds": (seconds, 10.0), "start": (start, 60.0), "memory": (memory, 4096)}
-        changed = {name: value for name, (value, default) in given.items() if value != default}
-        self.name = format_spec("exec", command=command, **changed)
+        self.name = format_spec("exec", command=command)
         self._session: _Session | None = None
         self._planned: OrderedDict[tuple[Game, bytes], int] = (
             OrderedDict()
         )  # later decisions of a turn that was answered whole
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._options  # a copy starts a program of its own
+        return type(self), self._options, {"name": self.name}  # a copy starts a program of its own
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Ask the program about each state, (batch,) int64.
@@ -130,7 +129,8 @@ class _Session:
     """A running program and what it was told so far."""
 
     def __init__(self, agent: ExecAgent) -> None:
-        self.seconds, self.game, self.asked = agent.seconds, None, 0
+        self.seconds, self.asked = agent.seconds, 0
+        self.game: Game | None = None  # that the program knows
         self.program = Program(agent.command, agent.memory * MEGABYTE)
         # Also when the agent is dropped, and when Python ends.
         self.close = weakref.finalize(self, self.program.close)
@@ -165,7 +165,7 @@ class _Session:
 
     def _question(self, game: Game, states: np.ndarray, random: int) -> dict[str, Any]:
         legal = np.flatnonzero(game.legal_actions(states)[0]).tolist()
-        parts = {
+        parts: dict[str, Callable[[], Any]] = {
             "state": lambda: _facts(game, states),
             "observation": lambda: game.observe(states)[0].tolist(),
             "text": lambda: f"{describe_position(game, states)}\n\n{describe_actions(game, states)}",

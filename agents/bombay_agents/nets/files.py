@@ -6,7 +6,7 @@ How such a file is read and written, and what protects it from damage, is in `te
     rules   a list of rules, each an object with every field of `Rules`
     board   the packaged board's name, or else the whole board as an object
 
-Does not know the kinds of nets; `policy_net.py` and `value_net.py` do.
+Does not know the kinds of nets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from bombay_agents.nets import tensor_files
 from bombay_agents.nets.tensor_files import Header, Tensors
 from bombay_env.checks import shown
 from bombay_env.game import Game
-from bombay_env.registry import format_spec
 
 HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
 
@@ -130,12 +129,6 @@ def check_trained_on(name: str, about: Header, game: Game) -> None:
     else:
         return
     raise ValueError(f"{name} {reason}; force=true plays it all the same")
-
-
-def spec_of(path: str | os.PathLike[str] | None, **options: bool | int) -> str:
-    """The spec of a net's player: its file, if it has one, and the options that are true or a number above 0."""
-    changed = {key: option for key, option in options.items() if option}
-    return format_spec("net", path=None if path is None else os.fspath(path), **changed)
 
 
 def _rules_of(game: Game) -> Any:

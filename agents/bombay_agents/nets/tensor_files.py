@@ -115,7 +115,7 @@ def _contents(path: str | os.PathLike[str]) -> bytes:
 
 def _tensors(data: bytes) -> Tensors:
     try:
-        found = deserialize(data)
+        found = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         raise ValueError(f"not a safetensors file ({error})") from None
     tensors = {}

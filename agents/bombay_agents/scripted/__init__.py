@@ -1,1 +1,1 @@
-"""Players that decide by hand-written values, and what else is built on these values: lookahead and reward shaping."""
+"""Players that decide by hand-written values, and the lookahead that is built on these values."""

@@ -1,24 +1,21 @@
 """`GreedyAgent`: looks one decision ahead with the scripted value of `greedy_value.py` and takes the best action.
 
 Each legal action is applied to a copy of the state, without the restock that may follow, so that chance does not affect the
-values. Replies of the others are not considered. `play_turn` plays whole turns for rollouts.
+values. Replies of the others are not considered.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from bombay_agents import turns
 from bombay_agents.scripted.greedy_value import GreedyWeights, survey, time_left, value
-from bombay_env import Game, chance, engine
+from bombay_env import Game, engine
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import NUM_COLOURS
 
 CLOSE: Final = 1e-9  # values nearer than this to the best are tied with it
 EFFORT: Final = 1e-6  # taken off the value of a move, so that ties go to staying
-TIES: Final = np.uint64(2005)  # stream of keyed chance, to break ties in `play_turn`; those below 1000 are the game's
-TO_UNIT: Final = 2.0**-53
 
 
 class GreedyAgent:
@@ -36,52 +33,6 @@ class GreedyAgent:
             records, game.legal_actions(records), game.tables, self.weights, rng.random(len(records)), trial, actions
         )
         return actions
-
-
-class GreedyWorkspace(NamedTuple):
-    """Memory for `play_turn`; for one thread at a time. A actions, S sites."""
-
-    weights: GreedyWeights
-    mask: np.ndarray  # (1, A) bool
-    flags: np.ndarray  # (1,) of `Game.mask_dtype`: the same memory
-    values: np.ndarray  # (A,) float64
-    gain: np.ndarray  # (S, 4) float64
-    trial: np.ndarray  # (1,) record
-
-
-def new_workspace(game: Game) -> GreedyWorkspace:
-    """Memory for `play_turn` in `game`."""
-    mask = np.zeros((1, game.num_actions), np.bool_)
-    return GreedyWorkspace(
-        GreedyAgent.weights,
-        mask,
-        mask.view(game.mask_dtype).reshape(-1),
-        np.zeros(game.num_actions, np.float64),
-        np.zeros((game.board.num_sites, NUM_COLOURS), np.float64),
-        np.zeros(1, game.state_dtype),
-    )
-
-
-@kernel
-def play_turn(states, tables, workspace, key, turn):
-    """Play the rest of the turn of `states[0]`; the chance of `key` and the number `turn` break ties.
-
-    Returns TURN_OVER, RESTOCK_DUE or TOO_MANY of `turns`; the restock is not drawn.
-    """
-    state = states[0]
-    mover, number = state.current_player, state.set
-    for decision in range(turns.MAX_DECISIONS):
-        engine.legal(state, tables, workspace.flags[0])
-        action_values(
-            state, tables, workspace.weights, workspace.mask[0], workspace.trial, workspace.gain, workspace.values
-        )
-        random = chance.random_word(key, TIES, np.uint64(turn * turns.MAX_DECISIONS + decision))
-        action = draw_best(workspace.values, workspace.mask[0], np.float64(random >> np.uint64(11)) * TO_UNIT)
-        if engine.apply(state, tables, action):
-            return turns.RESTOCK_DUE
-        if state.current_player != mover or state.set != number:
-            return turns.TURN_OVER
-    return turns.TOO_MANY
 
 
 @kernel

@@ -3,13 +3,11 @@
 It considers only its own turn: no restock, and no reply of an opponent. It is deterministic: the same position always gets the
 same decision.
 
-`planner-v1` is the reference opponent of every published number. Its weights come from one run of
-`bombay_training/learners/tune.py`. Its decisions never change; a test compares them with a digest. Another value or other weights
-are another version.
+`planner-v1` is the reference opponent of every published number. Its decisions never change; a test compares them with a digest.
+Another value or other weights are another version.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +15,10 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.copying import WithoutMemory
 from bombay_agents.scripted import evaluator, outcome_values, planner_survey
-from bombay_agents.scripted.evaluator import ScriptedEvaluator
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights, read_weights
+from bombay_agents.scripted.evaluator import PlannerEvaluator
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
-from bombay_env.registry import format_spec
 
 
 class PlannerWorkspace(NamedTuple):
@@ -29,7 +26,6 @@ class PlannerWorkspace(NamedTuple):
 
     turn: turns.TurnWorkspace
     values: np.ndarray  # (MAX_NODES,) float64, of the outcomes
-    ranked: np.ndarray  # (MAX_NODES,) int32, for agents that rank outcomes
     survey: np.ndarray  # (1,) of `planner_survey.survey_dtype`
     traffic: np.ndarray  # (S,) float64 of `planner_survey.site_traffic`
     actions: np.ndarray  # (MAX_DECISIONS,) int64, the decisions that lead to an outcome
@@ -40,7 +36,6 @@ def new_workspace(game: Game) -> PlannerWorkspace:
     return PlannerWorkspace(
         turns.new_workspace(game),
         np.zeros(turns.MAX_NODES, np.float64),
-        np.zeros(turns.MAX_NODES, np.int32),
         np.zeros(1, planner_survey.survey_dtype(game.board.num_sites)),
         planner_survey.site_traffic(game),
         np.zeros(turns.MAX_DECISIONS, np.int64),
@@ -52,8 +47,10 @@ class PlannerAgent(WithoutMemory):
 
     memory = ("_game", "_workspace")
 
-    def __init__(self, weights: Mapping[int, PlannerWeights], name: str = "planner") -> None:
-        self.weights, self.name = weights, name
+    name = "planner-v1"
+
+    def __init__(self, weights: Mapping[int, PlannerWeights] = WEIGHTS_V1) -> None:
+        self.weights = weights
         self._game: Game | None = None  # that `_workspace` is for
         self._workspace: Any = None
 
@@ -70,28 +67,14 @@ class PlannerAgent(WithoutMemory):
         turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._workspace, actions))
         return actions
 
-    def evaluator(self, game: Game) -> ScriptedEvaluator:
-        """Its value of positions, for searches (`search.evaluation.PositionEvaluator`)."""
+    def evaluator(self, game: Game) -> PlannerEvaluator:
+        """Evaluates turns of `game` by its value, for searches."""
         return evaluator.new_evaluator(game, self.weights[game.num_players])
 
 
 def make_planner_v1() -> PlannerAgent:
     """The frozen reference opponent: enumerates its turn and takes the outcome that its scripted value ranks first."""
-    return PlannerAgent(WEIGHTS_V1, "planner-v1")
-
-
-def make_planner(weights: str | None = None) -> PlannerAgent:
-    """The player of `planner-v1` with weights of your own.
-
-    Args:
-        weights: path of a JSON file with weights, as `bombay tune` writes it; by default those of `planner-v1`.
-
-    Raises:
-        ValueError: the file holds something else; see `read_weights`.
-    """
-    if weights is None:
-        return PlannerAgent(WEIGHTS_V1)
-    return PlannerAgent(read_weights(Path(weights)), format_spec("planner", weights=weights))
+    return PlannerAgent()
 
 
 @kernel

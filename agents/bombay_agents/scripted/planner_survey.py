@@ -92,17 +92,15 @@ def site_traffic(game: Game) -> np.ndarray:
 
 @kernel
 def turns_to_come(state, tables, player):
-    """Turns that the player has still to begin: in this set, and in later sets."""
+    """Turns that the player has still to begin: in this set, and in all."""
     if state.current_player == NOBODY:
-        return 0, 0
+        return np.int64(0), np.int64(0)
     order = (player - state.first_player) % tables.num_players
     current = (state.current_player - state.first_player) % tables.num_players
     # The current player has begun its turn only if it has spent an action.
     begun = order < current or (order == current and state.actions_left < tables.actions_per_turn)
-    return (
-        np.int64(tables.turns_per_set - state.turn - begun),
-        np.int64((tables.sets - 1 - state.set) * tables.turns_per_set),
-    )
+    begun = np.int64(begun)
+    return np.int64(tables.turns_per_set - state.turn) - begun, engine.game_turns_left(state, tables) - begun
 
 
 # --- Expected awards ---
@@ -165,8 +163,7 @@ def toll_rate(tables, survey, weights):
 @kernel
 def survey_position(state, tables, player, weights, traffic, survey):
     """Overwrite `survey`, a record of `survey_dtype`, with all but its plans, which `planner_value.survey_plans` adds."""
-    in_set, later = turns_to_come(state, tables, player)
-    survey.turns = in_set + later
+    in_set, survey.turns = turns_to_come(state, tables, player)
     survey.time = survey.turns * tables.actions_per_turn
     survey.rate = weights.action * max(0.0, survey.time - weights.idle) / max(1.0, 1.0 * survey.time)
     doubt = max(0.01, weights.doubt + weights.doubt_per_turn * survey.turns)

@@ -1,18 +1,10 @@
-"""The weights of the planner's value: `PlannerWeights`, those of `planner-v1`, and the files that hold tuned ones.
+"""The weights of the planner's value: `PlannerWeights`, and those of `planner-v1`.
 
-The value itself stands in `planner_survey.py` and `planner_value.py`; `bombay_training/learners/tune.py` tunes weights.
+The value itself is in `planner_survey.py` and `planner_value.py`. The weights were tuned by CMA-ES in games among planners.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
-
-from bombay_env import checks
-from bombay_env.files import json_form, json_text
-
-MAX_BYTES: Final = 1 << 16  # of a file of weights
-MAX_WEIGHT: Final = 1e6  # rupees or turns, either sign
-WEIGHT: Final = json_form.number(-MAX_WEIGHT, MAX_WEIGHT)
 
 
 class PlannerWeights(NamedTuple):
@@ -85,29 +77,3 @@ WEIGHTS_V1: Final[Mapping[int, PlannerWeights]] = {  # of `planner-v1`, by numbe
         scarce=1.277,
     ),
 }
-
-
-def read_weights(path: Path) -> dict[int, PlannerWeights]:
-    """Read the weights in a JSON file, by number of players.
-
-    Raises:
-        ValueError: the file cannot be read, or does not hold exactly the fields of `PlannerWeights` for 2 to 5 players, each a
-            number of at most `MAX_WEIGHT`. The message is one line.
-    """
-    try:
-        found = json_text.read(path, MAX_BYTES)
-    except ValueError as error:
-        raise ValueError(f"planner: {error}") from None
-    where, names = f"planner: {checks.shown_path(path)}", PlannerWeights._fields
-    if not isinstance(found, dict) or set(found) != set(map(str, WEIGHTS_V1)):
-        raise ValueError(f"{where} must be an object with the keys {', '.join(map(str, WEIGHTS_V1))}: players")
-    for count, weights in found.items():
-        if not isinstance(weights, dict) or set(weights) != set(names):
-            raise ValueError(f"{where}: {count} must be an object with exactly the keys {', '.join(names)}")
-    try:
-        json_form.check(found, dict.fromkeys(found, dict.fromkeys(names, WEIGHT)), "weights")
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    return {
-        int(count): PlannerWeights(**{key: float(weights[key]) for key in names}) for count, weights in found.items()
-    }

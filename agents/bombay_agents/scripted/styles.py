@@ -21,7 +21,7 @@ from bombay_agents.copying import WithoutMemory
 from bombay_agents.scripted import outcome_values, planner, planner_survey, planner_value
 from bombay_agents.scripted.planner import PlannerWorkspace
 from bombay_agents.scripted.planner_weights import PlannerWeights
-from bombay_env import Game
+from bombay_env import Game, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS
@@ -141,7 +141,7 @@ def choose_turn(state, tables, bias, workspace):
         return count
     player = np.int64(state.current_player)
     favourite = favourite_colour(state, tables) if bias.off_colour > 0.0 else NO_FAVOURITE
-    game_turns = game_turns_left(state, tables)
+    game_turns = engine.game_turns_left(state, tables)
     outcome_values.group_by_site(tables, turn.memory[0], count)
     workspace.bias[0] = 0.0
     for node in range(1, count):
@@ -165,12 +165,6 @@ def choose_turn(state, tables, bias, workspace):
 
 
 # --- The bias ---
-
-
-@kernel
-def game_turns_left(state, tables):
-    """Game turns that are not over yet, the present one included."""
-    return np.int64(tables.sets - state.set) * tables.turns_per_set - state.turn
 
 
 @kernel

@@ -1,115 +1,173 @@
-"""`SearchAgent`: a max^n tree over whole turns, and the exact solution where the game is nearly over.
+"""`SearchAgent`: plans each turn by a max^n tree search over whole turns, with any evaluator, for a time or a number of nodes.
 
-It plans once a turn, for a number of milliseconds or, deterministically, for a number of simulations. `tree.py` has the tree,
-`evaluation.py` the values at its leaves, and `endgame.py` the exact solution.
+`tree.py` has the tree for compiled evaluators, `python_tree.py` the same search for evaluators written in Python. `search`,
+`zero-search` and `champion` are this agent with other defaults. Nothing scripted is imported here.
 """
 
 import time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.scripted import planner
-from bombay_agents.search import budget, endgame, rollouts, tree
-from bombay_agents.search.evaluation import new_evaluator, position_evaluator
+from bombay_agents.search import budget, tree
 from bombay_agents.search.halving import best_by_halving
-from bombay_agents.search.proposals import MAX_PROPOSALS
-from bombay_agents.turns.agent import TurnAgent, spec_of
+from bombay_agents.search.python_tree import PythonSearch
+from bombay_agents.search.tree import MAX_EDGES, SearchParams
+from bombay_agents.turns.agent import TurnAgent
+from bombay_agents.turns.evaluator import MARGIN_UNIT, HasEvaluator, PythonEvaluator
 from bombay_env import Game
-from bombay_env.agent import Agent
-from bombay_env.checks import whole_number
+from bombay_env.checks import number, whole_number
+from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import NOBODY
 
 DEFAULT_MS: Final = 100.0
-NODES_PER_MS: Final = 500  # room in the tree for a budget in ms: several times the nodes that were ever measured
-MAX_ROUNDS: Final = 100
-MIN_PRIOR: Final = 0.01  # rupees
-MAX_PRIOR: Final = 100.0
-ENDGAME_SHARE: Final = 0.5  # of the budget: what an attempt to solve the endgame may take
-TURNS_PER_MS: Final = 40  # turns enumerated in a millisecond, a low estimate
-TURNS_PER_NODE: Final = 4  # turns enumerated in the time of one simulation
+NODES_PER_MS: Final = 100  # room in the tree for a budget in ms: more than was ever measured
+PARAM_RANGES: Final = {"exploration": (0.0, 1e3), "temperature": (1e-3, 1e3)}
+
+
+class ValuedTurn(NamedTuple):
+    """A turn that a search compared with others, and what it expects of it."""
+
+    actions: tuple[int, ...]  # of the rest of the turn
+    state: np.ndarray  # (1,) record: the outcome, before any restock
+    win_share: np.ndarray  # (n,) float64, by seat
+    margin: np.ndarray  # (n,) float64, final rupees less the mean of all seats
+    visits: int  # simulations
+
+
+class CompiledSearch:
+    """The tree of `tree.py` in `game`, with an evaluator that has kernels."""
+
+    def __init__(self, game: Game, evaluator: Any, max_nodes: int, params: SearchParams) -> None:
+        self.tables = game.tables[0]
+        self.search = tree.new_search(game, evaluator, max_nodes, params._replace(share_weight=evaluator.share_weight))
+        self.workspace, self.root_nodes = turns.workspace_in(self.search.root["memory"]), self.search.root_nodes
+
+    def init(self, state: Any) -> int:
+        """Start a new tree at a state, a record. Returns the number of the root's edges."""
+        return turns.check_count(tree.init(state, self.tables, self.search))
+
+    def run(self, key: np.uint64, edges: np.ndarray, each: int) -> int:
+        """Run `each` simulations along each of some edges of the root; see `tree.run`."""
+        return turns.check_count(tree.run(self.tables, self.search, key, edges, each))
+
+    def root_means(self, edges: np.ndarray) -> np.ndarray:
+        """The mover's mean utilities of edges of the root, (k,) float64."""
+        return tree.root_means(self.search, edges)
 
 
 class SearchAgent(TurnAgent):
-    """The turn that a tree search over whole turns finds best; the last round is solved if half of the budget is enough.
+    """The turn that a tree search by an evaluator finds best.
 
     Args:
+        value: an agent that has an evaluator, such as `planner-v1` or `zero`, or an evaluator written in Python.
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
         nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
-        k: number of turns compared at the root, those ranked highest, from 1 to 12; by default 8.
-        rounds: turns that each seat plays, as a planner, from a new position before it is evaluated, from 0 to 100; by default 2.
-        restock: whether to search beyond the end of the set, by default true; false evaluates the position where the set ends.
-        prior: rupees, from 0.01 to 100; by default 0.5. The prior of a turn worth so much less to its mover than the best is
-            divided by e.
-        value: an agent in brackets whose value evaluates positions, such as `[td]`; by default `planner-v1`.
-        ranker: an agent in brackets whose value ranks the twelve turns that the scripted value proposes at each node; by default
-            the scripted value does.
+        k: number of turns compared at the root, those that the evaluator values most, from 1 to 16.
+        exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
+        temperature: of the prior, in units of utility, from 0.001 to 1000.
+        who: name of the agent, for messages.
+    Raises:
+        ValueError: a number is out of range, or `value` values no positions.
     """
 
-    memory = (*TurnAgent.memory, "planner", "endgame", "search")
+    memory = (*TurnAgent.memory, "search")
 
     def __init__(
         self,
+        value: HasEvaluator | PythonEvaluator,
         ms: float | None = None,
         nodes: int | None = None,
         k: int = 8,
-        rounds: int = 2,
-        restock: bool = True,
-        prior: float = tree.SearchParams().prior_rupees,
-        value: Agent | None = None,
-        ranker: Agent | None = None,
+        exploration: float = 0.15,
+        temperature: float = 0.1,
+        who: str = "search",
     ) -> None:
         super().__init__()
-        self.ms, self.nodes = budget.check("search", ms, nodes, DEFAULT_MS)
-        self.rounds = whole_number(rounds, "search: rounds", 0, MAX_ROUNDS)
-        self.k = whole_number(k, "search: k", 1, MAX_PROPOSALS)
-        if not MIN_PRIOR <= prior <= MAX_PRIOR:
-            raise ValueError(f"search: prior is {prior}; it must be from {MIN_PRIOR} to {MAX_PRIOR:.0f}")
-        self.restock, self.prior = restock, prior
-        self.value = position_evaluator(value, "search")
-        self.ranker = None if ranker is None else position_evaluator(ranker, "search")
-        self.name = spec_of(
-            self, "search", ("ms", "nodes", "k", "rounds", "restock", "prior"), value=value, ranker=ranker
-        )
-        self.params = tree.SearchParams(prior_rupees=float(prior))
+        if not isinstance(value, HasEvaluator | PythonEvaluator):
+            shown = getattr(value, "name", type(value).__name__)
+            raise ValueError(
+                f"{who}: {shown!r} values no positions; take an agent that does, such as zero or planner-v1"
+            )
+        self.name, self.value = who, value
+        self.ms, self.nodes = budget.check(who, ms, nodes, DEFAULT_MS)
+        self.k = whole_number(k, f"{who}: k", 1, MAX_EDGES)
+        given = {"exploration": exploration, "temperature": temperature}
+        for name, (low, high) in PARAM_RANGES.items():
+            given[name] = number(given[name], f"{who}: {name}", low, high)
+        self.params = SearchParams(np.float32(1), **given)
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
         """Allocate the tree and the other memory.
 
         Raises:
-            ValueError: `value` or `ranker` cannot value positions of this game.
+            ValueError: the evaluator cannot value this game.
         """
         size = self.nodes if self.nodes is not None else int(min(budget.MAX_NODES, (self.ms or 0) * NODES_PER_MS))
-        self.planner = planner.new_workspace(game)
-        self.endgame = endgame.new_workspace(game, self.planner.turn)
-        evaluator = new_evaluator(game, self.value)
-        rollout = rollouts.new_workspace(game, self.planner, evaluator, self.rounds, self.restock)
-        ranker = new_evaluator(game, self.ranker) if self.ranker else None
-        self.search = tree.Search(tree.new_tree(game, size + 1), rollout, self.params, ranker)
-        return self.planner.turn
+        self.search: CompiledSearch | PythonSearch
+        if isinstance(self.value, HasEvaluator):
+            self.search = CompiledSearch(game, self.value.evaluator(game), size + 1, self.params)
+        else:
+            self.search = PythonSearch(game, self.value, size + 1, self.params)
+        return self.search.workspace
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
-        """Solve the endgame or search, then enumerate the turn again to find the node of the outcome chosen."""
-        start = time.perf_counter()
-        tables = game.tables[0]
-        if 0 < endgame.turns_left(state, tables) <= game.num_players:
-            solved = endgame.solve_turn(state, tables, self._endgame_limit(), self.endgame)
-            if solved != endgame.TOO_LARGE:
-                turns.enumerate_turn(state, tables, self.planner.turn)
-                return int(solved)
-        turns.check_count(tree.init(state, tables, self.search))
-        searched = self.search.tree
-        best = best_by_halving(
-            min(self.k, int(searched.num_edges[0])),
-            lambda edges, each: turns.check_count(tree.run(tables, self.search, key, edges, each)),
-            lambda edges: tree.root_means(searched, edges),
+        """The node of the outcome that the search finds best."""
+        best = self._best_edge(state, key)  # before `root_nodes` is read, as it may be another array afterwards
+        return int(self.search.root_nodes[best])
+
+    def best_turns(self, game: Game, state: np.ndarray, rng: np.random.Generator, most: int = 3) -> list[ValuedTurn]:
+        """Search as `act` does and return the best turns that were compared, the chosen one first.
+
+        The others follow by their number of simulations, as the worse half drops out after each stage, then by their value.
+
+        Args:
+            game: that of the state.
+            state: (1,) record of a game that is not over, unchanged; its seed is not used.
+            rng: decides all random choices.
+            most: how many turns, at least 1.
+
+        Raises:
+            ValueError: as `prepare`; the game is over; or the evaluator is written in Python, so that it knows no margins.
+            OverflowError: the turn has too many states; see `turns.distinct_turns`.
+        """
+        record = np.array(game.as_record(state)).reshape(1)[0]  # a copy
+        record["seed"] = 0
+        if record["current_player"] == NOBODY:
+            raise ValueError("the game is over: there is no turn to value")
+        self.make_ready(game)
+        search = self.search
+        if not isinstance(search, CompiledSearch):
+            raise ValueError(f"{self.name} compares turns only with a compiled evaluator, such as that of zero")
+        best = self._best_edge(record, rng.integers(1 << 64, dtype=np.uint64))
+        found = search.search.tree
+        edges = np.arange(min(self.k, int(found.num_edges[0])))
+        order = np.lexsort((-search.root_means(edges), -found.edge_visits[edges], edges != best))
+        return [self._valued(search, game.num_players, int(edge)) for edge in order[:most]]
+
+    def _best_edge(self, state: Any, key: np.uint64) -> int:
+        """Search from a record; the best edge of the root, counted from its first."""
+        start, search = time.perf_counter(), self.search
+        edges = search.init(state)
+        return best_by_halving(
+            min(self.k, edges),
+            lambda chosen, each: search.run(key, chosen, each),
+            search.root_means,
             self.nodes,
             (self.ms or 0) / 1000 - (time.perf_counter() - start),
         )
-        count = turns.enumerate_turn(state, tables, self.planner.turn)
-        return turns.find_state(self.planner.turn, count, searched.edge_states[searched.first_edge[0] + best])
 
-    def _endgame_limit(self) -> int:
-        """Most turns to enumerate in an attempt to solve the endgame."""
-        budget = self.nodes * TURNS_PER_NODE if self.nodes is not None else (self.ms or 0) * TURNS_PER_MS
-        return max(1, int(budget * ENDGAME_SHARE))
+    def _valued(self, search: CompiledSearch, n: int, edge: int) -> ValuedTurn:
+        """The turn of an edge of the root, with its value."""
+        found, weight = search.search.tree, self.params.own_visits
+        path = np.empty(turns.MAX_DECISIONS, np.int64)
+        actions = path[: turns.way_to(search.workspace, search.root_nodes[edge], path)]
+        means = (found.edge_total[edge] + weight * found.edge_value[edge]) / (found.edge_visits[edge] + weight)
+        return ValuedTurn(
+            tuple(actions.tolist()),
+            found.edge_states[edge : edge + 1].copy(),
+            means[MAX_PLAYERS : MAX_PLAYERS + n].copy(),
+            MARGIN_UNIT * means[:n],
+            int(found.edge_visits[edge]),
+        )

@@ -42,7 +42,7 @@ class EndgameWorkspace(NamedTuple):
     root: np.ndarray  # (1,) record: the position to solve
     outcomes: np.ndarray  # (D · O,) records, of the turn at each depth
     nodes: np.ndarray  # (O,) int32: the node of each outcome at depth 0, in the first turn
-    count: np.ndarray  # (D,) int64, number of outcomes at each depth
+    counts: np.ndarray  # (D,) int64, number of outcomes at each depth
     place: np.ndarray  # (D,) int64, index of the outcome at hand
     best: np.ndarray  # (D,) int64, index of the best so far
     final: np.ndarray  # (D + 1, P) int64, rupees that the best leads to; the last row is of the game that just ended
@@ -106,8 +106,7 @@ def turns_left(state, tables):
     if state.current_player == NOBODY:
         return 0
     taken = (state.current_player - state.first_player) % tables.num_players
-    game_turns = (tables.sets - 1 - state.set) * tables.turns_per_set + tables.turns_per_set - state.turn
-    return np.int64(game_turns * tables.num_players - taken)
+    return np.int64(engine.game_turns_left(state, tables) * tables.num_players - taken)
 
 
 @kernel
@@ -130,7 +129,7 @@ def solve_turn(state, tables, limit, workspace):
     num_turns = 1
     depth = 0
     while True:
-        if workspace.place[depth] == workspace.count[depth]:  # all outcomes have been searched
+        if workspace.place[depth] == workspace.counts[depth]:  # all outcomes have been searched
             if depth == 0:
                 return np.int64(workspace.nodes[workspace.best[0]])
             depth -= 1
@@ -160,7 +159,7 @@ def open_turn(state, tables, workspace, depth):
             if depth == 0:
                 workspace.nodes[found] = node
             found += 1
-    workspace.count[depth] = found
+    workspace.counts[depth] = found
     workspace.place[depth] = 0
     workspace.best[depth] = -1
     return found > 0

@@ -4,10 +4,8 @@ A plan is cached under the bytes of the states on its path, with the seed zeroed
 seed. In a state that is on no cached path the agent plans again.
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -15,18 +13,8 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.copying import WithoutMemory
 from bombay_env import Game
-from bombay_env.agent import Agent
-from bombay_env.registry import format_spec
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
-
-
-def spec_of(agent: Any, kind: str, options: Sequence[str], **inner: Agent | None) -> str:
-    """The spec of an agent: its registered name `kind`, the options that differ from their defaults, and its inner agents."""
-    defaults = inspect.signature(type(agent)).parameters
-    given = {name: getattr(agent, name) for name in options}
-    changed = {name: value for name, value in given.items() if value != defaults[name].default}
-    return format_spec(kind, **changed, **inner)
 
 
 class TurnAgent(WithoutMemory, ABC):

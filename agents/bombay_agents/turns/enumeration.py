@@ -146,16 +146,6 @@ def check_count(count: int) -> int:
     return int(count)
 
 
-def find_state(workspace: TurnWorkspace, count: int, state: Any) -> int:
-    """The node among the first `count` with this state, a record.
-
-    Raises:
-        StopIteration: there is none.
-    """
-    wanted = state.tobytes()
-    return next(node for node in range(count) if workspace.states[node].tobytes() == wanted)
-
-
 @kernel
 def enumerate_turn(state, tables, workspace):
     """Enumerate the rest of the mover's turn from `state`, which becomes node 0. Returns the number of nodes or TOO_MANY."""
@@ -255,6 +245,27 @@ def best_outcome(memory, values, count):
         if memory.node[node].due != TURN_GOES_ON and (best < 0 or values[node] > values[best]):
             best = node
     return best
+
+
+@kernel
+def best_outcomes(memory, values, count, most, best):
+    """Write the outcomes of highest value among the first `count` nodes into `best`, best first. Returns their number.
+
+    At most `most` are written, and none of value −∞. Ties go to the outcome found first.
+    """
+    number = 0
+    for node in range(count):
+        if memory.node[node].due == TURN_GOES_ON or values[node] == -np.inf:
+            continue
+        if number == most and values[node] <= values[best[number - 1]]:
+            continue
+        place = min(number, most - 1)
+        while place > 0 and values[node] > values[best[place - 1]]:
+            best[place] = best[place - 1]
+            place -= 1
+        best[place] = node
+        number = min(number + 1, most)
+    return number
 
 
 @kernel

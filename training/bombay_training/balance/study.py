@@ -23,14 +23,13 @@ import numpy as np
 
 import bombay_agents
 from bombay_agents import Agent
-from bombay_env import Game, Rules, checks, engine
+from bombay_env import Game, Rules, checks, engine, streams
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.agent import AgentFault, ask
 from bombay_env.chance import random_word
 from bombay_env.files import json_text
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
-from bombay_training.evaluation.arena import DEALS
 
 # Three levels of skill, the expensive agent with fewer games.
 TIERS: Final = ("greedy", "planner-v1", "flat-mc:rollouts=125@400")
@@ -399,7 +398,9 @@ def play_games(job: StudyJob, agent: Agent) -> Books:
     """
     game, numbers = job.game, job.games
     who = f"agent {job.spec!r} in games {numbers[0]} to {numbers[-1]}"
-    deal = np.array([random_word(np.uint64(job.seed), DEALS, np.uint64(number)) for number in numbers], np.uint64)
+    deal = np.array(
+        [random_word(np.uint64(job.seed), streams.DEALS, np.uint64(number)) for number in numbers], np.uint64
+    )
     books, states, lanes = Books.blank(game, deal), game.new_states(deal), np.arange(len(deal))
     sale, bonus = np.array(game.rules.sale_rupees), np.array(game.rules.colour_rupees)
     step = 0

@@ -25,19 +25,21 @@ import numpy as np
 
 import bombay_env
 from bombay_agents import turns
-from bombay_agents.nets import value_net_turns
-from bombay_agents.search import evaluation
-from bombay_agents.shipped import make_td
+from bombay_agents.nets.value import evaluator
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.search.agent import CompiledSearch
+from bombay_agents.search.tree import SearchParams
+from bombay_agents.shipped import make_zero
 from bombay_env import Game, Rules, bombay_v0
 from bombay_env.batch import chunk_lanes, num_chunks
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.record import History, Record
-from bombay_env.rules import MAX_PLAYERS
 from bombay_training.bench import peers
 
 BATCH: Final = 4096
 VECTOR_GAMES: Final = 256  # side by side in the vector environments
+SIMULATIONS = 100  # of a search
 SIGNATURE_GAMES: Final = 10_000
 MEMORY_GAMES: Final = 65_536
 
@@ -120,8 +122,9 @@ def cases(game: Game) -> list[Case]:
             _sb3,
             needs="sb3_contrib",
         ),
-        Case("td's net", "a position between turns, win shares for all seats", 1, 0, _evaluate),
-        Case("td's net in a tree", "the same after looking ahead one round, as in its tree", 1, 0, _search),
+        Case("zero's net", "a position between turns, margins and win shares for all seats", 1, 0, _evaluate),
+        Case("zero's tree", "a simulation: a turn laid out, all outcomes valued for all seats", 1, 0, _search),
+        Case("planner-v1", "a turn laid out, its best outcome chosen", 1, 0, _planner),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
     ]
 
@@ -261,14 +264,28 @@ def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _evaluate(game: Game) -> Play:
-    states, net = _between_turns(game), make_td(1, force=True).evaluator(game)
-    return _batches(lambda _: evaluate_positions(states, game.tables, net), len(states))
+    agent = make_zero(force=True)
+    states, net, memory = _between_turns(game), agent.evaluator(game), turns.new_workspace(game).memory
+    return _batches(lambda _: evaluate_positions(states, game.tables, net, memory), len(states))
 
 
 def _search(game: Game) -> Play:
-    states, shares = _between_turns(game), np.empty(MAX_PLAYERS)
-    evaluator = evaluation.new_evaluator(game, make_td(1, force=True))
-    return _batches(lambda _: evaluate_leaves(states, game.tables, evaluator, shares), len(states))
+    agent = make_zero(force=True)
+    search = CompiledSearch(game, agent.evaluator(game), SIMULATIONS + 1, SearchParams(np.float32(1)))
+    states = _between_turns(game)
+    states["seed"] = 0
+    edges = np.arange(1)
+
+    def run(number: int) -> None:
+        search.init(states[number % len(states)])
+        search.run(np.uint64(number), edges, SIMULATIONS)
+
+    return _batches(run, SIMULATIONS)
+
+
+def _planner(game: Game) -> Play:
+    states, agent, rng = _between_turns(game), make_planner_v1(), np.random.default_rng(0)
+    return _batches(lambda _: agent.act(game, states, rng), len(states))
 
 
 def _between_turns(game: Game) -> np.ndarray:
@@ -279,29 +296,20 @@ def _between_turns(game: Game) -> np.ndarray:
 
 
 @kernel
-def evaluate_positions(states, tables, net):
-    """Evaluate each state with a value net, from the perspective of the seat to move; `net` is a `NetEvaluator`."""
-    evaluation = net.evaluation[0]
-    node = evaluation.node
+def evaluate_positions(states, tables, net, memory):
+    """Value each state with a value net, from the perspective of the seat to move; `net` is a `ValueNetEvaluator`."""
+    node = memory[0].node[0]
     for lane in range(len(states)):
         node.state = states[lane]
-        seat = np.int64(states[lane].current_player)
-        value_net_turns.evaluate(node.reading, tables[0], net.lookups[0], seat, net.net[0], evaluation)
-
-
-@kernel
-def evaluate_leaves(states, tables, evaluator, shares):
-    """Evaluate each state as a tree search does at a leaf."""
-    for lane in range(len(states)):
-        evaluation.evaluate(states[lane], np.int64(turns.TURN_OVER), tables[0], evaluator, shares)
+        evaluator.clear_cache(net.memory[0])
+        evaluator.value_position(node, tables[0], np.int64(states[lane].current_player), net.net[0], net.memory[0])
 
 
 def _train(game: Game) -> Play:
     """Updates with the default settings, from a rollout collected beforehand."""
-    model, env = ppo_model(game)
-    rollout = env.num_envs * model.n_steps
-    model.learn(rollout, log_interval=None)
-    buffer = model.rollout_buffer
+    model = ppo_model(game)
+    model.update(remaining=1.0)
+    rollout, buffer = model.n_envs * model.n_steps, model.rollout_buffer
 
     def play(decisions: int) -> Callable[[], int]:
         updates = -(-decisions // rollout)
@@ -313,18 +321,12 @@ def _train(game: Game) -> Play:
     return play
 
 
-def ppo_model(game: Game, **changes: Any) -> tuple[Any, Any]:
-    """The model of a PPO run with the default settings except `changes`, and its environment."""
-    import torch
-
-    from bombay_training.learners.ppo.policy import make_model
+def ppo_model(game: Game, **changes: Any) -> Any:
+    """The model of a PPO run with the default settings except `changes`."""
+    from bombay_training.learners.ppo.run import PPORun
     from bombay_training.learners.ppo.settings import PPOSettings
-    from bombay_training.learners.ppo.vec_env import BombayVecEnv
 
-    settings = PPOSettings(updates=1, players=(game.num_players,), **changes)
-    torch.set_num_threads(settings.threads)
-    env = BombayVecEnv([game], settings.num_envs, 0, 0.0, settings.shaping_weight, settings.observation_mode)
-    return make_model(settings, env, lambda: 1.0), env
+    return PPORun(PPOSettings(updates=1, players=(game.num_players,), **changes)).model
 
 
 def random_records(game: Game, count: int) -> Iterator[Record]:
@@ -482,7 +484,7 @@ def start_up() -> tuple[dict[str, float], dict[str, float]]:
 def _start_up(cache: str) -> dict[str, float]:
     environment = {**os.environ, "XDG_CACHE_HOME": cache}
     done = subprocess.run([sys.executable, "-c", START_UP], env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    return json.loads(done.stdout)
 
 
 def signature(num_players: int, games: int = SIGNATURE_GAMES) -> str:

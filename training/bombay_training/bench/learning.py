@@ -15,16 +15,14 @@ import numba
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets import value_features, value_net_turns
-from bombay_agents.nets.value_net_agent import ValueNetAgent, plan_turn
-from bombay_agents.nets.zero import valuation
-from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.turns.agent import TurnAgent
+from bombay_agents.turns.evaluator import new_turns, value_turn
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 from bombay_training.bench import cases
 from bombay_training.bench.cases import Rates
-from bombay_training.learners import td, zero
+from bombay_training.learners import zero
 
 GAMES: Final = 16  # their turns are timed with the net and without it
 
@@ -98,15 +96,13 @@ def measure_all(
     players = (game.num_players,)
     progress("zero")
     rows = measure_zero(game, max(threads) >= 2, repeats, seconds, zero.ZeroSettings(players=players))
-    progress("TD")
-    rows.append(measure_td(game, repeats, seconds, td.TDSettings(players=players)))
     if importlib.util.find_spec("sb3_contrib") is not None:
         progress("MaskablePPO")
         rows.append(measure_ppo(game, repeats, seconds))
     return rows
 
 
-def _updates(run: td.TDRun | zero.ZeroRun, engine: float, seconds: float, count: Callable[[], dict[str, int]]) -> Spent:
+def _updates(run: zero.ZeroRun, engine: float, seconds: float, count: Callable[[], dict[str, int]]) -> Spent:
     """Some updates of a run that times playing and learning itself.
 
     Args:
@@ -152,7 +148,7 @@ def measure_zero(
     finally:
         numba.set_num_threads(before)
     includes = (
-        "engine: turns laid out; net: slots read, outcomes evaluated, the rest of playing; learning: gradient and Adam"
+        "engine: turns laid out; net: features, outcomes valued, the rest of playing; learning: gradient and Adam"
     )
     one, *two = (LearningRow.of("zero", includes, "positions", spent, threads) for threads, spent in runs.items())
     return [one, *(dataclasses.replace(row, gain=row.rate.median / one.rate.median) for row in two)]
@@ -167,13 +163,12 @@ def _zero_counts(run: zero.ZeroRun) -> dict[str, int]:
     }
 
 
-def share_of_layout(game: Game, agent: ZeroAgent) -> float:
+def share_of_layout(game: Game, agent: ValueNetAgent) -> float:
     """The share that laying out a turn has in the time to choose its outcome."""
-    states, net, share_weight = turns_of(game, agent), agent.net.record(), np.float32(agent.net.share_weight)
-    workspaces = valuation.new_turn_workspaces(game, *agent.net.units, 1)
+    states, net, memory = turns_of(game, agent), agent.evaluator(game), new_turns(game, 1)
     return time_ratio(
-        lambda: lay_out_turns(states, game.tables, workspaces),
-        lambda: value_turns(states, game.tables, net, share_weight, workspaces),
+        lambda: lay_out_turns(states, game.tables, memory),
+        lambda: value_turns(states, game.tables, net, memory),
     )
 
 
@@ -188,42 +183,14 @@ def lay_out_turns(states, tables, workspaces):
 
 
 @kernel
-def value_turns(states, tables, net, share_weight, workspaces):
+def value_turns(states, tables, net, workspaces):
     """Choose the outcome of the turn of each state as self-play does. Returns the sum of the nodes."""
     workspace, total = workspaces[0], 0
     for lane in range(len(states)):
         workspace.memory.node[0].state = states[lane]
-        count = valuation.value_turn(tables[0], net[0], share_weight, workspace)
+        count = value_turn(tables[0], net, workspace)
         total += turns.best_outcome(workspace.memory, workspace.values, count)
     return total
-
-
-# --- TD ---
-
-
-def measure_td(game: Game, repeats: int, seconds: float, settings: td.TDSettings) -> LearningRow:
-    """Updates of TD; the run itself times playing and learning, and `share_of_net` divides the time of playing."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        run = td.TDRun(settings)
-        run.step()
-        part = share_of_net(game, ValueNetAgent(run.net(), rounds=1))
-        runs = [_updates(run, 1 - part, seconds, dict) for _ in range(repeats)]
-    finally:
-        numba.set_num_threads(before)
-    includes = "engine: turns laid out, features; net: outcomes evaluated; learning: gradient and Adam"
-    return LearningRow.of("TD", includes, "positions", runs)
-
-
-def share_of_net(game: Game, agent: ValueNetAgent) -> float:
-    """The net's share of the time to choose a turn: what is saved if outcomes are read but not evaluated."""
-    states = turns_of(game, agent)
-    agent.act(game, states[:1], np.random.default_rng(0))  # makes its memory for this game
-    return 1 - time_ratio(
-        lambda: read_outcomes(states, game.tables, agent.workspace),
-        lambda: plan_turns(states, game.tables, agent.workspace),
-    )
 
 
 def time_ratio(part: Callable[[], Any], whole: Callable[[], Any]) -> float:
@@ -251,38 +218,13 @@ def turns_of(game: Game, agent: TurnAgent) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(found)).view(game.state_dtype, np.ndarray)
 
 
-@kernel
-def read_outcomes(states, tables, workspace):
-    """Lay out the turn of each state and read what is proposed as `value_net_turns.value_turn` does, without the net."""
-    turn, lookups = workspace.turn[0], workspace.lookups[0]
-    memory, features, proposals = turn.memory, turn.evaluation.features, turn.proposals
-    for lane in range(len(states)):
-        memory.node[0].state = states[lane]
-        seat = np.int64(states[lane].current_player)
-        count = turns.lay_out(tables[0], memory)
-        least = value_net_turns.propose(tables[0], memory, features.lookahead, proposals, count)
-        value_features.clear_cache(features)
-        for node in range(1, count):
-            after = memory.node[node]
-            if after.due != turns.TURN_GOES_ON and proposals.worth[node] >= least:
-                value_features.read_leaf(after, tables[0], lookups, seat, features)
-
-
-@kernel
-def plan_turns(states, tables, workspace):
-    """Choose the turn of each state. Returns the sum of the nodes, so that nothing is optimised away."""
-    total = 0
-    for lane in range(len(states)):
-        total += plan_turn(states[lane], tables, workspace)
-    return total
-
-
 # --- PPO ---
 
 
 def measure_ppo(game: Game, repeats: int, seconds: float, **changes: Any) -> LearningRow:
     """Updates of MaskablePPO with its default settings but for `changes`; stopwatches time the environment and the policy."""
-    model, env = cases.ppo_model(game, **changes)
+    model = cases.ppo_model(game, **changes)
+    env = model.env
     engine, net, collecting, learning = (Stopwatch() for _ in range(4))
     engine.watch(env, "step", "env_method", "seat_views")  # masks; values of seats that are not to move
     net.watch(model.policy, "forward", "predict_values")
@@ -295,7 +237,7 @@ def measure_ppo(game: Game, repeats: int, seconds: float, **changes: Any) -> Lea
             watch.seconds = 0.0
         count = 0
         while count == 0 or collecting.seconds + learning.seconds < seconds:
-            model.learn(rollout, log_interval=None, reset_num_timesteps=False)
+            model.update(remaining=1.0)
             count += rollout
         total = collecting.seconds + learning.seconds
         return Spent(count, total, collecting.seconds, learning.seconds, engine.seconds, net.seconds)

@@ -94,12 +94,12 @@ def read_report(path: Path) -> dict[str, Any]:
         json_form.check({"learning": [], **data}, COMPARED, where)
     except ValueError as error:
         raise ValueError(f"not a report of bombay bench --json: {error}") from None
-    return data  # type: ignore[no-any-return]
+    return data
 
 
 def _rows(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows that reports are compared by; older reports have none of learning."""
-    return data["rows"] + data.get("learning", [])  # type: ignore[no-any-return]
+    return data["rows"] + data.get("learning", [])
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

@@ -28,13 +28,9 @@ from bombay_training.cli.games.simulate import simulate
 from bombay_training.cli.games.watch import watch
 from bombay_training.cli.learn.best_response import best_response
 from bombay_training.cli.learn.curve import curve
-from bombay_training.cli.learn.ensemble import ensemble
-from bombay_training.cli.learn.expert import expert
 from bombay_training.cli.learn.ppo import ppo
 from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.study import study
-from bombay_training.cli.learn.td import td
-from bombay_training.cli.learn.tune import tune
 from bombay_training.cli.learn.zero import zero
 from bombay_training.cli.project.bench import bench
 from bombay_training.cli.project.docs import docs
@@ -47,7 +43,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
-    "Training": (study, curve, ensemble, tune),
+    "Training": (study, curve),
     "Project": (bench, docs, warm_up),
 }
 for panel, commands in COMMANDS.items():
@@ -58,11 +54,9 @@ app.add_typer(board, name="board", rich_help_panel="Games")
 board.command(short_help="Write a new board file with all sites.")(boards.new)
 board.command(short_help="Say whether a board file can be played.")(boards.check)
 board.command(short_help="Draw the trails in the browser.")(boards.draw)
-train.command(short_help="A value net, by self-play TD from the rules alone.")(zero)
-train.command(short_help="A value net, by self-play TD with a scripted lookahead.")(td)
+train.command(short_help="A value net, by self-play TD(λ) from the rules alone.")(zero)
 train.command(short_help="A policy net, by self-play PPO.")(ppo)
 train.command("best-response", short_help="A best response to a frozen agent.")(best_response)
-train.command(short_help="A value net, by expert iteration.")(expert)
 train.command(short_help="Continue a run that was stopped.")(resume)
 
 

@@ -13,7 +13,7 @@ from bombay_env.registry import agent_names
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 
 MAX_COUNT: Final = 1_000_000  # games or deals that one command plays
-AGENT_HELP: Final = "An agent spec, such as greedy or td:rounds=1, or module:object for your own agent"
+AGENT_HELP: Final = "An agent spec, such as greedy or zero:rounds=0, or module:object for your own agent"
 
 
 def complete_agent(incomplete: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -74,8 +75,9 @@ def decisions(record: Record, view: View, number: int = 0) -> Decisions:
     """
     if record.result is None or record.fault is not None:
         raise ValueError("the game has no result, so nobody was paid")
-    game, before, seats, actions = record.game, [], [], []
-    state = None
+    game, seats, actions = record.game, [], []
+    before: list[Any] = []
+    state: Any = None
     for event, (_, after) in zip(record.events, record.replay(), strict=True):
         if not event.startswith(RESTOCK):
             seat, name = event.split(" ", 1)

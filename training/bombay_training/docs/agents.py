@@ -20,16 +20,14 @@ KNOWLEDGE: Final = {
     "builder": "all",
     "toll-keeper": "all",
     "hoarder": "all",
-    "planner": "all",
     "planner-v1": "all",
     "flat-mc": "all",
     "search": "all",
     "net": "as the net in the file",
     "zero": "none",
     "zero-search": "none",
-    "td": "all",
-    "ppo": "all",
-    "champion": "lookahead",
+    "ppo": "none",
+    "champion": "none",
     "exec": "as the program",
 }
 TYPES: Final = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}

@@ -5,9 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bombay_training.docs import agents, commands, markdown, picture, spaces
+from bombay_training.docs import agents, commands, markdown, picture, settings, spaces
 from bombay_training.docs.results import Results
 from bombay_training.docs.speed import Speed
+from bombay_training.learners.best_response import BestResponseSettings
+from bombay_training.learners.ppo.settings import PPOSettings
+from bombay_training.learners.runs import RunSettings
+from bombay_training.learners.zero import ZeroSettings
 
 
 def blocks(docs: Path) -> dict[str, Callable[[], str]]:
@@ -17,29 +21,18 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
     return {
         "agents": agents.agents_table,
         "agent-options": agents.options_table,
+        "settings": functools.partial(settings.table, RunSettings),
+        "settings-zero": functools.partial(settings.table, ZeroSettings, RunSettings),
+        "settings-ppo": functools.partial(settings.table, PPOSettings, RunSettings),
+        "settings-best-response": functools.partial(settings.table, BestResponseSettings, ZeroSettings),
         "strength": results.strength,
-        "strength-targets": results.strength_targets,
         "ladder": results.ladder,
-        "selection": results.selection,
         "card-zero": functools.partial(results.card, "zero", "zero-search"),
-        "card-td": functools.partial(results.card, "td"),
         "card-ppo": functools.partial(results.card, "ppo"),
-        "lookahead": results.lookahead,
         "regret": results.regret,
         "training-zero": results.training_zero,
-        "training-td": results.training_td,
-        "training-ppo": results.training_ppo,
-        "training-time": results.training_time,
-        "learning-zero-4": functools.partial(results.learning, "zero", (4,)),
-        "learning-zero-2-3-5": functools.partial(results.learning, "zero", (2, 3, 5)),
-        "learning-ppo-raw": functools.partial(results.learning, "ppo-raw"),
-        "ppo-raw-settings": results.raw_settings,
-        "ppo": functools.partial(results.matches, "ppo"),
-        "champion-exploration": results.exploration,
-        "champion-changes": functools.partial(results.changes, "champion_changes", "change"),
-        "champion-alternatives": functools.partial(results.changes, "champion_alternatives", "agent"),
-        "champion-nets": functools.partial(results.matches, "champion_nets"),
-        "champion-convergence": results.convergence,
+        "learning-zero-4": functools.partial(results.learning, (4,)),
+        "learning-zero-2-3-5": functools.partial(results.learning, (2, 3, 5)),
         "best-responses": results.best_responses,
         "fairness": results.fairness,
         "third-rupee": results.third_rupee,
@@ -48,7 +41,6 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "speed-learning": speed.speed_learning,
         "speed-targets": speed.speed_targets,
         "cold-start": speed.cold_start,
-        "slowest-kernels": speed.slowest_kernels,
     }
 
 

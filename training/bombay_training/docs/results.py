@@ -4,37 +4,30 @@ The files hold what a command printed with `--json`, or the part of it that a ta
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bombay_env.files import json_text
-from bombay_training.docs import agents, markdown, targets
+from bombay_training.docs import agents, markdown
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.ladder import COUNTS
 from bombay_training.learners import study
-from bombay_training.matches.intervals import Estimate
 from bombay_training.rich_tables import format_ms, interval
 
 MAX_BYTES = 1 << 20  # of a file of results
 SHARE = "{:.3f}"
-README_RIVALS = ("greedy", "planner-v1", "td", "zero")
+README_RIVALS = ("greedy", "planner-v1", "zero")
 README_AGENTS = (
     "planner-v1",
     "ppo",
-    "td",
     "zero:rounds=0",
     "zero",
     ladder.ZERO_5,
     ladder.FLAT_100,
-    ladder.TD_SEARCH_100,
+    ladder.SEARCH_100,
     ladder.CHAMPION_100,
 )
-REDUCED = {  # victims of best responses in place of agents that are too slow to train against
-    ladder.CHAMPION_100: "champion:nodes=50",
-}
 RESPONSES = {  # how best responses play
     study.POLICY: "with a round of lookahead",
     study.LOOKING_AHEAD: "with a tree of 150 nodes",
@@ -42,7 +35,6 @@ RESPONSES = {  # how best responses play
 PLAYS = {  # how the agents of a study play
     study.AT_ONCE: "without lookahead",
     study.LOOKING_AHEAD: "with a tree of 150 nodes",
-    study.POLICY: "most likely action",
 }
 
 
@@ -86,11 +78,6 @@ class Results:
         """The matches of all studies (`bombay study`)."""
         return study.read(self.folder / "data" / "learning.jsonl")
 
-    @functools.cached_property
-    def response_rows(self) -> list[dict[str, Any]]:
-        """The matches of best responses at 4 players against three of their victims."""
-        return list(self.read("best_responses")["rows"])
-
     def _ladder_row(self, *key: Any) -> dict[str, Any] | None:
         """The row of the ladder with this number of players, agent, others and format; None if it was not played."""
         return next((row for row in self.ladder_rows if _key(row) == key), None)
@@ -105,21 +92,11 @@ class Results:
             played = [row for row in found.values() if row]
             if played:
                 cells = [interval(row["win_share"], SHARE) if row else "–" for row in found.values()]
-                cells.append(self._best_response(agent))
                 ms = min(row["ms_per_turn"] for row in played)  # least disturbed by other work on the machine
                 rows.append([f"`{agent}`", agents.knowledge(agent), *cells, format_ms(ms)])
         rivals = (f"3 × `{rival}`" for rival in README_RIVALS)
-        columns = ["agent", "scripted knowledge", *rivals, "best response", "ms/turn"]
+        columns = ["agent", "scripted knowledge", *rivals, "ms/turn"]
         return markdown.table(columns, rows, left=columns[:2])
-
-    def _best_response(self, agent: str) -> str:
-        """What the best of the responses takes from three of an agent, or of the same with a smaller budget, which is named."""
-        victim = REDUCED.get(agent, agent)
-        shares = [row["win_share"] for row in self.response_rows if row["victim"] == victim]
-        if not shares:
-            return "–"
-        budget = f" ({victim.partition(':')[2]})" if victim != agent else ""
-        return interval(max(shares, key=lambda share: share["mean"]), SHARE) + budget
 
     def ladder(self) -> str:
         """Every row of the ladder."""
@@ -130,29 +107,13 @@ class Results:
             rows.append([players, f"`{agent}`", f"{count} × `{rest}`", *figures])
         return markdown.table(ladder.COLUMNS, rows, left=("agent", "against"))
 
-    def selection(self) -> str:
-        """The matches that `champion` was chosen by: a row for each opponent, a column for each candidate, and the means."""
-        saved = ladder.read_parts(self.folder / "data" / "selection.jsonl")
-        played = {
-            (row.players, row.rest, row.agent): ladder.parts_of(row, saved) for row in ladder.selection_rows(COUNTS)
-        }
-        found = {match: ladder.estimate(parts, "share") for match, parts in played.items() if parts}
-        rows = []
-        for players in dict.fromkeys(count for count, _, _ in found):
-            for rest in ladder.PANEL:
-                shares = (found.get((players, rest, agent)) for agent in ladder.CANDIDATES)
-                cells = ("–" if share is None else interval(share.to_dict(), SHARE) for share in shares)
-                rows.append([str(players), f"`{rest}`", *cells])
-            rows.append([str(players), "mean", *_means(found, [players])])
-        rows.append(["all", "mean", *_means(found, COUNTS)])
-        columns = ["players", "against all", *(f"`{agent}`" for agent in ladder.CANDIDATES)]
-        return markdown.table(columns, rows, left=columns[1:2])
-
     def card(self, *names: str) -> str:
         """What the agents of these names take from others, a row for each agent and number of players; for the card of a net."""
         found = [
             row for row in self.ladder_rows if row["agent"].partition(":")[0] in names and row["format"] == "1vrest"
         ]
+        if not found:
+            return "These matches are being played anew."
         rivals = list(dict.fromkeys(row["rest"] for row in found))
         shares = {_key(row)[:3]: interval(row["win_share"], SHARE) for row in found}
         rows = []
@@ -163,105 +124,32 @@ class Results:
         return markdown.table(columns, rows, left=columns[1:2])
 
     def training_zero(self) -> str:
-        """The closing table of three minutes of `zero`."""
-        return _closing_table(self.read("train_zero"))
+        """The table that ends three minutes of `zero`, a row for each number of players."""
+        matches = self.read("train_zero")["matches"]
+        rivals = list(dict.fromkeys(match["lineup"][1] for match in matches))
+        shares = {(match["players"], match["lineup"][1]): match["agents"][0]["win_share"] for match in matches}
+        rows = []
+        for players in dict.fromkeys(match["players"] for match in matches):
+            games = next(match["games"] for match in matches if match["players"] == players)
+            cells = (interval(shares[players, rival], SHARE) for rival in rivals)
+            rows.append([str(players), f"{games:,}", *cells, f"{1 / players:.2f}"])
+        return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
 
-    def training_td(self) -> str:
-        """The closing table of three minutes of TD."""
-        return _closing_table(self.read("train_td"))
-
-    def training_ppo(self) -> str:
-        """The closing table of three minutes of PPO."""
-        return _closing_table(self.read("train_ppo"))
-
-    def training_time(self) -> str:
-        """What TD gains by learning longer."""
-        data = self.read("learning_time")
-        seeds = sorted({row["seed"] for row in data["rows"]})
-        shares = {(row["minutes"], row["seed"]): interval(row["win_share"], SHARE) for row in data["rows"]}
-        rows = [
-            [minutes, *(shares[int(minutes), seed] for seed in seeds), f"{target:.2f}"]
-            for minutes, target in data["targets"].items()
-        ]
-        return markdown.table(["minutes", *(f"seed {seed}" for seed in seeds), "target"], rows)
-
-    def learning(self, learner: str, counts: Sequence[int] = COUNTS) -> str:
-        """What a learner reaches in a given time, a row for each run and number of players (`bombay study`)."""
-        found = [row for row in self.learning_rows if row["learner"] == learner]
-        matches = [(agent, rest) for agent, rest, _ in study.SUBJECTS[learner].matches]
+    def learning(self, counts: Sequence[int]) -> str:
+        """What `zero` reaches in a given time, a row for each run and number of players (`bombay study`)."""
+        found = [row for row in self.learning_rows if row["players"] in counts]
+        matches = [(agent, rest) for agent, rest, _ in study.SUBJECTS["zero"].matches]
         shares = {(*_run(row), row["agent"], row["rest"]): interval(row["win_share"], SHARE) for row in found}
         rows = []
-        for players, minutes, seed in sorted({_run(row) for row in found if row["players"] in counts}):
+        for players, minutes, seed in sorted({_run(row) for row in found}):
             cells = (shares.get((players, minutes, seed, *match), "–") for match in matches)
             rows.append([str(players), f"{minutes:g}", str(seed), *cells])
         plays = (f"{PLAYS[agent]}, against `{rest}`" for agent, rest in matches)
         return markdown.table(["players", "minutes", "seed", *plays], rows)
 
-    def matches(self, name: str) -> str:
-        """The matches at 4 players in a file of `data`."""
-        rows = [
-            [row["agent"], f"3 × {row['rest']}", f"{row['games']:,}", interval(row["win_share"], SHARE)]
-            for row in self.read(name)["rows"]
-        ]
-        columns = ["agent", "against", "games", "win share [95 %]"]
-        return markdown.table(columns, rows, left=columns[:2])
-
-    def exploration(self) -> str:
-        """What more exploration gains `zero-search` at 4 players."""
-        names = ("nodes", "exploration", "temperature")
-        rows = [
-            [
-                *(f"{row[name]:,}" for name in names),
-                f"3 × `{row['rest']}`",
-                str(row["seed"]),
-                f"{row['games']:,}",
-                interval(row["win_share"], SHARE),
-            ]
-            for row in self.read("champion_exploration")["rows"]
-        ]
-        return markdown.table([*names, "against", "deals", "games", "win share [95 %]"], rows, left=("against",))
-
-    def changes(self, name: str, what: str) -> str:
-        """What changes of the champion gain at 4 players, from a file of `data`; `what` is the head of the first column."""
-        rows = [
-            [
-                row["change"],
-                f"3 × `{row['rest']}`",
-                str(row["seed"]),
-                f"{row['games']:,}",
-                interval(row["win_share"], SHARE),
-            ]
-            for row in self.read(name)["rows"]
-        ]
-        columns = [what, "against", "deals", "games", "win share [95 %]"]
-        return markdown.table(columns, rows, left=columns[:2])
-
-    def raw_settings(self) -> str:
-        """What PPO from the rules alone reaches with other settings in 12 minutes of one thread, at 4 players."""
-        data = self.read("ppo_raw_settings")
-        rows = [
-            [
-                row["setting"],
-                f"{row['decisions'] / 1e6:.1f}",
-                *(SHARE.format(row["win_share"][rest]) for rest in data["against"]),
-                SHARE.format(sum(row["win_share"].values()) / len(row["win_share"])),
-            ]
-            for row in data["rows"]
-        ]
-        columns = ["setting", "million decisions", *(f"3 × `{rest}`" for rest in data["against"]), "mean"]
-        return markdown.table(columns, rows, left=("setting",))
-
-    def convergence(self) -> str:
-        """What turns found by small searches lose, by the values of large ones."""
-        rows = [
-            [f"`{row['agent']}`", f"{row['positions']:,}", interval(row["lost"], SHARE)]
-            for row in self.read("champion_convergence")["rows"]
-        ]
-        return markdown.table(["agent", "positions", "lost a turn [95 %]"], rows, left=("agent",))
-
     def best_responses(self) -> str:
         """What best responses take from three of their victims, a row for each response."""
-        found = self.response_rows
+        found = self.read("best_responses")["rows"]
         shares = {(row["victim"], row["seed"], row["agent"]): interval(row["win_share"], SHARE) for row in found}
         learned = {(row["victim"], row["seed"]): row["learned_games"] for row in found}
         rows = [
@@ -269,18 +157,6 @@ class Results:
             for (victim, seed), games in learned.items()
         ]
         return markdown.table(["victim", "learned from games", "seed", *RESPONSES.values()], rows, left=("victim",))
-
-    def lookahead(self) -> str:
-        """How far `td` should look ahead: its win share against several opponents."""
-        data = self.read("lookahead")
-        found = {(row["agent"], row["rest"]): row["win_share"] for row in data["rows"]}
-        rivals = list(dict.fromkeys(rest for _, rest in found))
-        rows = []
-        for agent in dict.fromkeys(agent for agent, _ in found):
-            shares = (found.get((agent, rest)) for rest in rivals)
-            cells = ("–" if share is None else f"{share['mean']:.3f} ± {share['half_width']:.3f}" for share in shares)
-            rows.append([f"`{agent}`" if agent.startswith("td:") else agent, *cells])
-        return markdown.table(["agent", *(f"3 × `{rest}`" for rest in rivals)], rows, left=("agent",))
 
     def regret(self) -> str:
         """What agents lose in the last round."""
@@ -318,34 +194,6 @@ class Results:
             ["difference within deals", *(interval(seat["win_share_change"], "{:+.3f}") for seat in changed)],
         ]
         return markdown.table(["seat 4 starts with", *(f"`{table['agent']}`" for table in tables)], rows)
-
-    def strength_targets(self) -> str:
-        """Targets of strength at 4 players."""
-        found = [*self.ladder_rows, *self.learning_rows, *self.response_rows]
-        return targets.table(self.read("targets")["strength"], found)
-
-
-def _closing_table(data: dict[str, Any]) -> str:
-    """The table that ends a training run, a row for each number of players."""
-    matches = data["matches"]
-    rivals = list(dict.fromkeys(match["lineup"][1] for match in matches))
-    shares = {(match["players"], match["lineup"][1]): match["agents"][0]["win_share"] for match in matches}
-    rows = []
-    for players in dict.fromkeys(match["players"] for match in matches):
-        games = next(match["games"] for match in matches if match["players"] == players)
-        cells = (interval(shares[players, rival], SHARE) for rival in rivals)
-        rows.append([str(players), f"{games:,}", *cells, f"{1 / players:.2f}"])
-    return markdown.table(["players", "games", *(f"against all `{rival}`" for rival in rivals), "par"], rows)
-
-
-def _means(found: Mapping[tuple[int, str, str], Estimate], counts: Sequence[int]) -> list[str]:
-    """Each candidate's mean win share over the panel at these numbers of players; – if a match is missing."""
-    cells = []
-    for agent in ladder.CANDIDATES:
-        shares = [found.get((players, rest, agent)) for players in counts for rest in ladder.PANEL]
-        means = [share.mean for share in shares if share is not None]
-        cells.append(SHARE.format(np.mean(means)) if len(means) == len(shares) else "–")
-    return cells
 
 
 def _run(row: dict[str, Any]) -> tuple[int, float, int]:

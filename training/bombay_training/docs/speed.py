@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bombay_training.bench import cold_start, report
-from bombay_training.docs import markdown, targets
+from bombay_training.bench import report
+from bombay_training.docs import markdown
 from bombay_training.docs.results import Results
 
 # The README's lines: what is compared, and the rows of ours and of the peer, by name and number of threads.
@@ -58,22 +58,16 @@ class Speed:
         for name, found in data["environments"].items():
             old = before["environments"][name]
             rows.append([name, f"{old['measured']:.1f}", f"{found['first use']:.1f}", f"{old['target']}"])
-        old, learner = before["train"], data["learner"]
-        measured = f"{old['measured']:.1f}" if old["learner"] == learner else "–"  # before, there was no such learner
-        seconds = f"{data['train']['first update']:.1f}"
-        rows.append([cold_start.training_row(learner), measured, seconds, f"{old['target']}"])
         return markdown.table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
 
-    def slowest_kernels(self) -> str:
-        """The functions of an update of a learner that take longest to compile."""
-        data = self.results.read("cold_start")
-        rows = [[f"`{name.removeprefix('bombay_')}`", f"{own:.1f}"] for name, own, _ in data["kernels"]]
-        column = f"function of an update of `{data['learner']}`"
-        return markdown.table([column, "seconds of its own"], rows, left=(column,))
-
     def speed_targets(self) -> str:
-        """Targets of speed."""
-        return targets.table(self.results.read("targets")["speed"])
+        """Targets of speed: what was measured, and whether that is enough."""
+        rows = [
+            [row["what"], row["target"], row["measured"], "pass" if row["passed"] else "**miss**"]
+            for row in self.results.read("speed_targets")
+        ]
+        columns = ["what", "target", "measured", "result"]
+        return markdown.table(columns, rows, left=columns)
 
 
 def _rate(row: dict[str, Any]) -> tuple[str, str]:

@@ -16,14 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import Agent, make
-from bombay_env import Game, checks
+from bombay_env import Game, checks, streams
 from bombay_env.chance import random_word
 from bombay_env.record import Record
 from bombay_training.matches.play import Chunk, DecisionTimes, Plan, Played, play
 from bombay_training.matches.pool import WorkerPool
 from bombay_training.matches.results import Match, Timing
 
-DEALS: Final = np.uint64(1001)  # stream of keyed chance; the game's own streams are below 1000
 CHUNK_GAMES: Final = 256  # played together; enough for agents that are faster on batches
 BUDGETS: Final = ("ms", "nodes", "rollouts")  # attributes of agents that search
 
@@ -161,7 +160,7 @@ def run_blocks(
     identities = [_identity(player) for player in players]
     base = np.array([identities.index(_identity(player)) for player in lineup])
     block, seating = (part.ravel() for part in np.indices((blocks, len(seatings))))
-    deals = [random_word(np.uint64(seed), DEALS, np.uint64(first + number)) for number in range(blocks)]
+    deals = [random_word(np.uint64(seed), streams.DEALS, np.uint64(first + number)) for number in range(blocks)]
     deal = np.array(deals, np.uint64)[block]
     plan = Plan(game, names, seed, deal, block + first, seating, base[seatings[seating]], records is not None)
     size = chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)

@@ -69,19 +69,17 @@ OPTIONAL_COLUMNS: Final = ("theirs", "final", "faults", "margin", "ms/turn", "ga
 ZERO_5 = "zero-search:nodes=150"
 FLAT_20, FLAT_100 = "flat-mc:rollouts=125", "flat-mc:rollouts=625"
 SEARCH_10, SEARCH_100, SEARCH_1000 = "search:nodes=100", "search:nodes=1000", "search:nodes=10000"
-TD_SEARCH_100 = "search:nodes=2200,rounds=0,value=[td:rounds=1]"
 CHAMPION_100, CHAMPION_1000 = "champion:nodes=3000", "champion:nodes=30000"
 SELECTION_SEED: Final = 2027
 SELECTION_GAMES: Final = 200
-CANDIDATES: Final = (  # at about 20 ms a turn
-    *(f"champion:nodes=600,model_share={share}" for share in ("0.0", "0.25", "0.5")),
-    "search:nodes=450,rounds=0,value=[td:rounds=1]",
+CANDIDATES: Final = tuple(  # at about 20 ms a turn
+    f"zero-search:nodes=600,exploration={exploration},temperature={temperature}"
+    for exploration, temperature in ((0.15, 0.1), (0.3, 0.2), (0.5, 0.3))
 )
 STYLES: Final = ("seller", "builder", "toll-keeper", "hoarder")
 PANEL: Final = (  # test opponents; none uses the net of `champion`
     *STYLES,
     "ppo",
-    "td",
     "zero:seed=1",
     "search:nodes=100",
     f"{ZERO_5},value=[zero:seed=1]",
@@ -170,27 +168,21 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
         ("greedy", "random"),
         *((style, "greedy") for style in STYLES),
         ("planner-v1", "greedy"),
-        ("td", "greedy"),
-        ("td", "planner-v1"),
-        *(("td", style) for style in STYLES),
         ("ppo", "greedy"),
         ("ppo", "planner-v1"),
-        ("td", "ppo"),
         *((agent, rest) for rest in ("greedy", "planner-v1") for agent in ("zero:rounds=0", "zero")),
-        *(("zero", rest) for rest in ("td", "ppo", *STYLES)),
+        *(("zero", rest) for rest in ("ppo", *STYLES)),
     ]
     for agent, rest in cheap:
         for players in counts:
             yield Row(players, agent, rest, CHEAP_BLOCKS, CHEAP_BLOCKS)
     searching = [
-        *((ZERO_5, rest) for rest in ("planner-v1", "td", "ppo", "zero")),
+        *((ZERO_5, rest) for rest in ("planner-v1", "ppo", "zero")),
         (FLAT_20, "planner-v1"),
         (FLAT_100, "planner-v1"),
-        (TD_SEARCH_100, "planner-v1"),
         (SEARCH_100, FLAT_100),
-        (TD_SEARCH_100, SEARCH_100),
-        *((CHAMPION_100, rest) for rest in ("planner-v1", "td", "ppo", "zero", *STYLES, "greedy", "random")),
-        *((CHAMPION_100, rest) for rest in (ZERO_5, FLAT_100, SEARCH_100, TD_SEARCH_100)),
+        *((CHAMPION_100, rest) for rest in ("planner-v1", "ppo", "zero", *STYLES, "greedy", "random")),
+        *((CHAMPION_100, rest) for rest in (ZERO_5, FLAT_100, SEARCH_100)),
     ]
     for agent, rest in searching:
         for players in counts:
@@ -250,7 +242,7 @@ class Digests:
                 lane = states[number : number + 1]
                 if not game.is_terminal(lane)[0]:
                     game.step(lane, ask(planner, game, lane, rng, seeds=[0]))
-        return states[~game.is_terminal(states)]
+        return np.asarray(states[~game.is_terminal(states)])
 
 
 def official_digests(counts: Sequence[int]) -> dict[int, Digests]:

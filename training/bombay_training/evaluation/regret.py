@@ -15,14 +15,12 @@ import numpy as np
 from bombay_agents import Agent
 from bombay_agents.scripted.planner import make_planner_v1
 from bombay_agents.search import endgame
-from bombay_env import Game, chance
+from bombay_env import Game, chance, streams
 from bombay_env.agent import AgentFault, ask
 from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
 
-DEALS: Final = np.uint64(1103)  # streams of keyed chance; those below 1000 are the game's
-SCRUBS: Final = np.uint64(1104)
 AGENTS: Final = (
-    *("random", "greedy", "planner-v1", "td", "ppo", "zero"),
+    *("random", "greedy", "planner-v1", "ppo", "zero"),
     *("flat-mc:rollouts=150", "search:nodes=150", "zero-search:nodes=150", "champion:nodes=3000"),
 )
 DEFAULT_TURNS: Final = 4
@@ -57,7 +55,7 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
             raise ValueError(
                 f"hardly any position with {turns} turns left is solved within limit={limit}; raise it, or lower turns"
             )
-        state = game.new_states([chance.random_word(np.uint64(seed), DEALS, np.uint64(deal))])
+        state = game.new_states([chance.random_word(np.uint64(seed), streams.REGRET_DEALS, np.uint64(deal))])
         deal += 1
         wanted = 1 + found % turns
         while endgame.turns_left(state[0], game.tables[0]) > wanted:
@@ -79,7 +77,7 @@ def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -
         AgentFault: it raises, chooses an illegal action, or does not end its turn.
     """
     after, rng = state.copy(), np.random.default_rng(key)
-    seeds = np.random.default_rng([*key, int(SCRUBS)])
+    seeds = np.random.default_rng([*key, int(streams.REGRET_SCRUBS)])
     for _ in range(MAX_DECISIONS):
         game.step(after, ask(agent, game, after, rng, seeds.integers(1 << 63, size=1)))
         if after["current_player"][0] != state["current_player"][0]:

@@ -50,7 +50,7 @@ class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
         return self.env.observe(self.env.agent_selection)["action_mask"].astype(bool)
 
     def _view(self) -> np.ndarray:
-        return self.env.observe(self.env.agent_selection)["observation"]  # type: ignore[no-any-return]
+        return self.env.observe(self.env.agent_selection)["observation"]
 
 
 def main(

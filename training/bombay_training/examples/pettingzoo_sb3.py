@@ -97,7 +97,7 @@ class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
         return bool(self.env.terminations[self.learner] or self.env.truncations[self.learner])
 
     def _view(self) -> np.ndarray:
-        return self.env.observe(self.learner)["observation"]  # type: ignore[no-any-return]
+        return self.env.observe(self.learner)["observation"]
 
 
 # --- players ---

@@ -1,1 +1,1 @@
-"""Learners: self-play TD and PPO, best responses, expert iteration, and what all their runs share."""
+"""Learners: self-play TD(λ) and PPO, best responses, and what all their runs share."""

@@ -11,25 +11,25 @@ import dataclasses
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import numba
 import numpy as np
+from pydantic import Field
 
 from bombay_agents import make, turns
-from bombay_agents.nets.value_net_agent import ValueNetAgent
-from bombay_agents.nets.zero import valuation
-from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.nets.zero.net import ZeroNet
-from bombay_env import Game, batch, engine
+from bombay_agents.nets.value import evaluator
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.nets.value.net import ValueNet
+from bombay_env import Game, batch, engine, streams
 from bombay_env.agent import Blame, ask
 from bombay_env.chance import random_word
-from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
+from bombay_env.jit.cache import CONFIG
+from bombay_env.jit.kernels import kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder
-from bombay_training.learners import lambda_returns
-from bombay_training.learners.runs.settings import require
+from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import (
     CHUNKS,
@@ -37,11 +37,10 @@ from bombay_training.learners.zero.self_play import (
     SelfPlay,
     finish_turn,
     play_turn,
+    set_final_targets,
     store_sample,
 )
-from bombay_training.learners.zero.start import games_learned_from, zero_agent
 
-DEALS: Final = np.uint64(3003)  # stream of keyed chance: seeds of games
 COPIES: Final = 8  # of the victim, each of which plays its own lanes, whatever the number of threads
 
 
@@ -51,27 +50,25 @@ class BestResponseSettings(ZeroSettings):
 
     learner: ClassVar[str] = "best-response"
 
-    learning_rate: float = 2e-4
-    """Adam's learning rate at the start: small, because the net to start from has learned to the end. `settings_for` takes that
-    of `zero` if there is none."""
-    epsilon: float = 0.05
-    """The ε of ε-greedy play at the start of the run: probability that the learner takes a random outcome."""
-    victim: str = ""
-    """Spec of the agent to respond to."""
-    start: str = ""
-    """Spec of the `zero` agent whose weights the response starts from; empty for random weights."""
-
-    def __post_init__(self) -> None:
-        """Raise ValueError, naming the field, if a setting is out of range."""
-        super().__post_init__()
-        require(self, "victim", holds=lambda spec: isinstance(spec, str) and spec != "", allowed="the spec of an agent")
-        require(self, "start", holds=lambda spec: isinstance(spec, str), allowed="the spec of a zero agent, or empty")
+    learning_rate: LearningRate = setting(
+        2e-4,
+        "Adam's learning rate at the start: small, as the net to start from has learned. Without one, that of `zero`.",
+    )
+    epsilon: Fraction = setting(
+        0.05, "The ε of ε-greedy play at the start: the probability that the learner takes a random outcome."
+    )
+    victim: Annotated[str, Field(min_length=1, title="the spec of an agent")] = setting(
+        "", "The frozen agent to respond to."
+    )
+    start: Annotated[str, Field(title="the spec of a zero agent, or empty")] = setting(
+        "", "The `zero` agent whose weights the response starts from; empty for random weights."
+    )
 
 
 def settings_for(victim: str, start: str | None = None, **options: Any) -> BestResponseSettings:
     """Settings for a victim. Its kind decides what is not given: where the response starts, and the number of games.
 
-    A response starts from the victim's weights if that is a single `zero` net, else from those of `zero`. It learns from at least
+    A response starts from the victim's weights if that plays by a value net, else from those of `zero`. It learns from at least
     as many games as the victim did, if the victim's file records that number. The net to start from decides the widths.
 
     Args:
@@ -84,7 +81,7 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
     given = {name: value for name, value in options.items() if value is not None}
     if start is None:
         made = make(victim)
-        start = victim if isinstance(made, ZeroAgent) and made.net.members == 1 else "zero"
+        start = victim if isinstance(made, ValueNetAgent) else "zero"
     if start:
         hidden, second = zero_agent(start).net.units
         given = {"hidden": hidden, "second": second} | given
@@ -102,7 +99,21 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
 def games_of(agent: str) -> int | None:
     """The number of games in a value net's file; None if the agent is no value net or its file does not say."""
     made = make(agent)
-    return games_learned_from(made.net.about) if isinstance(made, ValueNetAgent | ZeroAgent) else None
+    training = made.net.about.get("training") if isinstance(made, ValueNetAgent) else None
+    games = training.get("games") if isinstance(training, dict) else None
+    return games if isinstance(games, int) and games > 0 else None
+
+
+def zero_agent(spec: str) -> ValueNetAgent:
+    """The agent of a spec, whose value net a run can start from.
+
+    Raises:
+        ValueError: there is no such agent, or it is of another kind.
+    """
+    agent = make(spec)
+    if not isinstance(agent, ValueNetAgent):
+        raise ValueError(f"start is {spec!r}; it must have a value net, as zero or net:path=agent.safetensors")
+    return agent
 
 
 # --- The victim ---
@@ -200,7 +211,7 @@ class ResponsePlay(SelfPlay):
         """New games of one player count."""
         game, counts = self.games[number], self.counts[number]
         index = (np.arange(first, first + self.each) * MAX_PLAYERS + game.num_players - 1).astype(np.uint64)
-        seeds = np.array([random_word(np.uint64(key), DEALS, word) for word in index], np.uint64)
+        seeds = np.array([random_word(np.uint64(key), streams.RESPONSE_DEALS, word) for word in index], np.uint64)
         counts[:] = 0
         states = np.asarray(game.new_states(seeds))
         return ResponseGames(states, seeds, np.zeros(self.each, np.uint64), self.samples[number], counts)
@@ -230,7 +241,7 @@ def play_victim_piece(chunk, lanes, actions, games, tables, net, workspaces):
     """Take the victim's actions in a chunk of some lanes, and store a sample where a turn ends."""
     workspace = workspaces[chunk]
     drawn = np.empty(NUM_COLOURS, np.int64)
-    evaluation = workspace.turn.evaluation
+    memory = workspace.memory
     for number in batch.lanes_of(chunk, len(workspaces), len(lanes)):
         lane = lanes[number]
         node = workspace.current
@@ -240,9 +251,9 @@ def play_victim_piece(chunk, lanes, actions, games, tables, net, workspaces):
         turn_over = restock_due or node.state.current_player != seat
         if turn_over and node.state.current_player != NOBODY:
             sample = games.samples[lane, games.counts[lane]]
-            valuation.clear_cache(evaluation)
-            slot = valuation.evaluate(node, tables[0], seat, net[0], evaluation)
-            store_sample(tables[0], seat, slot, evaluation, sample)
+            evaluator.clear_cache(memory)
+            place = evaluator.value_position(node, tables[0], seat, net[0], memory)
+            store_sample(tables[0], seat, place, memory, sample)
             sample.explored = False
             games.counts[lane] += 1
         if restock_due:
@@ -256,7 +267,7 @@ def set_all_targets(games, tables, td_lambda, workspaces):
     workspace = workspaces[0]
     for lane in range(len(games.states)):
         workspace.current.state = games.states[lane]
-        lambda_returns.set_final_targets(tables[0], td_lambda, workspace, games.samples[lane], games.counts[lane])
+        set_final_targets(tables[0], td_lambda, workspace, games.samples[lane], games.counts[lane])
 
 
 # --- The run ---
@@ -310,6 +321,6 @@ class BestResponseRun(ZeroRun):
 def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:
     """The number of games that the response in a file and its victim learned from; None where the victim's is unknown."""
     return {
-        "games": ZeroNet.load(agent).about["training"]["games"],
+        "games": ValueNet.load(agent).about["training"]["games"],
         "victim_games": games_of(victim),
     }

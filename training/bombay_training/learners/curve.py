@@ -187,7 +187,7 @@ def _metric(panel: Axes, found: Sequence[RunHistory], name: str) -> None:
     panel.set_xlim(left=0)
     panel.set_title(METRICS[name], fontsize=9)
     panel.tick_params(labelsize=8)
-    panel.xaxis.label.set_size(8)
+    panel.xaxis.label.set_fontsize(8)
 
 
 def _group_handle(name: str, number: int, found: Sequence[RunHistory]) -> Line2D:

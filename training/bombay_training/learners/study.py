@@ -6,7 +6,6 @@ agents still decide as they did then. `bombay study` runs it.
 """
 
 import dataclasses
-import functools
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import Any, Final
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.checks import MAX_SEED
 from bombay_env.files import json_form, json_text
-from bombay_env.jit.kernels import CONFIG
+from bombay_env.jit.cache import CONFIG
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import train as learners
@@ -66,11 +65,11 @@ class Subject:
     players: tuple[int, ...]
 
 
-def ppo_settings(raw: bool, **options: Any) -> RunSettings:
-    """Settings of PPO, from the rules alone if `raw`, on all threads by default. Raises ValueError without the extra `ppo`."""
+def ppo_settings(**options: Any) -> RunSettings:
+    """Settings of PPO, on all threads by default. Raises ValueError without the extra `ppo`."""
     settings_class: Any = learners.run_class("ppo").settings_class
-    options = {"threads": CONFIG.NUMBA_NUM_THREADS, **options}
-    return settings_class.raw(**options) if raw else settings_class(**options)
+    settings: RunSettings = settings_class(**{"threads": CONFIG.NUMBA_NUM_THREADS, **options})
+    return settings
 
 
 SUBJECTS: Final = {
@@ -80,12 +79,10 @@ SUBJECTS: Final = {
             (AT_ONCE, "greedy", 1.0),
             (AT_ONCE, "planner-v1", 1.0),
             (LOOKING_AHEAD, "planner-v1", SEARCH_SHARE),
-            (LOOKING_AHEAD, "td", SEARCH_SHARE),
         ),
         (2, 3, 4, 5),
     ),
-    "ppo": Subject(functools.partial(ppo_settings, raw=False), POLICY_MATCHES, (4,)),
-    "ppo-raw": Subject(functools.partial(ppo_settings, raw=True), POLICY_MATCHES, (4,)),
+    "ppo": Subject(ppo_settings, POLICY_MATCHES, (4,)),
 }
 
 

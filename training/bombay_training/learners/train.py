@@ -3,8 +3,8 @@
     train(ZeroSettings(minutes=3, players=(4,)), "runs/first")
     resume("runs/first")
 
-What a run does is in `runs/run.py`; what a learner does is in its own module: `zero/run.py`, `td/run.py`, `ppo/run.py`,
-`best_response.py` and `expert_iteration.py`. A new learner is entered in `RUNS`.
+What a run does is in `runs/run.py`; what a learner does is in its own module: `zero/run.py`, `ppo/run.py` and `best_response.py`.
+A new learner is entered in `RUNS`.
 """
 
 import os
@@ -14,16 +14,12 @@ from typing import Final
 from bombay_env import checks
 from bombay_training.extras import missing_extra
 from bombay_training.learners.best_response import BestResponseRun
-from bombay_training.learners.expert_iteration import ExpertIterationRun
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.td.run import TDRun
 from bombay_training.learners.zero.run import ZeroRun
 
 PPO: Final = "ppo"  # imported only when needed: nothing else needs PyTorch
-RUNS: Final[dict[str, type[Run]]] = {
-    run.settings_class.learner: run for run in (ZeroRun, TDRun, BestResponseRun, ExpertIterationRun)
-}
+RUNS: Final[dict[str, type[Run]]] = {run.settings_class.learner: run for run in (ZeroRun, BestResponseRun)}
 LEARNERS: Final = (*RUNS, PPO)
 
 

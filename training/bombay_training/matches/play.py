@@ -206,7 +206,7 @@ class _GameBatch:
         self.numbers = np.array(chunk.games)
         keys = np.random.SeedSequence((plan.seed, *chunk.key)).spawn(1 + len(agents))
         self.scrub_rng, *self.rngs = map(np.random.default_rng, keys)
-        self.states = self.game.new_states(plan.deal[self.numbers])
+        self.states: np.ndarray = self.game.new_states(plan.deal[self.numbers])
         self.running = np.arange(len(self.numbers))
         self.turns_left = np.full(len(self.numbers), plan.turns)
         # Seconds of the turn so far. NaN if part of it was an agent's first call.
@@ -333,7 +333,7 @@ class _GameBatch:
         self.played.final[indices] = results["final"]
         self.played.win_share[indices] = results["win_share"]
         if self.histories:
-            for lane in np.flatnonzero(over):
+            for lane in np.flatnonzero(over).tolist():
                 self._keep_record(lane, None)
         self.states, self.running = self.states[~over], self.running[~over]
 

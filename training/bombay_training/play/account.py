@@ -35,7 +35,7 @@ def account(record: Record) -> list[dict[str, int | bool]]:
             rows = [{"start": int(states["rupees"][0, seat]), **empty} for seat in range(game.num_players)]
         elif not record.events[number].startswith(RESTOCK):
             source = SOURCES.get(record.events[number].partition(" ")[2].partition(":")[0], "")
-            for seat in np.flatnonzero(after["rupees"][0] != before["rupees"][0]):
+            for seat in np.flatnonzero(after["rupees"][0] != before["rupees"][0]).tolist():
                 rows[seat][source] += int(after["rupees"][0, seat]) - int(before["rupees"][0, seat])
     result = game.results(after)[0]
     for seat, row in enumerate(rows):

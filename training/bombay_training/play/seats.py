@@ -7,7 +7,7 @@ from bombay_env.agent import Agent
 from bombay_training.play.session import HUMAN
 
 # The agents that somebody elsewhere may choose, who has only a page or a protocol: other specs can name files and programs.
-SAFE_AGENTS: Final = ("random", "greedy", "planner-v1", "td", "zero", "champion")
+SAFE_AGENTS: Final = ("random", "greedy", "planner-v1", "zero", "champion")
 
 
 def make_seat(spec: str) -> Agent | None:

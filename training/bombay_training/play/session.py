@@ -90,7 +90,7 @@ class Session:
         self.game, self.seed, self.screened = game, checks.seed(seed), screened
         self.agents = list(seats)
         self.names = [name_of(agent) for agent in seats]
-        self.states = game.new_states([seed])
+        self.states: np.ndarray = game.new_states([seed])
         self.history = History(game, self.states, seed)
         self.version = version
         self.log: list[Event] = [Event(f"Set 1 of {game.rules.sets} begins.")]

@@ -175,7 +175,7 @@ def _pairings(agents: list[str], num_players: int, chosen: Format | None) -> lis
     if chosen is Format.TWO_VS_TWO:
         pairings += [(chosen, pair) for pair in itertools.combinations(agents, 2)]
     if chosen is Format.MIXED or (chosen is None and min(len(agents), num_players) > 2):
-        pairings += [(Format.MIXED, lineup) for lineup in arenas.mixed_lineups(agents, num_players)]
+        pairings += [(Format.MIXED, tuple(map(str, lineup))) for lineup in arenas.mixed_lineups(agents, num_players)]
     return pairings
 
 

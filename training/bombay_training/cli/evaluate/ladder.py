@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, TimeRemainingColumn
 
+from bombay_env.checks import MAX_SEED
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, message_of, user_input
 from bombay_training.cli.inputs import player_counts
-from bombay_training.cli.options import MAX_COUNT, MAX_SEED, Json, Players, Processes
+from bombay_training.cli.options import MAX_COUNT, Json, Players, Processes
 from bombay_training.evaluation import ladder as ladders
 from bombay_training.matches.pool import WorkerPool
 

@@ -1,7 +1,7 @@
 """`bombay board new | check | draw`: a board of one's own, such as the printed one."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,7 +36,7 @@ def check(path: BoardPath, as_json: Json = False) -> None:
     with user_input():
         board = Board.load(path)
     near = {site.name: sum(site.name in trail for trail in board.trails) for site in board.sites}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "kind": kind.label,
             "sites": [site.name for site in board.sites if site.kind == kind],

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import bombay_agents
-from bombay_agents.nets.zero.agent import ZeroAgent
+from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_env.agent import Agent
 from bombay_env.files import atomic
 from bombay_env.record import Record, RecordError, read_records
@@ -111,7 +111,7 @@ def win_shares(
     Raises:
         ValueError: the agent values no positions, or not those of this game.
     """
-    if not isinstance(agent, ZeroAgent):
+    if not isinstance(agent, ValueNetAgent):
         raise ValueError(
             f"--values is {agent.name}, which values no positions; take zero, or net:path=FILE of a net of zero"
         )

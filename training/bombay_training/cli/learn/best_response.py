@@ -6,18 +6,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.learn.training import (
-    Blocks,
-    RunFolder,
-    Threads,
-    Updates,
-    closing_matches,
-    common_settings,
-    finish,
-    learn,
-    new_folder,
-)
-from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, Seed, complete_agent
+from bombay_training.cli.learn.options import options_of, settings_from
+from bombay_training.cli.learn.training import Blocks, RunFolder, closing_matches, finish, learn, new_folder
+from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, complete_agent
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
 from bombay_training.learners.study import LOOKING_AHEAD, POLICY
@@ -26,41 +17,31 @@ RESPONSE_BLOCKS: Final = 100  # deals for each row of the closing table, in whic
 AGENTS: Final = {"new agent": POLICY, "new agent, 150 nodes": LOOKING_AHEAD}
 
 
+@options_of(learner.BestResponseSettings)
 def best_response(
+    context: typer.Context,
     victim: Annotated[
         str,
         typer.Option(
             help=f"The frozen agent to respond to. {AGENT_HELP}.", metavar="AGENT", autocompletion=complete_agent
         ),
     ],
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="Minutes of learning. Default: as many games as the victim learned from, if it is a value net; else 3 minutes.",
-            min=0.01,
-        ),
-    ] = None,
-    updates: Updates = None,
     players: Players = "2-5",
-    seed: Seed = 0,
     board: BoardFile = None,
-    threads: Threads = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            help="The zero agent whose weights the response starts from, or '' for random weights. Default: the victim if it is "
-            "one with a single net, else zero.",
-            metavar="AGENT",
-        ),
-    ] = None,
     out: RunFolder = None,
     blocks: Blocks = RESPONSE_BLOCKS,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
-    """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is."""
+    """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is.
+
+    By default it starts from the victim's weights if that is a value net, else from those of `zero`, with the widths of that net.
+    It learns from as many games as the victim did, if the victim's file says how many and no minutes or updates are given.
+    """
+    sources = {name: context.get_parameter_source(name) for name in options}
+    given = {name: options[name] for name, source in sources.items() if source and source.name != "DEFAULT"}
     with user_input():
-        common = common_settings(minutes, updates, players, seed, board)
-        settings = learner.settings_for(victim, start, threads=threads or 0, **common)
+        settings = learner.settings_for(victim, **settings_from(given, players, board))
         run = learner.BestResponseRun(settings)
         folder = new_folder(out, settings.learner)
     respond_and_evaluate(run, folder, blocks, as_json)

@@ -10,7 +10,6 @@ from bombay_env.agent import AgentFault
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import check_spec_path
 from bombay_training.cli.learn.best_response import RESPONSE_BLOCKS, respond_and_evaluate
-from bombay_training.cli.learn.expert import iterate_and_gate
 from bombay_training.cli.learn.training import BLOCKS, train_and_evaluate
 from bombay_training.cli.options import MAX_COUNT, Json
 from bombay_training.learners.train import open_run
@@ -18,7 +17,6 @@ from bombay_training.learners.train import open_run
 # How the command ends, by learner, and on how many deals. Other learners end with the table against the reference agents.
 ENDINGS: Final[dict[str, tuple[Callable[..., None], int]]] = {
     "best-response": (respond_and_evaluate, RESPONSE_BLOCKS),
-    "expert": (iterate_and_gate, BLOCKS),
 }
 
 

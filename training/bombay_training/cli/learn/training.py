@@ -15,7 +15,7 @@ from bombay_env.agent import AgentFault
 from bombay_training import warm_up
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import analysis_module, check_spec_path, player_counts
+from bombay_training.cli.inputs import analysis_module, check_spec_path
 from bombay_training.cli.options import MAX_COUNT
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs import Progress as RunProgress
@@ -28,11 +28,6 @@ BLOCKS: Final = 250  # deals for each row of the closing table
 REFERENCES: Final = warm_up.REFERENCES  # opponents of the closing table
 AGENTS: Final = {"new agent": POLICY}  # that play in it
 
-Minutes = Annotated[float, typer.Option(help="Minutes of learning.", min=0.01)]
-Updates = Annotated[
-    int | None,
-    typer.Option(help="Learn for this many updates instead of --minutes; such a run repeats bit for bit.", min=1),
-]
 Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]
 RunFolder = Annotated[
     Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/LEARNER-DATE-TIME.")
@@ -72,18 +67,6 @@ class TrainingProgress(RunProgress):
             wins = ", ".join(f"{share:.2f} {spec}" for spec, share in self.shares.items())
             description = f"{int(count):,} {unit}" + (f", wins: {wins}" if wins else "")
         self.bar.update(self.task, completed=fraction, description=description)
-
-
-def common_settings(minutes: float | None, updates: int | None, players: str, seed: int, board: Path | None) -> Any:
-    """The fields that the settings of all learners have."""
-    Board.load(board)
-    return {
-        "minutes": minutes,
-        "updates": updates,
-        "players": player_counts(players),
-        "seed": seed,
-        "board": str(board) if board else None,
-    }
 
 
 def new_folder(out: Path | None, learner: str) -> Path:

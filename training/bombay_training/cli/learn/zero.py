@@ -1,47 +1,28 @@
 """`bombay train zero`: self-play from the rules alone."""
 
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from bombay_agents.nets.zero.net import MAX_HIDDEN
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.learn.training import (
-    BLOCKS,
-    Blocks,
-    Minutes,
-    RunFolder,
-    Threads,
-    Updates,
-    common_settings,
-    new_folder,
-    train_and_evaluate,
-)
-from bombay_training.cli.options import BoardFile, Json, Players, Seed
+from bombay_training.cli.learn.options import options_of, settings_from
+from bombay_training.cli.learn.training import BLOCKS, Blocks, RunFolder, new_folder, train_and_evaluate
+from bombay_training.cli.options import BoardFile, Json, Players
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 
 
+@options_of(ZeroSettings)
 def zero(
-    minutes: Minutes = 3.0,
-    updates: Updates = None,
     players: Players = "2-5",
-    seed: Seed = 0,
     board: BoardFile = None,
-    threads: Threads = None,
-    hidden: Annotated[
-        int, typer.Option(help="Width of the net's first layer, a multiple of 4.", min=4, max=MAX_HIDDEN)
-    ] = ZeroSettings.hidden,
     out: RunFolder = None,
     blocks: Blocks = BLOCKS,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Train a value net by self-play TD(λ) from the rules alone; nothing scripted takes part. Needs no PyTorch.
 
     The net values all distinct outcomes of a turn for every seat. `net:path=FILE` plays it.
     """
     with user_input():
-        common = common_settings(minutes, updates, players, seed, board)
-        settings = ZeroSettings(**common, hidden=hidden, threads=threads or 0)
-        run = ZeroRun(settings)
-        folder = new_folder(out, settings.learner)
+        run = ZeroRun(ZeroSettings(**settings_from(options, players, board)))
+        folder = new_folder(out, ZeroSettings.learner)
     train_and_evaluate(run, folder, blocks, as_json)

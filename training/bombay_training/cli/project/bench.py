@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import numba
 import typer
 
 from bombay_env import checks
+from bombay_env.jit.cache import CONFIG
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.bench import cases, cold_start
 from bombay_training.bench import report as reports
@@ -25,7 +25,7 @@ def bench(
     repeats: Annotated[int, typer.Option(help="Runs of each row.", min=1, max=MAX_COUNT)] = 5,
     seconds: Annotated[float, typer.Option(help="Approximate length of a run.", min=0.01, max=600)] = 1.0,
     learners: Annotated[
-        bool, typer.Option(help="Also measure how fast zero, TD and PPO learn, and what they spend the time on.")
+        bool, typer.Option(help="Also measure how fast zero and PPO learn, and what they spend the time on.")
     ] = True,
     peers: Annotated[bool, typer.Option(help="Also measure other environments, if they are installed.")] = True,
     old: Annotated[
@@ -79,7 +79,7 @@ def bench(
 
 def _thread_counts(threads: str | None) -> list[int]:
     """The numbers of threads in "1" or "1,2", ascending, each once. None: 1 and all that Numba has."""
-    most = numba.config.NUMBA_NUM_THREADS
+    most = CONFIG.NUMBA_NUM_THREADS
     if threads is None:
         return sorted({1, most})
     parts = [part.strip() for part in threads.split(",")]

@@ -6,8 +6,7 @@ import sys
 import typer
 
 from bombay_env import checks
-from bombay_env.jit.cache import STORE
-from bombay_env.jit.kernels import CONFIG
+from bombay_env.jit.cache import CONFIG, STORE
 from bombay_training import warm_up as warm_ups
 from bombay_training.cli.options import Json, Processes
 from bombay_training.cli.output import say

@@ -1,7 +1,7 @@
 """A training run: started, resumed, repeated update by update, evaluated, saved and stopped here, for every learner.
 
 A learner subclasses `Run`. It defines its settings, how one update plays and learns, what a checkpoint holds, and the agent that
-comes out; read `self_play_run.py` and `zero/run.py` next. The loop and the folder are the same for all learners, and so are the
+comes out; read `zero/run.py` next. The loop and the folder are the same for all learners, and so are the
 clock (`clock.py`), what signals do (`stop.py`) and some settings (`settings.py`). A run can be killed at any time. When it is
 resumed, it repeats the updates since its last checkpoint, and with a fixed number of updates it ends in the same weights bit for
 bit. One process at a time uses a folder. `run_files.py` and `checkpoints.py` describe its files.
@@ -23,6 +23,7 @@ from bombay_agents.nets.files import about_games
 from bombay_env import Board, Game, Rules
 from bombay_env.checks import MAX_COUNT, shown_path
 from bombay_env.files import atomic, json_form
+from bombay_env.jit.cache import CONFIG
 from bombay_training.learners.runs import checkpoints, periodic_eval, run_files
 from bombay_training.learners.runs.checkpoints import CheckpointForm
 from bombay_training.learners.runs.clock import RunClock
@@ -59,7 +60,7 @@ class Progress:
 def numba_threads(count: int) -> Iterator[None]:
     """Let Numba use `count` threads during the block, but no more than it has; 0 for all."""
     before = numba.get_num_threads()
-    numba.set_num_threads(min(count or numba.config.NUMBA_NUM_THREADS, numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(min(count or CONFIG.NUMBA_NUM_THREADS, CONFIG.NUMBA_NUM_THREADS))
     try:
         yield
     finally:

@@ -122,7 +122,7 @@ def learner_of(folder: Path) -> str:
     Raises:
         ValueError: `settings.json` is missing or damaged.
     """
-    learner = _description(folder).get("learner", "td")  # runs of older versions have no name; they are all TD's
+    learner = _description(folder).get("learner")
     if not isinstance(learner, str):
         raise ValueError(
             f"{checks.shown_path(folder / SETTINGS)}: learner is {checks.shown(learner)}; it must be a name"
@@ -145,7 +145,7 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
             if name not in known:
                 raise ValueError(f"{checks.shown(name)} is not a setting; the settings are {', '.join(known)}")
         return kind(**settings)  # type: ignore[no-any-return]
-    except (ValueError, TypeError) as error:  # TypeError: a value of another type
+    except ValueError as error:
         reason = f"{checks.shown_path(folder / SETTINGS)} holds no settings of {kind.learner}: {error}"
         raise ValueError(checks.message(reason)) from None
 

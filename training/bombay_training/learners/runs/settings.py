@@ -1,66 +1,46 @@
-"""The settings that all learners share, and the checks of a learner's own.
+"""The settings that all learners share, and what the settings of a learner are made of.
 
-A wrong setting raises a ValueError of one line that names the field, its value and what is allowed. Settings are also read from
-files (`run_files.py`), so every field has bounds.
+They are a frozen dataclass. The type of a field has its limits (pydantic's `Field`), and `setting` has its default and a sentence
+about it. From these fields come the checks, the options of the learner's command (`cli/learn/options.py`), `settings.json` and
+the tables in docs/training.md. A wrong setting raises a ValueError of one line: the field, its value, and what is allowed.
 """
 
 import dataclasses
-import numbers
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final
+import functools
+from typing import Annotated, Any, ClassVar, Final
 
-from bombay_env.checks import is_whole_number, shown, whole_number
-from bombay_env.rules import MAX_PLAYERS
+import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-MAX_SEED: Final = 2**63 - 1
-MAX_MINUTES: Final = 10_000_000
-MAX_UPDATES: Final = 1_000_000_000
+from bombay_env.checks import shown
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+
 MAX_THREADS: Final = 1_000_000  # more than any machine has; those it has are used
 # Limits of settings that every learner has use for: beyond them a run takes more memory or time than any machine has.
 MAX_GAMES: Final = 16_384  # of an update; some 70 kB each
 MAX_BATCH: Final = 1_000_000  # positions per step of an optimizer, and passes over them
 MAX_WEIGHT: Final = 1_000_000  # of a term in a loss
 
-
-def require(settings: Any, *names: str, holds: Callable[[Any], bool], allowed: str) -> None:
-    """Raise ValueError, naming the field, its value and what is allowed, unless these fields satisfy a condition."""
-    for name in names:
-        value = getattr(settings, name)
-        try:
-            fits = holds(value)
-        except TypeError:  # such as a string that is compared with a number
-            fits = False
-        if not fits:
-            raise ValueError(f"{name} is {shown(value)}; it must be {allowed}")
-
-
-def require_whole(settings: Any, *names: str, low: int, high: int | None = None) -> None:
-    """Raise ValueError, naming the field, unless these fields are whole numbers from `low` to `high`; they become ints."""
-    for name in names:
-        object.__setattr__(settings, name, whole_number(getattr(settings, name), name, low, high))
+# Types with limits that several fields have. A `title` says in words what is allowed, where the limits cannot.
+Fraction = Annotated[float, Field(ge=0, le=1)]
+LearningRate = Annotated[float, Field(gt=0, le=1)]
+Weight = Annotated[float, Field(ge=0, le=MAX_WEIGHT)]
+BatchCount = Annotated[int, Field(ge=1, le=MAX_BATCH)]
+PLAYERS: Final = "one or more of 2, 3, 4, 5, each once"
+PlayerCounts = Annotated[
+    tuple[Annotated[int, Field(ge=MIN_PLAYERS, le=MAX_PLAYERS)], ...],
+    Field(min_length=1, title=PLAYERS),
+]
 
 
-def require_number(settings: Any, *names: str, low: float, high: float, above: bool = False) -> None:
-    """Raise ValueError, naming the field, unless these fields are numbers from `low`, or above it, to `high`.
-
-    They become ints or floats.
-    """
-
-    def holds(value: Any) -> bool:
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        return number and bool(low < value if above else low <= value) and bool(value <= high)
-
-    allowed = f"above {low:g}, at most {high:g}" if above else f"from {low:g} to {high:g}"
-    require(settings, *names, holds=holds, allowed=allowed)
-    for name in names:
-        value = getattr(settings, name)
-        if not isinstance(value, int | float):  # such as a NumPy scalar, which JSON has no form for
-            object.__setattr__(settings, name, int(value) if isinstance(value, numbers.Integral) else float(value))
+def setting(default: Any, sentence: str) -> Any:
+    """A field of settings with its default, and a sentence about it for the command's help and the documentation."""
+    return dataclasses.field(default=default, metadata={"sentence": sentence})
 
 
-def require_fraction(settings: Any, *names: str) -> None:
-    """Raise ValueError, naming the field, unless these fields are numbers from 0 to 1."""
-    require_number(settings, *names, low=0, high=1)
+def allowed(field: dataclasses.Field[Any]) -> str:
+    """What a field may be, in words: `a whole number from 4 to 1024, a multiple of 4`."""
+    return _in_words(_checker(field).json_schema())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,38 +49,69 @@ class RunSettings:
 
     learner: ClassVar[str]
     """The learner's name in `settings.json` and on the command line."""
-    max_seed: ClassVar[int] = MAX_SEED
 
-    minutes: float = 3.0
-    """Wall time of learning; ignored if `updates` is given."""
-    updates: int | None = None
-    """Number of updates."""
-    players: tuple[int, ...] = (2, 3, 4, 5)
-    """Player counts. Games are divided evenly among them."""
-    board: str | None = None
-    """Path of a board file; None for the packaged board."""
-    seed: int = 0
-    """Seed of all chance in the run: deals, initial weights, exploration."""
+    minutes: Annotated[float, Field(gt=0, le=10_000_000)] = setting(
+        3.0, "Minutes of learning. Not used if the number of updates is given."
+    )
+    updates: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = setting(
+        None, "Number of updates, instead of minutes. Such a run repeats bit for bit."
+    )
+    players: PlayerCounts = setting((2, 3, 4, 5), "Numbers of players. Games are divided evenly among them.")
+    board: Annotated[str | None, Field(title="a path, or none")] = setting(
+        None, "Path of a board file; none for the packaged board."
+    )
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = setting(
+        0, "Seed of all chance in the run: deals, initial weights, exploration."
+    )
 
     def __post_init__(self) -> None:
-        """Raise ValueError, naming the field, if a setting is out of range."""
-        self._as_tuples("players")
-        require_number(self, "minutes", low=0, high=MAX_MINUTES, above=True)
-        if self.updates is not None:
-            require_whole(self, "updates", low=1, high=MAX_UPDATES)
-        require(self, "players", holds=_are_player_counts, allowed="one or more of 2, 3, 4, 5, each once")
-        self._as_tuples("players", of=int)
-        require(self, "board", holds=lambda path: path is None or isinstance(path, str), allowed="a path, or null")
-        require_whole(self, "seed", low=0, high=self.max_seed)
+        """Raise ValueError, naming the field, if a setting is out of range. Values of NumPy become Python's."""
+        for field in dataclasses.fields(self):
+            value = _plain(getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+            try:  # the value itself is kept: pydantic would turn 3 into 3.0, and checkpoints know their run by its JSON
+                _checker(field).validate_python(value)
+            except ValidationError:
+                self.require(field.name, False, allowed(field))
+        self.require("players", len(set(self.players)) == len(self.players), PLAYERS)
 
-    def _as_tuples(self, *names: str, of: type | None = None) -> None:
-        """Replace sequences, such as JSON's lists, by tuples, their values converted to a type if one is given."""
-        for name in names:
-            values = getattr(self, name)
-            if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-                raise ValueError(f"{name} is {shown(values)}; it must be a list")
-            object.__setattr__(self, name, tuple(values) if of is None else tuple(of(value) for value in values))
+    def require(self, name: str, holds: bool, wanted: str) -> None:
+        """Raise ValueError with a field's name, its value and what it must be, unless a condition on it holds."""
+        if not holds:
+            raise ValueError(f"{name} is {shown(getattr(self, name))}; it must be {wanted}")
 
 
-def _are_player_counts(values: tuple[Any, ...]) -> bool:
-    return all(is_whole_number(value, 2, MAX_PLAYERS) for value in values) and 0 < len(set(values)) == len(values)
+@functools.cache
+def _checker(field: dataclasses.Field[Any]) -> TypeAdapter[Any]:
+    """What checks the values of a field: numbers are not made from text, nor from True."""
+    kind: Any = field.type
+    return TypeAdapter(kind, config=ConfigDict(strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """A value of NumPy as Python's; lists, such as JSON's, as tuples."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple | range) else value
+
+
+def _in_words(schema: dict[str, Any]) -> str:
+    """What a JSON schema allows."""
+    match schema:
+        case {"title": words}:
+            return str(words)
+        case {"anyOf": [kind, {"type": "null"}]}:
+            return _in_words(kind)
+        case {"enum": values}:
+            return f"one of {', '.join(values)}"
+        case {"minimum": low, "maximum": high}:
+            limits = f"from {low} to {high}"
+        case {"exclusiveMinimum": low, "maximum": high}:
+            limits = f"above {low}, at most {high}"
+        case {"minimum": low, "exclusiveMaximum": high}:
+            limits = f"at least {low}, below {high}"
+        case _:
+            limits = ""
+    kind = {"integer": "a whole number", "string": "text", "array": "a list"}.get(schema["type"], "")
+    step = f", a multiple of {schema['multipleOf']}" if "multipleOf" in schema else ""
+    return (f"{kind} {limits}".strip() or "a number") + step

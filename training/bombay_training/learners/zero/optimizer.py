@@ -3,9 +3,9 @@
     loss  =  margin_weight · ½ Σ (margin − target)²  −  Σ target · log share        sums over seats, means over the batch
 
 A step has two passes. The first computes for each sample the gradient at the hidden layer, and for each slice of the batch those
-of the later layers. The second adds the gradients of the first layer and takes a step of Adam (Kingma and Ba, 2015), slot by
-slot: rows of different slots are different, so threads never write the same row. The number of threads does not change a single
-bit.
+of the later layers. The second adds the gradients of the first layer and takes a step of Adam (Kingma and Ba, 2015), feature by
+feature: rows of different features are different, so threads never write the same row. The number of threads does not change a
+single bit.
 """
 
 from typing import Any, Final
@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numba import prange
 
-from bombay_agents.nets.zero import net as zero_net
+from bombay_agents.nets.value import net as value_net
+from bombay_agents.turns.evaluator import NUM_OUTPUTS, ZERO
 from bombay_env.jit.kernels import batch_kernel, kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
 
 SLICES: Final = 8
-ZERO: Final = np.float32(0)
 MOMENTUM: Final = np.float32(0.9)
 SQUARES: Final = np.float32(0.999)
 TINY: Final = np.float32(1e-8)
@@ -28,7 +28,11 @@ INITIAL_ROW: Final = 0.04  # standard deviation of the first layer's weights at 
 def tail_dtype(hidden: int, second: int) -> np.dtype[Any]:
     """The weights but for the rows."""
     return record_dtype(
-        [(name, *zero_net.net_dtype(1, hidden, second)[name].subdtype) for name in zero_net.TENSORS if name != "first"]
+        [
+            (name, *(value_net.net_dtype(1, hidden, second)[name].subdtype or ()))
+            for name in value_net.TENSORS
+            if name != "first"
+        ]
     )
 
 
@@ -39,7 +43,7 @@ class Trainer:
     `net.net_dtype`, are views of the first two.
 
     Args:
-        first_rows: (slots,) int32, the row of each slot's value 0.
+        first_rows: (features,) int32, the row of each feature's value 0.
         num_rows: R.
         hidden: H.
         second: K.
@@ -47,10 +51,10 @@ class Trainer:
     """
 
     def __init__(self, first_rows: np.ndarray, num_rows: int, hidden: int, second: int, seed: int) -> None:
-        self.arrays = np.zeros(5, zero_net.net_dtype(num_rows, hidden, second))
+        self.arrays = np.zeros(5, value_net.net_dtype(num_rows, hidden, second))
         self.net, self.average, moments, squares, _ = (self.arrays[number : number + 1] for number in range(5))
         self.tails = np.zeros(SLICES, tail_dtype(hidden, second))
-        self.workspaces = np.zeros(SLICES, zero_net.workspace_dtype(1, hidden, second))
+        self.workspaces = np.zeros(SLICES, value_net.workspace_dtype(1, hidden, second))
         self.losses = np.zeros((SLICES, 2))
         self.back = np.zeros((0, hidden), np.float32)
         self.starts = np.append(first_rows, num_rows).astype(np.int64)
@@ -61,9 +65,7 @@ class Trainer:
         rng = np.random.default_rng(seed)
         self.net["first"] = rng.normal(0, INITIAL_ROW, (num_rows, hidden))
         self.net["second"] = rng.normal(0, (2 / hidden) ** 0.5, (hidden, second))
-        self.net["last"][0, :, : zero_net.NUM_OUTPUTS] = rng.normal(
-            0, 0.1 * second**-0.5, (second, zero_net.NUM_OUTPUTS)
-        )
+        self.net["last"][0, :, :NUM_OUTPUTS] = rng.normal(0, 0.1 * second**-0.5, (second, NUM_OUTPUTS))
         self.average[:] = self.net
 
     def step(
@@ -155,8 +157,8 @@ def add_gradient(sample, net, transposed, zeros, margin_weight, workspace, tail,
     n = np.int64(sample.num_players)
     accumulator, second, error = workspace.accumulator, workspace.second, workspace.outputs
     accumulator[:] = net.first_bias
-    zero_net.add_rows(net, accumulator, sample.rows)
-    zero_net.forward(net, n, sample.final, sample.turns_left, workspace)
+    value_net.add_rows(net, accumulator, sample.rows)
+    value_net.forward(net, n, sample.final, sample.turns_left, workspace)
     square, cross = ZERO, ZERO
     error[:] = ZERO
     for place in range(n):
@@ -165,16 +167,16 @@ def add_gradient(sample, net, transposed, zeros, margin_weight, workspace, tail,
         error[place] = margin_weight * difference
         error[MAX_PLAYERS + place] = workspace.share[place] - sample.share[place]
         cross -= sample.share[place] * np.log(workspace.share[place] + TINY)
-    for output in range(zero_net.OUTPUT_WIDTH):
+    for output in range(value_net.OUTPUT_WIDTH):
         tail.last_bias[output] += error[output]
     for unit in range(len(second)):
         total = ZERO
-        for output in range(zero_net.OUTPUT_WIDTH):
+        for output in range(value_net.OUTPUT_WIDTH):
             tail.last[unit, output] += workspace.second_active[unit] * error[output]
             total += error[output] * net.last[unit, output]
         second[unit] = total if second[unit] > ZERO else ZERO  # the gradient from here on
         tail.second_bias[unit] += second[unit]
-    zero_net.multiply_add(second, transposed, zeros, back)
+    value_net.multiply_add(second, transposed, zeros, back)
     for unit in range(len(accumulator)):
         active = workspace.active[unit]
         back[unit] = back[unit] if active > ZERO else ZERO
@@ -184,23 +186,23 @@ def add_gradient(sample, net, transposed, zeros, margin_weight, workspace, tail,
     return square, cross
 
 
-def _update_rows(slots, starts, samples, indices, back, rates, arrays):
-    """Add up the gradients of the rows and take a step of Adam, slot by slot.
+def _update_rows(features, starts, samples, indices, back, rates, arrays):
+    """Add up the gradients of the rows and take a step of Adam, feature by feature.
 
     `rates` are the learning rate over Adam's first correction, the inverse of its second, the step of the running average, and
     the inverse of the batch's size. `arrays` are weights, running average, Adam's moments and squares, and memory for gradients.
     """
-    for slot in prange(len(slots)):
+    for feature in prange(len(features)):
         rows = arrays[4].first
-        for row in range(starts[slot], starts[slot + 1]):
+        for row in range(starts[feature], starts[feature + 1]):
             for unit in range(rows.shape[1]):
                 rows[row, unit] = ZERO
         for number in range(len(indices)):
-            row = samples[indices[number]].rows[slot]
+            row = samples[indices[number]].rows[feature]
             if row >= 0:
                 for unit in range(rows.shape[1]):
                     rows[row, unit] += back[number, unit]
-        for row in range(starts[slot], starts[slot + 1]):
+        for row in range(starts[feature], starts[feature + 1]):
             weights, averages, moments, squares = arrays[0].first, arrays[1].first, arrays[2].first, arrays[3].first
             take_step(rows[row], rates, weights[row], averages[row], moments[row], squares[row])
 

@@ -1,84 +1,133 @@
-"""Self-play TD(λ) from the rules alone: settings, the games of an update, the net and the agent.
+"""Self-play TD(λ) from the rules alone: settings, the updates, the net and the agent, and what a checkpoint holds.
 
 One net values the ends of turns for every seat. In an update it first plays some games against itself, in which every seat takes
 the outcome of its turn that the net values highest (`self_play.py`). It then learns from the positions of these games
 (`optimizer.py`). No player and no value made by hand takes part: the net reads what is on the board and what follows from the
-rules exactly (`nets/zero/slots.py`). The rest of an update is in `self_play_run.py`, and the loop around the updates in
-`runs/run.py`.
+rules exactly (`nets/value/features.py`). All chance is keyed by the seed and by counters, so only the weights, their averages and
+Adam's moments carry over from one update to the next. The loop around the updates is in `runs/run.py`.
 """
 
+import contextlib
 import dataclasses
-from typing import ClassVar
+import math
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
+from pydantic import Field
 
+import bombay_env
 from bombay_agents.nets import files
-from bombay_agents.nets.zero import slots
-from bombay_agents.nets.zero.agent import ZeroAgent
-from bombay_agents.nets.zero.net import MAX_HIDDEN, ZeroNet
-from bombay_training.learners.runs.settings import require, require_fraction, require_number, require_whole
-from bombay_training.learners.self_play_run import SelfPlayRun, SelfPlaySettings
+from bombay_agents.nets.value import features
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.nets.value.net import MAX_HIDDEN, ValueNet
+from bombay_env.files import json_form
+from bombay_training.learners.runs import Run, RunSettings, numba_threads
+from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
+from bombay_training.learners.runs.settings import (
+    MAX_GAMES,
+    MAX_THREADS,
+    BatchCount,
+    Fraction,
+    LearningRate,
+    Weight,
+    setting,
+)
 from bombay_training.learners.zero.optimizer import Trainer
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay
 
+SAVED: Final = ("weights", "averages", "moments", "squares")  # arrays of the trainer
+FINAL_RATE: Final = 0.05  # the last learning rate, as a fraction of the first
+Width = Annotated[int, Field(ge=4, le=MAX_HIDDEN, multiple_of=4)]
+
 
 @dataclasses.dataclass(frozen=True)
-class ZeroSettings(SelfPlaySettings):
+class ZeroSettings(RunSettings):
     """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
 
     learner: ClassVar[str] = "zero"
 
-    hidden: int = 128
-    """Width of the net's first hidden layer, a multiple of 4."""
-    second: int = 32
-    """Width of its second hidden layer, a multiple of 4."""
-    td_lambda: float = 0.75
-    """The λ of TD(λ) at the start of the run: 1 learns from results only, 0 only from the net's own next value."""
-    final_td_lambda: float = 1.0
-    """The same at the end; between them it changes linearly. The net's own values speed learning up, but they are biased."""
-    epsilon: float = 0.08
-    """The ε of ε-greedy self-play at the start of the run: probability that a seat takes a random outcome."""
-    final_epsilon: float = 0.01
-    """The same at the end; between them it falls linearly."""
-    share_weight: float = 2.0
-    """Weight of the win share, beside the margin in tens of rupees, when an outcome is chosen."""
+    games: Annotated[int, Field(ge=1, le=MAX_GAMES)] = setting(
+        128, "Games per update over all numbers of players; rounded down to as many for each."
+    )
+    epochs: BatchCount = setting(1, "Passes over the positions of an update.")
+    batch_size: BatchCount = setting(1024, "Positions per gradient step.")
+    learning_rate: LearningRate = setting(2e-3, "Adam's learning rate at the start.")
+    lr_hold: Fraction = setting(
+        0.4, "Fraction of the run before the learning rate decays, linearly to a twentieth of the first."
+    )
+    margin_weight: Weight = setting(
+        1.0, "Weight of the margins' squared error in the loss, relative to the cross-entropy of the win shares."
+    )
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = setting(
+        0.998, "Decay per step of the exponential moving average of the weights."
+    )
+    threads: Annotated[int, Field(ge=0, le=MAX_THREADS)] = setting(
+        0, "Threads that play and learn; 0 for as many as Numba has. They affect only the time."
+    )
+    hidden: Width = setting(128, "Width of the net's first hidden layer.")
+    second: Width = setting(32, "Width of the net's second hidden layer.")
+    td_lambda: Fraction = setting(
+        0.75, "The λ of TD(λ) at the start: 1 learns from results only, 0 only from the net's own next value."
+    )
+    final_td_lambda: Fraction = setting(1.0, "The λ at the end of the run; it changes linearly.")
+    epsilon: Fraction = setting(
+        0.08, "The ε of ε-greedy self-play at the start: the probability that a seat takes a random outcome."
+    )
+    final_epsilon: Fraction = setting(0.01, "The ε at the end of the run; it changes linearly.")
+    share_weight: Annotated[float, Field(ge=0, le=100)] = setting(
+        2.0, "Weight of the win share, beside the margin in tens of rupees, when an outcome is chosen."
+    )
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
-        require_whole(self, "hidden", "second", low=4, high=MAX_HIDDEN)
-        require(self, "hidden", "second", holds=lambda width: width % 4 == 0, allowed="a multiple of 4")
-        require_fraction(self, "td_lambda", "final_td_lambda", "epsilon", "final_epsilon")
-        require_number(self, "share_weight", low=0, high=100)
+        counts = len(self.players)
+        self.require("games", self.games >= counts, f"at least {counts}, one for each number of players")
 
 
-class ZeroRun(SelfPlayRun):
-    """A run of `zero`. Learners with other games than self-play's override `make_generator` (see `best_response.py`)."""
+class ZeroRun(Run):
+    """A run of `zero`. Learners with other games than self-play's override `make_generator` (see `best_response.py`).
+
+    Attributes:
+        games_each: games of an update at each number of players.
+        positions: number of positions learned from so far.
+        learner: the net in training.
+        samples: memory for the training samples of an update, 1-D.
+        features: digest of what the net reads. A checkpoint for other features is refused.
+    """
 
     settings_class: ClassVar[type[ZeroSettings]] = ZeroSettings
     checkpoint_format = "bombay-zero-checkpoint/1"
-    algorithm = "self-play TD(λ) on all outcomes of turns, from the rules alone"
+    algorithm: ClassVar[str] = "self-play TD(λ) on all outcomes of turns, from the rules alone"
+    neutral_settings = ("board", "threads")
     settings: ZeroSettings
-    generator: SelfPlay
-    learner: Trainer
 
     def __init__(self, settings: ZeroSettings) -> None:
         super().__init__(settings)
+        self.games_each = settings.games // len(self.games)
+        self.positions = 0
         num_sites = self.games[0].board.num_sites
-        self.features = slots.digest(num_sites)
+        self.features = features.digest(num_sites)
         self.generator = self.make_generator()
         self.samples = self.generator.samples.reshape(-1)
         self.learner = Trainer(
-            slots.first_rows(num_sites), slots.num_rows(num_sites), settings.hidden, settings.second, settings.seed
+            features.first_rows(num_sites),
+            features.num_rows(num_sites),
+            settings.hidden,
+            settings.second,
+            settings.seed,
         )
 
-    def start_from(self, net: ZeroNet, spec: str) -> None:
+    def start_from(self, net: ValueNet, spec: str) -> None:
         """Take the weights of a net; `spec` names its agent in messages.
 
         Raises:
             ValueError: it is for boards with another number of sites, or its widths are not those of the settings.
         """
-        if net.slots != self.features:
+        if net.features != self.features:
             sites = self.games[0].board.num_sites
             raise ValueError(f"{spec}, from which the run starts, is not for boards with {sites} sites")
         weights = net.record()
@@ -90,8 +139,35 @@ class ZeroRun(SelfPlayRun):
         """The games of an update, with memory for their training samples."""
         return SelfPlay(self.games, self.games_each, self.settings.hidden, self.settings.second)
 
+    # An update
+
+    def update(self) -> dict[str, float]:
+        """Play some games and learn from their positions."""
+        done = self.clock.fraction
+        rate = self.learning_rate(done)
+        start = time.perf_counter()
+        indices, metrics = self.play(done)
+        played = time.perf_counter()
+        margin_loss, share_loss = self.learn(indices, rate)
+        end = time.perf_counter()
+        self.positions += len(indices)
+        return {
+            "play_seconds": round(played - start, 4),
+            "learn_seconds": round(end - played, 4),
+            "margin_loss": float(margin_loss),
+            "share_loss": float(share_loss),
+            "learning_rate": rate,
+            **metrics,
+        }
+
     def play(self, done: float) -> tuple[np.ndarray, dict[str, float]]:
-        """Play the games of an update; ε and λ change from their first values to their last. The metric is ε."""
+        """Play the games of an update and overwrite `samples`; ε and λ change from their first values to their last.
+
+        Args:
+            done: completed fraction of the run.
+        Returns:
+            Indices of the samples to learn from, (n,) int64, and the metric ε.
+        """
         settings = self.settings
         epsilon = settings.epsilon + (settings.final_epsilon - settings.epsilon) * done
         td_lambda = settings.td_lambda + (settings.final_td_lambda - settings.td_lambda) * done
@@ -99,11 +175,82 @@ class ZeroRun(SelfPlayRun):
         first = self.clock.updates_done * self.games_each
         return self.generator.play(self.learner.net, settings.seed, first, options), {"epsilon": epsilon}
 
-    def net(self) -> ZeroNet:
+    def learning_rate(self, done: float) -> float:
+        """The learning rate when the fraction `done` of the run is over."""
+        settings = self.settings
+        decayed = max(0.0, done - settings.lr_hold) / max(1e-9, 1 - settings.lr_hold)
+        return settings.learning_rate * (1 - (1 - FINAL_RATE) * decayed)
+
+    def learn(self, indices: np.ndarray, rate: float) -> np.ndarray:
+        """Some epochs over `samples[indices]`. Returns the mean losses of margins and shares, (2,)."""
+        settings, losses = self.settings, []
+        rng = np.random.default_rng((settings.seed, self.clock.updates_done))
+        for _ in range(settings.epochs):
+            order = rng.permutation(indices)
+            for batch in np.array_split(order, max(1, round(len(order) / settings.batch_size))):
+                losses.append(self.learner.step(self.samples, batch, rate, settings.margin_weight, settings.ema_decay))
+        return np.asarray(np.mean(losses, axis=0))
+
+    def totals(self) -> dict[str, float]:
+        """Positions and games learned from so far."""
+        return {
+            "positions": self.positions,
+            "games": self.clock.updates_done * self.games_each * len(self.games),
+        }
+
+    def smallest(self) -> Any:
+        """One game for each player count, one epoch."""
+        return dataclasses.replace(self.settings, games=len(self.settings.players), epochs=1)
+
+    @contextlib.contextmanager
+    def session(self, folder: Path) -> Iterator[None]:
+        """Set the number of Numba's threads."""
+        with numba_threads(self.settings.threads):
+            yield
+
+    # What comes out
+
+    def net(self) -> ValueNet:
         """The running average of the weights, as a net."""
         about = {**files.about_games(self.games), "training": self.about()}
-        return ZeroNet.of_record(self.learner.average, self.features, self.settings.share_weight, about)
+        return ValueNet.of_record(self.learner.average, self.features, self.settings.share_weight, about)
 
-    def player(self) -> ZeroAgent:
+    def player(self) -> ValueNetAgent:
         """The agent that plays with `net`, without looking ahead."""
-        return ZeroAgent(self.net(), rounds=0)
+        return ValueNetAgent(self.net(), rounds=0)
+
+    def about(self) -> dict[str, Any]:
+        """How the net was trained, for its file."""
+        return {
+            "algorithm": self.algorithm,
+            "seed": self.settings.seed,
+            "players": list(self.settings.players),
+            "updates": self.clock.updates_done,
+            "games": self.totals()["games"],
+            "bombay_env": bombay_env.__version__,
+        }
+
+    # Checkpoints
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The weights, their average, and Adam's moments."""
+        return {name: getattr(self.learner, name) for name in SAVED}
+
+    def counters(self) -> dict[str, Any]:
+        """Gradient steps and positions so far."""
+        return {"steps": self.learner.steps, "positions": self.positions}
+
+    def checkpoint_form(self) -> CheckpointForm:
+        """Counts, and arrays as they are now; Adam's second moments are no less than 0."""
+        counts = {"steps": json_form.whole(0), "positions": json_form.whole(0)}
+        return CheckpointForm(counts, forms_like(self.tensors(), {"squares": (0, math.inf)}))
+
+    def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        """Take over the contents of a checkpoint."""
+        for name in SAVED:
+            getattr(self.learner, name)[:] = tensors[name]
+        self.learner.steps, self.positions = counters["steps"], counters["positions"]
+
+    def identity_parts(self) -> list[str]:
+        """The digest of the features."""
+        return [self.features]

@@ -14,17 +14,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.nets.zero import slots, valuation
-from bombay_env import Game, batch, chance
+from bombay_agents.nets.value import evaluator, features
+from bombay_agents.turns.evaluator import turn_dtype, value_result
+from bombay_env import Game, batch, chance, streams
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
 from bombay_env.jit.records import composed_dtype, new_records
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.state import NOBODY
-from bombay_training.learners import lambda_returns
 
-GAMES: Final = np.uint64(3100)  # streams of keyed chance: seeds of games, and what movers do
-EXPLORES: Final = np.uint64(3101)
-CHOICE: Final = np.uint64(3102)
 TO_UNIT: Final = 2.0**-64
 CHUNKS: Final = 16  # pieces of work, whatever the number of threads
 
@@ -42,7 +39,7 @@ def sample_dtype(num_sites: int) -> np.dtype[Any]:
     by_seat = (np.float32, (MAX_PLAYERS,))
     return record_dtype(
         [
-            ("rows", np.int16, (slots.num_context_slots(num_sites) + slots.num_own_slots(),)),
+            ("rows", np.int16, (features.num_shared_features(num_sites) + features.num_own_features(),)),
             ("final", np.int16, (MAX_PLAYERS,)),  # rupees if the game ended now
             ("turns_left", np.int16),  # of the viewer
             ("seat", np.int8),  # the viewer
@@ -61,7 +58,8 @@ def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
     return composed_dtype(
         {
             "current": turns.memory_dtype(num_sites)["node"].base,  # where the game stands
-            "turn": valuation.turn_dtype(num_sites, hidden, second),
+            "turn": turn_dtype(num_sites),
+            "memory": evaluator.memory_dtype(num_sites, hidden, second),
         }
     )
 
@@ -70,7 +68,7 @@ def new_workspaces(game: Game, hidden: int, second: int, count: int) -> np.ndarr
     """Memory for playing `game`, (count,) of `workspace_dtype`."""
     num_sites = game.board.num_sites
     workspaces = new_records(workspace_dtype(num_sites, hidden, second), count)
-    valuation.reading.set_constants(workspaces["turn"]["evaluation"]["reading"], num_sites)
+    evaluator.set_constants(workspaces["memory"], num_sites)
     return workspaces
 
 
@@ -103,7 +101,7 @@ class SelfPlay:
     @property
     def evaluated(self) -> int:
         """Number of outcomes of turns that the net has valued so far."""
-        return int(self.workspaces["turn"]["evaluated"].sum())
+        return int(self.workspaces["memory"]["evaluated"].sum())
 
     def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
         """Play the games numbered from `first` on, `each` of each player count.
@@ -139,7 +137,7 @@ def play_piece(chunk, workspaces, tables, net, options, key, first, samples, cou
     """Play the games of a chunk, of as many as there are `counts`, in the workspace with the chunk's number."""
     for number in batch.lanes_of(chunk, len(workspaces), len(counts)):
         index = np.uint64(first + number) * np.uint64(MAX_PLAYERS) + np.uint64(tables[0].num_players - 1)
-        seed = chance.random_word(key, GAMES, index)
+        seed = chance.random_word(key, streams.SELF_PLAY_DEALS, index)
         counts[number] = play_game(seed, tables[0], net[0], options, workspaces[chunk], samples[number])
 
 
@@ -157,7 +155,7 @@ def play_game(seed, tables, net, options, workspace, samples):
         finish_turn(chosen, tables, workspace, drawn)
         count += state.current_player != NOBODY
         move += np.uint64(1)
-    lambda_returns.set_final_targets(tables, options.td_lambda, workspace, samples, count)
+    set_final_targets(tables, options.td_lambda, workspace, samples, count)
     return count
 
 
@@ -176,26 +174,26 @@ def play_turn(seed, move, tables, net, options, workspace, sample):
 
     `move` is the number of the turn for keyed chance.
     """
-    turn, evaluation = workspace.turn, workspace.turn.evaluation
-    memory, forward = turn.memory, evaluation.forward
+    turn, memory = workspace.turn, workspace.memory
+    nodes, forward = turn.memory, memory.forward
     seat = np.int64(workspace.current.state.current_player)
-    memory.node[0].state = workspace.current.state
-    num_nodes = valuation.value_turn(tables, net, options.share_weight, turn)
+    nodes.node[0].state = workspace.current.state
+    num_nodes = evaluator.value_outcomes(tables, net, options.share_weight, memory, turn)
     if num_nodes == turns.TOO_MANY:
         return np.int64(turns.TOO_MANY)
-    best = turns.best_outcome(memory, turn.values, num_nodes)
+    best = turns.best_outcome(nodes, turn.values, num_nodes)
     chosen = best
-    is_last = memory.node[best].state.current_player == NOBODY  # of the game: exploring would teach nothing
-    if not is_last and np.float64(chance.random_word(seed, EXPLORES, move)) * TO_UNIT < options.epsilon:
-        chosen = draw_outcome(memory, num_nodes, chance.random_word(seed, CHOICE, move))
+    is_last = nodes.node[best].state.current_player == NOBODY  # of the game: exploring would teach nothing
+    if not is_last and np.float64(chance.random_word(seed, streams.EXPLORES, move)) * TO_UNIT < options.epsilon:
+        chosen = draw_outcome(nodes, num_nodes, chance.random_word(seed, streams.EXPLORED, move))
     sample.explored = chosen != best
     if chosen != best:
-        valuation.evaluate(memory.node[best], tables, seat, net, evaluation)
+        evaluator.value_position(nodes.node[best], tables, seat, net, memory)
         sample.best_margin[:] = forward.margin
         sample.best_share[:] = forward.share
-    slot = valuation.evaluate(memory.node[chosen], tables, seat, net, evaluation)
-    if slot >= 0:  # the game is not over
-        store_sample(tables, seat, slot, evaluation, sample)
+    place = evaluator.value_position(nodes.node[chosen], tables, seat, net, memory)
+    if place >= 0:  # the game is not over
+        store_sample(tables, seat, place, memory, sample)
     return np.int64(chosen)
 
 
@@ -215,19 +213,53 @@ def draw_outcome(memory, num_nodes, word):
 
 
 @kernel
-def store_sample(tables, seat, slot, evaluation, sample):
-    """Overwrite a sample with the position that was evaluated last, from the perspective of `seat`."""
-    reading, forward = evaluation.reading, evaluation.forward
-    context = reading.context[slot]
-    width = len(context.rows)
-    for place in range(width):
-        sample.rows[place] = context.rows[place]
-    for place in range(len(reading.own)):
-        sample.rows[width + place] = reading.own[place]
-    for place in range(MAX_PLAYERS):
-        sample.final[place] = reading.final[place]
-    sample.turns_left = reading.turns_left
+def store_sample(tables, seat, place, memory, sample):
+    """Overwrite a sample with the position that was valued last, from the perspective of `seat`.
+
+    `place` is that of its entry in the accumulator cache.
+    """
+    encoded, forward = memory.encoding, memory.forward
+    rows = encoded.entry[place].rows
+    width = len(rows)
+    for feature in range(width):
+        sample.rows[feature] = rows[feature]
+    for feature in range(len(encoded.own)):
+        sample.rows[width + feature] = encoded.own[feature]
+    for seat_place in range(MAX_PLAYERS):
+        sample.final[seat_place] = encoded.final[seat_place]
+    sample.turns_left = encoded.turns_left
     sample.seat = seat
     sample.num_players = tables.num_players
     sample.margin[:] = forward.margin
     sample.share[:] = forward.share
+
+
+# --- Targets ---
+
+
+@kernel
+def set_final_targets(tables, td_lambda, workspace, samples, count):
+    """Replace what the first `count` samples expected by their targets; the game of `workspace.current` is over."""
+    forward = workspace.memory.forward
+    value_result(workspace.current.state, tables, np.int64(0), forward.result, forward.margin, forward.share)
+    set_targets(np.int64(tables.num_players), td_lambda, forward, samples, count)
+
+
+@kernel
+def set_targets(n, td_lambda, forward, samples, count):
+    """Replace what the first `count` samples expected by λ-returns; `forward` holds the result, seat 0 first."""
+    margin, share = np.empty(MAX_PLAYERS, np.float32), np.empty(MAX_PLAYERS, np.float32)  # λ-returns so far, by seat
+    margin[:] = forward.margin
+    share[:] = forward.share
+    rest = np.float32(1) - td_lambda
+    for index in range(count - 1, -1, -1):
+        sample = samples[index]
+        for place in range(n):
+            seat = (np.int64(sample.seat) + place) % n
+            own_margin, own_share = sample.margin[place], sample.share[place]
+            sample.margin[place], sample.share[place] = margin[seat], share[seat]
+            if sample.explored:
+                margin[seat], share[seat] = sample.best_margin[place], sample.best_share[place]
+            else:
+                margin[seat] = rest * own_margin + td_lambda * margin[seat]
+                share[seat] = rest * own_share + td_lambda * share[seat]

@@ -118,7 +118,7 @@ def parse(body: bytes, keys: Collection[str]) -> dict[str, Any]:
 
 async def _body(receive: Receive) -> bytes:
     """The whole body of a request. Raises Refusal if it is too long."""
-    body = b""
+    body: bytes = b""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -136,8 +136,10 @@ class PlayApp:
             try:
                 result: int | AgentFault = await self.worker.run(question.answer)
             except Exception as error:
-                known = isinstance(error, AgentFault)
-                result = error if known else AgentFault(question.name, f"it raised {describe_error(error)}")
+                if isinstance(error, AgentFault):
+                    result = error
+                else:
+                    result = AgentFault(question.name, f"it raised {describe_error(error)}")
                 print(f"bombay: {result}", file=sys.stderr)
             session.answer(question, result)
             await asyncio.sleep(self.pause)

@@ -1,0 +1,27 @@
+"""`search`: the tree search whose evaluator is by default the value of `planner-v1`."""
+
+from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.search.agent import SearchAgent
+from bombay_agents.turns.evaluator import HasEvaluator, PythonEvaluator
+
+
+def make_search(
+    ms: float | None = None,
+    nodes: int | None = None,
+    k: int = 8,
+    value: HasEvaluator | PythonEvaluator | None = None,
+    exploration: float = 0.15,
+    temperature: float = 0.1,
+) -> SearchAgent:
+    """A tree search over whole turns by the value of `planner-v1`, or by any evaluator, also one of your own.
+
+    Args:
+        ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
+        nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
+        k: number of turns compared at the root, those that the evaluator values most, from 1 to 16; by default 8.
+        value: in brackets, an agent that has an evaluator, such as `[zero]`, or an evaluator of your own, such as
+            `[my_module:MyValue]`; by default `planner-v1`.
+        exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
+        temperature: of the prior, in units of utility, from 0.001 to 1000.
+    """
+    return SearchAgent(value or make_planner_v1(), ms, nodes, k, exploration, temperature)

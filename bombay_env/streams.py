@@ -1,0 +1,39 @@
+"""The streams of keyed chance of all three packages, each named once. To change a number is to change what seeds mean.
+
+`chance.random_word(key, stream, index)` draws from them. The keys of the game's own streams are the seeds of games; all others
+have keys of their own, so that no draw elsewhere reveals what a game will draw.
+"""
+
+from typing import Final
+
+import numpy as np
+
+# The game, keyed by the seed of the game.
+DEMAND: Final = np.uint64(1)
+POSTS: Final = np.uint64(2)
+PALACE_TOKENS: Final = np.uint64(3)
+RESTOCK: Final = np.uint64(4)
+
+# Environments and policies of `bombay_env`.
+EPISODE: Final = np.uint64(5)  # seeds of the next games in an environment
+SEAT: Final = np.uint64(6)  # the learner's seat in an environment with built-in opponents
+SCRUB: Final = np.uint64(7)  # seeds of the copies that those opponents get, by number of their moves
+OPPONENTS: Final = np.uint64(8)  # seeds of those opponents' random generator
+POLICY: Final = np.uint64(9)  # decisions of a random policy
+
+# Matches.
+DEALS: Final = np.uint64(1001)  # of the arena
+REGRET_DEALS: Final = np.uint64(1103)
+REGRET_SCRUBS: Final = np.uint64(1104)
+
+# Searches.
+ROLLOUT_CHOICES: Final = np.uint64(2002)  # outcomes that seats take in a rollout
+ROLLOUT_KEYS: Final = np.uint64(2003)  # keys of rollouts
+LOOKAHEAD: Final = np.uint64(2005)  # restocks while looking ahead
+TREE_RESTOCKS: Final = np.uint64(2006)  # restocks in a tree
+
+# Learners.
+RESPONSE_DEALS: Final = np.uint64(3003)  # games against a victim
+SELF_PLAY_DEALS: Final = np.uint64(3100)
+EXPLORES: Final = np.uint64(3101)  # whether a turn of self-play explores
+EXPLORED: Final = np.uint64(3102)  # the outcome that it then takes

@@ -1,0 +1,48 @@
+"""The streams of keyed chance: `bombay_env/streams.py` names them all, and no two have the same number."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+
+import bombay_agents
+import bombay_env
+import bombay_training
+from bombay_env import streams
+
+DRAWS = {"random_word": 1, "random_words": 1}  # functions that draw, and where they take the stream
+FOLDERS = [Path(package.__file__).parent for package in (bombay_env, bombay_agents, bombay_training)]
+SOURCES = {path: path.read_text(encoding="utf-8") for folder in FOLDERS for path in folder.rglob("*.py")}
+
+
+def test_no_two_streams_have_the_same_number():
+    numbers = {name: value for name, value in vars(streams).items() if name.isupper()}
+    assert len(numbers) > 15
+    assert all(isinstance(value, np.uint64) for value in numbers.values())
+    assert len(set(numbers.values())) == len(numbers)
+
+
+def streams_drawn_from(text):
+    """The second arguments of all draws in a source, as text."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name in DRAWS and len(node.args) > DRAWS[name]:
+                yield ast.unparse(node.args[DRAWS[name]])
+
+
+def test_every_draw_is_from_a_named_stream():
+    drawn = {found for path, text in SOURCES.items() if path.name != "chance.py" for found in streams_drawn_from(text)}
+    assert len(drawn) > 10
+    named = {f"streams.{name}" for name in vars(streams) if name.isupper()}
+    assert drawn <= named | {"stream"}, "named there, or passed on by a function that gets it"
+
+
+def test_no_other_module_defines_a_stream():
+    constant = re.compile(r"np\.uint64\(\d{3,}\)")
+    assert [path.name for path, text in SOURCES.items() if constant.search(text)] == ["streams.py"]
+
+
+def test_the_guard_sees_a_stream_without_a_name():
+    assert list(streams_drawn_from("a = chance.random_word(key, np.uint64(2005), np.uint64(0))")) == ["np.uint64(2005)"]
