@@ -13,7 +13,8 @@ as an argument. Knows no net and no script; `scripted/evaluator.py` and `nets/va
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
-from numba.extending import overload
+from numba import types
+from numba.extending import lower_builtin, type_callable
 
 from bombay_agents.turns.enumeration import MAX_NODES, memory_dtype
 from bombay_env import Game, engine
@@ -87,10 +88,26 @@ def value_turn(tables: Any, evaluator: Any, turn: Any) -> int:
     return evaluator.value_turn(tables, evaluator, turn)
 
 
-@overload(value_turn, inline="always")
-def _value_turn(tables, evaluator, turn):  # without types, as its result: Numba compares the signatures
-    chosen = evaluator.instance_class.value_turn
-    return lambda tables, evaluator, turn: chosen(tables, evaluator, turn)
+# In kernels `value_turn` is a call of the kernel of the evaluator's class. `numba.extending.overload` says so in fewer lines, but
+# compiles that kernel once more.
+
+
+@type_callable(value_turn)
+def _type_of_value_turn(context: Any) -> Any:
+    def result_type(tables: Any, evaluator: Any, turn: Any) -> Any:
+        return _kernel_of(evaluator).get_call_type(context, (tables, evaluator, turn), {}).return_type
+
+    return result_type
+
+
+@lower_builtin(value_turn, types.Any, types.BaseNamedTuple, types.Any)  # type: ignore[untyped-decorator]
+def _call_value_turn(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return context.get_function(_kernel_of(signature.args[1]), signature)(builder, arguments)
+
+
+def _kernel_of(evaluator: Any) -> Any:
+    """The type of the kernel of an evaluator, given the evaluator's type."""
+    return types.Dispatcher(evaluator.instance_class.value_turn)
 
 
 @kernel
