@@ -65,7 +65,7 @@ def make_champion(
     temperature: float = 0.1,
     force: bool = False,
 ) -> SearchAgent:
-    """The strongest player: `zero-search` with the options that won most games on development deals.
+    """A tree search by the net of `zero` with options chosen on development deals; at present they are those of `zero-search`.
 
     Args:
         ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.

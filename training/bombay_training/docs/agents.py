@@ -87,7 +87,8 @@ def _first_sentence(factory: Callable[..., Any]) -> str:
 def _type(parameter: inspect.Parameter) -> str:
     is_union = typing.get_origin(parameter.annotation) in (typing.Union, types.UnionType)
     kinds = typing.get_args(parameter.annotation) if is_union else (parameter.annotation,)
-    return " or ".join(TYPES.get(kind, "agent in brackets") for kind in kinds if kind is not types.NoneType)
+    names = (TYPES.get(kind, "agent or evaluator in brackets") for kind in kinds if kind is not types.NoneType)
+    return " or ".join(dict.fromkeys(names))
 
 
 def _default(parameter: inspect.Parameter) -> str:

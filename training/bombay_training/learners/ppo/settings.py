@@ -45,9 +45,13 @@ class PPOSettings(RunSettings):
     shaping_weight: Fraction = setting(
         1.0, "Part of the reward that is paid as each seat's margin changes; the rest is paid at the end of the game."
     )
-    num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = setting(512, "Games played in parallel.")
+    num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = setting(
+        512, "Games played in parallel, at least one for each number of players."
+    )
     num_steps: BatchCount = setting(32, "Decisions per game and rollout, of all its seats together.")
-    batch_size: Annotated[int, Field(ge=2, le=MAX_BATCH)] = setting(1024, "Decisions per gradient step.")
+    batch_size: Annotated[int, Field(ge=2, le=MAX_BATCH)] = setting(
+        1024, "Decisions per gradient step; a divisor of num_envs · num_steps."
+    )
     epochs: BatchCount = setting(2, "Passes over the decisions of a rollout.")
     learning_rate: LearningRate = setting(1.5e-3, "Adam's learning rate at the start; decays linearly to zero.")
     entropy: Weight = setting(0.3, "Weight of the policy's entropy in the loss at the start; decays linearly to zero.")
