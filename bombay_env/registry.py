@@ -108,7 +108,8 @@ def _make(spec: str, methods: tuple[str, ...]) -> _Made:
     plain = {key: value.made if isinstance(value, _Made) else value for key, value in values.items()}
     made = _checked(_construct(factory, plain, name), canonical, methods)
     if name in _entries():
-        made.name = canonical
+        with contextlib.suppress(AttributeError):  # a class whose name cannot be set
+            made.name = canonical
     return _Made(made, canonical)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_agents import make, turns
+from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.scripted import planner
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_agents.search import agent as search_agent
@@ -17,7 +18,7 @@ from bombay_agents.shipped import make_zero
 from bombay_agents.turns import enumeration
 from bombay_env import Game, Rules, chance, streams
 from bombay_training.evaluation.audit import audit
-from helpers.nets import SHORT, SLOW
+from helpers.nets import SHORT, SLOW, random_net
 from helpers.position import MANY, assert_fits, last_turn, official, play, position, variant
 from helpers.searches import after_turn, midgame, short_game, without_seeds
 from helpers.variants import random_board
@@ -328,3 +329,32 @@ def test_best_turns_begin_with_the_one_that_is_played():
     ended = play(game, last_turn(game), "end_turn")
     with pytest.raises(ValueError, match=r"^the game is over"):
         agent.best_turns(game, ended, np.random.default_rng(3))
+
+
+# --- Evaluators that are unusual ---
+
+
+class EmptyEvaluator:
+    """Values every seat alike, and is false as a truth value."""
+
+    def __len__(self):
+        return 0
+
+    def values(self, game, states):
+        return np.full((len(states), game.num_players), 1 / game.num_players)
+
+
+def test_an_evaluator_that_counts_as_false_is_not_replaced():
+    agent = make("search:nodes=2,value=[test_search:EmptyEvaluator]")
+    assert isinstance(agent.value, EmptyEvaluator)
+    with pytest.raises(ValueError, match="values no positions"):
+        SearchAgent(EmptyEvaluator, nodes=2)
+
+
+def test_a_net_that_values_everything_at_minus_infinity_still_plays():
+    game = short_game(3)
+    net = random_net(game, last_bias=np.array([0, 3e38, 3e38, 3e38, 3e38, 0, 0, 0, 0, 0], np.float32))
+    states = midgame(game)
+    with np.errstate(all="ignore"):
+        action = SearchAgent(ValueNetAgent(net), nodes=5).act(game, states, np.random.default_rng(0))
+    assert game.legal_actions(states)[0, action[0]]

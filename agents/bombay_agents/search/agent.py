@@ -85,7 +85,7 @@ class SearchAgent(TurnAgent):
         who: str = "search",
     ) -> None:
         super().__init__()
-        if not isinstance(value, HasEvaluator | PythonEvaluator):
+        if isinstance(value, type) or not isinstance(value, HasEvaluator | PythonEvaluator):
             shown = getattr(value, "name", type(value).__name__)
             raise ValueError(
                 f"{who}: {shown!r} values no positions; take an agent that does, such as zero or planner-v1"
@@ -106,10 +106,10 @@ class SearchAgent(TurnAgent):
         """
         size = self.nodes if self.nodes is not None else int(min(budget.MAX_NODES, (self.ms or 0) * NODES_PER_MS))
         self.search: CompiledSearch | PythonSearch
-        if isinstance(self.value, HasEvaluator):
-            self.search = CompiledSearch(game, self.value.evaluator(game), size + 1, self.params)
-        else:
+        if isinstance(self.value, PythonEvaluator):
             self.search = PythonSearch(game, self.value, size + 1, self.params)
+        else:
+            self.search = CompiledSearch(game, self.value.evaluator(game), size + 1, self.params)
         return self.search.workspace
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:

@@ -24,4 +24,4 @@ def make_search(
         exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
         temperature: of the prior, in units of utility, from 0.001 to 1000.
     """
-    return SearchAgent(value or make_planner_v1(), ms, nodes, k, exploration, temperature)
+    return SearchAgent(make_planner_v1() if value is None else value, ms, nodes, k, exploration, temperature)

@@ -194,6 +194,10 @@ def add_node(tables, search, turn):
     if count == turns.TOO_MANY:
         return np.int64(turns.TOO_MANY)
     number = turns.best_outcomes(turn.memory, turn.values, count, MAX_EDGES, search.best)
+    if number == 0:  # all are −∞, as with a net of huge weights: any outcome is as good as another
+        search.best[0] = turns.best_outcome(turn.memory, turn.values, count)
+        turn.values[search.best[0]] = np.float32(0)
+        number = 1
     node, first = tree.counts[0], tree.counts[1]
     mover, n = np.int64(turn.memory.node[0].state.current_player), np.int64(tables.num_players)
     tree.counts[0] += 1

@@ -60,12 +60,6 @@ class Turn(NamedTuple):
     restock_due: bool
 
 
-def padded_records(count: int, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """`count` zeroed records, each padded to whole words, and the same memory as words, (count, W) uint64."""
-    words = np.zeros((count, -(-dtype.itemsize // WORD)), np.uint64)
-    return np.ndarray((count,), dtype, words, strides=(words.strides[0],)), words
-
-
 def memory_dtype(num_sites: int) -> np.dtype[Any]:
     """The memory of a turn as one record.
 

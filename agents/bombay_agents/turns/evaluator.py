@@ -2,8 +2,9 @@
 
 There are two kinds of evaluators.
 
-    compiled      a NamedTuple with the memory that it needs. Its class has a static method `value_turn(tables, evaluator, turn)`
-                  that is a kernel. The function `value_turn` below calls it, so searches work with any of them.
+    compiled      a NamedTuple with the memory that it needs and a field `share_weight`. Its class has a static method
+                  `value_turn(tables, evaluator, turn)` that is a kernel. The function `value_turn` below calls it, so searches
+                  work with any of them.
     in Python     any object with `values(game, states)`; see `PythonEvaluator`.
 
 The type of a compiled evaluator decides which kernel runs, because Numba cannot keep a kernel on disk that gets another kernel
@@ -72,7 +73,7 @@ def turn_dtype(num_sites: int) -> np.dtype[Any]:
 
 
 def new_turns(game: Game, count: int) -> np.ndarray:
-    """Memory for evaluated turns of `game`, (count,) of `turn_dtype`, about three megabytes each; for one thread at a time."""
+    """Memory for evaluated turns of `game`, (count,) of `turn_dtype`, about two megabytes each; for one thread at a time."""
     return new_records(turn_dtype(game.board.num_sites), count)
 
 

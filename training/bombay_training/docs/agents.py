@@ -40,8 +40,9 @@ def factories() -> dict[str, Callable[..., Any]]:
 
 
 def knowledge(spec: str) -> str:
-    """The scripted knowledge of the agent that a spec names."""
-    return KNOWLEDGE[spec.partition(":")[0]]
+    """The scripted knowledge of the agent that a spec names; a search has that of its evaluator."""
+    value = re.search(r"value=\[(.*)\]", spec)
+    return knowledge(value[1]) if value else KNOWLEDGE[spec.partition(":")[0]]
 
 
 def agents_table() -> str:

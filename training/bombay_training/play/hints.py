@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 import bombay_agents
+from bombay_agents.turns.evaluator import PythonEvaluator
 from bombay_env import Game
 from bombay_env.render.view import plural, view
 from bombay_env.rules import COLOUR_NAMES
@@ -22,7 +23,7 @@ class Adviser(Protocol):
     name: str
 
     def best_turns(self, game: Game, state: np.ndarray, rng: np.random.Generator, most: int = 3) -> list[Any]:
-        """The best turns, the best first; see `bombay_agents.search.zero_agent.ValuedTurn`."""
+        """The best turns, the best first; see `bombay_agents.search.agent.ValuedTurn`."""
         ...
 
 
@@ -39,7 +40,7 @@ class Hint(NamedTuple):
 def make_adviser(spec: str) -> Adviser:
     """The agent that gives hints. Raises ValueError if the spec is malformed or the agent gives none."""
     agent = bombay_agents.make(spec)
-    if not isinstance(agent, Adviser):
+    if not isinstance(agent, Adviser) or isinstance(getattr(agent, "value", None), PythonEvaluator):
         raise ValueError(f"agent {agent.name!r} gives no hints; champion and zero-search do")
     return agent
 

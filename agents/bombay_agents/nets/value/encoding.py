@@ -177,7 +177,7 @@ def find_entry(node, viewer, workspace):
 @kernel
 def encode_shared(state, tables, viewer, workspace, entry):
     """Overwrite `entry` but for its accumulator."""
-    find_markets(state, tables, entry)
+    find_markets(state, entry)
     find_open_posts(state, tables, entry)
     find_lots(state, tables, entry)
     n = np.int64(tables.num_players)
@@ -195,7 +195,7 @@ def encode_shared(state, tables, viewer, workspace, entry):
 
 
 @kernel
-def find_markets(state, tables, entry):
+def find_markets(state, entry):
     """Overwrite where colours are demanded and offered."""
     for city in range(NUM_CITIES):
         for colour in range(NUM_COLOURS):

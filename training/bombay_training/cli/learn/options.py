@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from bombay_env.checks import shown
 from bombay_training.cli.inputs import player_counts
 from bombay_training.learners.runs.settings import RunSettings, allowed
 
@@ -43,8 +44,11 @@ def _option(field: dataclasses.Field[Any], kind: Any) -> inspect.Parameter:
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:
-    """The numbers in 128,64; none in an empty text."""
-    return tuple(int(part) for part in text.split(",") if text)
+    """The numbers in 128,64; none in an empty text. Raises typer.BadParameter for anything else."""
+    try:
+        return tuple(int(part) for part in text.split(",") if text)
+    except ValueError:
+        raise typer.BadParameter(f"{shown(text)} is no list of whole numbers, such as 128,64") from None
 
 
 def settings_from(options: Mapping[str, Any], players: str, board: Path | None) -> dict[str, Any]:

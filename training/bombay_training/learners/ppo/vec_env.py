@@ -11,8 +11,8 @@ environments and no other processes. E is the number of environments, F that of 
     reset()          every environment deals; after `seed(s)` number i gets seed s + i, else the next seed of its own stream
 
 Rewards are the result at the end of a game and, on the way there, the margin if the game ended now. That margin is a potential:
-it changes when a decision is paid for, and not which decisions are best (Ng, Harada and Russell, "Policy Invariance Under Reward
-Transformations", 1999).
+without a discount it changes when a decision is paid for, and not which decisions are best (Ng, Harada and Russell, "Policy
+Invariance Under Reward Transformations", 1999).
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,7 @@ the tables in docs/training.md. A wrong setting raises a ValueError of one line:
 
 import dataclasses
 import functools
+import os
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
@@ -89,9 +90,11 @@ def _checker(field: dataclasses.Field[Any]) -> TypeAdapter[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of NumPy as Python's; lists, such as JSON's, as tuples."""
+    """A value of NumPy as Python's; a path as text; lists, such as JSON's, as tuples."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     return tuple(map(_plain, value)) if isinstance(value, list | tuple | range) else value
 
 
