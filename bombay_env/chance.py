@@ -2,7 +2,7 @@
 
 The function is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). The seed is
 its key; stream and index form its counter. There is no generator state, so the random numbers of a game do not depend on the
-order in which they are drawn. `streams.py` names the streams. This module knows nothing about the game.
+order in which they are drawn. `streams.py` names the streams.
 """
 
 import numpy as np

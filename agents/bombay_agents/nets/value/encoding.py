@@ -176,7 +176,7 @@ def find_entry(node, viewer, workspace):
 
 @kernel
 def encode_shared(state, tables, viewer, workspace, entry):
-    """Overwrite `entry` but for its accumulator."""
+    """Overwrite all of `entry` except its accumulator."""
     find_markets(state, entry)
     find_open_posts(state, tables, entry)
     find_lots(state, tables, entry)
