@@ -16,7 +16,7 @@ from bombay_agents import Agent, make
 from bombay_agents.random import RandomAgent, RandomTurnAgent
 from bombay_agents.scripted.greedy import GreedyAgent, draw_best
 from bombay_agents.scripted.greedy_value import survey, time_left
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
 from bombay_env import registry
 from bombay_env.registry import agent_names, format_spec
@@ -32,7 +32,7 @@ SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 24  # random variants and boards
 LANES = 1 if SLOW else 8
 EVERY = 12 if SLOW else 1  # one in so many decisions is the agent's, the others are random
-AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), make_planner_v1()]
+AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), PlannerAgent()]
 AGENTS += [SellerAgent(), BuilderAgent(), TollKeeperAgent(), HoarderAgent()]
 every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 

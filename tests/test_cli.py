@@ -356,7 +356,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str], *parts: str) -> None
         (["train", "zero", "--hidden", "0"], ["hidden is 0", "a whole number from 4 to 1024"]),
         (["train", "zero", "--hidden", "wide"], ["--hidden"]),
         (["train", "zero", "--learning-rate", "3"], ["learning_rate is 3.0; it must be above 0, at most 1"]),
-        (["train", "ppo", "--trunk", "0"], ["trunk is (0,); it must be a list of widths from 1 to 4096"]),
+        (["train", "ppo", "--trunk", "0"], ["trunk is (0,); it must be a list of at most 16 widths from 1 to 4096"]),
         (["train", "ppo", "--trunk", "wide"], ["--trunk", "wide"]),
         (["train", "ppo", "--activation", "sine"], ["--activation", "sine", "relu", "tanh"]),
         (["train", "zero", "--games", "2"], ["games is 2; it must be at least 4, one for each number of players"]),

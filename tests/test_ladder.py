@@ -176,8 +176,7 @@ def test_an_agent_is_selected_by_its_name_or_its_whole_spec():
         return {row.agent for row in ladder.select([4], only)}
 
     assert agents("zero") == {"zero", "zero:rounds=0"}
-    assert agents("champion") == {"champion:nodes=3000", "champion:nodes=30000"}
-    assert agents("champion:nodes=3000") == {"champion:nodes=3000"}
+    assert agents("zero:rounds=0") == {"zero:rounds=0"}
 
 
 def test_each_agent_decides_once_for_its_digests(run, monkeypatch):

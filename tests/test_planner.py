@@ -11,7 +11,7 @@ from bombay_agents import turns
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted import evaluator as planner_evaluator
 from bombay_agents.scripted import planner, planner_value
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_agents.turns.evaluator import new_turns
 from bombay_env import Game, Rules, engine
@@ -50,7 +50,7 @@ def decide(n, lanes, digest, every=1):
 
     The planner and a random player alternate by seat; if `every` is above 1, the random player plays all seats.
     """
-    game, agent, rng, count = official(n), make_planner_v1(), random.Random(n), 0
+    game, agent, rng, count = official(n), PlannerAgent(), random.Random(n), 0
     states = game.new_states(range(lanes))
     step = 0
     while len(states) > 0:
@@ -84,22 +84,22 @@ def test_no_decision_of_version_1_has_changed_in_a_few_states():
 def test_it_depends_on_neither_seed_nor_generator_nor_the_number_of_bales(n):
     game = official(n)
     states = midgame(game, 5 * LANES, n)
-    actions = make_planner_v1().act(game, states, np.random.default_rng(0))
+    actions = PlannerAgent().act(game, states, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     seeds = rng.integers(2**64, size=len(states), dtype=np.uint64)
-    assert (make_planner_v1().act(game, game.scrub(states, seeds), rng) == actions).all()
+    assert (PlannerAgent().act(game, game.scrub(states, seeds), rng) == actions).all()
     fuller = Game(Rules(n, bales=(9, 9, 9, 9)), game.board)  # the same position with a fuller bag
-    assert (make_planner_v1().act(fuller, states, rng) == actions).all()
+    assert (PlannerAgent().act(fuller, states, rng) == actions).all()
 
 
 @pytest.mark.parametrize("board", [None, 3, 11])
 def test_decision_by_decision_it_reaches_the_outcome_it_values_most(board):
     for n in (2, 3, 4, 5):
         game = official(n) if board is None else Game(Rules.official(n), random_board(board))
-        workspace, agent = planner.new_workspace(game), make_planner_v1()
+        workspace, agent = planner.new_workspace(game), PlannerAgent()
         for state in midgame(game, LANES, n):
             best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
-            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
+            count = planner.lay_out_and_value(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
             outcomes = np.flatnonzero(workspace.turn.due[:count])
             assert workspace.values[best] == workspace.values[outcomes].max()
             goal = workspace.turn.states[best].copy()
@@ -118,7 +118,7 @@ def test_outcomes_that_share_a_survey_have_their_own_values():
         game = Game(Rules.official(n), random_board(rng.randrange(40)))
         workspace = planner.new_workspace(game)
         for state in midgame(game, 3 if SLOW else 30, n):
-            count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
+            count = planner.lay_out_and_value(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
             player = int(state["current_player"])
             for node in np.flatnonzero(workspace.turn.due[:count]):
                 after = workspace.turn.states[node]
@@ -134,11 +134,11 @@ def test_outcomes_that_share_a_survey_have_their_own_values():
 def test_its_first_decisions_make_sense():
     game = official(4)
     states = position(game, at="Bombay", basket=["blue"], actions_left=1)
-    assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "sell:blue"
+    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "sell:blue"
     # The last action of the game: the only use of a bale is a palace.
     last = {"set": 3, "turn": 3, "player": 2}
     states = position(game, at="G4", basket=["blue"], actions_left=1, **last)
-    assert game.action_name(make_planner_v1().act(game, states, None)[0]) == "build:blue"
+    assert game.action_name(PlannerAgent().act(game, states, None)[0]) == "build:blue"
 
 
 # --- The evaluator ---
@@ -165,7 +165,7 @@ def read_slowly(game, state, workspace):
 def test_its_evaluator_values_the_twelve_outcomes_of_most_worth_to_the_mover(n):
     game = official(n)
     workspace, turn, over = planner.new_workspace(game), new_turns(game, 1), 0
-    evaluator = make_planner_v1().evaluator(game)
+    evaluator = PlannerAgent().evaluator(game)
     last = last_turn(game, at="Bombay", basket=["blue", "purple"])
     for state in (*midgame(game, 2 if SLOW else 20, n), np.asarray(last)[0]):
         mover, count = int(state["current_player"]), lay_out(state, game.tables, evaluator, turn)

@@ -22,7 +22,7 @@ SLOW = numba.config.DISABLE_JIT
 def quick_sampling(monkeypatch):
     """With the compiler off, a game among planners takes seconds: random players sample the positions."""
     if SLOW:
-        monkeypatch.setattr(regret, "make_planner_v1", RandomAgent)
+        monkeypatch.setattr(regret, "PlannerAgent", RandomAgent)
 
 
 class Solver:

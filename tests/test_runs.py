@@ -126,11 +126,11 @@ class SendSignal(Progress):
 
     def phase(self, name):
         if name == self.at:
-            os.kill(os.getpid(), self.number)
+            signal.raise_signal(self.number)
 
     def update(self, fraction, metrics):
         if metrics.get("update") == self.at:
-            os.kill(os.getpid(), self.number)
+            signal.raise_signal(self.number)
 
 
 def weights(folder):
@@ -292,8 +292,8 @@ def in_a_process(code, folder):
 def test_a_second_ctrl_c_does_not_wait_for_the_update(tmp_path):
     class Slow(WalkRun):
         def update(self):
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             raise AssertionError("the second Ctrl-C came too late")
 
         def warm_up(self):

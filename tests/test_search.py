@@ -292,7 +292,7 @@ def test_outcomes_are_drawn_by_a_softmax_of_their_values():
     """At the temperature of rollouts the frequencies fit; a low one draws the best turn."""
     game = short_game()
     workspace, state = planner.new_workspace(game), midgame(game, 2)[0]
-    count = planner.value_turn(state, game.tables[0], WEIGHTS_V1[2], workspace)
+    count = planner.lay_out_and_value(state, game.tables[0], WEIGHTS_V1[2], workspace)
     over = np.flatnonzero(workspace.turn.due[:count])
     values = workspace.values[over]
     for temperature in (flat_mc.TEMPERATURE, 3.0):

@@ -10,7 +10,7 @@ import pytest
 
 from bombay_agents import make, turns
 from bombay_agents.nets.value.agent import ValueNetAgent
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search import endgame, tree
 from bombay_agents.search.agent import CompiledSearch, SearchAgent
 from bombay_agents.search.tree import SearchParams
@@ -21,7 +21,7 @@ from helpers.position import last_turn, official, position, variant
 from helpers.refusal import refusal
 from helpers.searches import SLOW, midgame, short_game, without_seeds
 
-EVALUATORS = {"net": lambda game: ValueNetAgent(random_net(game)), "planner": lambda game: make_planner_v1()}
+EVALUATORS = {"net": lambda game: ValueNetAgent(random_net(game)), "planner": lambda game: PlannerAgent()}
 each_evaluator = pytest.mark.parametrize("kind", EVALUATORS)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bombay_agents import turns
 from bombay_agents.random import RandomAgent, RandomTurnAgent
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.turns import enumeration
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, engine
@@ -119,7 +119,7 @@ def sampled_states(rng: random.Random, number: int):
     setup = {key: facts[key] for key in ("demand", "posts", "palace_tokens")}
     twin = NaiveGame(game.rules.to_dict(), game.board.to_dict(), setup, drawn(states))
     chance = np.random.default_rng(rng.randrange(2**64))
-    planner, randomness = make_planner_v1(), rng.choice([1.0, 1.0, 0.2])  # share of random decisions
+    planner, randomness = PlannerAgent(), rng.choice([1.0, 1.0, 0.2])  # share of random decisions
     while not twin.over:
         if rng.random() < LIKELY[phase_of(twin)]:
             yield game, states, twin
@@ -159,7 +159,7 @@ def test_a_game_that_is_over_has_no_turns():
     [
         turns.distinct_turns,
         lambda game, states: RandomTurnAgent().act(game, states, np.random.default_rng(0)),
-        lambda game, states: make_planner_v1().act(game, states, np.random.default_rng(0)),
+        lambda game, states: PlannerAgent().act(game, states, np.random.default_rng(0)),
     ],
     ids=["turns", "random-turn", "planner"],
 )

@@ -486,7 +486,7 @@ class Interrupt(Progress):
 
     def update(self, fraction, metrics):
         if metrics:
-            os.kill(os.getpid(), self.number)
+            signal.raise_signal(self.number)
 
 
 ENDLESS = dataclasses.replace(TINY, updates=None, minutes=60)

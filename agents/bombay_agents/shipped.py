@@ -4,12 +4,14 @@ The nets lie in `weights/`. Each has a card beside it: how it was trained, how s
 play 2 to 5 players by the official rules on the packaged board; other games need `force=true`.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from bombay_agents.nets.policy.agent import PolicyNetAgent
 from bombay_agents.nets.value.agent import ValueNetAgent
-from bombay_agents.search.agent import SearchAgent
+from bombay_agents.search.agent import DEFAULT_K, SearchAgent
+from bombay_agents.search.tree import EXPLORATION, TEMPERATURE
 from bombay_agents.turns.evaluator import HasEvaluator, PythonEvaluator
 from bombay_env.checks import whole_number
 
@@ -32,59 +34,42 @@ def make_zero(rounds: int = 1, width: int = 8, draws: int = 2, seed: int = 0, fo
     return ValueNetAgent(WEIGHTS / ZERO_NETS[seed], force, rounds, width, draws)
 
 
-def make_zero_search(
-    ms: float | None = None,
-    nodes: int | None = None,
-    k: int = 8,
-    value: HasEvaluator | PythonEvaluator | None = None,
-    exploration: float = 0.15,
-    temperature: float = 0.1,
-    force: bool = False,
-) -> SearchAgent:
-    """A tree search over whole turns by the net of `zero`, which learned from the rules alone.
+def _net_search(who: str) -> Callable[..., SearchAgent]:
+    """The factory of the search `who` by a value net."""
 
-    Args:
-        ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
-        nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
-        k: number of turns compared at the root, those that the net values most, from 1 to 16; by default 8.
-        value: in brackets, an agent that has an evaluator, such as `[net:path=agent.safetensors]`; by default `zero`. It has a
-            `force` of its own.
-        exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
-        temperature: of the prior, in units of utility, from 0.001 to 1000.
-        force: whether to play also under rules or on boards that the net was not trained on; by default false. Not with `value`.
-    """
-    return SearchAgent(_searched("zero-search", value, force), ms, nodes, k, exploration, temperature, "zero-search")
+    def make(
+        ms: float | None = None,
+        nodes: int | None = None,
+        k: int = DEFAULT_K,
+        value: HasEvaluator | PythonEvaluator | None = None,
+        exploration: float = EXPLORATION,
+        temperature: float = TEMPERATURE,
+        force: bool = False,
+    ) -> SearchAgent:
+        """A tree search over whole turns by the net of `zero`, which learned from the rules alone.
 
+        Args:
+            ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
+            nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
+            k: number of turns compared at the root, those that the net values most, from 1 to 16; by default 8.
+            value: in brackets, an agent that has an evaluator, such as `[zero:seed=1]` or `[net:path=agent.safetensors]`; by
+                default `zero`. It has a `force` of its own.
+            exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
+            temperature: of the prior, in units of utility, from 0.001 to 1000.
+            force: whether to play also under rules or on boards that the net was not trained on; by default false. Not with
+                `value`.
+        """
+        if force and value is not None:
+            raise ValueError(f"{who} takes force or value, not both; give force to the agent in brackets")
+        return SearchAgent(
+            make_zero(force=force) if value is None else value, ms, nodes, k, exploration, temperature, who
+        )
 
-def make_champion(
-    ms: float | None = None,
-    nodes: int | None = None,
-    k: int = 8,
-    value: HasEvaluator | PythonEvaluator | None = None,
-    exploration: float = 0.15,
-    temperature: float = 0.1,
-    force: bool = False,
-) -> SearchAgent:
-    """A tree search by the net of `zero` with options chosen on development deals; at present they are those of `zero-search`.
-
-    Args:
-        ms: milliseconds a turn, above 0, up to 60000; by default 100. Not with `nodes`.
-        nodes: simulations a turn, from 1 to 1000000: a deterministic budget instead of `ms`.
-        k: number of turns compared at the root, those that the net values most, from 1 to 16; by default 8.
-        value: in brackets, an agent that has an evaluator, such as `[zero:seed=1]`; by default `zero`. It has a `force` of its
-            own.
-        exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
-        temperature: of the prior, in units of utility, from 0.001 to 1000.
-        force: whether to play also under rules or on boards that the net was not trained on; by default false. Not with `value`.
-    """
-    return SearchAgent(_searched("champion", value, force), ms, nodes, k, exploration, temperature, "champion")
+    return make
 
 
-def _searched(who: str, value: HasEvaluator | PythonEvaluator | None, force: bool) -> HasEvaluator | PythonEvaluator:
-    """What the search `who` evaluates by: `value`, or `zero`. Raises ValueError if `force` is given with `value`."""
-    if force and value is not None:
-        raise ValueError(f"{who} takes force or value, not both; give force to the agent in brackets")
-    return make_zero(force=force) if value is None else value
+make_zero_search = _net_search("zero-search")
+make_champion = _net_search("champion")  # no other options were clearly better on development deals (docs/agents.md)
 
 
 def make_ppo(sample: bool = False, force: bool = False) -> PolicyNetAgent:

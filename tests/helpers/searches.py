@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search import endgame
 from helpers.nets import SHORT, SLOW
 from helpers.position import official, variant
@@ -15,7 +15,7 @@ def short_game(n=2):
 
 def midgame(game, turns_played=5, agent=None, seed=7):
     """A position after some turns of an agent, by default of `planner-v1`, (1,)."""
-    states, agent, rng = game.new_states([seed]), agent or make_planner_v1(), np.random.default_rng(seed)
+    states, agent, rng = game.new_states([seed]), agent or PlannerAgent(), np.random.default_rng(seed)
     for _ in range(turns_played):
         states = after_turn(game, states, agent, rng)
     return states

@@ -58,10 +58,10 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 from bombay_training.warm_up import do_job
 do_job(sys.argv[1])
 """
-# By the least work that compiles an agent's kernels; the more expensive come first, so that none is left at the end.
+# By the least work that compiles an agent's kernels; the more expensive come first, so that none is left at the end. `champion`
+# has the kernels of `zero-search`.
 AGENTS: Final = (
     "search:nodes=16",
-    "champion:nodes=16",
     "flat-mc:rollouts=1",
     "zero-search:nodes=16",
     "zero",
@@ -220,9 +220,11 @@ def _jobs_of_learner(learner: str, decisive: dict[str, Any], board: str | None =
 
 
 def jobs_of_agents(specs: Iterable[str], board: Path | None = None) -> list[Job]:
-    """What agents by name need to play; those that people add are theirs to compile."""
-    names = {spec.partition(":")[0]: spec for spec in AGENTS}
-    found = dict.fromkeys(names[name] for spec in specs if (name := spec.partition(":")[0]) in names)
+    """What agents by name need to play. Those that people add, and searches by another `value`, compile in the command itself."""
+    jobs = {spec.partition(":")[0]: spec for spec in AGENTS}
+    jobs["champion"] = jobs["zero-search"]
+    names = [spec.partition(":")[0] for spec in specs if "[" not in spec]
+    found = dict.fromkeys(jobs[name] for name in names if name in jobs)
     return [Job("play", (spec,), None if board is None else str(board)) for spec in found]
 
 

@@ -24,7 +24,7 @@ from bombay_env.state import NOBODY, result_dtype
 TEMPERATURE: Final = 1.25  # rupees, at the end of the game
 TEMPERATURE_PER_TURN: Final = 0.2  # added for each turn that a seat has still to come
 MAX_VALUED: Final = 12  # outcomes of a turn that are valued for all seats
-SHARE_WEIGHT: Final = 2.0
+SHARE_WEIGHT: Final = 2.0  # searches were no better with 1 or 4
 
 
 class PlannerEvaluator(NamedTuple):
@@ -44,7 +44,26 @@ class PlannerEvaluator(NamedTuple):
     @kernel
     def value_turn(tables, evaluator, turn):
         """`turns.evaluator.value_turn` for the planner's value."""
-        return value_outcomes(tables, evaluator, turn)
+        memory, survey, best = turn.memory, evaluator.survey[0], evaluator.best
+        count = turns.lay_out(tables, memory)
+        if count == turns.TOO_MANY:
+            return np.int64(turns.TOO_MANY)
+        outcome_values.value_outcomes(
+            tables, evaluator.weights, evaluator.traffic, memory, survey, evaluator.mover_worths, count
+        )
+        number = turns.best_outcomes(memory, evaluator.mover_worths, count, MAX_VALUED, best)
+        turn.values[:count] = -np.inf
+        n, mover = np.int64(tables.num_players), np.int64(memory.node[0].state.current_player)
+        margin, share = evaluator.outputs[0], evaluator.outputs[1]
+        for place in range(number):
+            node = best[place]
+            value_position(memory.node[node], tables, evaluator)
+            for offset in range(n):
+                seat = (mover + offset) % n
+                turn.outputs[node, offset] = margin[seat]
+                turn.outputs[node, MAX_PLAYERS + offset] = share[seat]
+            turn.values[node] = margin[mover] + evaluator.share_weight * share[mover]
+        return np.int64(count)
 
 
 def new_evaluator(game: Game, weights: PlannerWeights) -> PlannerEvaluator:
@@ -60,31 +79,6 @@ def new_evaluator(game: Game, weights: PlannerWeights) -> PlannerEvaluator:
         np.zeros((2, MAX_PLAYERS), np.float64),
         np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),  # for any number of players, so that kernels compile once
     )
-
-
-@kernel
-def value_outcomes(tables, evaluator, turn):
-    """`turns.evaluator.value_turn` for the planner's value."""
-    memory, survey, best = turn.memory, evaluator.survey[0], evaluator.best
-    count = turns.lay_out(tables, memory)
-    if count == turns.TOO_MANY:
-        return np.int64(turns.TOO_MANY)
-    outcome_values.value_outcomes(
-        tables, evaluator.weights, evaluator.traffic, memory, survey, evaluator.mover_worths, count
-    )
-    number = turns.best_outcomes(memory, evaluator.mover_worths, count, MAX_VALUED, best)
-    turn.values[:count] = -np.inf
-    n, mover = np.int64(tables.num_players), np.int64(memory.node[0].state.current_player)
-    margin, share = evaluator.outputs[0], evaluator.outputs[1]
-    for place in range(number):
-        node = best[place]
-        value_position(memory.node[node], tables, evaluator)
-        for offset in range(n):
-            seat = (mover + offset) % n
-            turn.outputs[node, offset] = margin[seat]
-            turn.outputs[node, MAX_PLAYERS + offset] = share[seat]
-        turn.values[node] = margin[mover] + evaluator.share_weight * share[mover]
-    return np.int64(count)
 
 
 @kernel

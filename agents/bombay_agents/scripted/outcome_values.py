@@ -1,4 +1,4 @@
-"""The outcomes of a turn by the planner's value: worth of each, the best one, and worth of the decisions on the way.
+"""What the outcomes of a turn are worth to the mover by the planner's value.
 
 Outcomes that differ only in the elephant's site and in rupees share a survey (`planner_survey.py`), which takes most of the time.
 Knows the planner's value and the layout of a turn (`turns/enumeration.py`); agents decide what to do with the worths.
@@ -41,19 +41,3 @@ def group_by_site(tables, memory, count):
         # A move, consolidating and the turn's end change nothing else.
         same = node.parent != turns.NO_NODE and (other < 0 or other >= CONSOLIDATE)
         node.group = memory.node[node.parent].group if same else number
-
-
-@kernel
-def back_up_values(memory, values, count):
-    """Overwrite `values` of the nodes at which the turn goes on with the highest value of the outcomes they lead to."""
-    for node in range(count):
-        if memory.node[node].due == turns.TURN_GOES_ON:
-            values[node] = -np.inf
-    changed = True
-    while changed:  # an extra pass for each path that is longer than another one to the same node
-        changed = False
-        for number in range(memory.num_edges - 1, -1, -1):
-            edge = memory.edge[number]
-            if values[edge.after] > values[edge.before]:
-                values[edge.before] = values[edge.after]
-                changed = True

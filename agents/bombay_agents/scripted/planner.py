@@ -4,10 +4,9 @@ It considers only its own turn: no restock, and no reply of an opponent. It is d
 same decision.
 
 `planner-v1` is the reference opponent of every published number. Its decisions never change; a test compares them with a digest.
-Another value or other weights are another version.
+Another value or other weights would be another version.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from bombay_agents import turns
 from bombay_agents.copying import WithoutMemory
 from bombay_agents.scripted import evaluator, outcome_values, planner_survey
 from bombay_agents.scripted.evaluator import PlannerEvaluator
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1, PlannerWeights
+from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 
@@ -43,14 +42,16 @@ def new_workspace(game: Game) -> PlannerWorkspace:
 
 
 class PlannerAgent(WithoutMemory):
-    """The turn whose outcome has the highest scripted value; ties go to the outcome found first, with the fewest decisions."""
+    """The frozen reference opponent: enumerates its turn and takes the outcome that its scripted value ranks first.
+
+    Ties go to the outcome found first, with the fewest decisions.
+    """
 
     memory = ("_game", "_workspace")
 
     name = "planner-v1"
 
-    def __init__(self, weights: Mapping[int, PlannerWeights] = WEIGHTS_V1) -> None:
-        self.weights = weights
+    def __init__(self) -> None:
         self._game: Game | None = None  # that `_workspace` is for
         self._workspace: Any = None
 
@@ -64,17 +65,12 @@ class PlannerAgent(WithoutMemory):
         if game is not self._game:
             self._game, self._workspace = game, new_workspace(game)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.weights[game.num_players], self._workspace, actions))
+        turns.check_count(choose_all(records, game.tables, WEIGHTS_V1[game.num_players], self._workspace, actions))
         return actions
 
     def evaluator(self, game: Game) -> PlannerEvaluator:
         """Evaluates turns of `game` by its value, for searches."""
-        return evaluator.new_evaluator(game, self.weights[game.num_players])
-
-
-def make_planner_v1() -> PlannerAgent:
-    """The frozen reference opponent: enumerates its turn and takes the outcome that its scripted value ranks first."""
-    return PlannerAgent()
+        return evaluator.new_evaluator(game, WEIGHTS_V1[game.num_players])
 
 
 @kernel
@@ -95,14 +91,14 @@ def choose_all(states, tables, weights, workspace, actions):
 @kernel
 def plan_turn(state, tables, weights, workspace):
     """The node of `workspace.turn` with the best outcome of the mover's turn; TOO_MANY if the turn has no room."""
-    count = value_turn(state, tables, weights, workspace)
+    count = lay_out_and_value(state, tables, weights, workspace)
     if count == turns.TOO_MANY:
         return count
     return turns.best_outcome(workspace.turn.memory[0], workspace.values, count)
 
 
 @kernel
-def value_turn(state, tables, weights, workspace):
+def lay_out_and_value(state, tables, weights, workspace):
     """Enumerate the mover's turn and value its outcomes for the mover. Returns the number of nodes or TOO_MANY."""
     count = turns.enumerate_turn(state, tables, workspace.turn)
     outcome_values.value_outcomes(

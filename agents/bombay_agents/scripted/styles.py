@@ -28,7 +28,7 @@ from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 
 NO_FAVOURITE: Final = -1  # the favourite colour of a player who has none
 
-PANEL_WEIGHTS: Final = PlannerWeights(  # set by hand; they stay as they are when a planner's are tuned
+PANEL_WEIGHTS: Final = PlannerWeights(  # set by hand
     action=0.45,
     idle=5.0,
     doubt=0.3,

@@ -1,7 +1,7 @@
 """`SearchAgent`: plans each turn by a max^n tree search over whole turns, with any evaluator, for a time or a number of nodes.
 
 `tree.py` has the tree for compiled evaluators, `python_tree.py` the same search for evaluators written in Python. `search`,
-`zero-search` and `champion` are this agent with other defaults. Nothing scripted is imported here.
+`zero-search` and `champion` are this agent. Nothing scripted is imported here.
 """
 
 import time
@@ -13,7 +13,7 @@ from bombay_agents import turns
 from bombay_agents.search import budget, tree
 from bombay_agents.search.halving import best_by_halving
 from bombay_agents.search.python_tree import PythonSearch
-from bombay_agents.search.tree import MAX_EDGES, SearchParams
+from bombay_agents.search.tree import EXPLORATION, MAX_EDGES, TEMPERATURE, SearchParams
 from bombay_agents.turns.agent import TurnAgent
 from bombay_agents.turns.evaluator import MARGIN_UNIT, HasEvaluator, PythonEvaluator
 from bombay_env import Game
@@ -22,6 +22,7 @@ from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 
 DEFAULT_MS: Final = 100.0
+DEFAULT_K: Final = 8
 NODES_PER_MS: Final = 100  # room in the tree for a budget in ms: more than was ever measured
 PARAM_RANGES: Final = {"exploration": (0.0, 1e3), "temperature": (1e-3, 1e3)}
 
@@ -79,9 +80,9 @@ class SearchAgent(TurnAgent):
         value: HasEvaluator | PythonEvaluator,
         ms: float | None = None,
         nodes: int | None = None,
-        k: int = 8,
-        exploration: float = 0.15,
-        temperature: float = 0.1,
+        k: int = DEFAULT_K,
+        exploration: float = EXPLORATION,
+        temperature: float = TEMPERATURE,
         who: str = "search",
     ) -> None:
         super().__init__()

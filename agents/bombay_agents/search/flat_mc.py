@@ -107,7 +107,7 @@ def propose(state, tables, root, search, most):
 
     Returns their number or `turns.TOO_MANY`.
     """
-    count = planner.value_turn(state, tables, search.evaluator.weights, root)
+    count = planner.lay_out_and_value(state, tables, search.evaluator.weights, root)
     if count == turns.TOO_MANY:
         return np.int64(turns.TOO_MANY)
     number = turns.best_outcomes(root.turn.memory[0], root.values, count, most, search.candidates)
@@ -154,7 +154,7 @@ def rollout(tables, search, key, candidate):
             batch.restock(state, tables, search.drawn)
         if turn == search.rounds * tables.num_players or state.current_player == NOBODY:
             break
-        count = planner.value_turn(state, tables, search.evaluator.weights, plan)
+        count = planner.lay_out_and_value(state, tables, search.evaluator.weights, plan)
         if count == turns.TOO_MANY:
             return False
         chosen = draw_outcome(plan, count, TEMPERATURE, key, turn)

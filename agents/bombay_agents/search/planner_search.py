@@ -1,17 +1,18 @@
 """`search`: the tree search whose evaluator is by default the value of `planner-v1`."""
 
-from bombay_agents.scripted.planner import make_planner_v1
-from bombay_agents.search.agent import SearchAgent
+from bombay_agents.scripted.planner import PlannerAgent
+from bombay_agents.search.agent import DEFAULT_K, SearchAgent
+from bombay_agents.search.tree import EXPLORATION, TEMPERATURE
 from bombay_agents.turns.evaluator import HasEvaluator, PythonEvaluator
 
 
 def make_search(
     ms: float | None = None,
     nodes: int | None = None,
-    k: int = 8,
+    k: int = DEFAULT_K,
     value: HasEvaluator | PythonEvaluator | None = None,
-    exploration: float = 0.15,
-    temperature: float = 0.1,
+    exploration: float = EXPLORATION,
+    temperature: float = TEMPERATURE,
 ) -> SearchAgent:
     """A tree search over whole turns by the value of `planner-v1`, or by any evaluator, also one of your own.
 
@@ -24,4 +25,4 @@ def make_search(
         exploration: weight of the bonus for turns with a high prior and few visits, from 0 to 1000.
         temperature: of the prior, in units of utility, from 0.001 to 1000.
     """
-    return SearchAgent(make_planner_v1() if value is None else value, ms, nodes, k, exploration, temperature)
+    return SearchAgent(PlannerAgent() if value is None else value, ms, nodes, k, exploration, temperature)

@@ -28,14 +28,16 @@ MAX_EDGES: Final = 16  # of a node
 MAX_DEPTH: Final = 64  # turns below the root
 RESTOCKS: Final = 8  # different ones for each edge
 NEW: Final = -1  # an edge without a node
+EXPLORATION: Final = 0.15
+TEMPERATURE: Final = 0.1
 
 
 class SearchParams(NamedTuple):
     """The tunable numbers of the search, in units of utility: margin in tens of rupees + share weight · share of the win."""
 
     share_weight: np.float32  # weight of the share of the win beside the margin
-    exploration: float = 0.15  # weight of the bonus in PUCT
-    temperature: float = 0.1  # of the softmax of what the edges are worth to the mover, which is their prior
+    exploration: float = EXPLORATION  # weight of the bonus in PUCT
+    temperature: float = TEMPERATURE  # of the softmax of what the edges are worth to the mover, which is their prior
     widening: float = 0.5  # a node with v visits considers 2 + widening · √v edges
     own_visits: float = 1.0  # how many simulations the evaluator's own value of an edge counts as
 

@@ -2,8 +2,7 @@
 
 A turn is a few decisions of one player with no chance in between, so it can be enumerated. A node is a state that the mover can
 reach, each once however many paths lead to it. The nodes in which the turn is over are its outcomes; the restock that may follow
-is not drawn. An edge is a decision at a node; all edges are kept, also those to a node that was found before. Nodes are in the
-order of breadth-first search, so the path to an outcome is a shortest one.
+is not drawn. Nodes are in the order of breadth-first search, so the path to an outcome is a shortest one.
 
 Knows the engine, but not what an outcome is worth; for that read `scripted/outcome_values.py`.
 """
@@ -17,7 +16,6 @@ from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.state import reading_dtype, state_dtype
 
 MAX_NODES: Final = 4096  # of one turn; under the official rules a few hundred at most
-MAX_EDGES: Final = 16 * MAX_NODES  # decisions at all nodes of a turn
 MAX_DECISIONS: Final = 256  # on one path through a turn: at most two for each action, as a `take` can follow a palace
 TOO_MANY: Final = -1  # returned instead of a number of nodes
 NO_NODE: Final = -1
@@ -36,9 +34,6 @@ _HALF: Final = np.uint64(32)
 _MULTIPLY: Final = np.uint64(0x9E3779B1)
 _KEYS: Final = np.random.default_rng(0).integers(1 << 64, size=128, dtype=np.uint64)  # arbitrary, one for each word
 _SLOT_BITS: Final = np.uint64(SLOTS - 1)
-
-
-EDGE: Final = record_dtype([("before", np.int32), ("after", np.int32), ("action", np.int32)])
 
 
 class TurnWorkspace(NamedTuple):
@@ -85,14 +80,12 @@ def memory_dtype(num_sites: int) -> np.dtype[Any]:
         ("node", node, (MAX_NODES,)),
         ("slots", np.int64, (SLOTS,)),  # hash table: the generation, and the node in the low half
         ("generation", np.int64),  # turns enumerated so far: entries of earlier ones are void
-        ("edge", EDGE, (MAX_EDGES,)),
-        ("num_edges", np.int64),
     ]
     return record_dtype(whole)
 
 
 def new_workspace(game: Game) -> TurnWorkspace:
-    """Memory for a turn of `game`, about two megabytes; for one thread at a time."""
+    """Memory for a turn of `game`, about one megabyte; for one thread at a time."""
     return workspace_in(np.zeros(1, memory_dtype(game.board.num_sites)))
 
 
@@ -112,7 +105,7 @@ def distinct_turns(game: Game, state: np.ndarray, workspace: TurnWorkspace | Non
 
     Raises:
         ValueError: `state` is not one state of this game.
-        OverflowError: the turn has more than `MAX_NODES` states or `MAX_EDGES` decisions.
+        OverflowError: the turn has more than `MAX_NODES` states.
     """
     workspace = workspace or new_workspace(game)
     count = check_count(enumerate_turn(game.as_record(state), game.tables[0], workspace))
@@ -134,8 +127,8 @@ def check_count(count: int) -> int:
     """
     if count == TOO_MANY:
         raise OverflowError(
-            f"a turn under these rules has more than {MAX_NODES} states or {MAX_EDGES} decisions, too many to plan it as a "
-            "whole; allow fewer actions_per_turn"
+            f"a turn under these rules has more than {MAX_NODES} states, too many to plan it as a whole; "
+            "allow fewer actions_per_turn"
         )
     return int(count)
 
@@ -149,12 +142,11 @@ def enumerate_turn(state, tables, workspace):
 
 @kernel
 def lay_out(tables, memory):
-    """Enumerate the turn of the state at node 0 of `memory`, with its edges. Returns the number of nodes or TOO_MANY."""
+    """Enumerate the turn of the state at node 0 of `memory`. Returns the number of nodes or TOO_MANY."""
     memory.generation += 1
     first = memory.node[0]
     first.parent = NO_NODE
     first.due = TURN_OVER if first.state.current_player < 0 else TURN_GOES_ON
-    memory.num_edges = 0
     insert(memory, 0)
     count = 1
     node = 0
@@ -177,22 +169,18 @@ def add_successors(memory, tables, node, actions, first, count):
     before = memory.node[node]
     while actions != engine.NO_BITS:
         if actions & engine.ONE != engine.NO_BITS:
-            if count >= MAX_NODES or memory.num_edges >= MAX_EDGES:
+            if count >= MAX_NODES:
                 return np.int64(MAX_NODES)
             after = memory.node[count]
             for place in range(len(before.words)):
                 after.words[place] = before.words[place]
             restock_due = engine.apply(after.state, tables, action)
             over = after.state.current_player != before.state.current_player
-            number = insert(memory, count)
-            if number == count:
+            if insert(memory, count) == count:
                 after.parent = node
                 after.action = action
                 after.due = RESTOCK_DUE if restock_due else TURN_OVER if over else TURN_GOES_ON
                 count += 1
-            edge = memory.edge[memory.num_edges]
-            edge.before, edge.after, edge.action = node, number, action
-            memory.num_edges += 1
         actions >>= engine.ONE
         action += 1
     return count

@@ -73,7 +73,7 @@ def turn_dtype(num_sites: int) -> np.dtype[Any]:
 
 
 def new_turns(game: Game, count: int) -> np.ndarray:
-    """Memory for evaluated turns of `game`, (count,) of `turn_dtype`, about two megabytes each; for one thread at a time."""
+    """Memory for evaluated turns of `game`, (count,) of `turn_dtype`, about one megabyte each; for one thread at a time."""
     return new_records(turn_dtype(game.board.num_sites), count)
 
 

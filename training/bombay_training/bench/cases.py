@@ -26,7 +26,7 @@ import numpy as np
 import bombay_env
 from bombay_agents import turns
 from bombay_agents.nets.value import evaluator
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search.agent import CompiledSearch
 from bombay_agents.search.tree import SearchParams
 from bombay_agents.shipped import make_zero
@@ -284,7 +284,7 @@ def _search(game: Game) -> Play:
 
 
 def _planner(game: Game) -> Play:
-    states, agent, rng = _between_turns(game), make_planner_v1(), np.random.default_rng(0)
+    states, agent, rng = _between_turns(game), PlannerAgent(), np.random.default_rng(0)
     return _batches(lambda _: agent.act(game, states, rng), len(states))
 
 

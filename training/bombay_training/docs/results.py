@@ -25,8 +25,8 @@ README_AGENTS = (
     "zero",
     ladder.ZERO_5,
     ladder.FLAT_100,
-    ladder.SEARCH_100,
-    ladder.CHAMPION_100,
+    ladder.SEARCH_10,
+    ladder.CHAMPION_50,
 )
 RESPONSES = {  # how best responses play
     study.POLICY: "with a round of lookahead",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_agents import Agent
-from bombay_agents.scripted.planner import make_planner_v1
+from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search import endgame
 from bombay_env import Game, chance, streams
 from bombay_env.agent import AgentFault, ask
@@ -48,7 +48,7 @@ def endings(game: Game, positions: int, turns: int, limit: int, seed: int) -> It
         ValueError: too many games were skipped.
     """
     workspace = endgame.new_workspace(game)
-    planner, rng = make_planner_v1(), np.random.default_rng(0)
+    planner, rng = PlannerAgent(), np.random.default_rng(0)
     deal = found = 0
     while found < positions:
         if deal - found > MAX_SKIPPED * positions:

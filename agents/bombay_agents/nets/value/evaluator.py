@@ -26,7 +26,7 @@ def memory_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
         {
             "encoding": encoding.workspace_dtype(num_sites, hidden),
             "forward": value_net.workspace_dtype(features.num_own_features(), hidden, second),  # holds the evaluation
-            "evaluated": np.int64,  # outcomes that `value_outcomes` has valued by the net so far
+            "evaluated": np.int64,  # outcomes that `value_turn_by_net` has valued by the net so far
         }
     )
 
@@ -47,7 +47,7 @@ class ValueNetEvaluator(NamedTuple):
     @kernel
     def value_turn(tables, evaluator, turn):
         """`turns.evaluator.value_turn` for the net."""
-        return value_outcomes(tables, evaluator.net[0], evaluator.share_weight, evaluator.memory[0], turn)
+        return value_turn_by_net(tables, evaluator.net[0], evaluator.share_weight, evaluator.memory[0], turn)
 
 
 def new_evaluator(game: Game, net: value_net.ValueNet) -> ValueNetEvaluator:
@@ -93,7 +93,7 @@ def value_position(node, tables, viewer, net, memory):
 
 
 @kernel
-def value_outcomes(tables, net, share_weight, memory, turn):
+def value_turn_by_net(tables, net, share_weight, memory, turn):
     """`value_turn` with the parts of the evaluator as records: the first entry of `net`, and that of `memory`.
 
     Adds the number of outcomes that the net valued to `memory.evaluated`.

@@ -19,8 +19,10 @@ from bombay_training.learners.runs.settings import (
 
 MAX_THREADS: Final = 256  # PyTorch aborts the process if the system cannot provide its threads
 MAX_WIDTH: Final = 4096
+MAX_LAYERS: Final = 16
 Widths = Annotated[
-    tuple[Annotated[int, Field(ge=1, le=MAX_WIDTH)], ...], Field(title=f"a list of widths from 1 to {MAX_WIDTH}")
+    tuple[Annotated[int, Field(ge=1, le=MAX_WIDTH)], ...],
+    Field(max_length=MAX_LAYERS, title=f"a list of at most {MAX_LAYERS} widths from 1 to {MAX_WIDTH}"),
 ]
 AboveZero = Annotated[float, Field(gt=0, le=MAX_WEIGHT)]
 

@@ -280,7 +280,8 @@ class Run(abc.ABC):
         """The loop itself: update, evaluate, log and save until the run is complete or a signal arrives."""
         clock, last_save = self.clock, time.monotonic()
         before = clock.updates_done
-        evaluate_at = 2 * clock.elapsed  # at doubling times, so that the early part of the curve has points
+        # At doubling times, so that the early part of the curve has points; the first after the first update.
+        evaluate_at = 2 * clock.elapsed if before else 0.0
         while stop.signal is None and clock.fraction < 1:
             line = self.step()
             if evaluator.due() or clock.elapsed >= evaluate_at or clock.fraction >= 1:

@@ -178,7 +178,7 @@ def play_turn(seed, move, tables, net, options, workspace, sample):
     nodes, forward = turn.memory, memory.forward
     seat = np.int64(workspace.current.state.current_player)
     nodes.node[0].state = workspace.current.state
-    num_nodes = evaluator.value_outcomes(tables, net, options.share_weight, memory, turn)
+    num_nodes = evaluator.value_turn_by_net(tables, net, options.share_weight, memory, turn)
     if num_nodes == turns.TOO_MANY:
         return np.int64(turns.TOO_MANY)
     best = turns.best_outcome(nodes, turn.values, num_nodes)
