@@ -10,7 +10,7 @@ game or the disk. Read `folder.py` next.
 from typing import Any
 
 from llvmlite import binding
-from numba.core import codegen, compiler, registry
+from numba.core import codegen, compiler, registry, types
 
 from bombay_env.jit.notice import NOTICE
 
@@ -61,12 +61,22 @@ class PartDispatcher(DISPATCHER):  # type: ignore[misc]
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals, targetoptions, PartCompiler)
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types of a call. Integers are passed as 64 bits and constants as variables, so that few signatures are compiled."""
+        return super().get_call_template(tuple(map(_widened, args)), kws)
+
     def add_overload(self, cres: Any) -> None:
         """Add the code of one signature, which was just compiled or loaded."""
         if cres.entry_point is None:
             cres = cres._replace(entry_point=cres.library)
             self.targetctx.insert_user_function(cres.library, cres.fndesc, [cres.library])
         self.overloads[tuple(cres.signature.args)] = cres
+
+
+def _widened(argument: Any) -> Any:
+    """The type that a part takes for an argument of some type."""
+    argument = types.unliteral(argument)
+    return types.int64 if isinstance(argument, types.Integer) and argument.bitwidth < 64 else argument
 
 
 class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
