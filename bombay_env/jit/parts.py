@@ -10,13 +10,15 @@ game or the disk. Read `folder.py` next.
 from typing import Any
 
 from llvmlite import binding
-from numba.core import codegen, compiler, registry, types
+from numba.core import codegen, compiler, registry
+from numba.core import types as numba_types
 
 from bombay_env.jit.notice import NOTICE
 
-LIBRARY: Any = codegen.JITCodeLibrary  # untyped, like the next two
+LIBRARY: Any = codegen.JITCodeLibrary  # untyped, like the next three
 COMPILER: Any = compiler.Compiler
 DISPATCHER: Any = registry.CPUDispatcher
+TYPES: Any = numba_types
 
 
 class PartLibrary(LIBRARY):  # type: ignore[misc]
@@ -75,8 +77,8 @@ class PartDispatcher(DISPATCHER):  # type: ignore[misc]
 
 def _widened(argument: Any) -> Any:
     """The type that a part takes for an argument of some type."""
-    argument = types.unliteral(argument)
-    return types.int64 if isinstance(argument, types.Integer) and argument.bitwidth < 64 else argument
+    argument = TYPES.unliteral(argument)
+    return TYPES.int64 if isinstance(argument, TYPES.Integer) and argument.bitwidth < 64 else argument
 
 
 class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
