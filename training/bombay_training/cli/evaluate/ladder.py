@@ -27,7 +27,7 @@ Against = Annotated[str, typer.Option(help="Only the matches against exactly thi
 Blocks = Annotated[
     int | None,
     typer.Option(
-        help="Play a match up to this many deals. Default: 1000; enough for 400 games if the agent searches, for 200 with "
+        help="Play a match up to this many deals. Default: 1000; enough for 400 games if the agent searches, 30 with "
         "--selection.",
         min=1,
         max=MAX_COUNT,
@@ -35,7 +35,7 @@ Blocks = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(help="The seed of the deals. Default: 2028; 2027 with --selection.", min=0, max=MAX_SEED),
+    typer.Option(help="The seed of the deals. Default: 2028; 4031 with --selection.", min=0, max=MAX_SEED),
 ]
 Selection = Annotated[
     bool,
