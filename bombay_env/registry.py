@@ -225,7 +225,10 @@ def _parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         parameters = dict(inspect.signature(factory, eval_str=True).parameters)
     except Exception:  # some names exist for type checkers only
         names = vars(sys.modules[factory.__module__])
-        known = inspect.signature(factory).parameters.items()
+        try:
+            known = inspect.signature(factory).parameters.items()
+        except ValueError:  # a class in C that does not tell
+            return {}
         parameters = {name: _evaluated(parameter, names) for name, parameter in known}
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in by_name}
 

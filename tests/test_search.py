@@ -344,6 +344,21 @@ class EmptyEvaluator:
         return np.full((len(states), game.num_players), 1 / game.num_players)
 
 
+class NoKernel:
+    """Has an evaluator without a kernel."""
+
+    def evaluator(self, game):
+        return 1
+
+
+def test_an_evaluator_without_a_kernel_is_named():
+    game = official(2)
+    with pytest.raises(
+        ValueError, match=r"^search: a compiled evaluator has value_turn and share_weight; a int has not$"
+    ):
+        SearchAgent(NoKernel(), nodes=1).act(game, game.new_states([0]), np.random.default_rng(0))
+
+
 def test_an_evaluator_that_counts_as_false_is_not_replaced():
     agent = make("search:nodes=2,value=[test_search:EmptyEvaluator]")
     assert isinstance(agent.value, EmptyEvaluator)

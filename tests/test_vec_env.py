@@ -536,6 +536,8 @@ def test_settings_out_of_range_are_refused(field, value):
 
 
 def test_no_batch_is_left_over():
+    with pytest.raises(ValueError, match=r"^num_steps is 1; it must be at least 2 with one game$"):
+        PPOSettings(players=(2,), num_envs=1, num_steps=1)
     with pytest.raises(ValueError, match=r"^batch_size is 4; it must be a divisor of the 6 decisions of a rollout$"):
         PPOSettings(players=(2,), num_envs=2, num_steps=3, batch_size=4)
 

@@ -11,7 +11,7 @@ from typing import Final
 from bombay_agents.nets.policy.agent import PolicyNetAgent
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.search.agent import DEFAULT_K, SearchAgent
-from bombay_agents.search.tree import EXPLORATION, TEMPERATURE
+from bombay_agents.search.tree import DEFAULT_EXPLORATION, DEFAULT_TEMPERATURE
 from bombay_agents.turns.evaluator import HasEvaluator, PythonEvaluator
 from bombay_env.checks import whole_number
 
@@ -42,8 +42,8 @@ def _net_search(who: str) -> Callable[..., SearchAgent]:
         nodes: int | None = None,
         k: int = DEFAULT_K,
         value: HasEvaluator | PythonEvaluator | None = None,
-        exploration: float = EXPLORATION,
-        temperature: float = TEMPERATURE,
+        exploration: float = DEFAULT_EXPLORATION,
+        temperature: float = DEFAULT_TEMPERATURE,
         force: bool = False,
     ) -> SearchAgent:
         """A tree search over whole turns by the net of `zero`, which learned from the rules alone.

@@ -64,8 +64,10 @@ class PartDispatcher(DISPATCHER):  # type: ignore[misc]
         super().__init__(py_func, locals, targetoptions, PartCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """The types of a call. Integers are passed as 64 bits and constants as variables, so that few signatures are compiled."""
-        return super().get_call_template(tuple(map(_widened, args)), kws)
+        """The types of a call, as `_widened`, so that few signatures are compiled."""
+        return super().get_call_template(
+            tuple(map(_widened, args)), {name: _widened(kind) for name, kind in kws.items()}
+        )
 
     def add_overload(self, cres: Any) -> None:
         """Add the code of one signature, which was just compiled or loaded."""
@@ -76,7 +78,7 @@ class PartDispatcher(DISPATCHER):  # type: ignore[misc]
 
 
 def _widened(argument: Any) -> Any:
-    """The type that a part takes for an argument of some type."""
+    """The type that a part takes for an argument: int64 for smaller integers, signed or not, and no constants."""
     argument = TYPES.unliteral(argument)
     return TYPES.int64 if isinstance(argument, TYPES.Integer) and argument.bitwidth < 64 else argument
 

@@ -13,7 +13,7 @@ from bombay_agents import turns
 from bombay_agents.search import budget, tree
 from bombay_agents.search.halving import best_by_halving
 from bombay_agents.search.python_tree import PythonSearch
-from bombay_agents.search.tree import EXPLORATION, MAX_EDGES, TEMPERATURE, SearchParams
+from bombay_agents.search.tree import DEFAULT_EXPLORATION, DEFAULT_TEMPERATURE, MAX_EDGES, SearchParams
 from bombay_agents.turns.agent import TurnAgent
 from bombay_agents.turns.evaluator import MARGIN_UNIT, HasEvaluator, PythonEvaluator
 from bombay_env import Game
@@ -81,8 +81,8 @@ class SearchAgent(TurnAgent):
         ms: float | None = None,
         nodes: int | None = None,
         k: int = DEFAULT_K,
-        exploration: float = EXPLORATION,
-        temperature: float = TEMPERATURE,
+        exploration: float = DEFAULT_EXPLORATION,
+        temperature: float = DEFAULT_TEMPERATURE,
         who: str = "search",
     ) -> None:
         super().__init__()
@@ -110,7 +110,11 @@ class SearchAgent(TurnAgent):
         if isinstance(self.value, PythonEvaluator):
             self.search = PythonSearch(game, self.value, size + 1, self.params)
         else:
-            self.search = CompiledSearch(game, self.value.evaluator(game), size + 1, self.params)
+            evaluator = self.value.evaluator(game)
+            if not (hasattr(evaluator, "value_turn") and hasattr(evaluator, "share_weight")):
+                kind = type(evaluator).__name__
+                raise ValueError(f"{self.name}: a compiled evaluator has value_turn and share_weight; a {kind} has not")
+            self.search = CompiledSearch(game, evaluator, size + 1, self.params)
         return self.search.workspace
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:

@@ -28,16 +28,18 @@ MAX_EDGES: Final = 16  # of a node
 MAX_DEPTH: Final = 64  # turns below the root
 RESTOCKS: Final = 8  # different ones for each edge
 NEW: Final = -1  # an edge without a node
-EXPLORATION: Final = 0.15
-TEMPERATURE: Final = 0.1
+DEFAULT_EXPLORATION: Final = 0.15
+DEFAULT_TEMPERATURE: Final = 0.1
 
 
 class SearchParams(NamedTuple):
     """The tunable numbers of the search, in units of utility: margin in tens of rupees + share weight · share of the win."""
 
     share_weight: np.float32  # weight of the share of the win beside the margin
-    exploration: float = EXPLORATION  # weight of the bonus in PUCT
-    temperature: float = TEMPERATURE  # of the softmax of what the edges are worth to the mover, which is their prior
+    exploration: float = DEFAULT_EXPLORATION  # weight of the bonus in PUCT
+    temperature: float = (
+        DEFAULT_TEMPERATURE  # of the softmax of what the edges are worth to the mover, which is their prior
+    )
     widening: float = 0.5  # a node with v visits considers 2 + widening · √v edges
     own_visits: float = 1.0  # how many simulations the evaluator's own value of an edge counts as
 
@@ -76,7 +78,7 @@ class Search(NamedTuple):
 
 
 def new_tree(game: Game, max_nodes: int) -> Tree:
-    """Memory for a tree with up to `max_nodes` nodes, some 5 kB each; the system provides it as it is first used."""
+    """Memory for a tree with up to `max_nodes` nodes, some 6 kB each; the system provides it as it is first used."""
     num_edges = MAX_EDGES * max_nodes
     return Tree(
         np.zeros(max_nodes, np.int8),

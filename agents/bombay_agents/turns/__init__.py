@@ -1,4 +1,4 @@
-"""All distinct outcomes of a turn (`enumeration.py`), and the base class of agents that plan whole turns (`agent.py`)."""
+"""Turns: their distinct outcomes (`enumeration.py`), what evaluates them, looking ahead, and agents that plan whole turns."""
 
 from bombay_agents.turns.enumeration import (
     MAX_DECISIONS,

@@ -4,7 +4,7 @@ A turn is a few decisions of one player with no chance in between, so it can be 
 reach, each once however many paths lead to it. The nodes in which the turn is over are its outcomes; the restock that may follow
 is not drawn. Nodes are in the order of breadth-first search, so the path to an outcome is a shortest one.
 
-Knows the engine, but not what an outcome is worth; for that read `scripted/outcome_values.py`.
+Knows the engine, but not what an outcome is worth; for that read `evaluator.py`.
 """
 
 from typing import Any, Final, NamedTuple

@@ -95,7 +95,7 @@ class Row:
         rest: the spec of the others.
         blocks: number of deals.
         part: number of deals played between two lines of the file.
-        format: `1vrest` for `agent` against copies of `rest`, `2v2` for two of each.
+        format: `1vrest`: `agent` against copies of `rest`.
         seed: of the deals.
     """
 
@@ -106,16 +106,6 @@ class Row:
     part: int
     format: str = "1vrest"
     seed: int = SEED
-
-    @property
-    def games_per_block(self) -> int:
-        """Number of seatings."""
-        return 6 if self.format == "2v2" else self.players
-
-    @property
-    def par(self) -> float:
-        """The win share of an agent as strong as the others."""
-        return 0.5 if self.format == "2v2" else 1 / self.players
 
     def limited(self, max_blocks: int | None) -> "Row":
         """The same row with at most this number of blocks."""
@@ -269,7 +259,7 @@ def play_missing(
     while first < row.blocks:
         blocks = min(row.part, row.blocks - first)
         match = play_part(
-            row, digests.game, first, blocks, pool=pool, progress=lambda games: report(games / row.games_per_block)
+            row, digests.game, first, blocks, pool=pool, progress=lambda games: report(games / row.players)
         )
         part = {"row": identity, "first": first, "kept": sums(match)}
         append_part(path, part)
@@ -279,8 +269,7 @@ def play_missing(
 
 def play_part(row: Row, game: Game, first: int, blocks: int, **options: Any) -> Match:
     """Play a row's blocks from number `first` on; `options` are those of `arena.run_blocks`."""
-    function = arena.two_vs_two if row.format == "2v2" else arena.one_vs_rest
-    return function(game, row.agent, row.rest, blocks, row.seed, first=first, **options)
+    return arena.one_vs_rest(game, row.agent, row.rest, blocks, row.seed, first=first, **options)
 
 
 def sums(match: Match) -> dict[str, Any]:
@@ -378,7 +367,7 @@ def summary(row: Row, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "format": row.format,
         "games": sum(part["kept"]["games"] for part in parts),
         "win_share": estimate(parts, "share").to_dict(),
-        "par": row.par,
+        "par": 1 / row.players,
         "margin": estimate(parts, "margin").to_dict(),
         "final": estimate(parts, "final").to_dict(),
         "ms_per_turn": ms,
@@ -393,7 +382,7 @@ def cells(result: dict[str, Any]) -> list[str]:
     return [
         str(result["players"]),
         result["agent"],
-        f"2 × {rest}" if result["format"] == "2v2" else f"{result['players'] - 1} × {rest}",
+        f"{result['players'] - 1} × {rest}",
         f"{result['games']:,}",
         rich_tables.interval(result["win_share"], "{:.3f}"),
         f"{result['par']:.2f}",

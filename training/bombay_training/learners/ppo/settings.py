@@ -75,6 +75,7 @@ class PPOSettings(RunSettings):
         super().__post_init__()
         counts, decisions = len(self.players), self.num_envs * self.num_steps
         self.require("num_envs", self.num_envs >= counts, f"at least {counts}, one for each number of players")
+        self.require("num_steps", decisions >= 2, "at least 2 with one game")
         self.require(
             "batch_size", decisions % self.batch_size == 0, f"a divisor of the {decisions} decisions of a rollout"
         )
