@@ -33,6 +33,9 @@ def test_every_net_is_small_and_has_a_card():
 )
 def test_the_nets_were_trained_on_official_games_of_every_player_count(name, kind):
     net = kind.load(shipped.WEIGHTS / f"{name}.safetensors")
+    card = (shipped.WEIGHTS / f"{name}.md").read_text(encoding="utf-8")
+    for count in {"updates", "games", "decisions"} & set(net.about["training"]):
+        assert f"{net.about['training'][count]:,}" in card, "the card is of this very net"
     for n in (2, 3, 4, 5):
         files.check_trained_on(name, net.about, official(n))
 
