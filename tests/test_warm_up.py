@@ -123,8 +123,10 @@ def test_agents_by_name_have_jobs_and_others_have_none():
     (job,) = jobs_of_agents(["search:ms=5", "my_module:agent", "search"])
     assert (job.kind, job.arguments) == ("play", (AGENTS[0],))
     names = {spec.partition(":")[0] for spec in AGENTS}
-    # `net` needs a file, a program of `exec` is compiled by its owner.
-    assert names | {"net", "exec"} == set(_installed())
+    # `net` needs a file, a program of `exec` is compiled by its owner, and `champion` has the kernels of `zero-search`.
+    assert names | {"net", "exec", "champion"} == set(_installed())
+    (job,) = jobs_of_agents(["champion", "zero-search", "search:value=[zero]"])
+    assert job.arguments == ("zero-search:nodes=16",)
 
 
 def _installed():
