@@ -294,3 +294,4 @@ def test_the_selection_leaves_out_the_reference_opponent_and_the_deals_of_the_la
     assert {row.seed for row in rows} == {ladder.SELECTION_SEED} != {ladder.SEED}
     assert {(row.agent, row.rest) for row in rows} == set(itertools.product(ladder.CANDIDATES, ladder.PANEL))
     assert not [row for row in rows if "planner" in row.rest]
+    assert not {row.rest for row in ladder.select([4], "champion")} & set(ladder.PANEL)

@@ -37,9 +37,7 @@ class SearchParams(NamedTuple):
 
     share_weight: np.float32  # weight of the share of the win beside the margin
     exploration: float = DEFAULT_EXPLORATION  # weight of the bonus in PUCT
-    temperature: float = (
-        DEFAULT_TEMPERATURE  # of the softmax of what the edges are worth to the mover, which is their prior
-    )
+    temperature: float = DEFAULT_TEMPERATURE  # of the prior: a softmax of what the edges are worth to the mover
     widening: float = 0.5  # a node with v visits considers 2 + widening · √v edges
     own_visits: float = 1.0  # how many simulations the evaluator's own value of an edge counts as
 

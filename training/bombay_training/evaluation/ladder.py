@@ -170,7 +170,7 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
         (FLAT_20, "planner-v1"),
         (FLAT_100, "planner-v1"),
         *((SEARCH_10, rest) for rest in ("planner-v1", "zero", FLAT_20)),
-        *((CHAMPION_50, rest) for rest in ("planner-v1", "zero", SEARCH_10)),
+        *((CHAMPION_50, rest) for rest in ("planner-v1", "zero", FLAT_20)),
     ]
     for agent, rest in searching:
         for players in counts:
@@ -181,7 +181,7 @@ def rows(counts: Sequence[int]) -> Iterator[Row]:
 def selection_rows(counts: Sequence[int]) -> Iterator[Row]:
     """The matches by which the options of `champion` are chosen: each candidate against the panel.
 
-    The panel does without `planner-v1`, against which the champion is reported, and the deals are others than the ladder's.
+    The panel has none of the opponents against which the champion is reported, and the deals are others than the ladder's.
     """
     for players in counts:
         for agent in CANDIDATES:
