@@ -18,7 +18,7 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train curves test slow lint compiled interpreted package coverage bench ladder docs clean
+.PHONY: train curves test slow lint compiled interpreted package coverage bench ladder pages docs clean
 
 # `zero` learns from the rules alone. LEARNER=ppo is PPO, which installs PyTorch.
 train: .venv/.$(LEARNER)
@@ -42,6 +42,7 @@ lint: .venv/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 compiled: .venv/.test
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
@@ -65,11 +66,15 @@ slow: coverage
 
 # How fast it is here, beside other environments; minutes, and the machine should have nothing else to do.
 bench: .venv/.bench
-	$(BIN)/bombay bench
+	$(BIN)/python -m benchmarks
 
 # A fixed list of matches of one agent against copies of another: hours on two cores. A run that was stopped continues where it was.
 ladder: .venv/.zero
 	$(BIN)/bombay ladder --out $(LADDER)
+
+# The generated pages and tables.
+pages: .venv/.test
+	$(BIN)/python -m docs.generate
 
 # The documentation site; warnings are errors.
 docs: .venv/.docs

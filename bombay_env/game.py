@@ -17,7 +17,7 @@ from bombay_env import batch, checks
 from bombay_env.actions import action_names, mask_dtype
 from bombay_env.board import Board
 from bombay_env.engine import MAX_WORD_SITES
-from bombay_env.jit.cache import CONFIG
+from bombay_env.jit.kernels import CONFIG
 from bombay_env.observation.layout import FeatureLayout
 from bombay_env.observation.lookups import make_lookups
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules

@@ -178,8 +178,13 @@ def _checked(agent: Any, name: str, methods: tuple[str, ...]) -> Any:
         with contextlib.suppress(AttributeError):  # a class with slots: the check below reports the missing name
             agent.name = name
     if not isinstance(agent, Agent) and not _has(agent, methods[1:]):
-        kind = type(agent).__name__
-        raise ValueError(f"{checks.shown(name)} makes a {kind}, which is not an agent: it lacks `name` or `act`")
+        lacks = (
+            "lacks `name` or `act`" if len(methods) == 1 else f"has none of {', '.join(f'`{one}`' for one in methods)}"
+        )
+        hint = "; an evaluator plays as search:value=[…]" if hasattr(agent, "values") else ""
+        raise ValueError(
+            f"{checks.shown(name)} makes a {type(agent).__name__}, which is not an agent: it {lacks}{hint}"
+        )
     return agent
 
 

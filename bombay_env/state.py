@@ -120,7 +120,7 @@ def fields(state: Any) -> dict[str, Any]:
 
 
 def state_ranges(rules: Rules, board: Board) -> np.ndarray:
-    """The range of each field of a state as two records, (2,) of `state_dtype`, in the form of `jit.ranges.has_byte_outside`.
+    """The range of each field of a state as two records, (2,) of `state_dtype`, in the form of `batch.has_byte_outside`.
 
     The first record has the lowest value of each entry. Each byte of the second is the number of further values of that byte.
     Every state that `check_invariants` accepts is inside these ranges. A state inside them may still be impossible, but every

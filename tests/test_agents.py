@@ -5,6 +5,7 @@ import itertools
 import pickle
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -55,14 +56,16 @@ def middle_states(game, lanes, steps, seed=0):
 # --- copies ---
 
 
-@pytest.mark.skipif(SLOW, reason="searches and nets are slow with the compiler off")
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "random", "random-turn", "greedy", "planner-v1", "seller", "builder", "toll-keeper", "hoarder", "zero", "ppo",
-        "zero-search:nodes=20", "search:nodes=20", "flat-mc:rollouts=20", "search:nodes=5,value=[test_agents:Even]",
-    ],
+SPECS = (
+    "random", "random-turn", "greedy", "planner-v1", "seller", "builder", "toll-keeper", "hoarder", "zero", "ppo",
+    "zero-search:nodes=20", "search:nodes=20", "flat-mc:rollouts=20", "search:nodes=5,value=[test_agents:Even]",
 )  # fmt: skip
+all_agents = pytest.mark.parametrize("spec", SPECS)
+compiled = pytest.mark.skipif(SLOW, reason="searches and nets are slow with the compiler off")
+
+
+@compiled
+@all_agents
 def test_a_copy_of_an_agent_that_has_played_decides_as_a_new_one(spec):
     game, agent = official(2), make(spec)
     states = middle_states(game, lanes=4, steps=5)
@@ -75,6 +78,22 @@ def test_a_copy_of_an_agent_that_has_played_decides_as_a_new_one(spec):
         assert twin.name == agent.name
         assert twin.act(game, states, np.random.default_rng(2)).tolist() == wanted
     assert agent.act(game, states, np.random.default_rng(2)).tolist() == wanted
+
+
+@compiled
+@all_agents
+def test_threads_may_share_an_agent(spec):
+    """Games of two sizes, so that the agent's memory is made anew between calls."""
+    agent, games = make(spec), [official(2), official(4)] * 2
+    states = [middle_states(game, lanes=12, steps=9, seed=number) for number, game in enumerate(games)]
+
+    def decide(number, agent=agent):
+        rng, lanes = np.random.default_rng(number), states[number]
+        return [agent.act(games[number], lanes[lane : lane + 1], rng)[0] for lane in range(len(lanes))]
+
+    wanted = [decide(number, make(spec)) for number in range(len(games))]
+    with ThreadPoolExecutor(len(games)) as threads:
+        assert list(threads.map(decide, range(len(games)))) == wanted
 
 
 # --- the protocol ---
@@ -410,7 +429,10 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("outer:path=x]", "unbalanced brackets"),
         ("outer:path=x,value=[inner:depth=x]", "option 'depth' of agent 'inner' is 'x'"),
         ("none", "is not an agent"),
-        ("test_agents:Even", "'test_agents:Even' makes a Even, which is not an agent: it lacks `name` or `act`"),
+        (
+            "test_agents:Even",
+            "'test_agents:Even' makes a Even, which is not an agent: it lacks `name` or `act`; an evaluator plays as search",
+        ),
         ("test_agents:EVALUATOR", "of type Even, is not an agent: it lacks `act`"),
         ("outer:path=x,value=[test_agents:Even]", "which is not an agent"),
         ("outer:path=x,value=[]", "an agent spec is name"),

@@ -336,7 +336,7 @@ def test_the_command_prints_and_saves_what_was_played_before_ctrl_c(monkeypatch,
     monkeypatch.setattr(StopsAfter, "calls", 0)
     monkeypatch.setattr(StopsAfter, "last", last)
     monkeypatch.setattr(command, "WorkerPool", lambda *options: contextlib.nullcontext())
-    monkeypatch.setattr(command.warm_up, "prepare", lambda jobs, quiet: None)
+    monkeypatch.setattr(command, "prepare", lambda jobs, quiet: None)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2, "actions_per_turn": 2}')
     options = {
         "players": "2",

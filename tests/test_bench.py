@@ -11,17 +11,18 @@ import numba
 import numpy as np
 import pytest
 
+from benchmarks import cases, learning, peers, report
 from bombay_env import Game, Rules
-from bombay_training.bench import cases, learning, peers, report
-from bombay_training.docs import speed
 from bombay_training.learners.zero import ZeroSettings
+from docs.generate import speed
 from helpers.refusal import refusal
 
+ROOT = Path(__file__).parent.parent
 QUICK = bool(numba.config.DISABLE_JIT)
-COMMAND = (sys.executable, "-m", "bombay_training.cli", "bench")
+COMMAND = (sys.executable, "-m", "benchmarks")
 
 # Digests of 10,000 games with seeds 0 to 9,999. They change with the rules, with chance, or with the meaning of an action. Then
-# docs/changelog.md says why, and `bombay bench --signature` prints the new ones.
+# docs/changelog.md says why, and `python -m benchmarks --signature` prints the new ones.
 SIGNATURES = {
     2: "759e8d5c80dcb5f93ffed1d0efad170725fb7debf4ba1809d749c0831c1782f0",
     3: "0eba67d47a80c5738f246c42e7ea36aa20d1a6310df7d7c81bf41972181c30fe",
@@ -45,7 +46,7 @@ def test_the_signature_is_the_same_without_the_compiler():
 
 
 def run(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run([*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def game():
@@ -146,14 +147,20 @@ def test_a_report_with_other_figures_than_numbers_is_refused(
     assert report.read_report(file) == data
     for key in ("rows", "learning"):
         file.write_text(json.dumps({**data, key: [{**row, **change}]}), encoding="utf-8")
-        refusal(lambda: report.read_report(file), "not a report of bombay bench --json: ", words.replace("rows", key))
+        refusal(
+            lambda: report.read_report(file),
+            "not a report of python -m benchmarks --json: ",
+            words.replace("rows", key),
+        )
 
 
 @pytest.mark.parametrize("change", [{"players": None}, {"players": 9}, {"rows": {}}, {"rows": [None]}, {"learning": 1}])
 def test_a_report_of_another_form_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     file = tmp_path / "old.json"
     file.write_text(json.dumps({"format": report.FORMAT, "players": 4, "rows": [], **change}), encoding="utf-8")
-    refusal(lambda: report.read_report(file), f"not a report of bombay bench --json: {file}", next(iter(change)))
+    refusal(
+        lambda: report.read_report(file), f"not a report of python -m benchmarks --json: {file}", next(iter(change))
+    )
 
 
 def test_cases_that_cannot_use_several_threads_run_on_one(monkeypatch):
@@ -296,8 +303,11 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
         (("--threads", "two"), "from 1 to"),
         (("--players", "6"), "less than or equal to 5"),
         (("--repeats", "0"), "greater than or equal to 1"),
-        (("--compare", "no-such-file.json"), "a report of bombay bench --json: no-such-file.json: cannot be read"),
-        (("--compare", __file__), "not a report of bombay bench --json"),
+        (
+            ("--compare", "no-such-file.json"),
+            "a report of python -m benchmarks --json: no-such-file.json: cannot be read",
+        ),
+        (("--compare", __file__), "not a report of python -m benchmarks --json"),
     ],
 )
 def test_wrong_arguments_end_in_one_line(arguments, words):

@@ -15,7 +15,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bombay_env.jit.notice import COMPILING
 from bombay_training.cli import errors
 from bombay_training.cli.main import app, main
 from bombay_training.learners.best_response import BestResponseSettings
@@ -23,6 +22,7 @@ from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import Run, RunSettings
 from bombay_training.learners.train import saved_settings
 from bombay_training.learners.zero import ZeroSettings
+from helpers.compiling import COMPILING
 from helpers.nets import HIDDEN
 
 QUICK = bool(numba.config.DISABLE_JIT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bombay_training.bench import cold_start
+from benchmarks import cold_start
 
 
 @pytest.mark.parametrize("name", cold_start.ENVIRONMENTS)

@@ -1,7 +1,7 @@
 """How kernels are compiled: what is kept on disk and when it is used, and the choice between two batch kernels.
 
 Kernels here are tiny, because each compilation takes a while. Where processes matter, the kernels are in a stand-in for the
-package: the real modules that compile, and three small ones. `test_kernel_folder.py` tests who may write to the folder.
+package: the real modules that compile, and three small ones.
 """
 
 import os
@@ -14,14 +14,12 @@ import numba
 import numpy as np
 import pytest
 
-from bombay_env.jit import cache, notice
-from bombay_env.jit import kernels as compiling
-from bombay_env.jit.folder import CHECKSUM_SIZE, open_own_folder
+from bombay_env.jit import cache
 from bombay_env.jit.kernels import MIN_PARALLEL_LANES, kernel
-from bombay_env.jit.notice import COMPILING, EACH_TIME, ONCE, Notice
+from helpers.compiling import COMPILING
 
 ROOT = Path(cache.__file__).parents[2]
-LINE = COMPILING + ONCE
+LINE = COMPILING[0] + "but only the first time; `bombay warm-up` compiles all of them\n"
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -47,13 +45,6 @@ LONG = "\n".join(
         "    return long_sum(records[0], 1)",
     ]
 )
-APART = """
-from bombay_env.jit.kernels import kernel
-
-@kernel
-def half(number):
-    return number / 2
-"""
 TINY = """
 import numba
 from bombay_env import helper
@@ -83,13 +74,13 @@ def fill_piece(piece, lanes, scale):
 def in_a_fresh_process(code, cache, path=ROOT, **env):
     """Run a program in a process of its own on the package in `path`, with compiled code kept in `cache`.
 
-    It says on stderr whether anything is compiled, however little.
+    It ends with a line on stdout: the number of kernels that it compiled.
     """
     settings = {"XDG_CACHE_HOME": str(cache), "NUMBA_DISABLE_JIT": "0", "NUMBA_NUM_THREADS": "2"} | env
-    before = (
-        f"import sys; sys.path[:0] = [{str(path)!r}]\nfrom bombay_env.jit.notice import NOTICE\nNOTICE.patience = 0.0\n"
+    code = (
+        f"import sys; sys.path[:0] = [{str(path)!r}]\nimport numpy as np\n{code}\n"
+        "from bombay_env.jit import cache\nprint(len(cache.compiled))"
     )
-    code = f"{before}import numpy as np\n{code}"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -113,7 +104,6 @@ def stand_in(tmp_path_factory):
     (package / "helper.py").write_text(HELPER)
     (package / "tiny.py").write_text(TINY)
     (package / "long.py").write_text(LONG)
-    (package / "apart.py").write_text(APART)
     return folder
 
 
@@ -126,7 +116,9 @@ def shared_cache(tmp_path_factory):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder where this process keeps compiled code meanwhile."""
-    monkeypatch.setattr(cache.STORE, "folder", open_own_folder(tmp_path)[0])
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    for remembered in (cache.folder, cache.digest):
+        monkeypatch.setattr(cache, remembered.__name__, remembered.__wrapped__)
     return tmp_path
 
 
@@ -138,108 +130,66 @@ def thrice(number):
     return 3 * number
 
 
-twice.__module__ = thrice.__module__ = "bombay_env.actions"  # any module whose sources the folder is named after
+twice.__module__ = thrice.__module__ = "bombay_env.actions"  # any module of ours
 
 
 def called(function, number=21):
     """The result of a new kernel of `function`, and whether its code came from the folder."""
-    dispatcher = kernel(function)
-    result = dispatcher(number)
-    (hits,) = dispatcher.stats.cache_hits.values() or (0,)
-    return result, bool(hits)
+    before = len(cache.compiled)
+    return kernel(function)(number), len(cache.compiled) == before
 
 
-def kept(folder, suffix="kernel"):
-    return sorted(folder.rglob(f"*.{suffix}"))
-
-
-DAMAGES = {
-    "empty": lambda data: b"",
-    "truncated": lambda data: data[:-1],
-    "cut in the checksum": lambda data: data[:20],
-    "garbage": lambda data: bytes(range(256)) * 9,
-    "a pickle": lambda data: data[CHECKSUM_SIZE:],
-    "first bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
-    "last bit": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
-}
+def kept(folder):
+    return sorted(folder.rglob("*.nbc"))
 
 
 @needs_jit
-def test_code_is_kept_and_a_damaged_file_is_made_anew_unread(folder, monkeypatch):
+def test_code_is_kept_and_a_damaged_file_is_made_anew(folder):
     assert called(twice) == (42, False)
-    (file,) = kept(folder)
-    whole = file.read_bytes()
-    for name, damage in DAMAGES.items():
-        assert called(twice) == (42, True), name
-        file.write_bytes(damage(whole))
-        with monkeypatch.context() as guard:
-            guard.setattr(cache.pickle, "loads", lambda data: pytest.fail("unpickled"))
-            assert called(twice) == (42, False), name
-        assert kept(folder) == [file], name
+    files = list(folder.rglob("*.nb?"))
+    assert len(files) == 2
+    for file in files:
+        whole = file.read_bytes()
+        for damaged in (b"", whole[: len(whole) // 2], bytes(range(256)) * 9):
+            assert called(twice) == (42, True)
+            file.write_bytes(damaged)
+            assert called(twice) == (42, False), (file, damaged)
     assert called(twice) == (42, True)
-
-
-@needs_jit
-def test_files_that_changed_places_are_not_taken_for_each_other(folder):
-    assert called(twice) == (42, False)
-    (first,) = kept(folder)
-    assert called(thrice) == (63, False)
-    (second,) = set(kept(folder)) - {first}
-    contents = first.read_bytes()
-    first.write_bytes(second.read_bytes())
-    second.write_bytes(contents)
-    assert called(twice) == (42, False)
-    assert called(thrice) == (63, False)
-    assert called(twice) == (42, True)
+    assert len(kept(folder)) == 1
 
 
 @needs_jit
 def test_signatures_options_and_settings_are_kept_apart(folder, monkeypatch):
     assert called(twice) == (42, False)
+    assert called(thrice) == (63, False)
     assert called(twice, 1.5) == (3.0, False)
-    assert compiling.compiled(twice, boundscheck=True)(21) == 42
+    assert kernel(twice, boundscheck=True)(21) == 42
     monkeypatch.setattr(numba.config, "LOOP_VECTORIZE", 0)
     assert called(twice) == (42, False)
     monkeypatch.setattr(numba.config, "THREADING_LAYER", "workqueue")  # shapes no code
     assert called(twice) == (42, True)
-    assert len(kept(folder)) == 4
+    assert called(thrice) == (63, False)
+    assert len(kept(folder)) == 6
 
 
 @needs_jit
-def test_recompiling_does_not_load(folder):
-    dispatcher = kernel(twice)
-    assert dispatcher(21) == 42
-    dispatcher.recompile()
-    assert dispatcher(21) == 42
-    assert not dispatcher.stats.cache_hits
-    assert len(kept(folder)) == 1
-
-
-@needs_jit
-@pytest.mark.parametrize("failing", ["open", "fdopen", "replace"])
-def test_a_full_disk_stops_nothing_and_leaves_nothing(folder, monkeypatch, failing):
+def test_a_full_disk_stops_nothing(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, failing, full)
+    monkeypatch.setattr(os, "replace", full)
     assert called(twice) == (42, False)
     monkeypatch.undo()
-    assert list(folder.iterdir()) == []
+    assert kept(folder) == []
 
 
 @needs_jit
-def test_nothing_is_kept_or_loaded_once_the_sources_are_edited(folder, monkeypatch):
-    stamps = cache.STORE.sources._stamps
-    with monkeypatch.context() as edited:
-        edited.setitem(stamps, "bombay_env.actions", (0, 0))
-        assert called(twice) == (42, False)
-        assert kept(folder) == []
-    with monkeypatch.context() as edited:
-        edited.setitem(stamps, "bombay_env.engine", (0, 0))  # not imported by the kernel's module
-        assert called(twice) == (42, False)
-        assert called(twice) == (42, True)
-    monkeypatch.setitem(stamps, "bombay_env.jit.kernels", (0, 0))  # imported by it
+def test_nothing_is_kept_or_loaded_once_a_source_was_edited(folder, monkeypatch):
     assert called(twice) == (42, False)
+    monkeypatch.setattr(cache, "STARTED", Path(cache.__file__).stat().st_mtime - 1)
+    assert called(twice) == (42, False)
+    assert called(thrice) == (63, False)
+    assert len(kept(folder)) == 1
 
 
 @needs_jit
@@ -255,13 +205,72 @@ def test_only_functions_whose_sources_are_known_are_kept(folder):
 
 
 @needs_jit
+def test_code_that_a_class_from_elsewhere_chooses_is_not_kept(folder):
+    from typing import NamedTuple
+
+    class Evaluator(NamedTuple):
+        weight: float
+
+    def weight(nested):
+        return nested[0].weight
+
+    weight.__module__ = "bombay_env.actions"
+    assert called(weight, (Evaluator(2.0), 1)) == (2.0, False)
+    assert kept(folder) == []
+    Evaluator.__module__ = "bombay_env.actions"
+    assert called(weight, (Evaluator(2.0), 1)) == (2.0, False)
+    assert len(kept(folder)) == 1
+
+
+@needs_jit
 @posix
-def test_somebody_elses_file_is_not_read(folder, monkeypatch):
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o707])
+def test_a_folder_that_others_have_access_to_is_not_used(folder, monkeypatch, capfd, mode):
+    (folder / "bombay_env").mkdir()
+    (folder / "bombay_env").chmod(mode)
+    monkeypatch.setattr(cache, "compiled", ["one"])
     assert called(twice) == (42, False)
-    (file,) = kept(folder)
-    assert file.stat().st_mode & 0o777 == 0o600
-    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    assert kept(folder) == []
+    text = f"others have access to {folder}/bombay_env; set XDG_CACHE_HOME or NUMBA_CACHE_DIR to a folder of your own\n"
+    assert (
+        capfd.readouterr().err == f"{COMPILING[0]}in each process again, because compiled code cannot be kept: {text}"
+    )
+    assert cache.obstacle() == text.strip()
+
+
+@needs_jit
+def test_only_folders_that_were_used_last_stay(folder, monkeypatch):
+    for age in range(cache.FOLDERS_KEPT + 3):
+        old = folder / "bombay_env" / f"bombay_env-{age}"
+        old.mkdir(parents=True, mode=0o700)
+        os.utime(old, (1000 - age, 1000 - age))
+    (folder / "bombay_env").chmod(0o700)
     assert called(twice) == (42, False)
+    left = {path.name for path in (folder / "bombay_env").iterdir()}
+    assert left == {cache.folder("bombay_env").name, *(f"bombay_env-{age}" for age in range(cache.FOLDERS_KEPT - 1))}
+
+
+def test_the_folder_follows_the_versions(folder, monkeypatch):
+    digests = [cache.digest("bombay_env")]
+    for module in (numba, np, cache.llvmlite):
+        with monkeypatch.context() as other:
+            other.setattr(module, "__version__", "another")
+            digests.append(cache.digest("bombay_env"))
+    assert len(set(digests)) == 4
+
+
+@needs_jit
+def test_compiling_is_announced_once_at_the_second_kernel(folder, monkeypatch, capfd):
+    monkeypatch.setattr(cache, "compiled", [])
+    assert numba.njit(lambda number: number)(1) == 1  # somebody else's
+    for function in (twice, twice):  # compiled, and loaded
+        called(function)
+    assert capfd.readouterr().err == ""
+    called(thrice)
+    assert capfd.readouterr().err == LINE
+    called(thrice, 1.5)
+    assert capfd.readouterr().err == ""
+    assert [name.rpartition(".")[2] for name in cache.compiled] == ["twice", "thrice", "thrice"]
 
 
 def checked(number):
@@ -286,19 +295,13 @@ through.__module__ = "bombay_env.actions"
 
 
 @needs_jit
-def test_what_a_kernel_calls_is_compiled_for_the_linker_and_kept_so(folder):
-    part = checked.part
+def test_what_a_kernel_calls_is_compiled_for_the_linker_only(folder):
+    checked.part.overloads.clear()
     checked.overloads.clear()
-    part.overloads.clear()
     assert called(through, 3) == (40, False)
-    assert (len(checked.overloads), len(part.overloads)) == (0, 1)
-    assert [len(kept(folder, suffix)) for suffix in ("kernel", "part")] == [1, 1]
+    assert (len(checked.overloads), len(checked.part.overloads)) == (0, 1)
+    assert len(kept(folder)) == 1
     assert called(through, 4) == (50, True)
-    part.overloads.clear()
-    misses, hits = sum(part.stats.cache_misses.values()), sum(part.stats.cache_hits.values())
-    assert compiling.compiled(through, boundscheck=True)(5) == 60  # its caller is compiled, and links what is kept
-    assert sum(part.stats.cache_misses.values()) == misses
-    assert sum(part.stats.cache_hits.values()) == hits + 1
     assert checked(6) == 7
     assert len(checked.overloads) == 1
 
@@ -332,32 +335,6 @@ def test_division_by_zero_gives_what_numpy_gives():
     assert kernel(lambda number: 1.0 / number)(0.0) == np.inf
 
 
-def test_the_folder_follows_the_versions(monkeypatch):
-    digests = [cache.versions_digest()]
-    for module in (numba, np, cache.llvmlite):
-        with monkeypatch.context() as other:
-            other.setattr(module, "__version__", "another")
-            digests.append(cache.versions_digest())
-    assert len(set(digests)) == 4
-    assert cache.versions_digest() == digests[0]
-
-
-def test_functions_of_one_name_are_told_apart_and_docstrings_are_no_part_of_them():
-    def identity(text):
-        names = {}
-        exec(text, names)
-        function = names["one"]
-        function.__module__ = "bombay_env.actions"
-        return cache.KernelCache(function, {}).identity
-
-    plain = identity("def one(x):\n    'Doubles.'\n    return 2 * x")
-    assert identity("\n\ndef one(x):\n    'Returns twice x.'\n\n    return 2 * x  # doubled") == plain
-    for other in ("return 3 * x", "return x * 2", "return 2 * abs(x)", "return 2 * len(x)"):
-        assert identity(f"def one(x):\n    'Doubles.'\n    {other}") != plain, other
-    assert identity("one = lambda x: 2 * x") != identity("one = lambda x: 3 * x")
-    assert repr(identity("one = lambda x: 2 * x")) != repr(identity("one = lambda x: 2.0 * x"))
-
-
 FILL = """
 from bombay_env import tiny
 lanes = np.zeros(6)
@@ -367,97 +344,15 @@ print(lanes[:2], len(tiny.fill.parallel.overloads))
 
 
 @needs_jit
-def test_an_edit_of_an_imported_module_is_noticed_and_compiling_is_announced_once(stand_in, tmp_path):
+def test_an_edit_of_another_module_is_noticed(stand_in, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(stand_in, copy)
     helper = copy / "bombay_env" / "helper.py"
-    first = in_a_fresh_process(FILL, tmp_path / "cache", copy)
-    assert (first.stdout, first.stderr) == ("[2. 4.] 0\n", LINE)
-    again = in_a_fresh_process(FILL, tmp_path / "cache", copy)
-    assert (again.stdout, again.stderr) == ("[2. 4.] 0\n", "")
-    helper.write_text(HELPER.replace("1", "5"))
-    edited = in_a_fresh_process(FILL, tmp_path / "cache", copy)
-    assert (edited.stdout, edited.stderr) == ("[10. 12.] 0\n", LINE)
-    helper.write_text(HELPER)
-    back = in_a_fresh_process(FILL, tmp_path / "cache", copy)
-    assert (back.stdout, back.stderr) == ("[2. 4.] 0\n", "")
-
-
-@needs_jit
-def test_edits_of_docstrings_comments_and_other_modules_keep_the_code(stand_in, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(stand_in, copy)
-    package = copy / "bombay_env"
-    documented = TINY.replace("def fill(lanes, scale):", "def fill(lanes, scale):\n    'Fill.'")
-    (package / "tiny.py").write_text(documented)
-    in_a_fresh_process(FILL, tmp_path / "cache", copy)
-    files = kept(tmp_path / "cache")
-    assert files
-    (package / "helper.py").write_text('"""A docstring."""\n\n# A comment.\n' + HELPER.replace("():", "():  # one"))
-    (package / "apart.py").write_text(APART.replace("2", "4"))
-    (package / "tiny.py").write_text(documented.replace("Fill.", "Write scaled numbers into `lanes`."))
-    again = in_a_fresh_process(FILL, tmp_path / "cache", copy)
-    assert (again.stdout, again.stderr) == ("[2. 4.] 0\n", "")
-    assert kept(tmp_path / "cache") == files
-
-
-CHOOSING = """
-from typing import Any, NamedTuple
-from numba.extending import overload
-from bombay_env.jit.kernels import kernel
-
-class Search(NamedTuple):
-    evaluator: Any
-
-def value(evaluator):
-    return evaluator.value(evaluator)
-
-@overload(value, inline="always")
-def _value(evaluator):
-    chosen = evaluator.instance_class.value
-    return lambda evaluator: chosen(evaluator)
-
-@kernel
-def inner(search):
-    return value(search.evaluator)
-
-@kernel
-def outer(search):
-    return 10 * inner(search)
-"""
-CHOSEN = """
-from typing import NamedTuple
-from bombay_env.jit.kernels import kernel
-
-@kernel
-def value(evaluator):
-    return 2 * evaluator.weight
-
-class Evaluator(NamedTuple):
-    weight: float
-    value = staticmethod(value)
-"""
-CHOOSE = """
-from bombay_env import choosing, chosen
-print(choosing.outer(choosing.Search(chosen.Evaluator(3.0))))
-"""
-
-
-@needs_jit
-def test_an_edit_of_a_kernel_that_an_arguments_class_chooses_is_noticed(stand_in, tmp_path):
-    """The module of the calling kernel does not import it: only the type of the argument leads there."""
-    copy = tmp_path / "copy"
-    shutil.copytree(stand_in, copy)
-    (copy / "bombay_env" / "choosing.py").write_text(CHOOSING)
-    file = copy / "bombay_env" / "chosen.py"
-    twice, five_times = CHOSEN, CHOSEN.replace("2 *", "5 *")
-    for text, shown, told in (
-        (twice, "60.0\n", LINE), (twice, "60.0\n", ""), (five_times, "150.0\n", LINE), (twice, "60.0\n", ""),
-    ):  # fmt: skip
-        file.write_text(text)
-        done = in_a_fresh_process(CHOOSE, tmp_path / "cache", copy)
-        assert (done.stdout, done.stderr) == (shown, told)
-    assert len(kept(tmp_path / "cache", "part")) == 4  # inner and value, twice
+    runs = []
+    for text in (HELPER, HELPER, HELPER.replace("1", "5"), HELPER):
+        helper.write_text(text)
+        runs.append(in_a_fresh_process(FILL, tmp_path / "cache", copy).stdout)
+    assert runs == ["[2. 4.] 0\n1\n", "[2. 4.] 0\n0\n", "[10. 12.] 0\n1\n", "[2. 4.] 0\n0\n"]
 
 
 EDITED_MEANWHILE = """
@@ -476,87 +371,68 @@ path.write_text(text)
 def test_an_edit_during_a_process_leaves_no_code_under_the_old_sources(stand_in, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(stand_in, copy)
-    assert in_a_fresh_process(EDITED_MEANWHILE, tmp_path / "cache", copy).stdout == "77.0\n"
+    assert in_a_fresh_process(EDITED_MEANWHILE, tmp_path / "cache", copy).stdout == "77.0\n1\n"
     assert kept(tmp_path / "cache") == []
     done = in_a_fresh_process("from bombay_env import tiny\nprint(tiny.total(np.zeros(1)))", tmp_path / "cache", copy)
-    assert done.stdout == "1.0\n"
+    assert done.stdout == "1.0\n1\n"
 
 
 @needs_jit
-def test_without_a_folder_it_runs_and_says_so(stand_in, tmp_path):
+def test_without_a_folder_it_runs(stand_in, tmp_path):
     (tmp_path / "file").touch()
-    done = in_a_fresh_process(FILL, tmp_path / "file", stand_in)
-    assert done.stdout == "[2. 4.] 0\n"
-    assert done.stderr.startswith(COMPILING + EACH_TIME)
-    assert str(tmp_path / "file") in done.stderr or "Not a directory" in done.stderr
+    assert in_a_fresh_process(FILL, tmp_path / "file", stand_in).stdout == "[2. 4.] 0\n1\n"
+    no_home = {"HOME": str(tmp_path / "file"), "XDG_CACHE_HOME": ""}
+    assert in_a_fresh_process(FILL, "", stand_in, **no_home).stdout == "[2. 4.] 0\n1\n"
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "own")}
+    assert in_a_fresh_process(FILL, tmp_path / "file", stand_in, **own).stdout == "[2. 4.] 0\n1\n"
+    assert kept(tmp_path / "own")
+
+
+AT_ONCE = """
+from bombay_env import tiny
+total = sum(tiny.total(np.full(2, 3, kind)) for kind in ("f8", "i8", "f4", "i4", "u4", "i2", "u2", "i1", "u1"))
+print(total)
+"""
 
 
 @needs_jit
-def test_other_peoples_kernels_are_not_announced(capfd, folder, monkeypatch):
-    monkeypatch.setattr(cache, "NOTICE", Notice(patience=0.0))
-    assert numba.njit(lambda number: number)(1) == 1
-    assert capfd.readouterr().err == ""
-    assert called(twice) == (42, False)
-    assert called(thrice) == (63, False)
-    assert capfd.readouterr().err == LINE
-
-
-def test_little_compiling_is_not_announced_and_much_is_once(capfd, monkeypatch):
-    now = 100.0
-    monkeypatch.setattr(notice.time, "monotonic", lambda: now)
-    told = Notice(patience=2.0)
-    for kernels in (0, 1, 1):  # the first call only loads; each takes 1.5 s
-        with told.first_call():
-            for _ in range(kernels):
-                told.compiling("one")
-            now += 1.5
-    assert capfd.readouterr().err == ""  # 3 s by now
-    with told.first_call():
-        told.compiling("two")
-        told.compiling("three")
-    assert capfd.readouterr().err == LINE
-    told = Notice(patience=2.0)
-    with told.first_call():
-        told.compiling("one", "others may write to /a")
-        now += 2.5
-        told.compiling("a part of it", "others may write to /a")
-    assert capfd.readouterr().err == f"{COMPILING}{EACH_TIME}others may write to /a\n"
-
-
-def test_who_listens_is_told_every_name_and_no_line_is_written(capfd):
-    told, names = Notice(patience=0.0), []
-    told.listener = names.append
-    told.compiling("one")
-    told.compiling("two")
-    assert names == ["one", "two"]
-    assert capfd.readouterr().err == ""
-
-
-@needs_jit
-def test_processes_may_compile_at_once(stand_in, tmp_path):
-    code = f"import sys; sys.path[:0] = [{str(stand_in)!r}]\nimport numpy as np\nfrom bombay_env import tiny\n"
-    code += "print(tiny.total(np.ones(2)), tiny.total(np.ones(2, np.int64)))"
+def test_processes_may_compile_at_once_and_find_all_code_afterwards(stand_in, tmp_path):
+    code = f"import sys; sys.path[:0] = [{str(stand_in)!r}]\nimport numpy as np\n{AT_ONCE}"
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     running = [
         subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
-    assert [process.communicate(timeout=120)[0] for process in running] == ["2.0 2\n"] * 3
-    assert [path.name.split(".")[2] for path in kept(tmp_path)] == ["total", "total"]
-    assert [path.name.split(".")[2] for path in kept(tmp_path, "part")] == ["amount"]
+    assert [process.communicate(timeout=120)[0] for process in running] == ["36.0\n"] * 3
+    assert in_a_fresh_process(AT_ONCE, tmp_path, stand_in).stdout == "36.0\n0\n"
+
+
+UNKNOWN = """
+import numba
+numba.version_info = numba.version_info._replace(short=(0, 99))
+""" + FILL.replace(
+    "len(tiny.fill.parallel.overloads)", "[name for name in sys.modules if name.startswith('bombay_env.jit.')]"
+)
+
+
+@needs_jit
+def test_an_unknown_version_of_numba_compiles_anew_and_no_private_class_is_touched(stand_in, tmp_path):
+    settings = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    code = f"import sys; sys.path[:0] = [{str(stand_in)!r}]\nimport numpy as np\n{UNKNOWN}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings)
+    assert done.stdout == "[2. 4.] ['bombay_env.jit.kernels']\n"
+    assert f"bombay_env keeps no compiled code with Numba {numba.__version__}" in done.stderr
+    assert not kept(tmp_path)
 
 
 PARALLEL = f"""
 import numba, os, signal
 from bombay_env import tiny
-def loaded(dispatcher):
-    return sum(dispatcher.stats.cache_hits.values())
 few, many = np.zeros({MIN_PARALLEL_LANES - 1}), np.zeros({MIN_PARALLEL_LANES})
 tiny.fill(few, 1.0)
 assert not tiny.fill.parallel.overloads
 tiny.fill(many, 1.0)
 assert (many == np.arange(1.0, {MIN_PARALLEL_LANES + 1})).all() and (many[:-1] == few).all()
 print(len(tiny.fill.sequential.overloads), len(tiny.fill.parallel.overloads))
-print(loaded(tiny.fill.sequential), loaded(tiny.fill.parallel))
 """
 ONE_THREAD = """
 numba.set_num_threads(1)
@@ -590,22 +466,21 @@ def test_kernels_for_different_records_keep_apart_wherever_they_were_compiled(st
         in_a_fresh_process(f"from bombay_env import long\n{call}", tmp_path, stand_in)
     done = in_a_fresh_process("\n".join(["from bombay_env import long", *calls]), tmp_path, stand_in)
     expected = [1 + sum(size // number for number in range(1, STATEMENTS)) for size in before]
-    assert done.stdout.split() == [str(total) for total in expected]
-    assert done.stderr == "", "both kernels come from the folder"
+    assert done.stdout.split() == [*(str(total) for total in expected), "0"], "both kernels come from the folder"
 
 
 @needs_jit
 def test_each_of_the_two_is_kept_and_one_thread_takes_the_sequential(stand_in, shared_cache):
     in_a_fresh_process(PARALLEL, shared_cache, stand_in)
     done = in_a_fresh_process(PARALLEL + ONE_THREAD, shared_cache, stand_in)
-    assert done.stdout.splitlines() == ["1 1", "1 1", "2 1"]
+    assert done.stdout.splitlines() == ["1 1", "2 1", "1"]
 
 
 @needs_jit
 @needs_fork
 def test_a_forked_process_takes_the_sequential(stand_in, shared_cache):
     done = in_a_fresh_process(PARALLEL + FORK, shared_cache, stand_in, NUMBA_THREADING_LAYER="omp")
-    assert done.stdout.splitlines()[-1] == "21"
+    assert done.stdout.splitlines()[-2] == "21"
 
 
 THREADS = f"""
@@ -633,13 +508,13 @@ def test_threads_may_call_a_parallel_kernel_at_once(stand_in, shared_cache, laye
     module = {"omp": "omppool", "workqueue": "workqueue"}[layer]
     pytest.importorskip(f"numba.np.ufunc.{module}", reason="not built into this Numba")
     done = in_a_fresh_process(THREADS, shared_cache, stand_in, NUMBA_THREADING_LAYER=layer)
-    assert done.stdout == f"{layer} 0\n"
+    assert done.stdout.startswith(f"{layer} 0\n")
 
 
 def test_with_the_compiler_off_a_batch_kernel_is_the_function(stand_in, tmp_path):
     code = FILL.replace("len(tiny.fill.parallel.overloads)", "type(tiny.fill).__name__, type(tiny.total).__name__")
     done = in_a_fresh_process(code, tmp_path, stand_in, NUMBA_DISABLE_JIT="1")
-    assert (done.stdout, done.stderr) == ("[2. 4.] function function\n", "")
+    assert done.stdout == "[2. 4.] function function\n0\n"
 
 
 PIECES = """
@@ -657,31 +532,29 @@ except AssertionError:
 @pytest.mark.parametrize(("threads", "off"), [("1", "0"), ("2", "0"), ("2", "1")])
 def test_every_piece_is_done_once_and_an_error_is_told(stand_in, tmp_path, threads, off):
     done = in_a_fresh_process(PIECES, tmp_path, stand_in, NUMBA_NUM_THREADS=threads, NUMBA_DISABLE_JIT=off)
-    assert done.stdout == "[2.0, 4.0, 6.0, 8.0, 10.0]\na piece failed\n"
+    assert done.stdout.startswith("[2.0, 4.0, 6.0, 8.0, 10.0]\na piece failed\n")
 
 
-def test_importing_compiles_nothing(tmp_path):
+def test_importing_compiles_nothing_and_writes_nothing(tmp_path):
+    """Also without a home, and where no file can be written."""
     code = f"""
 sys.path[1:1] = [{str(ROOT / "agents")!r}, {str(ROOT / "training")!r}]
-import gc, importlib
-for name in ("bombay_env", "bombay_env.bombay_v0", "bombay_env.record", "bombay_agents", "bombay_training"):
+sys.dont_write_bytecode = True
+import os
+changes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+def watch(event, arguments):
+    assert event != "os.mkdir", arguments
+    assert event != "open" or not arguments[2] & changes or arguments[0] == os.devnull, arguments
+sys.addaudithook(watch)
+import importlib
+for name in ("bombay_env", "bombay_env.bombay_v0", "bombay_env.record", "bombay_agents", "bombay_training.learners.zero"):
     importlib.import_module(name)
-try:
-    import bombay_training.learners.ppo.vec_env
-except ModuleNotFoundError as error:  # without the training extra
-    assert error.name.split(".")[0] in ("stable_baselines3", "sb3_contrib", "torch", "gymnasium"), error
-from numba.core.dispatcher import Dispatcher
-from bombay_env.jit.cache import STORE, KernelCache
-ours = [one for one in gc.get_objects() if isinstance(one, Dispatcher) and isinstance(one._cache, KernelCache)]
-assert STORE.sources._summaries == {{}}
-print(len(ours), [one.__name__ for one in ours if one.overloads])
+import bombay_env
+bombay_env.Game().action_name(0)
 """
-    done = in_a_fresh_process(code, tmp_path)
-    count, compiled = done.stdout.strip().split(" ", 1)
-    assert int(count) > 30
-    assert compiled == "[]"
-    assert COMPILING not in done.stderr
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    done = in_a_fresh_process(code, tmp_path / "none", HOME="/nowhere")
+    assert done.stdout == "0\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 # Index 3 of a view of three reads the fourth element: wrong, and yet of a known value.
@@ -694,14 +567,9 @@ except IndexError:
 """
 
 
-def under_boundscheck(code, cache, path=ROOT):
-    """Run a program whose kernels check every index; code compiled without checks is another entry and not found."""
-    return in_a_fresh_process(code, cache, path, NUMBA_BOUNDSCHECK="1")
-
-
 @needs_jit
 def test_bounds_are_checked_on_demand_whatever_was_kept_before(stand_in, tmp_path):
-    assert in_a_fresh_process(CANARY, tmp_path, stand_in).stdout == "3\n"
-    for line in (LINE, ""):  # compiled, and loaded
-        done = under_boundscheck(CANARY, tmp_path, stand_in)
-        assert (done.stdout.splitlines()[-1], done.stderr) == ("IndexError", line)
+    assert in_a_fresh_process(CANARY, tmp_path, stand_in).stdout == "3\n1\n"
+    for count in "10":  # compiled, and loaded
+        done = in_a_fresh_process(CANARY, tmp_path, stand_in, NUMBA_BOUNDSCHECK="1")
+        assert done.stdout.splitlines()[-2:] == ["IndexError", count]

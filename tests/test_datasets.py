@@ -191,7 +191,7 @@ def test_a_missing_extra_is_named(form, tmp_path, monkeypatch, capsys):
 
 @needs_jit
 def test_the_example_imitates_the_agent_that_is_named(tmp_path):
-    example = pytest.importorskip("bombay_training.examples.behaviour_cloning", reason="needs the extra `ppo`")
+    example = pytest.importorskip("behaviour_cloning", reason="needs the extra `ppo`")
     records = games(5)
     parquet.write(tmp_path / "g", all_decisions(records, View()), [records[0].game], View())
     observations, masks, actions = example.load(tmp_path / "g", "greedy")
@@ -208,9 +208,9 @@ def test_the_example_imitates_the_agent_that_is_named(tmp_path):
 @needs_jit
 @pytest.mark.slow
 def test_the_example_beats_random(tmp_path):
-    from bombay_training.examples.common import evaluate
+    from common import evaluate
 
-    example = pytest.importorskip("bombay_training.examples.behaviour_cloning", reason="needs the extra `ppo`")
+    example = pytest.importorskip("behaviour_cloning", reason="needs the extra `ppo`")
     records = []
     arena.run_fixed_seats(Game(Rules.official(4)), ["planner-v1"] * 4, 500, seed=3, records=records)
     parquet.write(tmp_path / "g", all_decisions(records, View()), [records[0].game], View())

@@ -1,30 +1,28 @@
 """Generated documents say what the program and the saved results say."""
 
 import inspect
-import json
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from bombay_env.registry import GROUP
-from bombay_training.cli.main import app
-from bombay_training.docs import agents, markdown, pages
-from bombay_training.docs.results import Results
 from bombay_training.evaluation import ladder
+from docs.generate import agents, markdown, pages
+from docs.generate.results import Results
 
 DOCS = Path(__file__).parent.parent / "docs"
 
 
 def test_generated_documents_are_up_to_date():
-    """To bring them up to date: `bombay docs`, in the checkout."""
-    assert sorted(pages.outdated(DOCS, typer.main.get_command(app))) == []
+    """To bring them up to date: `python -m docs.generate`, in the checkout."""
+    assert sorted(pages.outdated(DOCS)) == []
 
 
 def test_the_readme_and_five_pages_are_generated_at_least_in_part():
-    names = {page.name for page in pages.generated(DOCS, typer.main.get_command(app))}
+    names = {page.name for page in pages.generated(DOCS)}
     assert {"README.md", "spaces.md", "cli.md", "agents.md", "results.md", "fairness.md"} <= names
 
 
@@ -35,7 +33,7 @@ def test_no_match_of_a_study_is_in_the_documents_twice():
     assert len(rows) == len(set(rows)) > 0
 
 
-def test_the_command_writes_what_is_out_of_date(tmp_path):
+def test_what_is_out_of_date_is_found(tmp_path):
     for file in (DOCS / "ladder.jsonl", *DOCS.glob("data/*.json")):
         copy = tmp_path / "docs" / file.relative_to(DOCS)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -43,18 +41,24 @@ def test_the_command_writes_what_is_out_of_date(tmp_path):
     page = tmp_path / "docs" / "page.md"
     page.write_text("before\n<!-- generated: regret -->\nold\n<!-- end -->\nafter\n")
 
-    def run(*options):
-        done = CliRunner().invoke(app, ["docs", "--out", str(tmp_path / "docs"), "--json", *options])
-        return done.exit_code, [
-            Path(name).name for name in json.loads(done.stdout)["outdated" if options else "written"]
-        ]
+    written = pages.outdated(tmp_path / "docs")
+    assert [path.name for path in written] == ["spaces.md", "cli.md", "board.svg", "page.md"]
+    assert written[page].startswith("before\n<!-- generated: regret -->\n| agent | win share lost |")
+    assert written[page].endswith("|\n<!-- end -->\nafter\n")
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8")
+    assert pages.outdated(tmp_path / "docs") == {}
 
-    assert run("--check") == (1, ["spaces.md", "cli.md", "board.svg", "page.md"])
-    assert "old" in page.read_text()
-    assert run() == (0, ["spaces.md", "cli.md", "board.svg", "page.md"])
-    assert page.read_text().startswith("before\n<!-- generated: regret -->\n| agent | win share lost |")
-    assert page.read_text().endswith("|\n<!-- end -->\nafter\n")
-    assert run("--check") == (0, [])
+
+def test_the_program_checks_all_pages():
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.generate", "--check"], cwd=DOCS.parent, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.generate", "x"], cwd=DOCS.parent, capture_output=True, check=False
+    )
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ def test_every_agent_of_the_project_and_each_of_its_options_is_explained():
 
 def test_every_command_is_on_the_page():
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
-    for name in ("simulate", "ladder", "train best-response", "docs"):
+    for name in ("simulate", "ladder", "train best-response", "warm-up"):
         assert f"`bombay {name}`\n" in page
     assert "--victim" in page
 

@@ -7,9 +7,9 @@ import importlib
 
 import numpy as np
 import pytest
+from common import evaluate
 
 from bombay_env import Game, Rules
-from bombay_training.examples.common import evaluate
 from helpers.own_environment import python_with, run_tests
 
 # For each example the package that it needs, and what makes an update short.
@@ -28,7 +28,7 @@ each_example = pytest.mark.parametrize("name", EXAMPLES)
 def load(name):
     package, _ = EXAMPLES[name]
     pytest.importorskip(package, reason=f"needs {package}; see docs/trainers.md")
-    return importlib.import_module(f"bombay_training.examples.{name}")
+    return importlib.import_module(name)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bombay_training.examples
 from bombay_agents import make
 from bombay_agents.external.agent import ExecAgent
 from bombay_agents.external.process import MAX_LINE
@@ -39,9 +38,9 @@ from helpers.failing_agents import First
 from helpers.misbehaving_program import KINDS
 
 GAME = Game(Rules(3, sets=1, turns_per_set=2))
-EXAMPLES = Path(bombay_training.examples.__file__).parent
 PROGRAM = Path(__file__).parent / "helpers" / "misbehaving_program.py"
 ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "training" / "examples"
 PAGE = ROOT / "docs" / "external.md"
 MARK = "BOMBAY_TEST_MARK"
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are counted in /proc")

@@ -69,7 +69,7 @@ def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extr
     ],
 )
 def test_an_example_says_so_too(name, absent, extra, monkeypatch):
-    module = f"bombay_training.examples.{name}"
+    module = name
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(

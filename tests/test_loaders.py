@@ -23,6 +23,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
+from benchmarks import report
 from bombay_agents.nets import files
 from bombay_agents.nets.loading import make_net
 from bombay_agents.nets.policy.net import PolicyNet
@@ -32,15 +33,14 @@ from bombay_env.record import Record, read_records
 from bombay_env.registry import make
 from bombay_env.state import state_from_dict, state_to_dict
 from bombay_training.balance.study import Change, Tier
-from bombay_training.bench import report
 from bombay_training.cli.inputs import games_of
 from bombay_training.cli.learn import study as study_command
-from bombay_training.docs import markdown, pages
 from bombay_training.evaluation import ladder
 from bombay_training.learners import curve, study
 from bombay_training.learners.runs import checkpoints, run_files
 from bombay_training.learners.train import open_run, run_class
 from bombay_training.learners.zero import ZeroSettings
+from docs.generate import markdown, pages
 from helpers.file_mutations import damaged_bytes, damaged_json
 from helpers.position import official
 from helpers.records import BASE, golden_file

@@ -11,12 +11,12 @@ from bombay_env.rewards import seat_rewards
 
 pytest.importorskip("pyspiel", reason="needs the extra `trainers`")
 
+import openspiel_mcts
 import pyspiel
 from open_spiel.python import observation
 from open_spiel.python.algorithms import mcts
 
 from bombay_training.evaluation import arena
-from bombay_training.examples import openspiel_mcts
 from bombay_training.matches.statistics import share_with_interval
 from bombay_training.openspiel import BombayGame
 

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from benchmarks import peers
 from bombay_env import bombay_v0
-from bombay_training.bench import peers
 
 KEYS = [peer.key for peer in peers.PEERS]
 
@@ -183,8 +183,8 @@ def test_a_peer_that_fails_or_hangs_gives_a_one_line_error(monkeypatch):
 
 def test_importing_and_listing_imports_no_peer():
     code = (
-        "import sys; from bombay_training.bench import peers; peers.available();"
+        "import sys; from benchmarks import peers; peers.available();"
         "print(sorted({'jax', 'pgx', 'pyspiel', 'pettingzoo', 'pygame', 'bombay_env'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=peers.ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

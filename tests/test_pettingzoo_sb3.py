@@ -12,14 +12,15 @@ from bombay_env.rewards import seat_rewards
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
 
+import last_mover_sb3
+import pettingzoo_sb3
 import torch
+from common import evaluate
+from last_mover_sb3 import LastMoverEnv
+from pettingzoo_sb3 import Follow, FrozenPolicy, SelfPlayEnv
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from bombay_training.examples import last_mover_sb3, pettingzoo_sb3
-from bombay_training.examples.common import evaluate
-from bombay_training.examples.last_mover_sb3 import LastMoverEnv
-from bombay_training.examples.pettingzoo_sb3 import Follow, FrozenPolicy, SelfPlayEnv
 from helpers.bad_actions import NOT_AN_ACTION
 from helpers.refusal import refusal
 

@@ -1,6 +1,7 @@
 """The README and the other pages: their examples run, their commands are understood, their links lead somewhere."""
 
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -32,7 +33,9 @@ EXAMPLES = Path(page_examples.__file__)
 def run_examples(pages: list[Path], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the Python blocks of pages, all in one process."""
     command = [sys.executable, EXAMPLES, *pages]
-    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    path = os.pathsep.join([str(ROOT / "training" / "examples"), os.environ.get("PYTHONPATH", "")])
+    options: Any = {"env": os.environ | {"PYTHONPATH": path}, "stdin": subprocess.DEVNULL}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples run in a process of their own, and one learns")

@@ -21,7 +21,7 @@ from bombay_env.render.layout import Box
 from bombay_env.render.view import LastAction, last_action
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
-from bombay_training.docs import picture as readme_picture
+from docs.generate import picture as readme_picture
 from helpers.position import CITIES, official, position
 from helpers.variants import random_game
 
@@ -551,5 +551,5 @@ def test_places_on_the_map_do_not_depend_on_the_state() -> None:
 
 
 def test_picture_in_the_readme_is_what_the_program_draws() -> None:
-    """`bombay docs` draws it anew."""
+    """`python -m docs.generate` draws it anew."""
     assert PICTURE.read_text(encoding="utf-8") == readme_picture.page()

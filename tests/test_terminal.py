@@ -14,9 +14,9 @@ import termios
 import numba
 import pytest
 
-from bombay_env.jit.notice import COMPILING
 from bombay_training.cli import output
 from bombay_training.evaluation import ladder
+from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
 COMMAND = (sys.executable, "-m", "bombay_training.cli")

@@ -1,52 +1,42 @@
-"""Compiling ahead: in processes of its own, once, named while it lasts, and ended by a signal at once."""
+"""Compiling ahead: in processes of its own, once, and ended by a signal at once."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numba
 import pytest
-import typer
 
-from bombay_agents import make
-from bombay_env.jit import cache
+from bombay_env.jit import cache, kernels
 from bombay_training import warm_up
-from bombay_training.cli.project import warm_up as warm_up_command
+from bombay_training.cli.compiling import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
-from bombay_training.warm_up import (
-    AGENTS,
-    Job,
-    WarmUpError,
-    all_jobs,
-    compile_all,
-    jobs_of_agents,
-    jobs_of_run,
-    prepare,
-)
+from bombay_training.warm_up import AGENTS, all_jobs, compile_all, jobs_of_agents, jobs_of_run
+from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are looked up in /proc")
 
-LISTEN = """
-import sys
-from bombay_env.jit.notice import NOTICE
-names = []
-NOTICE.listener = names.append
+COMPILED = """
+from bombay_env.jit import cache
+print("compiled", cache.compiled, file=sys.stderr)
 """
-COMMAND = f"""{LISTEN}
+COMMAND = f"""
+import sys
 from bombay_training.cli.main import main
 try:
     main()
 except SystemExit as done:
     assert not done.code, done.code
-print("compiled", names, file=sys.stderr)
+{COMPILED}
 """
-ENVIRONMENTS = f"""{LISTEN}
+ENVIRONMENTS = f"""
+import sys
 import gymnasium
 from bombay_env import bombay_v0
 env = bombay_v0.env()
@@ -59,98 +49,65 @@ single.step(int(info["action_mask"].argmax()))
 vector = gymnasium.make_vec("bombay/Bombay-v0", num_envs=3, vectorization_mode="vector_entry_point")
 _, info = vector.reset(seed=1)
 vector.step(info["action_mask"].argmax(axis=1))
-print("compiled", names, file=sys.stderr)
+{COMPILED}
 """
+RANDOM = jobs_of_agents(["random"])
 
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """An empty cache folder for this process and those that it starts."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = cache.cache_folder(cache.versions_digest())
-    monkeypatch.setattr(cache.STORE, "folder", folder)
-    return folder.path
-
-
-def no_process(*_):
-    pytest.fail("a process was started")
+    monkeypatch.setattr(cache, "folder", cache.folder.__wrapped__)
+    return tmp_path / "cache"
 
 
 @needs_jit
-def test_a_job_is_done_in_a_process_and_noted(own_cache, monkeypatch, capfd):
-    jobs = [Job("play", ("random",))]
-    names = compile_all(jobs, quiet=True)
-    assert "bombay_env.batch.deal_all" in names
-    assert list(own_cache.glob("bombay_env.batch.deal_all.*.kernel"))
-    assert compile_all(jobs, quiet=True) == []  # done again, as `bombay warm-up` does, it finds all of it
+def test_a_job_is_done_in_a_process_once(own_cache, monkeypatch, capfd):
+    prepare(RANDOM)
+    assert capfd.readouterr().err == f"{COMPILING[1]}only the first time: play random\n"
+    assert list(own_cache.rglob("batch.deal_all*.nbc"))
+    monkeypatch.setattr(warm_up, "ProcessPoolExecutor", lambda *_: pytest.fail("a process was started"))
+    prepare(RANDOM)
     assert capfd.readouterr().err == ""
-    with monkeypatch.context() as guard:
-        guard.setattr(warm_up._Processes, "run", no_process)
-        prepare([Job("play", ("random",))])
-        guard.setattr(numba.config, "LOOP_VECTORIZE", 0)
-        with pytest.raises(pytest.fail.Exception):
-            prepare([Job("play", ("random",))])
-
-
-def test_the_command_fails_where_nothing_can_be_kept(monkeypatch, capfd):
-    monkeypatch.setattr(warm_up._Processes, "run", no_process)
-    monkeypatch.setattr(cache.STORE, "folder", None)
-    with pytest.raises(typer.Exit) as ended:
-        warm_up_command.warm_up()
-    assert ended.value.exit_code == 1
-    assert capfd.readouterr().err.startswith("bombay: compiled code cannot be kept: ")
 
 
 def test_nothing_is_prepared_where_nothing_can_be_kept(monkeypatch):
-    monkeypatch.setattr(warm_up._Processes, "run", no_process)
-    monkeypatch.setattr(cache.STORE, "folder", None)
+    monkeypatch.setattr(warm_up, "ProcessPoolExecutor", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr(kernels, "obstacle", lambda: "no room")
     prepare(all_jobs())
 
 
 @needs_jit
 def test_a_job_that_fails_is_named_and_does_no_harm_to_a_command(own_cache, capfd):
-    jobs = [Job("play", ("nobody",))]
-    with pytest.raises(WarmUpError, match=r"play nobody: .*no agent is named 'nobody'"):
-        compile_all(jobs, quiet=True)
-    prepare(jobs, quiet=True)
-    assert not cache.STORE.is_noted(warm_up.MODULE, jobs[0])
+    (job,) = RANDOM
+    wrong = job._replace(name="play nobody", arguments=("nobody", None))
+    for failing, message in (
+        (wrong, "no agent is named 'nobody'"),
+        (wrong._replace(work=os._exit, arguments=(1,)), "terminated"),
+    ):
+        with pytest.raises(RuntimeError, match=f"^play nobody could not be compiled: .*{message}"):
+            compile_all([failing], 1, lambda _: None)
+        prepare([failing], quiet=True)
+        assert not warm_up.done_file(failing).exists()
     assert capfd.readouterr().err == ""
 
 
 def test_agents_by_name_have_jobs_and_others_have_none():
-    made = [make(spec) for spec in AGENTS]
-    assert len({agent.name for agent in made}) == len(AGENTS)
     (job,) = jobs_of_agents(["search:ms=5", "my_module:agent", "search"])
-    assert (job.kind, job.arguments) == ("play", (AGENTS[0],))
+    assert (job.name, job.arguments) == ("play search", (AGENTS[0], None))
     names = {spec.partition(":")[0] for spec in AGENTS}
     # `net` needs a file, a program of `exec` is compiled by its owner, and `champion` has the kernels of `zero-search`.
-    assert names | {"net", "exec", "champion"} == set(_installed())
+    assert names | {"net", "exec", "champion"} == {entry.name for entry in entry_points(group="bombay_env.agents")}
     (job,) = jobs_of_agents(["champion", "zero-search", "search:value=[zero]"])
-    assert job.arguments == ("zero-search:nodes=16",)
+    assert job.name == "play zero-search"
 
 
-def _installed():
-    from importlib.metadata import entry_points
-
-    return {entry.name for entry in entry_points(group="bombay_env.agents")}
-
-
-def test_warm_up_covers_the_default_run_of_every_learner():
-    settings = [
-        ZeroSettings(),
-        best_response.settings_for("planner-v1"),
-    ]
-    try:
-        from bombay_training.learners.ppo.settings import PPOSettings
-    except ImportError:  # without the extra
-        pass
-    else:
-        settings.append(PPOSettings())
-    covered = {repr(job) for job in all_jobs()}
-    for one in settings:
-        assert {repr(job) for job in jobs_of_run(one)} <= covered, one.learner
+def test_warm_up_covers_the_default_run_of_learners():
+    for settings in (ZeroSettings(), best_response.settings_for("planner-v1")):
+        assert set(jobs_of_run(settings)) <= set(all_jobs())
     for other in (ZeroSettings(hidden=32), ZeroSettings(second=16)):
-        assert not {repr(job) for job in jobs_of_run(other)} & covered
+        assert jobs_of_run(other)[0] not in all_jobs()
 
 
 def names_compiled(code, *arguments, cwd):
@@ -162,9 +119,12 @@ def names_compiled(code, *arguments, cwd):
     return done.stderr.splitlines()[-1]
 
 
+JOBS = ("play planner-v1", "play greedy", "play random", "environments", "batches of 2")
+
+
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    compile_all([*jobs_of_agents(["planner-v1", "greedy", "random"]), Job("environments")], quiet=True)
+    compile_all([job for job in all_jobs() if job.name in JOBS], None, lambda _: None)
     for arguments in (
         ("simulate", "greedy", "planner-v1", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),
         ("replay", "games.jsonl", "--show", "1"),
@@ -175,22 +135,12 @@ def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path)
 
 @pytest.mark.slow
 @needs_jit
-def test_after_warm_up_training_compiles_nothing(tmp_path):
-    settings = ZeroSettings()
-    compile_all([*jobs_of_run(settings), *jobs_of_agents(["planner-v1", "greedy", "random"])], quiet=True)
-    arguments = ("--updates", "2", "--players", "2,3", "--blocks", "1", "--out", "run")
-    assert names_compiled(COMMAND, "train", settings.learner, *arguments, cwd=tmp_path) == "compiled []"
-
-
-@pytest.mark.slow
-@needs_jit
-def test_the_command_compiles_everything(tmp_path):
-    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "bombay_training.cli", "warm-up", "--json"]
-    for done in (subprocess.run(command, env=env, capture_output=True, text=True, check=True) for _ in range(2)):
-        names = json.loads(done.stdout)["compiled"]
-        assert done.stderr == ""
-    assert names == []
+def test_after_the_command_training_compiles_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    subprocess.run([sys.executable, "-m", "bombay_training.cli", "warm-up"], check=True)
+    for learner in ("zero", "ppo"):
+        arguments = ("--updates", "2", "--players", "2,3", "--blocks", "1", "--out", learner)
+        assert names_compiled(COMMAND, "train", learner, *arguments, cwd=tmp_path) == "compiled []", learner
 
 
 def children(pid):
@@ -214,7 +164,7 @@ def test_a_signal_while_compiling_acts_at_once(tmp_path, number, code):
     command = [sys.executable, "-m", "bombay_training.cli", "train", "zero", "--out", str(tmp_path / "run")]
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
         begin = time.monotonic()
-        while not list(tmp_path.glob("cache/*/*/*.part")):  # it compiles
+        while not list(tmp_path.glob("cache/*/*/*.nbc")):  # it compiles
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() - begin < 120
             time.sleep(0.1)

@@ -1,304 +1,206 @@
-"""Compiled kernels on disk, kept from one process to the next: one file for each compiled signature.
+"""Compiled kernels on disk, kept from one process to the next: Numba's own cache in a folder of ours.
 
-Numba's own cache notices edits only in the file that contains the function, ignores settings of the environment, and has an index
-that two processes can make inconsistent with the code. Here no index is needed: the folder is named by a digest of the versions,
-and a file by a digest of the sources of the kernel and of its arguments' classes, and of signature, options and settings. A file
-begins with a digest of its contents, so damaged files are recognised. Whatever goes wrong with a file or the folder, the kernel
-is compiled and not kept.
+Where Numba would keep code, it notices edits only in the file of the function itself, and ignores other settings. Here the folder
+is named by a digest of all sources, versions and settings that shape the code of a package, so everything in it is current. Files
+are written under a lock, because two processes that write to one index of Numba's can make it point to the wrong code. Whatever
+goes wrong with a file or the folder, the kernel is compiled and not kept. Importing this module does not touch the disk.
 
-The files are pickles that contain machine code. Numba has no other form for what surrounds the code: argument types, the layout
-of records, constants and the functions to call at loading; a format of our own would have to follow Numba's internals in every
-version. It would not be safer either, because the machine code in the file is executed anyway. The digests do not help against
-an attacker, since they use no secret. What does help is that nobody else can write to the folder (`folder.py`).
-
-This module knows nothing about the game. Read `kernels.py` next.
+The files are pickles with machine code, and loading one executes it. So the folder must belong to this user, and nobody else may
+have access to it. This module knows nothing about the game. Read `parts.py` next.
 """
 
 import contextlib
+import functools
 import hashlib
+import multiprocessing
 import os
-import pickle
 import re
+import shutil
 import sys
+import time
 from pathlib import Path
-from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 import llvmlite
 import numba
 import numpy as np
-from numba.core import compiler, registry, serialize, types
+from filelock import FileLock
+from numba.core import types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 from bombay_env.jit import symbols  # noqa: F401  cached functions have the names that it gives
-from bombay_env.jit.folder import OwnFolder, open_own_folder
-from bombay_env.jit.notice import NOTICE
-from bombay_env.jit.parts import PartLibrary
-from bombay_env.jit.sources import Sources
 
-CONFIG: Any = numba.config  # its settings are made at run time, so type checkers do not know them
-RESULT: Any = compiler.CompileResult  # untyped, like the next two
-MAKE_RESULT: Any = compiler.compile_result
-DUMPS: Any = serialize.dumps
-
-# Increase it when the contents of the files change, the names of functions in them, or the way sources are digested.
-FORMAT = 3
-
+PACKAGES: Final = (
+    "bombay_env",
+    "bombay_agents",
+    "bombay_training",
+)  # kernels call those of their own package and earlier ones
+STARTED: Final = time.time()
+FOLDERS_KEPT: Final = 12  # of other sources, versions and settings: those that were used last
 # All settings of Numba count as shaping machine code, except those known not to. So a new setting is never overlooked.
-NEUTRAL_SETTINGS = re.compile(
-    r"CACHE_DIR|NUMBA_NUM_THREADS|NUMBA_DEFAULT_NUM_THREADS|THREADING_LAYER.*|DISABLE_PERFORMANCE_WARNINGS|CUDA.*"
-)
+NEUTRAL: Final = re.compile("CACHE_DIR|NUMBA_.*NUM_THREADS|THREADING_LAYER.*|DISABLE_PERFORMANCE_WARNINGS|CUDA.*")
 
-FOLDER_NAME = "[0-9a-f]{24}"  # of `versions_digest`
+compiled: Final[list[str]] = []  # names of the kernels that this process compiled
 
 
-def versions_digest() -> str:
-    """24 hex digits for the versions of everything that turns sources into machine code."""
-    versions = (str(FORMAT), sys.version, numba.__version__, llvmlite.__version__, np.__version__)
-    return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:24]
+def note_compilation(name: str, problem: str) -> None:
+    """Note that a kernel is about to be compiled, and why its code cannot be kept, if so. Tells the user at the second kernel."""
+    compiled.append(name)
+    if len(compiled) == 2 and multiprocessing.parent_process() is None:  # with worker processes, one line is enough
+        when = "but only the first time; `bombay warm-up` compiles all of them"
+        if problem:
+            when = f"in each process again, because compiled code cannot be kept: {problem}"
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # there is no stderr, or it is closed
+            sys.stderr.write(f"bombay_env: compiling kernels for this machine, which takes up to a minute, {when}\n")
 
 
-def settings() -> list[tuple[str, str]]:
-    """Numba's current settings that may shape machine code: bounds checks, optimisation, the processor and others."""
-    named = ((name, repr(value)) for name, value in vars(CONFIG).items() if name.isupper())
-    return sorted(pair for pair in named if not NEUTRAL_SETTINGS.fullmatch(pair[0]))
+@functools.cache
+def sources(package: str) -> list[Path]:
+    """The sources that kernels of `package` depend on. Raises OSError if there are none, as for a package in a zip file."""
+    folders = [Path(path) for name in PACKAGES[: PACKAGES.index(package) + 1] for path in sys.modules[name].__path__]
+    if not all(folder.is_dir() for folder in folders):
+        raise OSError(f"the sources of {package} are not in a folder")
+    return [path for folder in folders for path in sorted(folder.rglob("*.py"))]
 
 
-def code_identity(code: CodeType, docstring: str | None) -> tuple[Any, ...]:
-    """What distinguishes functions with the same name and module: the code, without docstring and line numbers."""
-    constants = [
-        code_identity(one, None) if isinstance(one, CodeType) else None if one is docstring else one
-        for one in code.co_consts
-    ]
-    return code.co_name, code.co_varnames, code.co_freevars, code.co_names, code.co_code, constants
+@functools.cache
+def digest(package: str) -> str:
+    """24 hex digits for all that shapes machine code of `package`, except the processor, which Numba looks at."""
+    settings = sorted((name, repr(value)) for name, value in vars(numba.config).items() if name.isupper())
+    versions = sys.version, numba.__version__, llvmlite.__version__, np.__version__
+    hashed = hashlib.sha256(repr((versions, [pair for pair in settings if not NEUTRAL.fullmatch(pair[0])])).encode())
+    for path in sources(package):
+        hashed.update(f"{path} {len(source := path.read_bytes())}\n".encode() + source)
+    return hashed.hexdigest()[:24]
 
 
-def class_modules(signature: Any) -> set[str]:
-    """The modules of the NamedTuple classes among some argument types, nested ones too.
-
-    An argument's class may decide which kernel is called, and that kernel is in a module that the caller need not import.
-    """
-    modules: set[str] = set()
-    waiting: list[Any] = list(getattr(signature, "args", signature))
-    while waiting:
-        kind: Any = waiting.pop()
-        if isinstance(kind, types.BaseNamedTuple):
-            modules.add(kind.instance_class.__module__)  # type: ignore[attr-defined]  # Numba has no types
-        if isinstance(kind, types.BaseTuple):
-            waiting += kind.types  # type: ignore[attr-defined]
-    return modules
-
-
-def cache_folder(name: str) -> OwnFolder:
-    """The folder `name` for compiled code.
+@functools.cache
+def folder(package: str) -> Path:
+    """The folder for compiled code of `package`, which is created if needed.
 
     Raises:
-        OSError, RuntimeError: it cannot be used, for example because others can change it. The message says why.
+        OSError, RuntimeError: it cannot be used. The message names it and says why.
     """
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    base = Path(numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():  # not set, or ignored, as the standard for this variable says
         base = Path.home() / ".cache"  # RuntimeError: there is no home folder
-    folder, new = open_own_folder(base / "bombay_env" / name)
-    folder.note_use()
-    if new:
-        folder.prune_siblings(FOLDER_NAME)
-    return folder
-
-
-class Store:
-    """The folder of this process, and the sources as they were when the process started.
-
-    Attributes:
-        folder: contains the compiled code; None if nothing is kept.
-        problem: why nothing is kept; empty if `folder` is given.
-        sources: None if they cannot be found.
-    """
-
-    def __init__(self) -> None:
-        self.folder: OwnFolder | None = None
-        self.problem = ""
-        self.sources: Sources | None = None
-        self.pruned = False
-        try:
-            self.sources = Sources(self.recall, self.keep)
-        except (OSError, ValueError) as error:  # ValueError: a package was created at run time
-            self.problem = str(error)
-        else:
-            self.open()
-
-    def open(self) -> None:
-        """Open the folder, or note why there is none."""
-        self.folder, self.problem = None, ""
-        try:
-            self.folder = cache_folder(versions_digest())
-        except (OSError, RuntimeError) as error:
-            self.problem = str(error)
-
-    def digest(self, module: str) -> str:
-        """Digest of the sources that a kernel of this module depends on.
-
-        Raises:
-            OSError: nothing is kept, or a source was edited since the process started. Otherwise code of a module that was
-                imported after the edit would be kept under the name of the old sources, and be used once the edit is undone.
-            KeyError: the module does not belong to this project.
-        """
-        if self.folder is None or self.sources is None:
-            raise OSError("no folder")
-        return self.sources.digest(module)
-
-    def recall(self, name: str) -> bytes | None:
-        """What was kept under a name; None if there is nothing."""
-        try:
-            return self.folder.read(f"{name}.source") if self.folder else None
-        except (OSError, ValueError):
-            return None
-
-    def keep(self, name: str, body: bytes) -> None:
-        """Keep `body` under a name if possible."""
+    ours = base / "bombay_env"
+    ours.mkdir(0o700, parents=True, exist_ok=True)
+    info = ours.stat()
+    if hasattr(os, "geteuid") and (
+        info.st_uid != os.geteuid() or info.st_mode & 0o077
+    ):  # on Windows, profiles are private
+        raise PermissionError(f"others have access to {ours}")
+    path = ours / f"{package}-{digest(package)}"
+    if path.exists():
         with contextlib.suppress(OSError):
-            self.write(f"{name}.source", body)
-
-    def write(self, name: str, body: bytes) -> None:
-        """Write a file. The first call in a process also removes old files.
-
-        Raises:
-            OSError: there is no folder, or the file could not be written.
-        """
-        if self.folder is None:
-            raise OSError("no folder")
-        self.folder.write(name, body)
-        if not self.pruned:
-            self.pruned = True
-            self.folder.prune()
-
-    def read(self, name: str) -> bytes:
-        """What `write` wrote. Raises OSError if there is no such file, ValueError if it is damaged or not this user's."""
-        if self.folder is None:
-            raise OSError("no folder")
-        return self.folder.read(name)
-
-    def obstacle(self) -> str:
-        """Why code cannot be kept; empty if it can."""
-        if self.folder is None:
-            return self.problem or "there is no folder"
-        return "" if self.folder.is_writable() else f"{self.folder.path} cannot be written to"
-
-    def is_noted(self, module: str, what: object) -> bool:
-        """Whether `note` was called with these arguments, under the current sources of `module`, settings and processor."""
-        with contextlib.suppress(OSError, KeyError, ValueError):
-            return self.read(self._note(module, what)) == b""
-        return False
-
-    def note(self, module: str, what: object) -> None:
-        """Note that something is done and need not be done again, if that can be kept. `what` is identified by its `repr`."""
-        with contextlib.suppress(OSError, KeyError):
-            self.write(self._note(module, what), b"")
-
-    def _note(self, module: str, what: object) -> str:
-        codegen: Any = registry.cpu_target.target_context.codegen()
-        key = repr((self.digest(module), what, codegen.magic_tuple(), settings()))
-        return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.note"
+            os.utime(path)  # it is in use
+    else:
+        path.mkdir(exist_ok=True)
+        for old in sorted(ours.iterdir(), key=os.path.getmtime)[:-FOLDERS_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+    return path
 
 
-STORE = Store()
+def obstacle(package: str = PACKAGES[0], problem: str = "") -> str:
+    """Why compiled code of `package` cannot be kept, with the remedy; empty if it can."""
+    try:
+        if not problem and not os.access(path := folder(package), os.W_OK):
+            problem = f"{path} cannot be written to"
+    except (OSError, RuntimeError) as error:
+        problem = str(error)
+    return problem and f"{problem}; set XDG_CACHE_HOME or NUMBA_CACHE_DIR to a folder of your own"
 
 
-class KernelCache:
-    """What Numba asks for the code of a kernel before it compiles, and gives the code to afterwards. Numba named the methods.
+class Locator(_CacheLocator):
+    """Where Numba keeps the code of a function, and what distinguishes its files from others. Numba named the methods."""
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self.package, line = package_of(function), function.__code__.co_firstlineno
+        self.variant = hashlib.sha256(f"{function.__module__} {line} {sorted(options.items())}".encode()).hexdigest()[
+            :12
+        ]
+
+    def from_function(self, function: Any, file: str) -> "Locator":
+        """This object, which was made for the function."""
+        return self
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(folder(self.package))
+
+    def get_source_stamp(self) -> str:
+        """Nothing: the folder is named by a digest of the sources."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """12 hex digits."""
+        return self.variant
+
+
+class CodeForm(CompileResultCacheImpl):
+    """Numba's form of compiled code on disk."""
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self._locator_classes = [Locator(function, options)]
+        super().__init__(function)
+
+    def check_cachable(self, result: Any) -> bool:
+        """Whether code can be kept: code that contains an address is useless in another process."""
+        return not result.library.has_dynamic_globals
+
+
+class KernelCache(FunctionCache):
+    """What Numba asks for the code of a function before it compiles, and gives the code to afterwards.
 
     Args:
-        function: the kernel in plain Python.
+        function: one of ours that is no closure.
         options: Numba's options for it. The same function with other options is another entry.
     """
 
-    SUFFIX = "kernel"
-
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        self.module = function.__module__
-        self.name = f"{function.__module__}.{function.__name__}"
-        self.identity = (
-            function.__qualname__,
-            code_identity(function.__code__, function.__doc__),
-            sorted(options.items()),
-        )
+        self.function, self.package = function, package_of(function)
+        self._impl_class = functools.partial(CodeForm, options=options)
 
-    @property
-    def cache_path(self) -> str:
-        """The folder, for Numba's statistics."""
-        return str(STORE.folder.path if STORE.folder else None)
+    @functools.cached_property
+    def files(self) -> list[Path]:
+        """The sources, after getting ready."""
+        super().__init__(self.function)
+        return sources(self.package)
 
-    def flush(self) -> None:
-        """Remove the files of this kernel. Numba's `recompile` calls it."""
-        if STORE.folder is None:
-            return
-        with contextlib.suppress(OSError):
-            for name, _ in STORE.folder.entries():
-                if name.startswith(f"{self.name}.") and name.endswith(f".{self.SUFFIX}"):
-                    STORE.folder.remove(name)
+    def check(self, signature: Any) -> None:
+        """Raise OSError or RuntimeError if the code for these argument types cannot be kept."""
+        if edited := [path for path in self.files if path.stat().st_mtime > STARTED]:
+            raise OSError(f"{edited[0]} was edited, so its code may be old")
+        # An argument's class may decide which kernel is called, and the digest does not cover a kernel from elsewhere.
+        waiting: list[Any] = list(getattr(signature, "args", signature))
+        for kind in waiting:
+            if isinstance(kind, types.BaseNamedTuple) and package_of(kind.instance_class) not in PACKAGES:
+                raise OSError(f"{kind.instance_class} is not ours")
+            waiting += getattr(kind, "types", ())
 
-    def file_name(self, signature: Any, codegen: Any) -> str:
-        """The file for these argument types on this processor, under the current settings and sources.
-
-        Raises:
-            OSError, KeyError: this kernel is not kept; see `Store.digest`.
-        """
-        digests = [STORE.digest(module) for module in sorted({self.module} | class_modules(signature))]
-        key = repr((digests, self.identity, signature, codegen.magic_tuple(), settings()))
-        return f"{self.name}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.{self.SUFFIX}"
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """The code for these argument types; None, after telling `NOTICE`, if it must be compiled."""
-        target.refresh()  # prepares the context, as in Numba's own cache
-        # Exception: in another version, Numba's internals may differ, and compiling is always correct.
-        with contextlib.suppress(Exception):
-            held, code = pickle.loads(STORE.read(self.file_name(signature, target.codegen())))
-            if held == signature:  # different types may have the same name
-                return self.unpack(target, code)
-        NOTICE.compiling(self.name, STORE.obstacle())
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The code for these argument types; None, after `note_compilation`, if it must be compiled."""
+        problem = ""
+        try:
+            self.check(signature)
+            if code := super().load_overload(signature, target_context):
+                return code
+        except Exception as error:  # a damaged file, for example; compiling is always correct
+            problem = str(error)
+            with contextlib.suppress(Exception):
+                self.flush()
+        note_compilation(f"{self.function.__module__}.{self.function.__name__}", obstacle(self.package, problem))
         return None
 
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep code that was just compiled, if possible. Code that contains an address is useless in another process."""
-        with contextlib.suppress(Exception):  # as above; a full disk is no reason to stop either
-            if not result.library.has_dynamic_globals:
-                name = self.file_name(signature, result.library.codegen)
-                STORE.write(name, DUMPS((signature, self.pack(result))))
-
-    def pack(self, result: Any) -> tuple[Any, ...]:
-        """The parts of Numba's result to pickle."""
-        code: tuple[Any, ...] = result._reduce()
-        return code
-
-    def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:
-        """The result, made from what `pack` returned."""
-        return RESULT._rebuild(target, *code)
+    def save_overload(self, signature: Any, data: Any) -> None:
+        """Keep code that was just compiled, if possible."""
+        with contextlib.suppress(Exception):  # a full disk is no reason to stop
+            self.check(signature)
+            with FileLock(folder(self.package) / ".lock"):
+                super().save_overload(signature, data)
 
 
-class PartCache(KernelCache):
-    """The same for a kernel that other kernels call: it keeps code for the linker instead of machine code."""
-
-    SUFFIX = "part"
-
-    def pack(self, result: Any) -> tuple[Any, ...]:
-        """The parts of Numba's result to pickle."""
-        # As in Numba's own cache: they are large, and not needed.
-        result.fndesc.typemap = result.fndesc.calltypes = None
-        return result.library.bitcode(), result.fndesc, result.environment, result.signature, result.reload_init
-
-    def unpack(self, target: Any, code: tuple[Any, ...]) -> Any:
-        """The result, made from what `pack` returned."""
-        bitcode, fndesc, environment, signature, reload_init = code
-        for load in reload_init:
-            load()
-        library = PartLibrary.with_bitcode(target, bitcode)
-        library._reload_init.update(reload_init)
-        return MAKE_RESULT(
-            target_context=target,
-            typing_context=target.typing_context,
-            entry_point=library,
-            library=library,
-            fndesc=fndesc,
-            environment=environment,
-            signature=signature,
-            objectmode=False,
-            reload_init=reload_init,
-        )
+def package_of(defined: Any) -> str:
+    """The package in which a function or class is defined."""
+    return str(defined.__module__).partition(".")[0]

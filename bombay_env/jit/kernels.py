@@ -7,6 +7,7 @@ knows nothing about the game. Read `engine.py` next.
 import functools
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,9 +15,28 @@ from typing import Any
 import numba
 import numpy as np
 
-from bombay_env.jit.cache import CONFIG, KernelCache, PartCache
-from bombay_env.jit.parts import KernelDispatcher
-from bombay_env.jit.sources import PACKAGES
+CONFIG: Any = numba.config  # its settings are made at run time, so type checkers do not know them
+
+# Private parts of Numba differ between versions; `cache.py` and `parts.py` were tested with those of 0.62 to 0.68.
+if IS_KNOWN := (0, 62) <= numba.version_info.short <= (0, 68):
+    from bombay_env.jit import cache
+    from bombay_env.jit.parts import kernel_dispatcher
+else:
+    warnings.warn(
+        f"bombay_env keeps no compiled code with Numba {numba.__version__}, only with 0.62 to 0.68", stacklevel=2
+    )
+
+    def kernel_dispatcher(function: Any, options: dict[str, Any]) -> Any:
+        """Numba's own dispatcher, which keeps nothing."""
+        return numba.njit(**options)(function)
+
+
+def obstacle() -> str:
+    """Why compiled code cannot be kept; empty if it can."""
+    if CONFIG.DISABLE_JIT:
+        return "NUMBA_DISABLE_JIT is set"
+    return cache.obstacle() if IS_KNOWN else f"Numba {numba.__version__} is not one of 0.62 to 0.68"
+
 
 # With fewer lanes, starting the threads takes longer than they save.
 MIN_PARALLEL_LANES = 512
@@ -26,18 +46,7 @@ MIN_PARALLEL_LANES = 512
 PARALLEL_LOCK = threading.RLock()
 
 # A forked process does not have the threads of parallel kernels, and OpenMP would wait for them forever.
-FORKED = False
-
-
-def note_fork() -> None:
-    """Runs in every process that is forked from this one."""
-    global FORKED
-    FORKED = True
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=note_fork)
-
+PROCESS = os.getpid()
 
 _RECORD_DTYPES: dict[np.dtype[Any], np.dtype[Any]] = {}
 
@@ -52,33 +61,27 @@ def record_dtype(fields: Any) -> np.dtype[Any]:
     return _RECORD_DTYPES.setdefault(made, made)
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """Numba's dispatcher for `function`, with a cache on disk if its sources are known. With the compiler off, `function` itself.
+def kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile `function` on its first call with arguments of some types, or load the code that another process compiled.
 
-    A division by zero gives the same result as in NumPy instead of an exception, so kernels need not test for it.
+    A division by zero gives the same result as in NumPy instead of an exception, so kernels need not test for it. With the
+    compiler off, this is `function` itself.
+
+    Args:
+        function: the kernel in plain Python.
+        options: further options of Numba.
     """
     if CONFIG.DISABLE_JIT:
         return function
-    options = {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
-    dispatcher: Any = KernelDispatcher(function, targetoptions=options)
-    if function.__module__.partition(".")[0] in PACKAGES and function.__closure__ is None:
-        dispatcher._cache, dispatcher.part._cache = KernelCache(function, options), PartCache(function, options)
-    return dispatcher
+    return kernel_dispatcher(function, {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options})
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` on its first call with arguments of some types, or load the code that another process compiled."""
-    return compiled(function)
-
-
-def long_kernel(function: Callable[..., Any]) -> Any:
-    """`kernel` for work that takes milliseconds or more; other Python threads run meanwhile."""
-    return compiled(function, nogil=True)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """`kernel` for a part of one other kernel that is a function only for readability: the compiler inlines it."""
-    return compiled(function, forceinline=True)
+long_kernel = functools.partial(
+    kernel, nogil=True
+)  # for work that takes milliseconds or more; other Python threads run meanwhile
+inlined = functools.partial(
+    kernel, forceinline=True
+)  # for a part of one other kernel that is a function only for readability
 
 
 def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LANES) -> Any:
@@ -89,21 +92,19 @@ def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LAN
 
     Args:
         function: takes arguments by position, the first of which is an array with one entry for each lane, and loops over chunks
-            of lanes with `numba.prange`. Lanes are independent, so the choice affects only the time. Kernels cannot call the
-            result.
+            of lanes with `numba.prange`. Lanes are independent, so the choice affects only the time.
         min_lanes: the number of lanes from which the threads save more time than starting them takes.
 
     Returns:
-        A function whose attributes `sequential` and `parallel` are the two kernels; each is compiled on its first call. With the
-        compiler off, `function` itself.
+        A function, not for other kernels, whose attributes `sequential` and `parallel` are the two kernels.
     """
     if CONFIG.DISABLE_JIT:
         return function
-    sequential, parallel = compiled(function), compiled(function, parallel=True)
+    sequential, parallel = kernel(function), kernel(function, parallel=True)
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:  # one tuple is the fastest way to pass arguments on, which matters with few lanes
-        if len(args[0]) < min_lanes or FORKED or numba.get_num_threads() == 1:
+        if len(args[0]) < min_lanes or numba.get_num_threads() == 1 or os.getpid() != PROCESS:
             return sequential(*args)
         with PARALLEL_LOCK:
             return parallel(*args)
@@ -118,11 +119,7 @@ def piece_kernel(function: Callable[..., Any]) -> Any:
     It is for pieces that take long, such as whole games. Python's threads start slowly, but the code is compiled once, whereas a
     parallel loop of Numba compiles everything that it calls several times.
 
-    Args:
-        function: takes the number of the piece, int64, and further arguments by position; pieces are independent.
-
-    Returns:
-        A function that takes the number of pieces and the further arguments.
+    `function` takes the number of the piece, int64, and further arguments by position; the result takes the number of pieces.
     """
     run = long_kernel(function)
 

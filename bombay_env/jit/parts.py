@@ -3,25 +3,18 @@
 Numba compiles every function that a kernel calls as if Python called it as well: with wrappers for other callers, with all
 optimisations, and to machine code. None of that is used, because the code is linked into the calling kernel and optimised again
 there, at every level of calls. Here, such a part is compiled only to unoptimised code for the linker, and only the whole kernel
-is optimised, which halves the time. A kernel that is called in both ways is compiled twice. This module knows nothing about the
-game or the disk. Read `folder.py` next.
+is optimised, which halves the time. A kernel that is called in both ways is compiled twice. Only whole kernels are kept on disk.
+This module knows nothing about the game. Read `kernels.py` next.
 """
 
 from typing import Any
 
-from llvmlite import binding
-from numba.core import codegen, compiler, registry
-from numba.core import types as numba_types
+from numba.core import codegen, compiler, registry, types
 
-from bombay_env.jit.notice import NOTICE
-
-LIBRARY: Any = codegen.JITCodeLibrary  # untyped, like the next three
-COMPILER: Any = compiler.Compiler
-DISPATCHER: Any = registry.CPUDispatcher
-TYPES: Any = numba_types
+from bombay_env.jit.cache import PACKAGES, KernelCache, package_of
 
 
-class PartLibrary(LIBRARY):  # type: ignore[misc]
+class PartLibrary(codegen.JITCodeLibrary):
     """The code of one function and of the functions that it calls, for linking into a kernel."""
 
     def _optimize_final_module(self) -> None:
@@ -32,21 +25,8 @@ class PartLibrary(LIBRARY):  # type: ignore[misc]
         self._finalize_dynamic_globals()
         self._finalized = True
 
-    def bitcode(self) -> bytes:
-        """The code in the form that `with_bitcode` takes."""
-        self._ensure_finalized()
-        return bytes(self._final_module.as_bitcode())
 
-    @classmethod
-    def with_bitcode(cls, target: Any, bitcode: bytes) -> Any:
-        """A library with the code that `bitcode` of another library returned."""
-        library = cls(target.codegen(), "part")
-        library._final_module = binding.parse_bitcode(bitcode)
-        library._finalize_final_module()
-        return library
-
-
-class PartCompiler(COMPILER):  # type: ignore[misc]
+class PartCompiler(compiler.Compiler):
     """Numba's compiler, which stops at code for the linker."""
 
     def __init__(
@@ -57,7 +37,7 @@ class PartCompiler(COMPILER):  # type: ignore[misc]
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
 
 
-class PartDispatcher(DISPATCHER):  # type: ignore[misc]
+class PartDispatcher(registry.CPUDispatcher):
     """A function that other kernels call. Where Numba expects an entry point, it finds the library with the code to link."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
@@ -79,11 +59,11 @@ class PartDispatcher(DISPATCHER):  # type: ignore[misc]
 
 def _widened(argument: Any) -> Any:
     """The type that a part takes for an argument: int64 for smaller integers, signed or not, and no constants."""
-    argument = TYPES.unliteral(argument)
-    return TYPES.int64 if isinstance(argument, TYPES.Integer) and argument.bitwidth < 64 else argument
+    argument = types.unliteral(argument)
+    return types.int64 if isinstance(argument, types.Integer) and argument.bitwidth < 64 else argument
 
 
-class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
+class KernelDispatcher(registry.CPUDispatcher):
     """A function that Python calls.
 
     Attributes:
@@ -91,15 +71,10 @@ class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
     """
 
     def __init__(
-        self, py_func: Any, locals: Any = None, targetoptions: Any = None, pipeline_class: Any = COMPILER
+        self, py_func: Any, locals: Any = None, targetoptions: Any = None, pipeline_class: Any = compiler.Compiler
     ) -> None:
         super().__init__(py_func, locals, targetoptions, pipeline_class)
         self.part = PartDispatcher(py_func, locals, targetoptions)
-
-    def compile(self, sig: Any) -> Any:
-        """Compile or load the code for one signature."""
-        with NOTICE.first_call():
-            return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The types of a call from another kernel; Numba calls this while it compiles that kernel."""
@@ -113,3 +88,14 @@ class KernelDispatcher(DISPATCHER):  # type: ignore[misc]
     def is_compiling(self) -> Any:
         """Whether this function is being compiled, so that a call of it is recursive."""
         return super().is_compiling or self.part.is_compiling
+
+
+def kernel_dispatcher(function: Any, options: dict[str, Any]) -> Any:
+    """Numba's dispatcher for a function with these options of Numba. Its code is kept on disk if its sources are ours.
+
+    Code of a closure is not kept: it depends on the values that the function closes over.
+    """
+    dispatcher = KernelDispatcher(function, targetoptions=options)
+    if package_of(function) in PACKAGES and function.__closure__ is None:
+        dispatcher._cache = KernelCache(function, options)
+    return dispatcher

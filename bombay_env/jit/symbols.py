@@ -12,8 +12,6 @@ from typing import Any
 
 from numba.core import types
 
-RECORD: Any = types.Record  # untyped
-
 
 @functools.lru_cache(maxsize=1024)
 def digest(fields: str) -> str:
@@ -26,4 +24,4 @@ def mangling_args(record: Any) -> tuple[str, tuple[()]]:
     return f"Record{digest(record.name)}", ()
 
 
-RECORD.mangling_args = property(mangling_args)
+types.Record.mangling_args = property(mangling_args)

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -59,6 +60,7 @@ class ExecAgent:
         self._options = (command, seconds, start, memory)
         self.seconds, self.start, self.memory = seconds, start, memory
         self.name = format_spec("exec", command=command)
+        self._lock = threading.RLock()  # threads may share the agent; they take turns
         self._session: _Session | None = None
         self._planned: OrderedDict[tuple[Game, bytes], int] = (
             OrderedDict()
@@ -77,11 +79,12 @@ class ExecAgent:
         records["seed"] = 0
         randoms = rng.integers(RANDOM, size=len(records))
         actions, failures = np.full(len(records), -1, np.int64), {}
-        for lane in range(len(records)):
-            try:
-                actions[lane] = self._decide(game, records[lane : lane + 1], int(randoms[lane]))
-            except _LostError as wrong:
-                failures[lane] = wrong.action, wrong.reason
+        with self._lock:
+            for lane in range(len(records)):
+                try:
+                    actions[lane] = self._decide(game, records[lane : lane + 1], int(randoms[lane]))
+                except _LostError as wrong:
+                    failures[lane] = wrong.action, wrong.reason
         if failures:
             raise FailedLanes(actions, failures)
         return actions

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.copying import WithoutMemory
+from bombay_agents.memory import WithMemory
 from bombay_agents.scripted import evaluator, outcome_values, planner_survey
 from bombay_agents.scripted.evaluator import PlannerEvaluator
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
@@ -41,7 +41,7 @@ def new_workspace(game: Game) -> PlannerWorkspace:
     )
 
 
-class PlannerAgent(WithoutMemory):
+class PlannerAgent(WithMemory):
     """The frozen reference opponent: enumerates its turn and takes the outcome that its scripted value ranks first.
 
     Ties go to the outcome found first, with the fewest decisions.
@@ -62,10 +62,11 @@ class PlannerAgent(WithoutMemory):
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
         records = game.check_states(states)
-        if game is not self._game:
-            self._game, self._workspace = game, new_workspace(game)
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, WEIGHTS_V1[game.num_players], self._workspace, actions))
+        with self.lock:
+            if game is not self._game:
+                self._game, self._workspace = game, new_workspace(game)
+            turns.check_count(choose_all(records, game.tables, WEIGHTS_V1[game.num_players], self._workspace, actions))
         return actions
 
     def evaluator(self, game: Game) -> PlannerEvaluator:

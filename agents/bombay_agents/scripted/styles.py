@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.copying import WithoutMemory
+from bombay_agents.memory import WithMemory
 from bombay_agents.scripted import outcome_values, planner, planner_survey, planner_value
 from bombay_agents.scripted.planner import PlannerWorkspace
 from bombay_agents.scripted.planner_weights import PlannerWeights
@@ -60,7 +60,7 @@ class StyleWorkspace(NamedTuple):
     bias: np.ndarray  # (MAX_NODES,) float64, rupees for the actions on the path to each node
 
 
-class StyleAgent(WithoutMemory):
+class StyleAgent(WithMemory):
     """The turn whose outcome a planner with this bias values most; ties go to the outcome found first."""
 
     name: str
@@ -78,11 +78,12 @@ class StyleAgent(WithoutMemory):
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
         records = game.check_states(states)
-        if game is not self._game:
-            self._workspace = StyleWorkspace(planner.new_workspace(game), np.zeros(turns.MAX_NODES, np.float64))
-            self._game = game
         actions = np.empty(len(records), np.int64)
-        turns.check_count(choose_all(records, game.tables, self.bias, self._workspace, actions))
+        with self.lock:
+            if game is not self._game:
+                self._workspace = StyleWorkspace(planner.new_workspace(game), np.zeros(turns.MAX_NODES, np.float64))
+                self._game = game
+            turns.check_count(choose_all(records, game.tables, self.bias, self._workspace, actions))
         return actions
 
 

@@ -141,15 +141,16 @@ class SearchAgent(TurnAgent):
         record["seed"] = 0
         if record["current_player"] == NOBODY:
             raise ValueError("the game is over: there is no turn to value")
-        self.make_ready(game)
-        search = self.search
-        if not isinstance(search, CompiledSearch):
-            raise ValueError(f"{self.name} compares turns only with a compiled evaluator, such as that of zero")
-        best = self._best_edge(record, rng.integers(1 << 64, dtype=np.uint64))
-        found = search.search.tree
-        edges = np.arange(min(self.k, int(found.num_edges[0])))
-        order = np.lexsort((-search.root_means(edges), -found.edge_visits[edges], edges != best))
-        return [self._valued(search, game.num_players, int(edge)) for edge in order[:most]]
+        with self.lock:
+            self.make_ready(game)
+            search = self.search
+            if not isinstance(search, CompiledSearch):
+                raise ValueError(f"{self.name} compares turns only with a compiled evaluator, such as that of zero")
+            best = self._best_edge(record, rng.integers(1 << 64, dtype=np.uint64))
+            found = search.search.tree
+            edges = np.arange(min(self.k, int(found.num_edges[0])))
+            order = np.lexsort((-search.root_means(edges), -found.edge_visits[edges], edges != best))
+            return [self._valued(search, game.num_players, int(edge)) for edge in order[:most]]
 
     def _best_edge(self, state: Any, key: np.uint64) -> int:
         """Search from a record; the best edge of the root, counted from its first."""

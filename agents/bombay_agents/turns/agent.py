@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from bombay_agents import turns
-from bombay_agents.copying import WithoutMemory
+from bombay_agents.memory import WithMemory
 from bombay_env import Game
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
 
 
-class TurnAgent(WithoutMemory, ABC):
+class TurnAgent(WithMemory, ABC):
     """An agent that chooses among the outcomes of a turn; subclasses implement `prepare` and `choose`.
 
     Attributes:
@@ -68,13 +68,14 @@ class TurnAgent(WithoutMemory, ABC):
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
         records = game.check_states(states).copy()  # a copy, to zero the seeds
-        self.make_ready(game)
         records["seed"] = 0
         keys = rng.integers(1 << 64, size=len(records), dtype=np.uint64)
         actions = np.empty(len(records), np.int64)
-        for lane in range(len(records)):
-            cached = self._cached.get(records[lane].tobytes())
-            actions[lane] = self._plan(game, records[lane], keys[lane]) if cached is None else cached
+        with self.lock:
+            self.make_ready(game)
+            for lane in range(len(records)):
+                cached = self._cached.get(records[lane].tobytes())
+                actions[lane] = self._plan(game, records[lane], keys[lane]) if cached is None else cached
         return actions
 
     def _plan(self, game: Game, state: Any, key: np.uint64) -> int:

@@ -93,7 +93,7 @@ def value_turn(tables: Any, evaluator: Any, turn: Any) -> int:
 # compiles that kernel once more.
 
 
-@type_callable(value_turn)
+@type_callable(value_turn)  # type: ignore[untyped-decorator]  # Numba has no types
 def _type_of_value_turn(context: Any) -> Any:
     def result_type(tables: Any, evaluator: Any, turn: Any) -> Any:
         return _kernel_of(evaluator).get_call_type(context, (tables, evaluator, turn), {}).return_type

@@ -1,9 +1,9 @@
 """The `bombay` command: all its commands by name, and how it ends.
 
 A command reads its options, calls the modules that do the work and prints the results. Each is a module of its own in
-`games/`, `evaluate/`, `learn/` or `project/`. Results go to standard output, progress and errors to standard error. Exit codes:
-0 for success, 1 for the verdict "no" (`gate`, `audit`, `docs --check`, `warm-up`), 2 for an error that the user can correct,
-130 after Ctrl-C.
+`games/`, `evaluate/` or `learn/`, and `warm-up` is in `compiling.py`. Results go to standard output, progress and errors to
+standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`, `warm-up`), 2 for an error that the user
+can correct, 130 after Ctrl-C.
 """
 
 import os
@@ -14,6 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from bombay_env import __version__, checks
+from bombay_training.cli.compiling import warm_up
 from bombay_training.cli.evaluate.arena import arena
 from bombay_training.cli.evaluate.audit import audit
 from bombay_training.cli.evaluate.balance import balance
@@ -32,9 +33,6 @@ from bombay_training.cli.learn.ppo import ppo
 from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.study import study
 from bombay_training.cli.learn.zero import zero
-from bombay_training.cli.project.bench import bench
-from bombay_training.cli.project.docs import docs
-from bombay_training.cli.project.warm_up import warm_up
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
@@ -44,7 +42,7 @@ COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, ladder, audit, regret, balance),
     "Training": (study, curve),
-    "Project": (bench, docs, warm_up),
+    "Project": (warm_up,),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
@@ -75,12 +73,12 @@ def bombay(
     """Bombay, the board game, as a reinforcement-learning environment."""
 
 
-def main() -> None:
+def main(commands: typer.Typer = app) -> None:
     """Run the command. An error that the user can correct ends in one line on standard error and exit code 2."""
     # Users' own agents are found in the current folder. It comes last, so that no file there replaces an installed module.
     sys.path.append(os.getcwd())
     try:
-        code = app(standalone_mode=False)
+        code = commands(standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
         if message:  # empty if the help has been printed because no command was given

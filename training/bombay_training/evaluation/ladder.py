@@ -3,7 +3,7 @@
 A row is a match of the arena, played in parts. The result of each part is a line of a JSON Lines file, so a stopped run can
 be resumed. Budgets are in rollouts and nodes, so results repeat on any machine; the milliseconds are those of the machine
 that played. Each line holds a digest of both agents' decisions in a few positions, and counts only while the agents still
-decide in that way. `bombay ladder` plays it, and `bombay docs` makes the tables of docs/results.md from docs/ladder.jsonl.
+decide in that way. `bombay ladder` plays it, and `make pages` makes tables of docs/ladder.jsonl.
 """
 
 import dataclasses

@@ -24,8 +24,7 @@ from bombay_agents.nets.value.net import ValueNet
 from bombay_env import Game, batch, engine, streams
 from bombay_env.agent import Blame, ask
 from bombay_env.chance import random_word
-from bombay_env.jit.cache import CONFIG
-from bombay_env.jit.kernels import kernel, piece_kernel
+from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import ladder

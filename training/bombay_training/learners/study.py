@@ -15,7 +15,7 @@ from typing import Any, Final
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.checks import MAX_SEED
 from bombay_env.files import json_form, json_text
-from bombay_env.jit.cache import CONFIG
+from bombay_env.jit.kernels import CONFIG
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import train as learners

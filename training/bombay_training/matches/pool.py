@@ -272,9 +272,7 @@ def _child_environment() -> Iterator[None]:
 
 def _work(pipe: Connection) -> None:
     """Play chunks until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout = sys.stderr  # what agents print is not part of a command's results
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start_worker()
     pipe.send(("ready",))
     plan, agents, warm = None, [], set[int]()
     with contextlib.suppress(EOFError, BrokenPipeError):
@@ -294,6 +292,13 @@ def _work(pipe: Connection) -> None:
                 raise
             except Exception as error:  # the parent raises it
                 pipe.send(("error", describe_error(error)))
+
+
+def start_worker() -> None:
+    """Make this process a worker: it ends with its parent, which alone handles Ctrl-C, and writes nothing to standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout = sys.stderr  # what agents print is not part of a command's results
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -40,8 +40,12 @@ class Hint(NamedTuple):
 def make_adviser(spec: str) -> Adviser:
     """The agent that gives hints. Raises ValueError if the spec is malformed or the agent gives none."""
     agent = bombay_agents.make(spec)
-    if not isinstance(agent, Adviser) or isinstance(getattr(agent, "value", None), PythonEvaluator):
+    if not isinstance(agent, Adviser):
         raise ValueError(f"agent {agent.name!r} gives no hints; champion and zero-search do")
+    if isinstance(getattr(agent, "value", None), PythonEvaluator):
+        raise ValueError(
+            f"agent {agent.name!r} gives no hints: its value is a Python object; champion and zero-search give hints"
+        )
     return agent
 
 

@@ -6,13 +6,13 @@ import os
 
 import numpy as np
 
-from bombay_agents.copying import WithoutMemory
+from bombay_agents.memory import WithMemory
 from bombay_agents.nets import files
 from bombay_agents.nets.policy.net import PolicyNet
 from bombay_env.game import Game
 
 
-class PolicyNetAgent(WithoutMemory):
+class PolicyNetAgent(WithMemory):
     """A policy net as a player.
 
     Args:

@@ -13,6 +13,7 @@ from bombay_env import Game
 from bombay_env.record import Record, write_records
 from bombay_training import warm_up
 from bombay_training.cli import output
+from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import MATCH_ERRORS, UserError, user_input
 from bombay_training.cli.inputs import check_distinct, games_of, new_output
 from bombay_training.cli.options import (
@@ -95,7 +96,7 @@ def arena(
             games = games_of(players, rules, board)
             _check(agents, games, chosen, players)
             stack.enter_context(new_output(out))
-        warm_up.prepare(warm_up.jobs_of_agents(agents, board), as_json)
+        prepare(warm_up.jobs_of_agents(agents, board), as_json)
         pairings = [(game, *pairing) for game in games for pairing in _pairings(agents, game.num_players, chosen)]
         records: list[Record] | None = [] if out else None
         total = blocks * sum(6 if kind is Format.TWO_VS_TWO else game.num_players for game, kind, _ in pairings)

@@ -7,6 +7,7 @@ import typer
 import bombay_agents
 from bombay_training import warm_up
 from bombay_training.cli import output
+from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import (
@@ -65,7 +66,7 @@ def gate(
             raise ValueError(f"the new agent and the old one are the same: {new}")
         for spec in (new, old):
             bombay_agents.make(spec)
-    warm_up.prepare(warm_up.jobs_of_agents((new, old), board), as_json)
+    prepare(warm_up.jobs_of_agents((new, old), board), as_json)
     most = max_blocks * sum(game.num_players for game in games)
     with (
         WorkerPool(processes) as pool,

@@ -7,6 +7,7 @@ import typer
 
 from bombay_env import checks
 from bombay_training import warm_up
+from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile, complete_agent
@@ -60,7 +61,7 @@ def play(
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    warm_up.prepare(warm_up.jobs_of_agents([spec for spec in specs if spec != HUMAN], board))
+    prepare(warm_up.jobs_of_agents([spec for spec in specs if spec != HUMAN], board))
     if text:
         from bombay_training.play import terminal
 

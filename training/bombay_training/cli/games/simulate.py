@@ -19,6 +19,7 @@ from bombay_env.envs.common import OBSERVATION_MODES
 from bombay_env.record import Record, write_records
 from bombay_env.rewards import REWARDS
 from bombay_training import warm_up
+from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import games_of, new_output
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
@@ -77,7 +78,7 @@ def simulate(
             made = _made(agents or ["random"], variants)
             write = _writer(form, variants, View(observation_mode, reward), out)
             stack.enter_context(new_output(out))
-        warm_up.prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
+        prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
         records: list[Record] | None = [] if out else None
         rows, faults = _play(variants, made, games, seed, records, as_json)
         data = {

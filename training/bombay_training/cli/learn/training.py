@@ -14,6 +14,7 @@ from bombay_env import Board, Game, Rules
 from bombay_env.agent import AgentFault
 from bombay_training import warm_up
 from bombay_training.cli import output
+from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import analysis_module, check_spec_path
 from bombay_training.cli.options import MAX_COUNT
@@ -25,7 +26,7 @@ from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 
 BLOCKS: Final = 250  # deals for each row of the closing table
-REFERENCES: Final = warm_up.REFERENCES  # opponents of the closing table
+REFERENCES: Final = ("random", "greedy", "planner-v1")  # opponents of the closing table
 AGENTS: Final = {"new agent": POLICY}  # that play in it
 
 Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]
@@ -96,7 +97,7 @@ def learn(run: Run, folder: Path, quiet: bool) -> tuple[Path, str]:
     Returns:
         The path of the agent, and the amount of learning in words.
     """
-    warm_up.prepare(warm_up.jobs_of_run(run.settings), quiet)
+    prepare(warm_up.jobs_of_run(run.settings, REFERENCES), quiet)
     progress = TrainingProgress(quiet)
     try:
         with user_input(AgentFault, ValueError, OSError):

@@ -23,7 +23,7 @@ from bombay_agents.nets.files import about_games
 from bombay_env import Board, Game, Rules
 from bombay_env.checks import MAX_COUNT, shown_path
 from bombay_env.files import atomic, json_form
-from bombay_env.jit.cache import CONFIG
+from bombay_env.jit.kernels import CONFIG
 from bombay_training.learners.runs import checkpoints, periodic_eval, run_files
 from bombay_training.learners.runs.checkpoints import CheckpointForm
 from bombay_training.learners.runs.clock import RunClock

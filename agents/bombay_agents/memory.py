@@ -1,0 +1,29 @@
+"""Agents with memory: what an agent has allocated for a game stays with it, and one thread at a time uses it."""
+
+import threading
+from typing import Any, ClassVar, Self
+
+
+class WithMemory:
+    """A base class of agents with memory for a game.
+
+    Threads may share such an agent: its methods that use the memory hold `lock`, so threads take turns. A copy has no memory,
+    also in another process, and makes its own when it acts. Some arrays in such memory are views of others. In a copy they would
+    be arrays of their own, and kernels that write to one would no longer change the other.
+    """
+
+    memory: ClassVar[tuple[str, ...]]
+    """Attributes that a copy has as None; without them the agent allocates its memory again."""
+
+    lock: Any
+    """A `threading.RLock` of this agent."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A new agent or copy, with a lock of its own."""
+        agent = super().__new__(cls)
+        agent.lock = threading.RLock()
+        return agent
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes of a copy."""
+        return {name: value for name, value in vars(self).items() if name != "lock"} | dict.fromkeys(self.memory)

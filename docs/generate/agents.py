@@ -1,0 +1,98 @@
+"""Tables of the project's agents and their options, from the registry: factories' signatures and docstrings."""
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+from bombay_env.registry import GROUP
+from docs.generate import markdown
+
+# Which scripted knowledge an agent uses, as docs/evaluation.md defines it.
+KNOWLEDGE: Final = {
+    "random": "none",
+    "random-turn": "none",
+    "greedy": "all",
+    "seller": "all",
+    "builder": "all",
+    "toll-keeper": "all",
+    "hoarder": "all",
+    "planner-v1": "all",
+    "flat-mc": "all",
+    "search": "all",
+    "net": "as the net in the file",
+    "zero": "none",
+    "zero-search": "none",
+    "ppo": "none",
+    "champion": "none",
+    "exec": "as the program",
+}
+TYPES: Final = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
+
+
+def factories() -> dict[str, Callable[..., Any]]:
+    """The project's own agents by name, in the order of `KNOWLEDGE`."""
+    found = {entry.name: entry for entry in entry_points(group=GROUP) if entry.value.startswith("bombay_agents.")}
+    return {name: found[name].load() for name in KNOWLEDGE}
+
+
+def knowledge(spec: str) -> str:
+    """The scripted knowledge of the agent that a spec names; a search has that of its evaluator."""
+    value = re.search(r"value=\[(.*)\]", spec)
+    return knowledge(value[1]) if value else KNOWLEDGE[spec.partition(":")[0]]
+
+
+def agents_table() -> str:
+    """A row for each agent."""
+    rows = []
+    for name, factory in factories().items():
+        options = ", ".join(f"`{option}`" for option in inspect.signature(factory).parameters)
+        rows.append([f"`{name}`", _first_sentence(factory), KNOWLEDGE[name], options])
+    columns = ["agent", "how it plays", "scripted knowledge", "options"]
+    return markdown.table(columns, rows, left=columns)
+
+
+def options_table() -> str:
+    """A row for each option of each agent."""
+    rows = []
+    for name, factory in factories().items():
+        meanings = option_meanings(factory)
+        for option, parameter in inspect.signature(factory, eval_str=True).parameters.items():
+            rows.append([f"`{name}`", f"`{option}`", _type(parameter), _default(parameter), meanings.get(option, "")])
+    columns = ["agent", "option", "type", "default", "meaning"]
+    return markdown.table(columns, rows, left=columns)
+
+
+def option_meanings(factory: Callable[..., Any]) -> dict[str, str]:
+    """What the section `Args` of a docstring says of each option."""
+    section = re.search(r"^Args:\n(?P<lines>(?:[ ]+.*\n?|\n)*)", f"{inspect.getdoc(factory)}\n", flags=re.MULTILINE)
+    meanings: dict[str, str] = {}
+    option = ""
+    for line in section["lines"].splitlines() if section else []:
+        if found := re.match(r"    (\w+): (.*)", line):
+            option, meanings[found[1]] = found[1], found[2]
+        elif option and line.strip():
+            meanings[option] += f" {line.strip()}"
+    return meanings
+
+
+def _first_sentence(factory: Callable[..., Any]) -> str:
+    """The first paragraph of the docstring, up to its first full stop."""
+    paragraph = " ".join((inspect.getdoc(factory) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\w)\. ", paragraph)[0].rstrip(".")
+
+
+def _type(parameter: inspect.Parameter) -> str:
+    is_union = typing.get_origin(parameter.annotation) in (typing.Union, types.UnionType)
+    kinds = typing.get_args(parameter.annotation) if is_union else (parameter.annotation,)
+    names = (TYPES.get(kind, "agent or evaluator in brackets") for kind in kinds if kind is not types.NoneType)
+    return " or ".join(dict.fromkeys(names))
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    if parameter.default is parameter.empty:
+        return "required"
+    return "" if parameter.default is None else f"`{str(parameter.default).lower()}`"

@@ -1,0 +1,75 @@
+"""Tables of speed, made from saved reports of `python -m benchmarks --json`."""
+
+from typing import Any
+
+from benchmarks import report
+from docs.generate import markdown
+from docs.generate.results import Results
+
+# The README's lines: what is compared, and the rows of ours and of the peer, by name and number of threads.
+COMPARISONS = (
+    ("random play", "random play", "OpenSpiel crazy_eights, 5 players, C++ random bots"),
+    ("observation, mask, autoreset", "collect", "Pgx connect_four, batch 4096, CPU"),
+    ("one game at a time, from Python", "AEC loop", "PettingZoo connect_four, AEC loop"),
+)
+
+
+class Speed:
+    """The saved reports in a folder."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def speed(self) -> str:
+        """Three interfaces next to the peer that is most like each, on one thread; for the README."""
+        data = self.results.read("bench")
+        rates = {row["name"]: row["rate"]["median"] for row in data["rows"] + data["peers"] if row["threads"] == 1}
+        rows = []
+        for what, ours, peer in COMPARISONS:
+            factor = rates[ours] / rates[peer]
+            rows.append([what, f"{rates[ours]:,}", f"{rates[peer]:,}", f"{factor:.1f} ×", peer])
+        columns = ["what", "decisions/s", "peer's decisions/s", "factor", "peer"]
+        return markdown.table(columns, rows, left=("what", "peer"))
+
+    def speed_all(self) -> str:
+        """Every row of the report."""
+        data = self.results.read("bench")
+        rows = [report.cells(row) for row in data["rows"] + data["peers"]]
+        return markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
+
+    def speed_learning(self) -> str:
+        """How fast nets are evaluated and learners learn, and the parts of the learners' time."""
+        data = self.results.read("bench_learning")
+        parts = list(data["learning"][0]["shares"])
+        further, lines = report.further_columns(data["learning"])
+        empty = [""] * (len(further) + len(parts))
+        rows = [[f"{row['name']}: {row['includes']}", *_rate(row), *empty] for row in data["rows"]]
+        for row, line in zip(data["learning"], lines, strict=True):
+            threads = row.get("threads", 1)
+            name = row["name"] if threads == 1 else f"{row['name']}, {threads} threads"
+            shares = (f"{share:.2f}" for share in row["shares"].values())
+            rows.append([f"{name}: {row['unit']} played and learned from", *_rate(row), *line, *shares])
+        return markdown.table(["what", "per second", "range", *further, *parts], rows, left=("what",))
+
+    def cold_start(self) -> str:
+        """Seconds until the first use with nothing compiled."""
+        data, before = self.results.read("cold_start"), self.results.read("cold_start_before")
+        rows = []
+        for name, found in data["environments"].items():
+            old = before["environments"][name]
+            rows.append([name, f"{old['measured']:.1f}", f"{found['first use']:.1f}", f"{old['target']}"])
+        return markdown.table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
+
+    def speed_targets(self) -> str:
+        """Targets of speed: what was measured, and whether that is enough."""
+        rows = [
+            [row["what"], row["target"], row["measured"], "pass" if row["passed"] else "**miss**"]
+            for row in self.results.read("speed_targets")
+        ]
+        columns = ["what", "target", "measured", "result"]
+        return markdown.table(columns, rows, left=columns)
+
+
+def _rate(row: dict[str, Any]) -> tuple[str, str]:
+    rate = row["rate"]
+    return f"{rate['median']:,}", f"{rate['low']:,}–{rate['high']:,}"

@@ -1,1 +1,0 @@
-"""Speed: of every interface, next to the limit of the machine and next to other environments; `bombay bench`."""

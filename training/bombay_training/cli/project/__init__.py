@@ -1,1 +1,0 @@
-"""Commands for the project itself: speed and documentation."""

@@ -1,1 +1,0 @@
-"""Generated documentation: pages and tables made from the program and from saved results; `bombay docs`."""

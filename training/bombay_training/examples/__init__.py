@@ -1,1 +1,0 @@
-"""One file for each trainer that people bring from elsewhere."""

@@ -1,0 +1,66 @@
+"""OpenSpiel's own MCTS on Bombay, as an agent of the arena.
+
+    python training/examples/openspiel_mcts.py --simulations 50 --players 4
+
+It needs the extra `trainers`. Nothing is learned: positions are evaluated by random rollouts. The search cannot look into the
+bag, because restocks are chance nodes (`bombay_training.openspiel`). The agent `flat-mc` does the like in compiled code.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import typer
+from common import Blocks, Players
+
+from bombay_env import Game, bombay_v0
+from bombay_training.evaluation import arena
+from bombay_training.extras import missing_extra
+from bombay_training.matches.statistics import share_with_interval
+
+try:
+    import pyspiel
+    from open_spiel.python.algorithms import mcts
+
+    from bombay_training.openspiel import BombayGame
+except ImportError as error:
+    raise ImportError(missing_extra("this example", "trainers", error)) from None
+
+
+class MCTSAgent:
+    """OpenSpiel's `MCTSBot` as an agent for the arena.
+
+    Args:
+        num_players: of the games that it plays.
+        simulations: for each decision; each ends with one random rollout.
+    """
+
+    name = "openspiel-mcts"
+
+    def __init__(self, num_players: int, simulations: int) -> None:
+        self.game = BombayGame({"players": num_players})
+        self.simulations = simulations
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Actions (batch,) int64 for states (batch,), one after the other."""
+        random = np.random.RandomState(rng.integers(2**32))
+        evaluator = mcts.RandomRolloutEvaluator(1, random)
+        bot = mcts.MCTSBot(self.game, 2.0, self.simulations, evaluator, random_state=random)
+        return np.array([bot.step(self.game.state_at(states[i : i + 1])) for i in range(len(states))], np.int64)
+
+
+def main(
+    simulations: Annotated[int, typer.Option(help="For each decision.", min=1)] = 50,
+    players: Players = 4,
+    blocks: Blocks = 10,
+) -> None:
+    """Check the game as OpenSpiel does, then let its MCTS play deals from every seat against `random`."""
+    pyspiel.random_sim_test(pyspiel.load_game("python_bombay", {"players": players}), 2, True, False)
+    game = bombay_v0.raw_env(players).game
+    match = arena.one_vs_rest(game, MCTSAgent(players, simulations), "random", blocks, seed=1)
+    print(f"win share against random: {share_with_interval(match)}, par {1 / players:.3f}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
