@@ -1,18 +1,47 @@
 """Bombay, the board game, as a multi-player reinforcement-learning environment.
 
 `Game` plays any number of games at once, as arrays of state records. `bombay_env.bombay_v0` is the PettingZoo environment.
-`bombay/Bombay-v0` is the Gymnasium environment, single and vectorised, with built-in opponents.
+`bombay/Bombay-v0` is the Gymnasium environment, single and vectorised, with built-in opponents. These are the names that programs
+import; the modules behind them may move.
 """
 
 import gymnasium
 import pettingzoo
 
-from bombay_env.board import Board
-from bombay_env.game import Game, IllegalActionError
-from bombay_env.rules import Rules
+__version__ = "0.1.0"  # first: files of results name it
 
-__version__ = "0.1.0"
-__all__ = ["Board", "Game", "IllegalActionError", "Rules", "__version__"]
+from bombay_env import bombay_v0, text
+from bombay_env.agent import Agent, AgentFault, ask
+from bombay_env.board import Board, BoardError
+from bombay_env.envs.autoreset_games import AutoresetGames
+from bombay_env.game import Game, IllegalActionError
+from bombay_env.jit.kernels import kernel
+from bombay_env.record import Record, RecordError, read_records, write_records
+from bombay_env.render.svg import draw as draw_svg
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS, Rules
+
+__all__ = [
+    "MAX_PLAYERS",
+    "MIN_PLAYERS",
+    "Agent",
+    "AgentFault",
+    "AutoresetGames",
+    "Board",
+    "BoardError",
+    "Game",
+    "IllegalActionError",
+    "Record",
+    "RecordError",
+    "Rules",
+    "__version__",
+    "ask",
+    "bombay_v0",
+    "draw_svg",
+    "kernel",
+    "read_records",
+    "text",
+    "write_records",
+]
 
 # PettingZoo's names are in lower case, Gymnasium's start with a capital; both libraries accept both spellings.
 for _id in ("bombay/bombay-v0", "bombay/Bombay-v0"):

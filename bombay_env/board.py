@@ -6,23 +6,25 @@ and it does not depend on any particular graph: the packaged board is a data fil
 """
 
 import json
-import math
 import tomllib
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib import resources
 from os import PathLike
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from bombay_env import checks
+from bombay_env.files.forms import Form, check
 from bombay_env.random_board import random_board
 
 PACKAGED_FILE = "reconstruction.toml"
 MAX_FILE_BYTES = 48 << 10  # enough for 64 sites with a trail between any two of them
 MAX_DOTS = 130  # in a line of a file: 64 sites in one line have 128 decimal points
 MAX_SITES = 64
+MAX_TRAILS = MAX_SITES * (MAX_SITES - 1) // 2
 MAX_SHOWN_NAME = 60  # characters of a name in an error message
 MAX_SHOWN_NAMES = 200  # likewise of a list of names
 
@@ -62,13 +64,33 @@ SITE_COUNTS = {
 }
 
 
+class SiteForm(Form):
+    """A site in a file (RULES 8)."""
+
+    name: str
+    kind: Literal["start_hill", "hill", "city", "inner_post", "outer_post", "palace_site", "open_site"]
+    x: float
+    y: float
+
+    def site(self) -> "Site":
+        """The site."""
+        return Site(self.name, KIND_OF_LABEL[self.kind], self.x, self.y)
+
+
+class BoardForm(Form):
+    """A board in a file (RULES 8), or the beginning of one."""
+
+    name: str
+    sites: Annotated[list[SiteForm], Field(max_length=MAX_SITES)]
+    trails: Annotated[list[Annotated[list[str], Field(min_length=2, max_length=2)]], Field(max_length=MAX_TRAILS)]
+
+
 @dataclass(frozen=True)
 class Site:
     """One site. `x` increases to the right and `y` downwards; only drawings use them, in any unit.
 
     Raises:
-        BoardError: the name is empty or contains a space, a colon or an unprintable character; a coordinate is not finite; or
-            a field has the wrong type.
+        BoardError: the name is empty or contains a space, a colon or an unprintable character.
     """
 
     name: str
@@ -78,10 +100,10 @@ class Site:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        if not isinstance(self.kind, SiteKind):
-            raise BoardError(f"kind must be a SiteKind, not {_type(self.kind)}")
-        object.__setattr__(self, "x", _coordinate("x", self.x))
-        object.__setattr__(self, "y", _coordinate("y", self.y))
+        for axis in ("x", "y"):
+            object.__setattr__(
+                self, axis, float(getattr(self, axis))
+            )  # the only way to set a field of a frozen dataclass
 
 
 @dataclass(frozen=True)
@@ -123,13 +145,15 @@ class Board:
         Raises:
             BoardError: `data` does not have that form, or is not a valid board.
         """
+        source = checks.shown_path(source)
         try:
-            _check_keys(data, ("name", "sites", "trails"))
-            sites = tuple(_read_site(number, entry) for number, entry in enumerate(_list(data, "sites"), 1))
-            trails = tuple(tuple(entry) if isinstance(entry, list) else entry for entry in _list(data, "trails"))
-            return cls(data["name"], sites, trails)
+            form = check(BoardForm, data, source)
+        except ValueError as error:
+            raise BoardError(str(error)) from None
+        try:
+            return cls(form.name, tuple(one.site() for one in form.sites), tuple((a, b) for a, b in form.trails))
         except BoardError as error:
-            raise BoardError(f"{checks.shown_path(source)}: {error}") from None
+            raise BoardError(f"{source}: {error}") from None
 
     @classmethod
     def random(cls, seed: int) -> "Board":
@@ -182,11 +206,11 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
         BoardError: the file cannot be read, is too large, or is not TOML in UTF-8. The message starts with the path.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or error
-        raise BoardError(f"{checks.shown_path(path)}: cannot be read: {reason}") from error
+        raise BoardError(f"{checks.shown_path(path)}: cannot be read: {reason}") from None
     return _parsed(content, checks.shown_path(path))
 
 
@@ -199,42 +223,24 @@ def _packaged() -> Board:
 def _parsed(content: bytes, where: str) -> dict[str, Any]:
     if len(content) > MAX_FILE_BYTES:
         raise BoardError(f"{where}: the file is too large; at most {MAX_FILE_BYTES} bytes are allowed")
-    _check_dots(content, where)
+    if (
+        max(line.count(b".") for line in content.split(b"\n")) > MAX_DOTS
+    ):  # `tomllib` takes long for a key of many parts
+        raise BoardError(f"{where}: a line has more than {MAX_DOTS} full stops")
     try:
         return tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise BoardError(f"{where}: not UTF-8: {error.reason} at byte {error.start}") from error
-    except ValueError as error:
-        raise BoardError(f"{where}: not TOML: {checks.one_line(str(error))}") from error
-    except RecursionError as error:
-        raise BoardError(f"{where}: not a board: the TOML is nested too deeply") from error
+    except RecursionError:
+        raise BoardError(f"{where}: not a board: the TOML is nested too deeply") from None
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise BoardError(f"{where}: not TOML: {checks.one_line(str(error))}") from None
 
 
-def _check_dots(content: bytes, where: str) -> None:
-    """Raise BoardError if a line has too many dots, such as a.a.a.a: `tomllib` takes quadratic time for a key of many parts."""
-    for number, line in enumerate(content.split(b"\n"), 1):
-        dots = line.count(b".")
-        if dots > MAX_DOTS:
-            raise BoardError(f"{where}: line {number} has {dots} full stops; at most {MAX_DOTS} are allowed in a line")
+def _check_name(name: str) -> None:
+    if not name or " " in name or ":" in name or not name.isprintable():
+        raise BoardError(f"name {_quote(name)} is empty or contains a space, a colon or an unprintable character")
 
 
-def _read_site(number: int, entry: Any) -> Site:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    try:
-        _check_keys(entry, ("name", "kind", "x", "y"))
-        label = entry["kind"]
-        if not isinstance(label, str):
-            raise BoardError(f"kind must be a string, not {_type(label)}")
-        if label not in KIND_OF_LABEL:
-            raise BoardError(f"unknown kind {_quote(label)}; the kinds are {', '.join(KIND_OF_LABEL)}")
-        return Site(entry["name"], KIND_OF_LABEL[label], entry["x"], entry["y"])
-    except BoardError as error:
-        raise BoardError(f"{_site_entry(number, name)}: {error}") from None
-
-
-def _check_sites(sites: Any) -> None:
-    if not isinstance(sites, tuple) or not all(isinstance(site, Site) for site in sites):
-        raise BoardError("sites must be a tuple of Site")
+def _check_sites(sites: tuple[Site, ...]) -> None:
     if len(sites) > MAX_SITES:
         raise BoardError(f"{len(sites)} sites; at most {MAX_SITES} are allowed")
     numbers: dict[str, int] = {}
@@ -250,14 +256,10 @@ def _check_sites(sites: Any) -> None:
             raise BoardError(f"sites: {found}; must be {count}")
 
 
-def _check_trails(trails: Any, sites: tuple[Site, ...]) -> None:
-    if not isinstance(trails, tuple):
-        raise BoardError("trails must be a tuple of pairs of site names")
+def _check_trails(trails: tuple[tuple[str, str], ...], sites: tuple[Site, ...]) -> None:
     known = {site.name for site in sites}
     numbers: dict[frozenset[str], int] = {}
     for number, trail in enumerate(trails, 1):
-        if not (isinstance(trail, tuple) and len(trail) == 2 and all(isinstance(name, str) for name in trail)):
-            raise BoardError(f"trail {number}: must be a pair of site names")
         entry = f"trail {number} ({_quote(trail[0])}, {_quote(trail[1])})"
         for name in trail:
             if name not in known:
@@ -283,51 +285,8 @@ def _check_connected(trails: tuple[tuple[str, str], ...], sites: tuple[Site, ...
             raise BoardError(f"{_site_entry(number, site.name)}: cannot be reached from {_quote(start)}")
 
 
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str):
-        raise BoardError(f"name must be a string, not {_type(name)}")
-    if not name:
-        raise BoardError("name is empty")
-    if " " in name or ":" in name or not name.isprintable():
-        raise BoardError(f"name {_quote(name)} contains a space, a colon or an unprintable character")
-
-
-def _check_keys(entry: Any, keys: tuple[str, ...]) -> None:
-    if not isinstance(entry, dict):
-        raise BoardError(f"must be an object with {', '.join(keys)}, not {_type(entry)}")
-    for key in entry:
-        if key not in keys:
-            raise BoardError(f"unknown key {_quote(key) if isinstance(key, str) else _type(key)}")
-    for key in keys:
-        if key not in entry:
-            raise BoardError(f"{_quote(key)} is missing")
-
-
-def _list(data: dict[str, Any], key: str) -> list[Any] | tuple[Any, ...]:
-    entries = data[key]
-    if not isinstance(entries, list | tuple):
-        raise BoardError(f"{key} must be a list, not {_type(entries)}")
-    return entries
-
-
-def _coordinate(axis: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BoardError(f"{axis} must be a number, not {_type(value)}")
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number that is too large for a float
-        number = math.inf
-    if not math.isfinite(number):
-        raise BoardError(f"{axis} must be finite")
-    return number
-
-
-def _site_entry(number: int, name: Any) -> str:
-    return f"site {number} ({_quote(name)})" if isinstance(name, str) else f"site {number}"
-
-
-def _type(value: Any) -> str:
-    return type(value).__name__
+def _site_entry(number: int, name: str) -> str:
+    return f"site {number} ({_quote(name)})"
 
 
 def _quote(text: str) -> str:

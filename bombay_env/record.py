@@ -7,30 +7,60 @@ detects every event that breaks the rules. This module does not know environment
 
 import copy
 import dataclasses
+import itertools
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
+from pydantic import Field
 
 from bombay_env import checks
 from bombay_env.board import Board
-from bombay_env.files import atomic, json_text
+from bombay_env.files import atomic
+from bombay_env.files.forms import Form, check, parse
 from bombay_env.game import Game
-from bombay_env.rules import NUM_COLOURS, Rules
+from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.setup import SETUP_KEYS
 from bombay_env.state import NOBODY, state_to_dict
 
 FORMAT: Final = "bombay-record/1"
 RESTOCK: Final = "restock:"
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
-FAULT_KEYS: Final = ("seat", "action", "reason")
 MAX_LINE_BYTES: Final = 1 << 20  # of one record in a file
 MAX_EVENTS: Final = 20_000  # the longest game has some 18,000: 20 sets of 20 turns of 5 players with 9 actions each
-_KEYS: Final = ("format", "players", "board", "rules", "seed", "agents", "setup", "events", "result")
+
+
+class Fault(Form):
+    """Who lost the game without ending it (RULES 8)."""
+
+    seat: int
+    action: str
+    reason: str
+
+
+class Setup(Form):
+    """The set-up: each city's column of demand, the colour of each post, and the palace token of each site (RULES 8)."""
+
+    demand: dict[str, list[str]]
+    posts: dict[str, str]
+    palace_tokens: dict[str, str]
+
+
+class RecordForm(Form):
+    """A record as an object (RULES 8). `Board` and `Rules` check the board and the rules."""
+
+    format: Literal["bombay-record/1"]  # as FORMAT
+    players: int
+    board: Any
+    rules: dict[str, Any]
+    seed: Annotated[int, Field(ge=0, le=checks.MAX_SEED)] | None
+    agents: Annotated[list[str], Field(max_length=MAX_PLAYERS)]
+    setup: Setup
+    events: Annotated[list[str], Field(max_length=MAX_EVENTS)]
+    result: dict[str, Any] | None
+    fault: Fault | None = None
 
 
 class RecordError(ValueError):
@@ -120,25 +150,19 @@ class Record:
         Raises:
             RecordError: a key is missing, unknown or has a wrong value. Events are checked by `replay`, not here.
         """
-        if not isinstance(data, Mapping):
-            raise RecordError(f"a record must be a JSON object, not {type(data).__name__}")
-        missing = [key for key in _KEYS if key not in data]
-        unknown = [key for key in data if key not in (*_KEYS, "fault")]
-        if data.get("format") != FORMAT:
-            raise RecordError(f"format is {checks.shown(data.get('format'))}; this program reads {FORMAT!r}")
-        if missing or unknown:
-            found = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {checks.shown(unknown[0])}"
-            raise RecordError(f"the record {found}; its keys are {', '.join(_KEYS)} and, after a fault, fault")
-        game = _game(data)
-        return cls(
-            game,
-            _seed(data["seed"]),
-            _agents(data["agents"], game.num_players),
-            _setup(data["setup"]),
-            _events(data["events"]),
-            _object_or_none(data["result"], "result"),
-            _fault(data.get("fault"), game),
-        )
+        try:
+            form = check(RecordForm, data, "record")
+            game = _game(form)
+        except ValueError as error:
+            raise RecordError(str(error)) from None
+        if len(form.agents) != game.num_players:
+            raise RecordError(
+                f"agents is {checks.shown(form.agents)}; it must be a list of {game.num_players}, by seat"
+            )
+        if form.fault is not None and not 0 <= form.fault.seat < game.num_players:
+            raise RecordError(f"fault.seat is {form.fault.seat}; it must be from 0 to {game.num_players - 1}")
+        fault = None if form.fault is None else form.fault.model_dump()
+        return cls(game, form.seed, tuple(form.agents), form.setup.model_dump(), tuple(form.events), form.result, fault)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as RULES 8's object, which has the key `fault` only after a fault."""
@@ -253,16 +277,21 @@ def read_records(path: str | Path) -> Iterator[Record]:
     """Read the records of a `.jsonl` file one by one, one record a line. Empty lines are skipped.
 
     Raises:
-        RecordError: the file cannot be read, or a line is longer than `MAX_LINE_BYTES`, is not strict JSON, or is not a record.
+        RecordError: the file cannot be read, or a line is longer than `MAX_LINE_BYTES`, is no JSON, or is not a record.
             The message names the file, the line and the reason.
     """
     try:
-        for number, line in json_text.lines(path, MAX_LINE_BYTES):
-            yield _parse(line, f"{checks.shown_path(path)}, line {number}")
-    except RecordError:
-        raise
-    except ValueError as error:
-        raise RecordError(str(error)) from None
+        file = open(path, "rb")  # noqa: SIM115  closed below, when all records are read
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        reason = getattr(error, "strerror", None) or error
+        raise RecordError(f"{checks.shown_path(path)}: cannot be read: {reason}") from None
+    with file:
+        for number in itertools.count(1):
+            line = file.readline(MAX_LINE_BYTES + 1)
+            if not line:
+                return
+            if line.strip():
+                yield _parse(line, f"{checks.shown_path(path)}, line {number}")
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> int:
@@ -275,95 +304,28 @@ def write_records(path: str | Path, records: Iterable[Record]) -> int:
 
 
 def _parse(line: bytes, where: str) -> Record:
+    if len(line) > MAX_LINE_BYTES:
+        raise RecordError(f"{where} is longer than the {MAX_LINE_BYTES:,} bytes allowed")
     try:
-        return Record.from_dict(json_text.parse(line, MAX_LINE_BYTES))
+        return Record.from_dict(parse(dict[str, Any], line, "record"))
     except ValueError as error:
         raise RecordError(f"{where}: {error}") from None
 
 
-def _game(data: Mapping[str, Any]) -> Game:
-    rules = data["rules"]
+def _game(form: RecordForm) -> Game:
+    """The game of a record. Raises ValueError."""
     fields = [field.name for field in dataclasses.fields(Rules)]
-    if not isinstance(rules, Mapping) or set(rules) != set(fields):
-        raise RecordError(f"rules must be an object with exactly the fields {', '.join(fields)}")
-    try:
-        game = Game(Rules.from_dict(rules), _board(data["board"]))
-    except ValueError as error:
-        raise RecordError(str(error)) from None
-    if not checks.is_whole_number(data["players"], game.num_players, game.num_players):
-        raise RecordError(f"players is {checks.shown(data['players'])}, but the rules are for {game.num_players}")
+    if set(form.rules) != set(fields):
+        raise ValueError(f"rules must have exactly the fields {', '.join(fields)}")
+    board = Board.load()
+    if not isinstance(form.board, str):
+        board = Board.from_dict(form.board, "board")
+    elif form.board != board.name:
+        raise ValueError(f"board is {checks.shown(form.board)}; it must be {board.name!r} or a board as an object")
+    game = Game(Rules.from_dict(form.rules), board)
+    if form.players != game.num_players:
+        raise ValueError(f"players is {form.players}, but the rules are for {game.num_players}")
     return game
-
-
-def _board(board: Any) -> Board:
-    if not isinstance(board, str):
-        return Board.from_dict(board, "board")
-    packaged = Board.load()
-    if board != packaged.name:
-        raise RecordError(f"board is {checks.shown(board)}; it must be {packaged.name!r} or a board as an object")
-    return packaged
-
-
-def _seed(seed: Any) -> int | None:
-    if seed is not None and not checks.is_whole_number(seed, 0, checks.MAX_SEED):
-        raise RecordError(
-            f"seed is {checks.shown(seed)}; it must be null or a whole number from 0 to {checks.MAX_SEED}"
-        )
-    return None if seed is None else int(seed)
-
-
-def _agents(agents: Any, count: int) -> tuple[str, ...]:
-    if not isinstance(agents, list) or len(agents) != count or not all(map(_is_text, agents)):
-        raise RecordError(f"agents is {checks.shown(agents)}; it must be a list of {count} strings, by seat")
-    return tuple(agents)
-
-
-def _is_text(name: Any) -> bool:
-    """Whether it is a text that UTF-8 can write: a surrogate, as in the name of a file that is no UTF-8, cannot be written."""
-    return isinstance(name, str) and not SURROGATE.search(name)
-
-
-def _setup(setup: Any) -> dict[str, Any]:
-    if not isinstance(setup, Mapping) or set(setup) != set(SETUP_KEYS):
-        raise RecordError(f"setup must be an object with exactly the keys {', '.join(SETUP_KEYS)}")
-    for key in SETUP_KEYS:
-        if not isinstance(setup[key], Mapping) or not all(_is_set_up(key, *entry) for entry in setup[key].items()):
-            entry = "each city to a list of colours" if key == "demand" else "each site to the name of its token"
-            raise RecordError(f"setup {key} is {checks.shown(setup[key])}; it must be an object that maps {entry}")
-    return copy.deepcopy({key: dict(setup[key]) for key in SETUP_KEYS})
-
-
-def _is_set_up(key: str, site: Any, given: Any) -> bool:
-    if key == "demand":
-        return isinstance(site, str) and isinstance(given, list) and all(isinstance(colour, str) for colour in given)
-    return isinstance(site, str) and isinstance(given, str)
-
-
-def _events(events: Any) -> tuple[str, ...]:
-    if not isinstance(events, list) or not all(isinstance(event, str) for event in events):
-        raise RecordError("events must be a list of strings")
-    if len(events) > MAX_EVENTS:
-        raise RecordError(f"events has {len(events)} entries; a game has at most {MAX_EVENTS}")
-    return tuple(events)
-
-
-def _object_or_none(value: Any, key: str) -> dict[str, Any] | None:
-    if value is not None and not isinstance(value, Mapping):
-        raise RecordError(f"{key} is {checks.shown(value)}; it must be null or an object")
-    return None if value is None else dict(value)
-
-
-def _fault(fault: Any, game: Game) -> dict[str, Any] | None:
-    checked = _object_or_none(fault, "fault")
-    if checked is None:
-        return None
-    fits = set(checked) == set(FAULT_KEYS) and all(isinstance(checked[key], str) for key in ("action", "reason"))
-    if not fits or not checks.is_whole_number(checked["seat"], 0, game.num_players - 1):
-        raise RecordError(
-            f"fault is {checks.shown(fault)}; it must be an object with the keys {', '.join(FAULT_KEYS)}: seat is a whole "
-            f"number from 0 to {game.num_players - 1}, action and reason are strings"
-        )
-    return checked | {"seat": int(checked["seat"])}
 
 
 def _legal(game: Game, states: np.ndarray, name: str) -> bool:
@@ -372,10 +334,13 @@ def _legal(game: Game, states: np.ndarray, name: str) -> bool:
 
 def _same(given: Any, value: list[Any]) -> bool:
     """Whether both lists have equal numbers, up to rounding for floats."""
-    if not isinstance(given, list) or len(given) != len(value):
+    if (
+        not isinstance(given, list)
+        or len(given) != len(value)
+        or not all(type(entry) in (int, float) for entry in given)
+    ):
         return False
-    numbers = all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in given)
     # Whole numbers are compared exactly: one from a file may be too large for a float.
-    return numbers and all(
+    return all(
         a == b or (isinstance(a, float) and math.isclose(a, b, abs_tol=1e-9)) for a, b in zip(given, value, strict=True)
     )

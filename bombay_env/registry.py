@@ -28,7 +28,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from bombay_env import checks
 from bombay_env.agent import Agent, describe_error
 
 GROUP = "bombay_env.agents"
+Factory = TypeVar("Factory", bound=Callable[..., Any])
 MAX_LENGTH = 10_000  # characters of a spec
 MAX_NESTED = 20  # agents in brackets in a spec
 MAX_LISTED = 250  # characters of a list of names in an error message
@@ -66,6 +67,21 @@ def _option_text(value: Any) -> str:
         text = os.fspath(value)
         return f"[{text}]" if "," in text or text.startswith("[") else text
     return f"[{value.name}]"
+
+
+def described(knowledge: str, least: str | None = "") -> Callable[[Factory], Factory]:
+    """Say of a factory, for tables and for compiling ahead, what its agents know and how they do the least work.
+
+    Args:
+        knowledge: the scripted knowledge that they use: "none", "all", or where it comes from.
+        least: options with which an agent calls all its kernels in little time; None if it needs a file or a program.
+    """
+
+    def describe(factory: Factory) -> Factory:
+        factory.knowledge, factory.least = knowledge, least  # type: ignore[attr-defined]
+        return factory
+
+    return describe
 
 
 def agent_names() -> list[str]:

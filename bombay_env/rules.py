@@ -10,10 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, Field
 
 from bombay_env import checks
-from bombay_env.files import json_text
+from bombay_env.files.forms import check_fields, parse
 
 MIN_PLAYERS: Final = 2
 MAX_PLAYERS: Final = 5
@@ -46,7 +48,6 @@ class PalaceToken(IntEnum):
 COLOUR_NAMES: Final = tuple(colour.name.lower() for colour in Colour)
 TOKEN_NAMES: Final = tuple(token.name.lower() for token in PalaceToken)
 
-MAX_JSON_LENGTH: Final = 1 << 16  # characters of rules as JSON, which have some 1,500
 MAX_ACTIONS: Final = 9  # actions in a turn; also the highest cost of an action
 MAX_AWARD: Final = 1000  # rupees of one award; also of one player's starting rupees
 MAX_AMOUNT: Final = 100  # rupees or tokens that one action gains
@@ -63,53 +64,47 @@ _MAJORITY = {2: (4, 0), 3: (6, 2, 0), 4: (8, 4, 2, 0), 5: (8, 6, 4, 2, 0)}
 
 BY_COUNT: Any = None  # this default depends on the number of players
 
-# The lowest and highest value of a field, or of each entry if the field is a list. _LENGTHS has the lengths of the lists.
-_RANGES: Final = {
-    "num_players": (MIN_PLAYERS, MAX_PLAYERS),
-    "sets": (1, MAX_LENGTH),
-    "turns_per_set": (1, MAX_LENGTH),
-    "actions_per_turn": (1, MAX_ACTIONS),
-    "starting_rupees": (0, MAX_AWARD),
-    "bales": (0, MAX_BALES),
-    "restock_draw": (1, NUM_COLOURS * MAX_BALES),
-    "basket": (1, MAX_ACTIONS),
-    "buys_per_turn": (0, MAX_ACTIONS),
-    # Every cost is at least 1, so that every turn ends. An action that costs more than a whole turn is never legal.
-    "move_cost": (1, MAX_ACTIONS),
-    "hill_cost": (1, MAX_ACTIONS),
-    "market_rupees": (0, MAX_AMOUNT),
-    "market_actions": (1, MAX_ACTIONS),
-    "sell_cost": (1, MAX_ACTIONS),
-    "build_cost": (1, MAX_ACTIONS),
-    "sale_rupees": (0, MAX_AMOUNT),
-    "sale_clients": (0, MAX_AMOUNT),
-    "colour_rupees": (0, MAX_AMOUNT),
-    "colour_clients": (0, MAX_AMOUNT),
-    "palaces": (0, MAX_PALACES),
-    "toll": (0, MAX_AMOUNT),
-    "consolidate_rupees": (0, MAX_AMOUNT),
-    "palace_tokens": (0, NUM_PALACE_TOKENS),
-    "palace_token_rupees": (0, MAX_AMOUNT),
-    "city_tokens": (0, MAX_AMOUNT),
-    "client_supply": (0, 10_000),
-    "majority": (0, MAX_AWARD),
-    "fame": (0, MAX_AWARD),
-}
-_PER_PLAYER: Final = "one for each player"
-_LENGTHS: Final[dict[str, int | str | range]] = {
-    "starting_rupees": _PER_PLAYER,
-    "majority": _PER_PLAYER,
-    "bales": NUM_COLOURS,
-    "colour_rupees": NUM_COLOURS,
-    "colour_clients": NUM_COLOURS,
-    "market_rupees": NUM_MARKETS,
-    "market_actions": NUM_MARKETS,
-    "sale_rupees": COLUMN_HEIGHT,
-    "sale_clients": COLUMN_HEIGHT,
-    "palace_tokens": len(PalaceToken),
-    "fame": range(1, MAX_CITY_TOKENS + 2),
-}
-_FLAGS: Final = ("rotate_first_player", "outer_posts")
+
+def _entries(low: int, high: int | None = None) -> Any:
+    """The length of a list: `low` entries, or `low` to `high`."""
+    return Field(min_length=low, max_length=high or low)
+
+
+# The types of fields, with their ranges. A `title` says in words what the type does not.
+Award = Annotated[int, Field(ge=0, le=MAX_AWARD)]
+Amount = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]
+Length = Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+# Every cost is at least 1, so that every turn ends. An action that costs more than a whole turn is never legal.
+Cost = Annotated[int, Field(ge=1, le=MAX_ACTIONS)]
+PerPlayer = Annotated[
+    tuple[Award, ...],
+    Field(title=f"a list of whole numbers from 0 to {MAX_AWARD}, one for each player"),
+]
+ByColour = Annotated[tuple[Amount, ...], _entries(NUM_COLOURS)]
+ByMarket = Annotated[tuple[Amount, ...], _entries(NUM_MARKETS)]
+ByPlace = Annotated[tuple[Amount, ...], _entries(COLUMN_HEIGHT)]  # in a column
+Bales = Annotated[int, Field(ge=0, le=MAX_BALES)]
+Tokens = Annotated[int, Field(ge=0, le=NUM_PALACE_TOKENS)]
+Supply = Annotated[
+    Annotated[int, Field(ge=0, le=10_000)] | None, Field(title="a whole number from 0 to 10000, or None for no limit")
+]
+
+
+ColourName = Literal["yellow", "purple", "blue", "orange"]
+
+
+def _all_different(columns: Any) -> Any:
+    if any(len(set(column)) < len(column) for column in columns):
+        raise ValueError("colours of a column must be different")
+    return columns
+
+
+Columns = Annotated[
+    tuple[Annotated[tuple[ColourName, ...], _entries(COLUMN_HEIGHT)], ...],
+    _entries(NUM_CITIES),
+    AfterValidator(_all_different),
+    Field(title=f"{NUM_CITIES} lists of {COLUMN_HEIGHT} different colours out of {', '.join(COLOUR_NAMES)}"),
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,63 +118,66 @@ class Rules:
         ValueError: a field has a value that is not allowed. The message names the field, its value and what is allowed.
     """
 
-    num_players: int
-    sets: int = BY_COUNT
-    turns_per_set: int = BY_COUNT
+    num_players: Annotated[int, Field(ge=MIN_PLAYERS, le=MAX_PLAYERS)]
+    sets: Length = BY_COUNT
+    turns_per_set: Length = BY_COUNT
     rotate_first_player: bool = True
-    actions_per_turn: int = 3
-    starting_rupees: tuple[int, ...] = BY_COUNT  # by seat
-    bales: tuple[int, ...] = (3, 4, 5, 5)  # by colour
-    restock_draw: int = 9
-    basket: int = 2  # bales an elephant carries
-    buys_per_turn: int = 1
-    move_cost: int = 1
-    hill_cost: int = 2
-    market_rupees: tuple[int, ...] = (1, 1, 2)  # price of a bale by market
-    market_actions: tuple[int, ...] = (1, 2, 2)
-    sell_cost: int = 1
-    build_cost: int = 1
-    sale_rupees: tuple[int, ...] = (4, 3, 1)  # at the top, middle, bottom of the column
-    sale_clients: tuple[int, ...] = (0, 0, 1)
-    colour_rupees: tuple[int, ...] = (1, 0, 0, 0)  # added to `sale_rupees`, by colour
-    colour_clients: tuple[int, ...] = (0, 1, 0, 0)
-    palaces: int = 5  # of each player
-    toll: int = 1
-    consolidate_rupees: int = 1
-    palace_tokens: tuple[int, ...] = (2, 2, 2, 2)  # client, city, rupees, bale
-    palace_token_rupees: int = 2
-    city_tokens: int = BY_COUNT  # in the pile of each city
-    client_supply: int | None = 16  # None: no limit
-    majority: tuple[int, ...] = BY_COUNT  # by rank
-    fame: tuple[int, ...] = (0, 0, 0, 4, 8)  # by number of City tokens; the last entry also for more tokens
+    actions_per_turn: Cost = 3
+    starting_rupees: PerPlayer = BY_COUNT  # by seat
+    bales: Annotated[tuple[Bales, ...], _entries(NUM_COLOURS)] = (3, 4, 5, 5)  # by colour
+    restock_draw: Annotated[int, Field(ge=1, le=NUM_COLOURS * MAX_BALES)] = 9
+    basket: Cost = 2  # bales an elephant carries
+    buys_per_turn: Annotated[int, Field(ge=0, le=MAX_ACTIONS)] = 1
+    move_cost: Cost = 1
+    hill_cost: Cost = 2
+    market_rupees: ByMarket = (1, 1, 2)  # price of a bale by market
+    market_actions: Annotated[tuple[Cost, ...], _entries(NUM_MARKETS)] = (1, 2, 2)
+    sell_cost: Cost = 1
+    build_cost: Cost = 1
+    sale_rupees: ByPlace = (4, 3, 1)  # at the top, middle, bottom of the column
+    sale_clients: ByPlace = (0, 0, 1)
+    colour_rupees: ByColour = (1, 0, 0, 0)  # added to `sale_rupees`, by colour
+    colour_clients: ByColour = (0, 1, 0, 0)
+    palaces: Annotated[int, Field(ge=0, le=MAX_PALACES)] = 5  # of each player
+    toll: Amount = 1
+    consolidate_rupees: Amount = 1
+    palace_tokens: Annotated[tuple[Tokens, ...], _entries(len(PalaceToken))] = (2, 2, 2, 2)
+    palace_token_rupees: Amount = 2
+    city_tokens: Amount = BY_COUNT  # in the pile of each city
+    client_supply: Supply = 16  # None: no limit
+    majority: PerPlayer = BY_COUNT  # by rank
+    # By number of City tokens; the last entry also for more.
+    fame: Annotated[tuple[Award, ...], _entries(1, MAX_CITY_TOKENS + 1)] = (0, 0, 0, 4, 8)
     outer_posts: bool = BY_COUNT
-    demand_columns: tuple[tuple[str, str, str], ...] = (
+    # Each from top to bottom.
+    demand_columns: Columns = (
         ("blue", "purple", "orange"),
         ("purple", "orange", "yellow"),
         ("orange", "yellow", "blue"),
         ("yellow", "blue", "purple"),
-    )  # each column from top to bottom
+    )
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__  # the only way to set a field of a frozen dataclass
-        set_field(self, "num_players", _checked_number("num_players", self.num_players))
-        for name, by_count in _defaults_by_count(self.num_players).items():
-            if getattr(self, name) is BY_COUNT:
-                set_field(self, name, by_count)
-        for name in _RANGES:
-            set_field(self, name, _checked(name, getattr(self, name), self.num_players))
-        for name in _FLAGS:
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} is {checks.shown(getattr(self, name))}; it must be true or false")
-        set_field(self, "demand_columns", _checked_columns(self.demand_columns))
-        if self.restock_draw > sum(self.bales):
-            raise ValueError(
-                f"restock_draw is {self.restock_draw}; it must be a whole number from 1 to {sum(self.bales)}, the number of bales"
+        if checks.is_whole_number(self.num_players, MIN_PLAYERS, MAX_PLAYERS):  # `check_fields` refuses any other
+            for name, by_count in _defaults_by_count(int(self.num_players)).items():
+                if getattr(self, name) is BY_COUNT:
+                    object.__setattr__(self, name, by_count)
+        check_fields(self)
+        for name in ("starting_rupees", "majority"):
+            given = getattr(self, name)
+            self._require(
+                name, len(given) == self.num_players, f"a list of {self.num_players} whole numbers, one for each player"
             )
-        if sum(self.palace_tokens) != NUM_PALACE_TOKENS:
-            raise ValueError(
-                f"palace_tokens is {self.palace_tokens}, {sum(self.palace_tokens)} in all; there must be {NUM_PALACE_TOKENS}"
-            )
+        bales = sum(self.bales)
+        self._require(
+            "restock_draw", self.restock_draw <= bales, f"a whole number from 1 to {bales}, the number of bales"
+        )
+        tokens = sum(self.palace_tokens)
+        self._require("palace_tokens", tokens == NUM_PALACE_TOKENS, f"{NUM_PALACE_TOKENS} in all, not {tokens}")
+
+    def _require(self, name: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            raise ValueError(f"{name} is {checks.shown(getattr(self, name))}; it must be {wanted}")
 
     @classmethod
     def official(cls, num_players: int) -> Self:
@@ -189,7 +187,10 @@ class Rules:
     @classmethod
     def bga(cls, num_players: int) -> Self:
         """The rules of Board Game Arena: official, except that every seat starts with 2 rupees (RULES 2)."""
-        return cls(num_players, starting_rupees=(2,) * _checked_number("num_players", num_players))
+        return cls(
+            num_players,
+            starting_rupees=(2,) * checks.whole_number(num_players, "num_players", MIN_PLAYERS, MAX_PLAYERS),
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -219,12 +220,8 @@ class Rules:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read rules from the text of `to_json`. Raises ValueError as `from_dict` does, or if `text` is not strict JSON."""
-        try:
-            data = json_text.parse(text, MAX_JSON_LENGTH)
-        except ValueError as error:
-            raise ValueError(f"rules: {error}") from None
-        return cls.from_dict(data)
+        """Read rules from the text of `to_json`. Raises ValueError as `from_dict` does, or if `text` is no JSON."""
+        return cls.from_dict(parse(dict[str, Any], text, "rules"))
 
     def to_json(self) -> str:
         """Every field as one line of JSON. Equal rules give equal text."""
@@ -249,47 +246,6 @@ def _defaults_by_count(num_players: int) -> dict[str, Any]:
         "majority": _MAJORITY[num_players],
         "outer_posts": num_players >= 4,
     }
-
-
-def _checked_number(name: str, value: Any, entry: str = "") -> int:
-    low, high = _RANGES[name]
-    return checks.whole_number(value, name + entry, low, high)
-
-
-def _checked_supply(value: Any) -> int | None:
-    low, high = _RANGES["client_supply"]
-    if value is not None and not checks.is_whole_number(value, low, high):
-        allowed = f"a whole number from {low} to {high}, or None for no limit"
-        raise ValueError(f"client_supply is {checks.shown(value)}; it must be {allowed}")
-    return None if value is None else int(value)
-
-
-def _checked(name: str, value: Any, num_players: int) -> int | tuple[int, ...] | None:
-    if name == "client_supply":
-        return _checked_supply(value)
-    if name not in _LENGTHS:
-        return _checked_number(name, value)
-    length, (low, high) = _LENGTHS[name], _RANGES[name]
-    allowed = length if isinstance(length, range) else [num_players if length == _PER_PLAYER else length]
-    if not isinstance(value, (list, tuple)) or len(value) not in allowed:
-        many = f"{allowed[0]} to {allowed[-1]}" if len(allowed) > 1 else f"{allowed[0]}"
-        each = ", one for each player" if length == _PER_PLAYER else ""
-        wanted = f"a list of {many} whole numbers from {low} to {high}{each}"
-        raise ValueError(f"{name} is {checks.shown(value)}; it must be {wanted}")
-    return tuple(_checked_number(name, number, f"[{index}]") for index, number in enumerate(value))
-
-
-def _checked_columns(value: Any) -> tuple[tuple[str, ...], ...]:
-    allowed = f"{NUM_CITIES} lists of {COLUMN_HEIGHT} different colours out of {', '.join(COLOUR_NAMES)}"
-    if not isinstance(value, (list, tuple)) or len(value) != NUM_CITIES:
-        raise ValueError(f"demand_columns is {checks.shown(value)}; it must be {allowed}")
-    for index, column in enumerate(value):
-        fits = isinstance(column, (list, tuple)) and len(column) == COLUMN_HEIGHT
-        if not fits or not all(isinstance(colour, str) and colour in COLOUR_NAMES for colour in column):
-            raise ValueError(f"demand_columns[{index}] is {checks.shown(column)}; demand_columns must be {allowed}")
-        if len(set(column)) != COLUMN_HEIGHT:
-            raise ValueError(f"demand_columns[{index}] is {checks.shown(column)}; its colours must be different")
-    return tuple(tuple(column) for column in value)
 
 
 def _plain(value: Any) -> Any:

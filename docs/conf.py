@@ -36,7 +36,11 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections|contextlib|enum|gymnasium|np|numba|numpy|os|pathlib|pettingzoo|random|typing)\b.*"),
     ("py:exc", "ResetNeeded|DependencyNotInstalled"),  # Gymnasium's
     # Made once and passed on; nobody calls their methods.
-    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool)"),
+    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool|LastAction|RunSettings|LostGame|Timing)"),
+    (
+        "py:class",
+        r".*\.(HasEvaluator|PythonEvaluator|Match|Progress|Estimate)",
+    ),  # on their packages' pages by shorter names
 ]
 
 nb_execution_mode = "off"  # their outputs are kept

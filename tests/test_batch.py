@@ -321,18 +321,18 @@ def test_lanes_deal_their_own_streams_of_games(n):
     assert (rolled.episodes == many.episodes).all()
 
 
-@pytest.mark.parametrize("screened", [False, True])
-def test_collect_writes_down_what_steps_would_see(screened):
+@pytest.mark.parametrize(("screened", "first"), [(False, 0), (True, 0), (False, 1000)])
+def test_collect_writes_down_what_steps_would_see(screened, first):
     game, count = game_for(3), 25 if QUICK else 250
     written, stepped = AutoresetGames(game, 4, seed=3), AutoresetGames(game, 4, seed=3)
     keys = np.arange(4, dtype=np.uint64)
     observations = np.empty((count, 4, game.num_features), np.float32)
     masks = np.empty((count, 4, game.num_actions), np.bool_)
-    actions, ended = written.collect(keys, 0, observations, masks, screened=screened)
+    actions, ended = written.collect(keys, first, observations, masks, screened=screened)
     for index in range(count):
         assert np.array_equal(observations[index], game.observe(stepped.states, screened=screened))
         assert np.array_equal(masks[index], game.legal_actions(stepped.states))
-        assert np.array_equal(actions[index], game.sample_actions(stepped.states, keys, index))
+        assert np.array_equal(actions[index], game.sample_actions(stepped.states, keys, first + index))
         stepped.step(actions[index])
         assert np.array_equal(ended[index], stepped.ended)
     assert written.states.tobytes() == stepped.states.tobytes()

@@ -120,47 +120,16 @@ def test_reports_are_compared_row_by_row():
     assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("net", 1, None)]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"rate": {"median": 0}}, "rows[0].rate.median is 0; it must be a number from 1e-09"),
-        ({"rate": {"median": "5"}}, "median is '5'"),
-        ({"rate": {"median": True}}, "median is True"),
-        ({"rate": {"median": 10**29}}, "median is 1"),
-        ({"rate": {"median": 10**400}}, "more than 30 characters"),
-        ({"rate": {"median": float("nan")}}, "NaN is not allowed"),
-        ({"rate": [5.0]}, "rate is [5.0]; it must be an object with median"),
-        ({"rate": {}}, "rows[0].rate has no 'median'"),
-        ({"ratio": "x"}, "ratio is 'x'"),
-        ({"name": []}, "name is []; it must be a text"),
-        ({"threads": 1.5}, "threads is 1.5; it must be null or a whole number"),
-        ({"name": ["x" * 300_000]}, "name is ['xxx"),
-    ],
-)
-def test_a_report_with_other_figures_than_numbers_is_refused(
-    tmp_path: Path, change: dict[str, object], words: str
-) -> None:
-    row = {"name": "collect", "threads": 1, "rate": {"median": 5.0}, "ratio": None}
+def test_a_report_of_another_format_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "old.json"
-    data = {"format": report.FORMAT, "players": 4, "rows": [row]}
+    data = {"format": report.FORMAT, "players": 4, "rows": []}
     file.write_text(json.dumps(data), encoding="utf-8")
     assert report.read_report(file) == data
-    for key in ("rows", "learning"):
-        file.write_text(json.dumps({**data, key: [{**row, **change}]}), encoding="utf-8")
+    for other in ([], {**data, "format": "bombay-bench/0"}):
+        file.write_text(json.dumps(other), encoding="utf-8")
         refusal(
-            lambda: report.read_report(file),
-            "not a report of python -m benchmarks --json: ",
-            words.replace("rows", key),
+            lambda: report.read_report(file), f"not a report of python -m benchmarks --json: {file}: its format is not"
         )
-
-
-@pytest.mark.parametrize("change", [{"players": None}, {"players": 9}, {"rows": {}}, {"rows": [None]}, {"learning": 1}])
-def test_a_report_of_another_form_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
-    file = tmp_path / "old.json"
-    file.write_text(json.dumps({"format": report.FORMAT, "players": 4, "rows": [], **change}), encoding="utf-8")
-    refusal(
-        lambda: report.read_report(file), f"not a report of python -m benchmarks --json: {file}", next(iter(change))
-    )
 
 
 def test_cases_that_cannot_use_several_threads_run_on_one(monkeypatch):

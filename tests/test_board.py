@@ -4,25 +4,19 @@ import hashlib
 import json
 import math
 import os
-import re
 import subprocess
 import sys
-import time
-import tracemalloc
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
 import numba
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bombay_env import random_board as random_board_module
-from bombay_env.board import MAX_DOTS, MAX_FILE_BYTES, MAX_SITES, Board, BoardError, Site, SiteKind
+from bombay_env.board import MAX_SITES, Board, BoardError, SiteKind
 
 SEEDS = range(30 if numba.config.DISABLE_JIT else 300)  # coverage makes plain Python several times slower
-SECONDS = 5  # of CPU time; the slowest file takes half a second, and a machine with much else to do some times that
 ENDS = (SiteKind.CITY, SiteKind.INNER_POST, SiteKind.OUTER_POST)
 
 
@@ -57,8 +51,8 @@ def refusal(data, tmp_path):
     file.write_text(toml_of(data), encoding="utf-8")
     with pytest.raises(BoardError) as from_file:
         Board.load(file)
-    what = str(from_object.value).removeprefix("board: ")
-    assert str(from_file.value) == f"{file}: {what}"
+    what = str(from_object.value).removeprefix("board")
+    assert str(from_file.value) == f"{file}{what}"
     assert "\n" not in what
     return what
 
@@ -73,71 +67,89 @@ def test_the_ring_is_a_valid_board():
     assert board.sites_of(SiteKind.HILL) == ()
 
 
-@pytest.mark.parametrize("key", ["name", "sites", "trails"])
-def test_a_file_has_name_sites_and_trails(key):
+# Boards that RULES 9 does not allow, and what is said: what is put where, and the message after the source.
+HILL, OPEN = {"kind": "hill", "x": 0, "y": 0}, {"kind": "open_site", "x": 0, "y": 0}
+KINDS = "'start_hill', 'hill', 'city', 'inner_post', 'outer_post', 'palace_site' or 'open_site'"
+REFUSED = [
+    (("sites", 4, "name"), "", ': name "" is empty or contains a space, a colon or an unprintable character'),
+    (("name",), "", ': name "" is empty or contains a space, a colon or an unprintable character'),
+    (("sites", 6, "name"), "D2", ': site 7 ("D2"): site 3 has the same name'),
+    (
+        ("sites", 21),
+        {"name": "Z", "kind": "start_hill", "x": 0, "y": 0},
+        ': sites: 2 of kind start_hill ("A", "Z"); must be 1',
+    ),
+    (("sites", 0, "kind"), "hill", ": sites: 0 of kind start_hill; must be 1"),
+    (("sites", 1, "kind"), "castle", f".sites[1].kind is 'castle'; it must be {KINDS}"),
+    (("sites", 1, "kind"), "CITY", f".sites[1].kind is 'CITY'; it must be {KINDS}"),
+    (("trails", 21), ["E3", "E3"], ': trail 22 ("E3", "E3"): a trail must join two different sites'),
+    (("trails", 6), ["D1", "Z9"], ': trail 7 ("D1", "Z9"): unknown site "Z9"'),
+    (("trails", 6), ["Z9", "D1"], ': trail 7 ("Z9", "D1"): unknown site "Z9"'),
+    (("trails", 6), ["D1", "Z" * 40_000], f': trail 7 ("D1", "{"Z" * 40}…"): unknown site "{"Z" * 40}…"'),
+    (("trails", 21), ["D1", "D2"], ': trail 22 ("D1", "D2"): already listed as trail 2'),
+    (("trails", 21), ["D2", "D1"], ': trail 22 ("D2", "D1"): already listed as trail 2'),
+    (("sites", 21), {"name": "Z", **OPEN}, ': site 22 ("Z"): cannot be reached from "A"'),
+    (("trails",), [], ': site 2 ("D1"): cannot be reached from "A"'),
+    (("sites", 3, "z"), 1, ".sites[3].z is an unknown key"),
+    (("name",), 7, ".name is 7; it must be a valid string"),
+    (("sites", 1, "x"), "3", ".sites[1].x is '3'; it must be a valid number"),
+    (("sites", 1, "y"), True, ".sites[1].y is True; it must be a valid number"),
+    (("trails", 0), "AB", ".trails[0] is 'AB'; it must be a valid list"),
+    (("trails", 0), ["A"], ".trails[0] is ['A']: List should have at least 2 items after validation, not 1"),
+    (("trails", 0, 1), 1, ".trails[0][1] is 1; it must be a valid string"),
+]
+
+
+@pytest.mark.parametrize(("where", "value", "message"), REFUSED, ids=lambda part: str(part)[:40])
+def test_what_the_rules_do_not_allow_is_refused(where, value, message, tmp_path):
     data = small_board()
-    del data[key]
-    with pytest.raises(BoardError, match=f'^mine.toml: "{key}" is missing$'):
-        Board.from_dict(data, "mine.toml")
-
-
-@pytest.mark.parametrize("key", ["name", "kind", "x", "y"])
-def test_each_site_has_name_kind_x_and_y(key, tmp_path):
-    data = small_board()
-    del data["sites"][2][key]
-    assert refusal(data, tmp_path) == ("site 3: " if key == "name" else 'site 3 ("D2"): ') + f'"{key}" is missing'
-
-
-@pytest.mark.parametrize("axis", ["x", "y"])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, -(10**400)])
-def test_x_and_y_are_finite(axis, value):
-    data = small_board()
-    data["sites"][1][axis] = value
-    with pytest.raises(BoardError, match=rf'^board: site 2 \("D1"\): {axis} must be finite$'):
-        Board.from_dict(data)
+    *outer, last = where
+    target = data
+    for key in outer:
+        target = target[key]
+    if last == len(target):
+        target.append(value)
+    else:
+        target[last] = value
+    assert refusal(data, tmp_path) == message
 
 
 @pytest.mark.parametrize(
-    ("value", "type_name"), [(True, "bool"), ("3", "str"), ([], "list"), ({}, "dict"), (None, "NoneType")]
+    "where", [("name",), ("sites",), ("trails",), *(("sites", 2, key) for key in ("name", "kind", "x", "y"))]
 )
-def test_x_and_y_are_numbers(value, type_name):
+def test_every_key_is_needed(where, tmp_path):
+    data = small_board()
+    target = data if len(where) == 1 else data["sites"][2]
+    del target[where[-1]]
+    with pytest.raises(BoardError, match=rf"^board\.{'sites.2..' if len(where) > 1 else ''}{where[-1]} is missing$"):
+        Board.from_dict(data)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
+def test_x_and_y_are_finite(value):
     data = small_board()
     data["sites"][1]["x"] = value
-    with pytest.raises(BoardError, match=rf'^board: site 2 \("D1"\): x must be a number, not {type_name}$'):
+    with pytest.raises(BoardError, match=r"^board\.sites\[1\]\.x is .*; it must be "):
         Board.from_dict(data)
 
 
 def test_at_most_64_sites(tmp_path):
     data = small_board()
     for i in range(64 - 21):
-        data["sites"].append({"name": f"H{i}", "kind": "open_site", "x": i, "y": 0})
+        data["sites"].append({"name": f"H{i}", **OPEN})
         data["trails"].append(["A", f"H{i}"])
     assert Board.from_dict(data).num_sites == 64
-    data["sites"].append({"name": "one_more", "kind": "hill", "x": 0, "y": 0})
+    data["sites"].append({"name": "one_more", **HILL})
     data["trails"].append(["A", "one_more"])
-    assert refusal(data, tmp_path) == "65 sites; at most 64 are allowed"
-
-
-def test_names_are_non_empty(tmp_path):
-    data = small_board()
-    data["sites"][4]["name"] = ""
-    assert refusal(data, tmp_path) == 'site 5 (""): name is empty'
-    assert refusal(small_board() | {"name": ""}, tmp_path) == "name is empty"
-
-
-def test_names_are_unique(tmp_path):
-    data = small_board()
-    data["sites"][6]["name"] = "D2"
-    assert refusal(data, tmp_path) == 'site 7 ("D2"): site 3 has the same name'
+    assert refusal(data, tmp_path).endswith(": List should have at most 64 items after validation, not 65")
 
 
 @pytest.mark.parametrize("name", ["E 1", " ", "E:1", ":", "E\t1", "E\n1", "E\u00a01", "E\u20281", "E\x00"])
 def test_names_have_no_spaces_or_colons(name, tmp_path):
     data = small_board()
     data["sites"][5]["name"] = name
-    shown = json.dumps(name)
-    wrong = f"name {shown} contains a space, a colon or an unprintable character"
-    assert refusal(data, tmp_path) == f"site 6 ({shown}): {wrong}"
+    wrong = f": name {json.dumps(name)} is empty or contains a space, a colon or an unprintable character"
+    assert refusal(data, tmp_path) == wrong
     assert refusal(small_board() | {"name": name}, tmp_path) == wrong
 
 
@@ -146,19 +158,6 @@ def test_names_may_have_any_other_letters(name, tmp_path):
     data = small_board()
     data["sites"][20]["name"] = data["trails"][19][1] = data["trails"][20][0] = name
     assert Board.from_dict(data).site_index(name) == 20
-
-
-def test_two_start_hills_are_rejected(tmp_path):
-    data = small_board()
-    data["sites"].append({"name": "Z", "kind": "start_hill", "x": 0, "y": 0})
-    data["trails"].append(["A", "Z"])
-    assert refusal(data, tmp_path) == 'sites: 2 of kind start_hill ("A", "Z"); must be 1'
-
-
-def test_no_start_hill_is_rejected(tmp_path):
-    data = small_board()
-    data["sites"][0]["kind"] = "hill"
-    assert refusal(data, tmp_path) == "sites: 0 of kind start_hill; must be 1"
 
 
 @pytest.mark.parametrize("kind", ["hill", "open_site"])
@@ -181,120 +180,27 @@ def test_exactly_4_cities_4_inner_posts_4_outer_posts_and_8_palace_sites(kind, c
     fewer["sites"][first]["kind"] = "open_site"
     for data, wrong in ((more, count + 1), (fewer, count - 1)):
         names = ", ".join(f'"{site["name"]}"' for site in data["sites"] if site["kind"] == kind)
-        assert refusal(data, tmp_path) == f"sites: {wrong} of kind {kind} ({names}); must be {count}"
+        assert refusal(data, tmp_path) == f": sites: {wrong} of kind {kind} ({names}); must be {count}"
 
 
-@pytest.mark.parametrize("kind", ["castle", "", "City", "CITY", "start hill"])
-def test_a_kind_is_one_of_the_seven(kind, tmp_path):
-    data = small_board()
-    data["sites"][1]["kind"] = kind
-    assert refusal(data, tmp_path) == (
-        f'site 2 ("D1"): unknown kind "{kind}"; the kinds are '
-        "start_hill, hill, city, inner_post, outer_post, palace_site, open_site"
-    )
-
-
-def test_trails_join_two_different_sites(tmp_path):
-    data = small_board()
-    data["trails"].append(["E3", "E3"])
-    assert refusal(data, tmp_path) == 'trail 22 ("E3", "E3"): a trail must join two different sites'
-
-
-@pytest.mark.parametrize("trail", [["D1", "Z9"], ["Z9", "D1"], ["Z9", "Z9"]])
-def test_trails_join_known_sites(trail, tmp_path):
-    data = small_board()
-    data["trails"][6] = trail
-    assert refusal(data, tmp_path) == f'trail 7 ("{trail[0]}", "{trail[1]}"): unknown site "Z9"'
-
-
-@pytest.mark.parametrize("trail", [["D1", "D2"], ["D2", "D1"]])
-def test_no_trail_is_listed_twice_in_either_direction(trail, tmp_path):
-    data = small_board()
-    data["trails"].append(trail)
-    assert refusal(data, tmp_path) == f'trail 22 ("{trail[0]}", "{trail[1]}"): already listed as trail 2'
-
-
-def test_the_graph_is_connected(tmp_path):
-    data = small_board()
-    data["sites"].append({"name": "Z", "kind": "open_site", "x": 0, "y": 0})
-    assert refusal(data, tmp_path) == 'site 22 ("Z"): cannot be reached from "A"'
-    del data["trails"][:]
-    assert refusal(data, tmp_path) == 'site 2 ("D1"): cannot be reached from "A"'
-
-
-def test_unknown_keys_are_rejected(tmp_path):
-    data = small_board()
-    data["sites"][3]["z"] = 1
-    assert refusal(data, tmp_path) == 'site 4 ("D3"): unknown key "z"'
-    with pytest.raises(BoardError, match=r'^board: unknown key "author"$'):
-        Board.from_dict(small_board() | {"author": "me"})
-
-
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ({"name": 7}, "name must be a string, not int"),
-        ({"sites": "A"}, "sites must be a list, not str"),
-        ({"sites": {}}, "sites must be a list, not dict"),
-        ({"trails": None}, "trails must be a list, not NoneType"),
-        ({"sites": [7]}, "site 1: must be an object with name, kind, x, y, not int"),
-        ({"sites": [{"name": 1, "kind": "hill", "x": 0, "y": 0}]}, "site 1: name must be a string, not int"),
-        ({"sites": [{"name": "A", "kind": 1, "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a string, not int'),
-        ({"sites": [{"name": "A", "kind": [], "x": 0, "y": 0}]}, 'site 1 ("A"): kind must be a string, not list'),
-        ({"trails": [["A", "D1"], "AB"]}, "trail 2: must be a pair of site names"),
-        ({"trails": [["A"]]}, "trail 1: must be a pair of site names"),
-        ({"trails": [["A", "D1", "D2"]]}, "trail 1: must be a pair of site names"),
-        ({"trails": [["A", 1]]}, "trail 1: must be a pair of site names"),
-        ({"trails": [{"A": "D1"}]}, "trail 1: must be a pair of site names"),
-        ({7: 7}, "unknown key int"),
-        ({"sites": []}, "sites: 0 of kind start_hill; must be 1"),
-    ],
-)
-def test_other_values_are_rejected(change, wrong):
-    with pytest.raises(BoardError) as error:
-        Board.from_dict(small_board() | change, "mine.toml")
-    assert str(error.value) == f"mine.toml: {wrong}"
-
-
-@pytest.mark.parametrize("data", [None, 7, "board", [], [small_board()]])
-def test_values_that_are_not_objects_are_rejected(data):
-    with pytest.raises(BoardError, match=r"^board: must be an object with name, sites, trails, not "):
-        Board.from_dict(data)
-
-
-def test_long_strings_are_shortened_in_messages(tmp_path):
-    data = small_board()
-    data["trails"][6] = ["D1", "Z" * 40_000]
-    assert refusal(data, tmp_path) == f'trail 7 ("D1", "{"Z" * 40}…"): unknown site "{"Z" * 40}…"'
-
-
-def test_the_constructors_check_too():
+def test_the_constructor_checks_too():
     board = Board.from_dict(small_board())
     with pytest.raises(BoardError, match=r'^trail 1 \("A", "Z9"\): unknown site "Z9"$'):
         Board("mine", board.sites, (("A", "Z9"),))
-    with pytest.raises(BoardError, match=r"^sites must be a tuple of Site$"):
-        Board("mine", list(board.sites), board.trails)
-    with pytest.raises(BoardError, match=r"^trails must be a tuple"):
-        Board("mine", board.sites, list(board.trails))
-    with pytest.raises(BoardError, match=r"^x must be finite$"):
-        Site("A", SiteKind.HILL, math.nan, 0)
-    with pytest.raises(BoardError, match=r"^kind must be a SiteKind, not int$"):
-        Site("A", 1, 0, 0)
 
 
-# Files that are not boards.
+# Files. That any damaged file is read or refused in one line is in `test_files_from_elsewhere.py`.
 
 
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
-        (b"name = ", "not TOML: Invalid value (at end of document)"),
-        (b'name = "\xff"', "not UTF-8: invalid start byte at byte 8"),
-        (b"x = " + b"[" * 49_000, "not a board: the TOML is nested too deeply"),
-        (b"#" * 49_153, "the file is too large; at most 49152 bytes are allowed"),
-        (b"\n" + b"a." * 200 + b"a = 1", "line 2 has 200 full stops; at most 130 are allowed in a line"),
-        (b"", '"name" is missing'),
-        (b'{"name": "json"}', "not TOML: Invalid statement (at line 1, column 1)"),
+        (b"name = ", ": not TOML: Invalid value (at end of document)"),
+        (b'name = "\xff"', ": not TOML: 'utf-8' codec can't decode byte 0xff in position 8: invalid start byte"),
+        (b"x = " + b"[" * 49_000, ": not a board: the TOML is nested too deeply"),
+        (b"#" * 49_153, ": the file is too large; at most 49152 bytes are allowed"),
+        (b"", ".name is missing"),
+        (b'{"name": "json"}', ": not TOML: Invalid statement (at line 1, column 1)"),
     ],
 )
 def test_a_file_that_is_not_toml_of_a_board_is_rejected(content, wrong, tmp_path):
@@ -302,15 +208,7 @@ def test_a_file_that_is_not_toml_of_a_board_is_rejected(content, wrong, tmp_path
     file.write_bytes(content)
     with pytest.raises(BoardError) as error:
         Board.load(file)
-    assert str(error.value) == f"{file}: {wrong}"
-
-
-def test_numbers_with_too_many_digits_are_rejected(tmp_path):
-    file = tmp_path / "mine.toml"
-    for number in ("9" * 10_000, "0x" + "f" * 10_000, "1e999", "nan"):
-        file.write_text(toml_of(small_board()).replace("x = 3\n", f"x = {number}\n"))
-        with pytest.raises(BoardError, match="^" + re.escape(str(file))):
-            Board.load(str(file))
+    assert str(error.value) == f"{file}{wrong}"
 
 
 def test_a_file_that_cannot_be_read_is_rejected(tmp_path):
@@ -326,122 +224,8 @@ def test_a_board_with_every_site_and_trail_fits_into_a_file(tmp_path):
     names = [site["name"] for site in data["sites"]]
     assert len(names) == MAX_SITES
     data["trails"] = [list(pair) for pair in combinations(names, 2)]
-    one_line = ", ".join(
-        "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in site.items()) + "}" for site in data["sites"]
-    )
-    for text in (toml_of(data), f"name = 'ring'\ntrails = {json.dumps(data['trails'])}\nsites = [{one_line}]"):
-        (tmp_path / "large.toml").write_text(text, encoding="utf-8")
-        assert Board.load(tmp_path / "large.toml") == Board.from_dict(data)
-
-
-WORDS = [f"{number:x}" for number in range(1 << 13)]
-PARTS = ".a" * MAX_DOTS
-# Lines that take `tomllib` much time or memory for their length.
-SLOW_FILES = {
-    "a key of many parts": ["a" + ".a" * 20_000 + "=1"],
-    "keys of many parts": [f"{word}{PARTS}=1" for word in WORDS],
-    "keys in a table of many parts": [f"[a{PARTS}]", *(f"{word}=1" for word in WORDS)],
-    "keys of many parts in a table of many parts": [f"[a{PARTS}]", *(f"{word}{PARTS}=1" for word in WORDS)],
-    "keys of two parts in a table of many parts": [f"[a{PARTS}]", *(f"{word}.b=1" for word in WORDS)],
-    "tables": [f"[{word}]" for word in WORDS],
-    "tables of many parts": [f"[{word}{PARTS}]" for word in WORDS],
-    "tables in lists": [f"[[a.{word}]]" for word in WORDS],
-    "inline tables": ["a=[" + "{b=1}," * 8_000 + "]"],
-    "a number of many digits": ["a=0x" + "f" * 49_000],
-    "a float of many digits": ["x=0." + "9" * 49_000],
-    "many lists in a list": ["sites=[" + "[]," * 16_000 + "]"],
-    "many trails": ["trails=[" + "['a','b']," * 4_800 + "]"],
-}
-
-
-def largest_file(lines):
-    """As many of the lines as a file may have."""
-    text = "\n".join(lines) + "\n"
-    return text[: text.rfind("\n", 0, MAX_FILE_BYTES) + 1]
-
-
-@pytest.mark.parametrize("what", SLOW_FILES)
-def test_any_file_is_read_or_refused_in_seconds(what, tmp_path):
-    file = tmp_path / "slow.toml"
-    file.write_text(largest_file(SLOW_FILES[what]), encoding="utf-8")
-    start = time.process_time()
-    with pytest.raises(BoardError):
-        Board.load(file)
-    assert time.process_time() - start < SECONDS
-
-
-def test_any_file_is_read_in_200_megabytes(tmp_path):
-    file = tmp_path / "large.toml"
-    file.write_text(largest_file(SLOW_FILES["keys of many parts in a table of many parts"]), encoding="utf-8")
-    tracemalloc.start()
-    try:
-        with pytest.raises(BoardError):
-            Board.load(file)
-        assert tracemalloc.get_traced_memory()[1] < 200e6
-    finally:
-        tracemalloc.stop()
-
-
-def test_of_a_large_file_no_more_than_the_limit_is_read():
-    with pytest.raises(BoardError, match="too large"):
-        Board.load("/dev/zero")  # it has no end
-
-
-json_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
-    max_leaves=20,
-)
-any_name = st.sampled_from(["A", "D1", "E1", "F4", "G8", "Z9"]) | json_like
-any_site = st.fixed_dictionaries(
-    {}, optional={"name": any_name, "kind": st.just("city") | json_like, "x": json_like, "y": json_like, "z": json_like}
-)
-
-
-@st.composite
-def damaged_boards(draw):
-    data = small_board()
-    for _ in range(draw(st.integers(1, 3))):
-        where = draw(st.sampled_from(["key", "site", "field", "trail", "end"]))
-        if where == "key":
-            data[draw(st.sampled_from(["name", "sites", "trails", "more"]))] = draw(json_like)
-            return data
-        if where == "site":
-            data["sites"][draw(st.integers(0, 20))] = draw(any_site | json_like)
-            return data
-        if where == "field":
-            key = draw(st.sampled_from(["name", "kind", "x", "y"]))
-            data["sites"][draw(st.integers(0, 20))][key] = draw(json_like)
-        elif where == "trail":
-            data["trails"][draw(st.integers(0, 20))] = draw(st.lists(any_name, max_size=3) | json_like)
-            return data
-        else:
-            data["trails"][draw(st.integers(0, 20))][draw(st.integers(0, 1))] = draw(any_name)
-    return data
-
-
-@settings(max_examples=500, deadline=None)
-@given(damaged_boards() | json_like)
-def test_any_data_gives_a_board_or_a_one_line_error(data):
-    try:
-        board = Board.from_dict(data, "fuzz")
-    except BoardError as error:
-        message = str(error)
-    else:
-        assert Board.from_dict(board.to_dict()) == board
-        return
-    assert message.startswith("fuzz: ")
-    assert message.isprintable()
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
-def test_any_file_gives_a_one_line_error(tmp_path_factory, content):
-    file = tmp_path_factory.getbasetemp() / "fuzz.toml"
-    file.write_bytes(content)
-    with pytest.raises(BoardError, match="^" + re.escape(str(file))) as error:
-        Board.load(file)
-    assert len(str(error.value).splitlines()) == 1
+    (tmp_path / "large.toml").write_text(toml_of(data), encoding="utf-8")
+    assert Board.load(tmp_path / "large.toml") == Board.from_dict(data)
 
 
 # The packaged board.
@@ -626,11 +410,3 @@ def test_the_board_of_seed_0_is_used_if_all_attempts_fail(monkeypatch, random_bo
     monkeypatch.setattr(random_board_module, "_scatter", fail_at_first)
     assert Board.random(5).trails == random_boards[0].trails
     assert Board.random(5).name == "random-5"
-
-
-@pytest.mark.perf
-def test_a_random_board_takes_less_than_50_ms():
-    start = time.perf_counter()
-    for seed in SEEDS:
-        Board.random(seed)
-    assert time.perf_counter() - start < 0.05 * len(SEEDS)

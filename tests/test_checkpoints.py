@@ -1,18 +1,15 @@
-"""Checkpoints are not believed: what is not exactly what the learner declared is refused in one line, and nothing changes."""
+"""Checkpoints: what is damaged or belongs to another run is refused in one line, and nothing changes."""
 
 import hashlib
 import json
-import math
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
 
 from bombay_agents.nets import tensor_files
-from bombay_env.files import json_form
 from bombay_training.learners.best_response import BestResponseSettings
 from bombay_training.learners.runs import checkpoints
-from bombay_training.learners.runs.checkpoints import CheckpointForm, TensorForm, forms_like
 from bombay_training.learners.runs.run_files import CHECKPOINT
 from bombay_training.learners.train import run_class
 from bombay_training.learners.zero import ZeroSettings
@@ -20,8 +17,6 @@ from helpers.refusal import refusal
 from helpers.runs import updates_done
 
 SMALL = {"players": (2, 3), "games": 2, "hidden": 8, "second": 4, "updates": 9}
-BAD_COUNTS = ["null", '"x"', "NaN", "-1", "[]", "{}", "true", "1.5", "1e3", str(10**19), str(10**400), "Infinity"]
-BAD_NUMBERS = ["null", '"x"', "NaN", "-0.5", "[]", "{}", "true", "1e11", "1e999", str(10**400), "Infinity"]
 
 
 def ppo_settings():
@@ -107,64 +102,21 @@ def test_what_a_learner_writes_it_reads(checkpoint):
 
 
 @for_learners(*LEARNERS)
-def test_counters_must_be_there_and_in_their_ranges(checkpoint):
-    for name in set(checkpoint.header) - {"format", "identity"}:
-        for text in BAD_NUMBERS if name == "elapsed" else BAD_COUNTS:
-            checkpoint.write(header={name: text})
-            checkpoint.refused()
-        checkpoint.write(header={name: None})
-        checkpoint.refused("has no counter", name)
-    checkpoint.write(header={"updates_done": "10"})
-    checkpoint.refused("updates_done is 10; it must be a whole number from 0 to 9")
-    checkpoint.write(header={"moves": "3"})
-    checkpoint.refused("the unknown counter 'moves'")
-    checkpoint.write(header={"identity": '"0123456789abcdef"'})
-    checkpoint.refused("it belongs to another run")
-    checkpoint.write(header={"identity": None})
-    checkpoint.refused("it belongs to another run")
-
-
-def damages(tensor):
-    """The tensor with another shape, type, or numbers that are not finite; None for no tensor."""
-    yield None
-    yield tensor.reshape(-1)[:1].copy()  # would be broadcast
-    yield tensor[..., None].copy()
-    yield tensor.astype(np.float64 if tensor.dtype == np.float32 else np.float32)
-    if tensor.dtype.kind == "f":
-        for number in (math.nan, math.inf, -math.inf):
-            changed = tensor.copy()
-            changed.reshape(-1)[-1] = number
-            yield changed
+def test_another_runs_checkpoint_is_refused(checkpoint):
+    for identity in ('"0123456789abcdef"', None):
+        checkpoint.write(header={"identity": identity})
+        checkpoint.refused("it belongs to another run")
 
 
 @for_learners(*LEARNERS)
-def test_tensors_must_have_their_shapes_and_types_and_be_finite(checkpoint):
-    count = 0
+def test_tensors_must_have_their_shapes_and_types(checkpoint):
     for name, tensor in checkpoint.tensors.items():
-        for changed in damages(tensor):
-            if changed is None or facts(changed) != facts(tensor):
-                checkpoint.write(tensors={name: changed})
-                checkpoint.refused(name)
-                count += 1
-    assert count >= 5 * len(checkpoint.tensors) // 2
+        other = tensor.astype(np.float64 if tensor.dtype == np.float32 else np.float32)
+        for changed in (None, tensor[..., None].copy(), other):
+            checkpoint.write(tensors={name: changed})
+            checkpoint.refused(f"tensor '{name}' is ", "; it must be ")
     checkpoint.write(tensors={"more": np.zeros(1, np.float32)})
-    checkpoint.refused("the unknown tensor 'more'")
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "name", "number"),
-    [
-        ("zero", "squares", -1),
-        ("ppo", "adam.exp_avg_sq.action_net.weight", -1),
-        ("ppo", "adam.step.value_net.bias", -1),
-    ],
-    indirect=["checkpoint"],
-)
-def test_tensors_must_be_in_their_ranges(checkpoint, name, number):
-    changed = checkpoint.tensors[name].copy()
-    changed.reshape(-1)[-1] = number
-    checkpoint.write(tensors={name: changed})
-    checkpoint.refused(f"{name} holds numbers that are not from")
+    checkpoint.refused("tensor 'more' is float32 of shape (1,); it must be missing")
 
 
 @for_learners("ppo")
@@ -178,32 +130,6 @@ def test_games_in_progress_must_be_sound(checkpoint):
         refusal(lambda: checkpoint.run.load(checkpoint.path), CHECKPOINT, "lane")
     checkpoint.write()
     checkpoint.run.load(checkpoint.path)
-
-
-def test_a_form_checks_names_types_shapes_and_ranges():
-    form = CheckpointForm({"n": json_form.whole(0, 9)}, {"a": TensorForm((2,), np.dtype(np.int8), (0, 5))})
-    tensor = np.array([0, 5], np.int8)
-    form.check({"n": 9}, {"a": tensor})
-    for counters, tensors, words in (
-        ({}, {"a": tensor}, "has no counter 'n'"),
-        ({"n": 0, "m": 0}, {"a": tensor}, "the unknown counter 'm'"),
-        ({"n": 10}, {"a": tensor}, "n is 10; it must be a whole number from 0 to 9"),
-        ({"n": 0}, {}, "has no tensor 'a'"),
-        ({"n": 0}, {"a": tensor, "b" * 1000: tensor}, "the unknown tensor 'bbb"),
-        ({"n": 0}, {"a": tensor[:1]}, "a is int8 of shape (1,); it must be int8 of shape (2,)"),
-        ({"n": 0}, {"a": tensor.astype(int)}, "a is int64 of shape (2,); it must be int8 of shape (2,)"),
-        ({"n": 0}, {"a": tensor - np.int8(1)}, "a holds numbers that are not from 0 to 5"),
-        ({"n": 0}, {"a": tensor + np.int8(1)}, "a holds numbers that are not from 0 to 5"),
-    ):
-        refusal(lambda counters=counters, tensors=tensors: form.check(counters, tensors), words)
-
-
-def test_ranges_are_given_by_names():
-    forms = forms_like({"x.1.square": np.zeros(2), "x.1.first": np.zeros((), np.int64)}, {"x.*.square": (0, 1)})
-    assert forms == {
-        "x.1.square": TensorForm((2,), np.dtype(float), (0, 1)),
-        "x.1.first": TensorForm((), np.dtype(np.int64), (-math.inf, math.inf)),
-    }
 
 
 @for_learners(*QUICK)

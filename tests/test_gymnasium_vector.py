@@ -146,6 +146,23 @@ def test_the_random_seat_depends_on_the_seed(n):
         assert (fixed.game_states["current_player"] == seat).all()
 
 
+def test_the_random_seat_is_drawn_anew_for_each_game():
+    """A lane's next game has the seat that its seed gives, as if it had been dealt first."""
+    env, rng, drawn = vector(3, lanes=4), np.random.default_rng(0), []
+    _, infos = env.reset(seed=3)
+    for _ in range(120 if SLOW else 600):
+        before = infos["seat"].copy()
+        _, _, ended, _, infos = env.step(pick(env.action_masks(), rng))
+        if ended.any():
+            _, _, _, _, infos = env.step(pick(env.action_masks(), rng))  # deals the next games
+            for lane in np.flatnonzero(ended):
+                alone = vector(3, lanes=1)
+                alone.reset(seed=[int(env.game_states["seed"][lane])])
+                assert infos["seat"][lane] == alone._games.seats[0]
+                drawn.append(infos["seat"][lane] != before[lane])
+    assert True in drawn or SLOW
+
+
 # --- autoreset ---
 
 

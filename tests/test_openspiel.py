@@ -193,7 +193,7 @@ def test_the_script_prints_an_interval(capsys):
 def test_the_example_in_the_documentation_runs(capsys):
     page = (Path(__file__).parent.parent / "docs" / "trainers.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    (example,) = (block for block in blocks if "bombay_training.openspiel" in block)
+    (example,) = (block for block in blocks if "import openspiel" in block)
     exec(example.replace("2.0, 20,", "2.0, 2,"), {})
     assert capsys.readouterr().out.startswith("[")
 

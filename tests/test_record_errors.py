@@ -29,111 +29,52 @@ from helpers.variants import random_board
 # --- malformed records ---
 
 FAULT = {"seat": 0, "action": "buy", "reason": "no"}
-WRONG_FORMS = {
-    "no object": ([], ("object", "list")),
-    "null": (None, ("object", "NoneType")),
-    "text": (json.dumps(BASE), ("object", "str")),
-    "empty": ({}, ("format", "None")),
-    "no format": (less("format"), ("format",)),
-    "other format": (changed("format", to="bombay-record/2"), ("format", "bombay-record/2", "bombay-record/1")),
-    "format a list": (changed("format", to=["bombay-record/1"]), ("format",)),
-    **{f"no {key}": (less(key), ("lacks", key)) for key in BASE if key != "format"},
-    "unknown key": (BASE | {"date": "today"}, ("unknown key", "date")),
-    "unknown key of two lines": (BASE | {"a\nb": 1}, ("unknown key",)),
-    "key that is no text": (BASE | {3: 1}, ("unknown key", "3")),
-    "players mismatch": (changed("players", to=3), ("players", "3", "2")),
-    "players text": (changed("players", to="2"), ("players", "'2'")),
-    "players true": (changed("players", to=True), ("players", "True")),
-    "players null": (changed("players", to=None), ("players", "None")),
-    "players nan": (changed("players", to=float("nan")), ("players", "nan")),
-    "players huge": (changed("players", to=10**400), ("players",)),
-    "board unknown": (changed("board", to="atlantis"), ("board", "atlantis", "reconstruction")),
-    "board number": (changed("board", to=3), ("board", "int")),
-    "board null": (changed("board", to=None), ("board", "NoneType")),
-    "board empty": (changed("board", to={}), ("board", "name")),
-    "board invalid": (changed("board", to=Board.load().to_dict() | {"trails": []}), ("board", "reached")),
-    "board nan": (
-        changed("board", "sites", 0, "x", to=float("nan"), base=BASE | {"board": Board.load().to_dict()}),
-        ("board", "x", "finite"),
-    ),
-    "board huge": (
-        changed("board", "sites", 0, "x", to=10**400, base=BASE | {"board": Board.load().to_dict()}),
-        ("board", "x", "finite"),
-    ),
-    "rules null": (changed("rules", to=None), ("rules", "exactly the fields")),
-    "rules list": (changed("rules", to=[]), ("rules", "exactly the fields")),
-    "rules field missing": (less("rules", "toll"), ("rules", "exactly the fields", "toll")),
-    "rules field unknown": (changed("rules", "camels", to=3), ("rules", "exactly the fields")),
-    "rules field wrong": (changed("rules", "toll", to=-1), ("toll", "-1")),
-    "rules field null": (changed("rules", "toll", to=None), ("toll", "None")),
-    "rules field nan": (changed("rules", "toll", to=float("nan")), ("toll", "nan")),
-    "rules field huge": (changed("rules", "toll", to=10**400), ("toll",)),
-    "rules for others": (changed("rules", "num_players", to=3), ("starting_rupees",)),
-    "rules field short": (changed("rules", "bales", to=[3, 4]), ("bales",)),
-    "seed negative": (changed("seed", to=-1), ("seed", "-1")),
-    "seed too large": (changed("seed", to=2**64), ("seed", str(2**64))),
-    "seed a float": (changed("seed", to=7.0), ("seed", "7.0")),
-    "seed true": (changed("seed", to=True), ("seed", "True")),
-    "seed text": (changed("seed", to="7"), ("seed", "'7'")),
-    "seed list": (changed("seed", to=[7]), ("seed", "[7]")),
-    "agents too few": (changed("agents", to=["me"]), ("agents", "2")),
-    "agents too many": (changed("agents", to=["a", "b", "c"]), ("agents", "2")),
-    "agents with a surrogate": (changed("agents", to=["a\udc80", "b"]), ("agents", "2")),
-    "agents text": (changed("agents", to="ab"), ("agents", "'ab'")),
-    "agents numbers": (changed("agents", to=[1, 2]), ("agents", "[1, 2]")),
-    "agents null": (changed("agents", to=None), ("agents", "None")),
-    "setup null": (changed("setup", to=None), ("setup", "demand")),
-    "setup part missing": (less("setup", "posts"), ("setup", "posts")),
-    "setup part unknown": (changed("setup", "weather", to={}), ("setup",)),
-    "setup part a list": (changed("setup", "posts", to=[]), ("setup posts", "[]")),
-    "setup part of lists": (changed("setup", "posts", "E1", to=["yellow"]), ("setup posts", "token")),
-    "setup part of words": (changed("setup", "demand", "Bombay", to="blue"), ("setup demand", "colours")),
-    "setup part of numbers": (changed("setup", "demand", "Bombay", to=[1, 2, 3]), ("setup demand", "colours")),
-    "setup part null": (changed("setup", "palace_tokens", "G1", to=None), ("setup palace_tokens", "token")),
-    "events null": (changed("events", to=None), ("events", "list")),
-    "events text": (changed("events", to="0 buy"), ("events", "list")),
-    "events object": (changed("events", to={}), ("events", "list")),
-    "events number": (changed("events", 1, to=7), ("events", "strings")),
-    "events null inside": (changed("events", 1, to=None), ("events", "strings")),
-    "result list": (changed("result", to=[]), ("result", "object")),
-    "result false": (changed("result", to=False), ("result", "object")),
-    "fault text": (BASE | {"fault": "crash"}, ("fault", "'crash'")),
-    "fault empty": (BASE | {"fault": {}}, ("fault", "seat")),
-    "fault short": (BASE | {"fault": {"seat": 0, "action": "buy"}}, ("fault", "reason")),
-    "fault long": (BASE | {"fault": FAULT | {"when": 3}}, ("fault", "reason")),
-    "fault seat": (BASE | {"fault": FAULT | {"seat": 2}}, ("fault", "seat")),
-    "fault seat negative": (BASE | {"fault": FAULT | {"seat": -1}}, ("fault", "seat")),
-    "fault seat text": (BASE | {"fault": FAULT | {"seat": "0"}}, ("fault", "seat")),
-    "fault seat true": (BASE | {"fault": FAULT | {"seat": True}}, ("fault", "seat")),
-    "fault seat list": (BASE | {"fault": FAULT | {"seat": [0]}}, ("fault", "seat")),
-    "fault action": (BASE | {"fault": FAULT | {"action": 3}}, ("fault", "action")),
-    "fault reason": (BASE | {"fault": FAULT | {"reason": None}}, ("fault", "reason")),
-}
+WRONG_FORMS = [
+    ([], "record is []; it must be an object"),
+    (json.dumps(BASE), "it must be an object"),
+    (changed("format", to="bombay-record/2"), "record.format is 'bombay-record/2'; it must be 'bombay-record/1'"),
+    *((less(key), f"record.{key} is missing") for key in BASE),
+    (BASE | {"date": "today"}, "record.date is an unknown key"),
+    (changed("players", to=3), "players is 3, but the rules are for 2"),
+    (changed("players", to=True), "record.players is True; it must be a valid integer"),
+    (changed("board", to="atlantis"), "board is 'atlantis'; it must be 'reconstruction' or a board as an object"),
+    (changed("board", to=None), "board is None; it must be an object"),
+    (changed("board", to=Board.load().to_dict() | {"trails": []}), "cannot be reached"),
+    (less("rules", "toll"), "rules must have exactly the fields num_players, sets"),
+    (changed("rules", "camels", to=3), "rules must have exactly the fields"),
+    (changed("rules", "toll", to=-1), "toll is -1; it must be a whole number from 0 to 100"),
+    (changed("rules", "toll", to=None), "toll is None"),
+    (changed("rules", "num_players", to=3), "starting_rupees"),
+    (changed("seed", to=-1), "record.seed is -1; it must be greater than or equal to 0"),
+    (changed("seed", to=2**64), "record.seed is 18446744073709551616"),
+    (changed("seed", to=7.0), "record.seed is 7.0; it must be a valid integer"),
+    (changed("agents", to=["me"]), "agents is ['me']; it must be a list of 2, by seat"),
+    (changed("agents", to=[1, 2]), "record.agents[0] is 1; it must be a valid string"),
+    (less("setup", "posts"), "record.setup.posts is missing"),
+    (changed("setup", "weather", to={}), "record.setup.weather is an unknown key"),
+    (changed("setup", "posts", "E1", to=["yellow"]), "record.setup.posts.E1 is ['yellow']"),
+    (changed("setup", "demand", "Bombay", to="blue"), "record.setup.demand.Bombay is 'blue'; it must be a valid list"),
+    (changed("events", to="0 buy"), "record.events is '0 buy'; it must be a valid list"),
+    (changed("events", 1, to=7), "record.events[1] is 7; it must be a valid string"),
+    (changed("events", to=["x"] * 20_001), "at most 20000 items"),
+    (changed("result", to=[]), "record.result is []; it must be an object"),
+    (BASE | {"fault": {"seat": 0, "action": "buy"}}, "record.fault.reason is missing"),
+    (BASE | {"fault": FAULT | {"when": 3}}, "record.fault.when is an unknown key"),
+    (BASE | {"fault": FAULT | {"seat": 2}}, "fault.seat is 2; it must be from 0 to 1"),
+    (BASE | {"fault": FAULT | {"seat": -1}}, "fault.seat is -1; it must be from 0 to 1"),
+    (BASE | {"fault": FAULT | {"seat": "0"}}, "record.fault.seat is '0'"),
+]
 
 
-@pytest.mark.parametrize("kind", WRONG_FORMS)
-def test_a_malformed_record_is_rejected(kind):
-    data, words = WRONG_FORMS[kind]
-    refusal(lambda: Record.from_dict(data), *words)
+@pytest.mark.parametrize(("data", "words"), WRONG_FORMS, ids=[words[:60] for _, words in WRONG_FORMS])
+def test_a_malformed_record_is_rejected(data, words):
+    refusal(lambda: Record.from_dict(data), words)
 
 
 @pytest.mark.parametrize("key", [*BASE, "fault"])
-@pytest.mark.parametrize("depth", [50, 900])
-def test_deeply_nested_values_are_rejected(key, depth):
-    refusal(lambda: Record.from_dict(BASE | {key: nested(depth)}))
-    refusal(lambda: verify(BASE | {key: {"seat": nested(depth)}}))
-
-
-@pytest.mark.parametrize(
-    "path", [("rules", "bales"), ("setup", "demand", "Bombay"), ("result", "final"), ("events", 1)]
-)
-def test_deeply_nested_values_inside_are_rejected(path):
-    refusal(lambda: verify(changed(*path, to=nested(900))))
-
-
-def test_a_huge_value_is_not_repeated_in_the_message():
-    for key in ("format", "players", "board", "seed", "agents", "result", "fault"):
-        refusal(lambda key=key: Record.from_dict(BASE | {key: ["x" * 10**5] * 100}))
+def test_deeply_nested_and_huge_values_are_rejected_in_one_line(key):
+    for value in (nested(900), ["x" * 10**5] * 100):
+        refusal(lambda value=value: verify(BASE | {key: value}))
 
 
 # --- records that break the rules ---

@@ -20,15 +20,15 @@ from safetensors.numpy import load_file, save
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game
-from bombay_env.files import atomic, json_form
-from bombay_training.learners.ppo.settings import PPOSettings
+from bombay_env.files import atomic
+from bombay_env.files.forms import allowed
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs import run as runs
-from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
 from bombay_training.learners.runs.clock import RunClock
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
-from bombay_training.learners.runs.settings import RunSettings, allowed
-from bombay_training.learners.train import LEARNERS, RUNS, open_run, run_class
+from bombay_training.learners.runs.settings import RunSettings
+from bombay_training.learners.train import SETTINGS as LEARNERS
+from bombay_training.learners.train import open_run, run_class
 from bombay_training.learners.zero import ZeroSettings
 from helpers import killed
 from helpers.refusal import refusal
@@ -83,9 +83,6 @@ class WalkRun(Run):
 
     def counters(self):
         return {"steps": self.steps}
-
-    def checkpoint_form(self):
-        return CheckpointForm({"steps": json_form.whole(0)}, forms_like(self.tensors(), {"weights": (-1e6, 1e6)}))
 
     def restore(self, counters, tensors):
         self.weights[:], self.steps = tensors["weights"], counters["steps"]
@@ -406,7 +403,7 @@ def test_settings_survive_json():
     assert WalkSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
 
 
-@pytest.mark.parametrize("settings_class", [*(run.settings_class for run in RUNS.values()), PPOSettings])
+@pytest.mark.parametrize("settings_class", LEARNERS.values())
 def test_every_setting_is_explained(settings_class):
     for field in dataclasses.fields(settings_class):
         assert field.metadata["sentence"].endswith("."), field.name
@@ -434,5 +431,5 @@ def test_every_learner_is_found_by_its_name():
 
 def test_an_unknown_learner_is_refused(tmp_path):
     (tmp_path / SETTINGS).write_text('{"learner": "sarsa"}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"^there is no learner 'sarsa'; the learners are zero, best-response, ppo$"):
+    with pytest.raises(ValueError, match=r"^there is no learner 'sarsa'; the learners are zero, ppo, best-response$"):
         open_run(tmp_path)

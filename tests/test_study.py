@@ -101,19 +101,15 @@ def test_an_incomplete_line_is_played_again(tiny, tmp_path):
     assert len(study.read(tmp_path / study.MATCHES)) == 1
 
 
-ODD = (None, [], {}, True, "", -1, 1e300, 10**29)
 ROW = {
     "learner": "zero", "minutes": 3.0, "seed": 0, "players": 2, "agent": "a", "rest": "b", "blocks": 5, "games": 10, "par": 0.5,
     "win_share": {"mean": 0.5, "low": None, "high": 0.6}, "ms_per_turn": None,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", ROW)
-def test_lines_with_odd_entries_are_left_out(tmp_path, key):
+def test_lines_that_are_no_matches_are_left_out(tmp_path):
     file = tmp_path / study.MATCHES
-    good = [value for value in ODD if {type(ROW[key]), type(value)} == {str} or (value is None and ROW[key] is None)]
-    odd = [{**ROW, key: value} for value in ODD if value not in good]
-    lines = ["[" * 100_000, "3", json.dumps(ROW)[:-9], "NaN", *map(json.dumps, odd), json.dumps(ROW)]
+    lines = ["[" * 100_000, "3", json.dumps(ROW)[:-9], "NaN", '{"learner": "zero"}', json.dumps(ROW)]
     file.write_bytes(b"\xff\n" + "\n".join(lines).encode())
     assert study.read(file) == [ROW]
 

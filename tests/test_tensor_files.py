@@ -78,10 +78,9 @@ def test_a_file_cut_short_is_refused(file, cut):
     [
         (None, "its format is None"),
         ({}, "its format is None"),
-        ({KEY: "{"}, "its header cannot be read: not JSON"),
-        ({KEY: "[" * 100_000}, "its header cannot be read: not strict JSON"),
-        ({KEY: "3"}, "its header is not a JSON object"),
-        ({KEY: '{"format": 1, "format": 2}'}, "twice"),
+        ({KEY: "{"}, "its header is not JSON"),
+        ({KEY: "[" * 100_000}, "its header is not JSON"),
+        ({KEY: "3"}, "its header is 3; it must be an object"),
         ({KEY: json.dumps({"format": "x" * 10_000})}, "its format is 'xxx"),
         ({KEY: json.dumps({"format": FORMAT})}, "it has no sha256"),
         ({KEY: json.dumps({"format": FORMAT, "sha256": None})}, "it has no sha256"),

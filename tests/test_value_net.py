@@ -8,20 +8,31 @@ import pytest
 from bombay_agents import turns
 from bombay_agents.nets import files
 from bombay_agents.nets.loading import make_net
-from bombay_agents.nets.value import encoding, features
 from bombay_agents.nets.value import evaluator as value_evaluator
+from bombay_agents.nets.value import features
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_agents.random import RandomTurnAgent
 from bombay_agents.search.agent import SearchAgent
 from bombay_agents.turns.evaluator import MARGIN_UNIT, new_turns
 from bombay_env import Game, Rules, batch, chance, streams
-from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
-from helpers.nets import HIDDEN, SECOND, SHORT, SLOW, TABLES, lay_out, random_net, rewritten, starts_of_turns, values_of
+from helpers.nets import (
+    HIDDEN,
+    SECOND,
+    SHORT,
+    SLOW,
+    TABLES,
+    lay_out,
+    random_net,
+    read,
+    rewritten,
+    starts_of_turns,
+    values_of,
+)
 from helpers.position import play, position, variant
 from helpers.refusal import refusal
 from helpers.variants import random_board
@@ -31,26 +42,6 @@ each_table = pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=["2", "
 
 
 # --- What it reads ---
-
-
-@kernel
-def read_first(nodes, tables, viewer, workspaces):
-    return encoding.encode_position(nodes[0], tables[0], viewer, workspaces[0])
-
-
-def read(game, states, viewer=0):
-    """The values of all features of a position at the end of a turn, by name; None for features of absent seats."""
-    workspace = np.zeros(1, encoding.workspace_dtype(game.board.num_sites, 4))
-    encoding.set_constants(workspace, game.board.num_sites)
-    node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
-    node["state"] = np.asarray(states)
-    place = read_first(node, game.tables, viewer, workspace)
-    rows = np.concatenate((workspace[0]["entry"][place]["rows"], workspace[0]["own"]))
-    first, described = features.first_rows(game.board.num_sites), features.all_features(game.board.num_sites)
-    return {
-        feature.name: None if row == encoding.NO_ROW else int(row - start)
-        for feature, row, start in zip(described, rows, first, strict=True)
-    }
 
 
 @each_table
@@ -283,7 +274,10 @@ def wide(tensors, hidden):
             lambda header, tensors: header.update(share_weight=True),
             "share_weight is True; it must be of type float or int",
         ),
-        (lambda header, tensors: header.update(share_weight=10**40), "the number 1000.* has more than 30 characters"),
+        (
+            lambda header, tensors: header.update(share_weight=10**40),
+            "share_weight is 1000.*; it must be from 0 to 100",
+        ),
         (lambda header, tensors: tensors.pop("last"), "missing: last"),
         (lambda header, tensors: tensors.update(extra=np.zeros(1, np.float32)), "unknown tensors: extra"),
         (lambda header, tensors: tensors.update(last_bias=np.zeros(10)), "'last_bias' is float64; it must be float32"),

@@ -16,7 +16,7 @@ from bombay_training import warm_up
 from bombay_training.cli.compiling import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
-from bombay_training.warm_up import AGENTS, all_jobs, compile_all, jobs_of_agents, jobs_of_run
+from bombay_training.warm_up import all_jobs, compile_all, jobs_of_agents, jobs_of_run, least_work
 from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -66,7 +66,7 @@ def own_cache(tmp_path, monkeypatch):
 def test_a_job_is_done_in_a_process_once(own_cache, monkeypatch, capfd):
     prepare(RANDOM)
     assert capfd.readouterr().err == f"{COMPILING[1]}only the first time: play random\n"
-    assert list(own_cache.rglob("batch.deal_all*.nbc"))
+    assert list(own_cache.rglob("*batch.deal_all*.nbc"))
     monkeypatch.setattr(warm_up, "ProcessPoolExecutor", lambda *_: pytest.fail("a process was started"))
     prepare(RANDOM)
     assert capfd.readouterr().err == ""
@@ -95,11 +95,10 @@ def test_a_job_that_fails_is_named_and_does_no_harm_to_a_command(own_cache, capf
 
 def test_agents_by_name_have_jobs_and_others_have_none():
     (job,) = jobs_of_agents(["search:ms=5", "my_module:agent", "search"])
-    assert (job.name, job.arguments) == ("play search", (AGENTS[0], None))
-    names = {spec.partition(":")[0] for spec in AGENTS}
-    # `net` needs a file, a program of `exec` is compiled by its owner, and `champion` has the kernels of `zero-search`.
-    assert names | {"net", "exec", "champion"} == {entry.name for entry in entry_points(group="bombay_env.agents")}
-    (job,) = jobs_of_agents(["champion", "zero-search", "search:value=[zero]"])
+    assert (job.name, job.arguments) == ("play search", ("search:nodes=16", None))
+    # `net` needs a file, and a program of `exec` is compiled by its owner.
+    assert set(least_work()) | {"net", "exec"} == {entry.name for entry in entry_points(group="bombay_env.agents")}
+    (job,) = jobs_of_agents(["zero-search", "search:value=[zero]"])
     assert job.name == "play zero-search"
 
 

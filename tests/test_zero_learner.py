@@ -103,6 +103,36 @@ def test_samples_hold_the_ends_of_turns_with_the_results_of_all_seats():
     assert len(finals) <= 2  # of two games
 
 
+@kernel
+def expect_again(net, samples, workspace, outputs):
+    """Overwrite `outputs` (k, 2, 5) with margins and shares of samples, as the optimizer computes them."""
+    for number in range(len(samples)):
+        sample = samples[number]
+        workspace[0].accumulator[:] = net[0].first_bias
+        value_net.add_rows(net[0], workspace[0].accumulator, sample.rows)
+        value_net.forward(net[0], np.int64(sample.num_players), sample.final, sample.turns_left, workspace[0])
+        outputs[number, 0] = workspace[0].margin
+        outputs[number, 1] = workspace[0].share
+
+
+def test_the_optimizer_expects_of_a_sample_what_play_expected():
+    """Without exploring and with λ = 0, a seat's target is what the next sample expects for it: the same rows and temperature."""
+    play, trainer, _ = played(epsilon=0.0, td_lambda=0.0)
+    compared = 0
+    for number, game in enumerate(play.games):
+        n = game.num_players
+        for samples, count in zip(play.samples[number], play.counts[number], strict=True):
+            outputs = np.zeros((count, 2, MAX_PLAYERS), np.float32)
+            expect_again(trainer.net, samples[:count], trainer.workspaces[:1], outputs)
+            for before, after, expected in zip(samples[: count - 1], samples[1:count], outputs[1:], strict=True):
+                seats = (before["seat"] + np.arange(n)) % n  # of the entries of `before`
+                places = (seats - after["seat"]) % n
+                assert before["margin"][:n] == pytest.approx(expected[0, places], abs=1e-4)
+                assert before["share"][:n] == pytest.approx(expected[1, places], abs=1e-4)
+                compared += 1
+    assert compared > 10
+
+
 def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
     """In the first turns of games in which every turn explores, with the draw repeated by hand."""
     game = short_games()[1]

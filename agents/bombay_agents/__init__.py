@@ -1,6 +1,25 @@
-"""Players of Bombay. A player is any object with `name` and `act` (`bombay_env.agent`); `make` creates one from its spec."""
+"""Players of Bombay: the names that programs import. The modules behind these names may move.
 
+A player is any object with `name` and `act` (`Agent`); `make` creates one from its spec.
+"""
+
+from bombay_agents import turns
+from bombay_agents.search.agent import SearchAgent
+from bombay_agents.search.endgame import solve
+from bombay_agents.turns import distinct_turns
+from bombay_agents.turns.evaluator import PythonEvaluator, new_result, value_result
 from bombay_env.agent import Agent
-from bombay_env.registry import make
+from bombay_env.registry import agent_names, make
 
-__all__ = ["Agent", "make"]
+__all__ = [
+    "Agent",
+    "PythonEvaluator",
+    "SearchAgent",
+    "agent_names",
+    "distinct_turns",
+    "make",
+    "new_result",
+    "solve",
+    "turns",
+    "value_result",
+]

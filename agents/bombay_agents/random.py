@@ -7,8 +7,10 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
+from bombay_env.registry import described
 
 
+@described("none")
 class RandomAgent:
     """A legal action, each equally likely."""
 
@@ -21,6 +23,7 @@ class RandomAgent:
         return np.asarray((masks.cumsum(axis=1) > chosen[:, None]).argmax(axis=1), np.int64)
 
 
+@described("none")
 class RandomTurnAgent(TurnAgent):
     """An outcome of the turn, each equally likely. `random` favours outcomes that many paths lead to."""
 

@@ -14,11 +14,13 @@ from bombay_agents.search.agent import DEFAULT_K, SearchAgent
 from bombay_agents.search.tree import DEFAULT_EXPLORATION, DEFAULT_TEMPERATURE
 from bombay_agents.turns.evaluator import HasEvaluator, PythonEvaluator
 from bombay_env.checks import whole_number
+from bombay_env.registry import described
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 ZERO_NETS: Final = ("zero.safetensors", "zero-seed1.safetensors", "zero-seed2.safetensors")  # by the seed of their run
 
 
+@described("none")
 def make_zero(rounds: int = 1, width: int = 8, draws: int = 2, seed: int = 0, force: bool = False) -> ValueNetAgent:
     """The player by the net that learned from the rules alone: it takes the outcome of its turn that is best after looking ahead.
 
@@ -37,6 +39,7 @@ def make_zero(rounds: int = 1, width: int = 8, draws: int = 2, seed: int = 0, fo
 def _net_search(who: str) -> Callable[..., SearchAgent]:
     """The factory of the search `who` by a value net."""
 
+    @described("none", least="nodes=16")
     def make(
         ms: float | None = None,
         nodes: int | None = None,
@@ -72,6 +75,7 @@ make_zero_search = _net_search("zero-search")
 make_champion = _net_search("champion")  # no other options were clearly better on development deals (docs/agents.md)
 
 
+@described("none")
 def make_ppo(sample: bool = False, force: bool = False) -> PolicyNetAgent:
     """The player by the policy net of PPO: it takes the most likely action, decision by decision.
 

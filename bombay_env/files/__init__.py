@@ -1,1 +1,1 @@
-"""Files that programs read and write: strict JSON with limits, and writing that leaves no half-written file."""
+"""Files that programs read and write: what data from elsewhere must look like, and writing that leaves no half-written file."""

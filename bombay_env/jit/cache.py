@@ -18,6 +18,7 @@ import re
 import shutil
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,10 +55,15 @@ def note_compilation(name: str, problem: str) -> None:
             sys.stderr.write(f"bombay_env: compiling kernels for this machine, which takes up to a minute, {when}\n")
 
 
+def up_to(package: str) -> tuple[str, ...]:
+    """A package and those before it."""
+    return PACKAGES[: PACKAGES.index(package) + 1]
+
+
 @functools.cache
 def sources(package: str) -> list[Path]:
     """The sources that kernels of `package` depend on. Raises OSError if there are none, as for a package in a zip file."""
-    folders = [Path(path) for name in PACKAGES[: PACKAGES.index(package) + 1] for path in sys.modules[name].__path__]
+    folders = [Path(path) for name in up_to(package) for path in sys.modules[name].__path__]
     if not all(folder.is_dir() for folder in folders):
         raise OSError(f"the sources of {package} are not in a folder")
     return [path for folder in folders for path in sorted(folder.rglob("*.py"))]
@@ -81,8 +87,10 @@ def folder(package: str) -> Path:
     Raises:
         OSError, RuntimeError: it cannot be used. The message names it and says why.
     """
-    base = Path(numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # not set, or ignored, as the standard for this variable says
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if numba.config.CACHE_DIR:
+        base = Path(numba.config.CACHE_DIR).absolute()
+    elif not base.is_absolute():  # not set, or ignored, as the standard for this variable says
         base = Path.home() / ".cache"  # RuntimeError: there is no home folder
     ours = base / "bombay_env"
     ours.mkdir(0o700, parents=True, exist_ok=True)
@@ -121,10 +129,6 @@ class Locator(_CacheLocator):
             :12
         ]
 
-    def from_function(self, function: Any, file: str) -> "Locator":
-        """This object, which was made for the function."""
-        return self
-
     def get_cache_path(self) -> str:
         """The folder."""
         return str(folder(self.package))
@@ -142,8 +146,9 @@ class CodeForm(CompileResultCacheImpl):
     """Numba's form of compiled code on disk."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        self._locator_classes = [Locator(function, options)]
-        super().__init__(function)
+        # Not by Numba's own `__init__`: a setting of the environment may replace the locator there.
+        self._lineno, self._locator = function.__code__.co_firstlineno, Locator(function, options)
+        self._filename_base = self.get_filename_base(f"{function.__module__}.{function.__qualname__}", "")
 
     def check_cachable(self, result: Any) -> bool:
         """Whether code can be kept: code that contains an address is useless in another process."""
@@ -166,16 +171,21 @@ class KernelCache(FunctionCache):
     def files(self) -> list[Path]:
         """The sources, after getting ready."""
         super().__init__(self.function)
+        # A name of its own for every file: Numba numbers them, so after a failure the index could lead to other code.
+        self._cache_file._data_name = lambda number: f"{self._impl.filename_base}.{uuid.uuid4().hex}.nbc"
         return sources(self.package)
 
     def check(self, signature: Any) -> None:
         """Raise OSError or RuntimeError if the code for these argument types cannot be kept."""
-        if edited := [path for path in self.files if path.stat().st_mtime > STARTED]:
-            raise OSError(f"{edited[0]} was edited, so its code may be old")
+        for path in self.files:
+            if (
+                max((info := path.stat()).st_mtime, info.st_ctime) > STARTED
+            ):  # ctime: a copy may keep the time of its original
+                raise OSError(f"{path} was edited, so its code may be old")
         # An argument's class may decide which kernel is called, and the digest does not cover a kernel from elsewhere.
         waiting: list[Any] = list(getattr(signature, "args", signature))
         for kind in waiting:
-            if isinstance(kind, types.BaseNamedTuple) and package_of(kind.instance_class) not in PACKAGES:
+            if isinstance(kind, types.BaseNamedTuple) and package_of(kind.instance_class) not in up_to(self.package):
                 raise OSError(f"{kind.instance_class} is not ours")
             waiting += getattr(kind, "types", ())
 
@@ -184,21 +194,30 @@ class KernelCache(FunctionCache):
         problem = ""
         try:
             self.check(signature)
-            if code := super().load_overload(signature, target_context):
+            if code := self._load(signature, target_context):
                 return code
-        except Exception as error:  # a damaged file, for example; compiling is always correct
+        except (OSError, RuntimeError) as error:
             problem = str(error)
-            with contextlib.suppress(Exception):
-                self.flush()
         note_compilation(f"{self.function.__module__}.{self.function.__name__}", obstacle(self.package, problem))
         return None
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception:  # a damaged file; compiling is always correct
+            with contextlib.suppress(Exception), self._lock():
+                self.flush()
+            return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep code that was just compiled, if possible."""
         with contextlib.suppress(Exception):  # a full disk is no reason to stop
             self.check(signature)
-            with FileLock(folder(self.package) / ".lock"):
+            with self._lock():
                 super().save_overload(signature, data)
+
+    def _lock(self) -> FileLock:
+        return FileLock(folder(self.package) / ".lock", timeout=10)
 
 
 def package_of(defined: Any) -> str:

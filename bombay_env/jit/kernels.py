@@ -28,7 +28,7 @@ else:
 
     def kernel_dispatcher(function: Any, options: dict[str, Any]) -> Any:
         """Numba's own dispatcher, which keeps nothing."""
-        return numba.njit(**options)(function)
+        return numba.jit(**options)(function)
 
 
 def obstacle() -> str:

@@ -1,5 +1,6 @@
 """Reads an answer as a language model writes it: one action, or the actions of a turn, by name or by number."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -8,7 +9,6 @@ import numpy as np
 
 from bombay_env import checks
 from bombay_env.actions import action_ranges
-from bombay_env.files import json_text
 from bombay_env.game import Game
 from bombay_env.rules import MAX_ACTIONS
 
@@ -187,8 +187,8 @@ def _json_value(text: str) -> Any:
     if not text.startswith(("[", "{")):
         return None
     try:
-        value = json_text.parse(text, MAX_LENGTH)
-    except ValueError:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
         return None
     if isinstance(value, dict):
         return next((value[key] for key in KEYS if key in value), None)

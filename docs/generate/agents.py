@@ -11,38 +11,20 @@ from typing import Any, Final
 from bombay_env.registry import GROUP
 from docs.generate import markdown
 
-# Which scripted knowledge an agent uses, as docs/evaluation.md defines it.
-KNOWLEDGE: Final = {
-    "random": "none",
-    "random-turn": "none",
-    "greedy": "all",
-    "seller": "all",
-    "builder": "all",
-    "toll-keeper": "all",
-    "hoarder": "all",
-    "planner-v1": "all",
-    "flat-mc": "all",
-    "search": "all",
-    "net": "as the net in the file",
-    "zero": "none",
-    "zero-search": "none",
-    "ppo": "none",
-    "champion": "none",
-    "exec": "as the program",
-}
 TYPES: Final = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
 
 
-def factories() -> dict[str, Callable[..., Any]]:
-    """The project's own agents by name, in the order of `KNOWLEDGE`."""
-    found = {entry.name: entry for entry in entry_points(group=GROUP) if entry.value.startswith("bombay_agents.")}
-    return {name: found[name].load() for name in KNOWLEDGE}
+def factories() -> dict[str, Any]:
+    """The project's own agents by name: those without scripted knowledge first, then by name."""
+    entries = entry_points(group=GROUP)
+    found = {entry.name: entry.load() for entry in entries if entry.value.startswith("bombay_agents.")}
+    return dict(sorted(found.items(), key=lambda item: (item[1].knowledge != "none", item[1].knowledge, item[0])))
 
 
 def knowledge(spec: str) -> str:
-    """The scripted knowledge of the agent that a spec names; a search has that of its evaluator."""
+    """The scripted knowledge of the agent that a spec names (docs/evaluation.md); a search has that of its evaluator."""
     value = re.search(r"value=\[(.*)\]", spec)
-    return knowledge(value[1]) if value else KNOWLEDGE[spec.partition(":")[0]]
+    return knowledge(value[1]) if value else str(factories()[spec.partition(":")[0]].knowledge)
 
 
 def agents_table() -> str:
@@ -50,7 +32,7 @@ def agents_table() -> str:
     rows = []
     for name, factory in factories().items():
         options = ", ".join(f"`{option}`" for option in inspect.signature(factory).parameters)
-        rows.append([f"`{name}`", _first_sentence(factory), KNOWLEDGE[name], options])
+        rows.append([f"`{name}`", _first_sentence(factory), factory.knowledge, options])
     columns = ["agent", "how it plays", "scripted knowledge", "options"]
     return markdown.table(columns, rows, left=columns)
 

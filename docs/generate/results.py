@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bombay_env.files import json_text
+from bombay_env.files.reading import read_json
 from bombay_training.evaluation import ladder
 from bombay_training.evaluation.ladder import COUNTS
 from bombay_training.learners import study
 from bombay_training.rich_tables import format_ms, interval
 from docs.generate import agents, markdown
 
-MAX_BYTES = 1 << 20  # of a file of results
 SHARE = "{:.3f}"
 README_RIVALS = ("greedy", "planner-v1", "zero")
 README_AGENTS = (
@@ -49,8 +48,8 @@ class Results:
         self.folder = folder
 
     def read(self, name: str) -> Any:
-        """The content of a JSON file in `data`. Raises ValueError if it cannot be read or is not strict JSON."""
-        return json_text.read(self.folder / "data" / f"{name}.json", MAX_BYTES)
+        """The content of a JSON file in `data`. Raises ValueError if it cannot be read or is not JSON."""
+        return read_json(self.folder / "data" / f"{name}.json")
 
     @functools.cached_property
     def ladder_rows(self) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from bombay_training.learners.runs.settings import RunSettings, allowed
+from bombay_env.files.forms import allowed
+from bombay_training.learners.runs.settings import RunSettings
 from docs.generate import markdown
 
 

@@ -1,4 +1,4 @@
-"""Value nets of random weights, the positions that they value in tests, and net files that are changed on purpose."""
+"""Value nets of random weights, positions that they value in tests, what they read, and net files that are changed on purpose."""
 
 from functools import cache
 from typing import Final
@@ -8,8 +8,8 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import files, tensor_files
+from bombay_agents.nets.value import encoding, features
 from bombay_agents.nets.value import evaluator as value_evaluator
-from bombay_agents.nets.value import features
 from bombay_agents.nets.value.net import ValueNet
 from bombay_agents.turns.evaluator import value_turn
 from bombay_env.jit.kernels import kernel
@@ -63,6 +63,32 @@ def seat_that_moved(game, state):
     if set_ended and state["current_player"] == state["first_player"] and game.rules.rotate_first_player:
         return int(state["current_player"] - 2) % game.num_players  # the set that has ended began one seat earlier
     return int(state["current_player"] - 1) % game.num_players
+
+
+@cache
+def first_rows_by_name(num_sites):
+    names = [feature.name for feature in features.all_features(num_sites)]
+    return dict(zip(names, features.first_rows(num_sites), strict=True))
+
+
+@kernel
+def read_first(nodes, tables, viewer, workspaces):
+    return encoding.encode_position(nodes[0], tables[0], viewer, workspaces[0])
+
+
+def read(game, states, viewer=0):
+    """The values of all features of a position at the end of a turn, by name; None for features of absent seats."""
+    workspace = np.zeros(1, encoding.workspace_dtype(game.board.num_sites, 4))
+    encoding.set_constants(workspace, game.board.num_sites)
+    node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
+    node["state"] = np.asarray(states)
+    place = read_first(node, game.tables, viewer, workspace)
+    rows = np.concatenate((workspace[0]["entry"][place]["rows"], workspace[0]["own"]))
+    first = first_rows_by_name(game.board.num_sites).items()
+    return {
+        name: None if row == encoding.NO_ROW else int(row - start)
+        for (name, start), row in zip(first, rows, strict=True)
+    }
 
 
 @kernel

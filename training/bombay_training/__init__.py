@@ -1,1 +1,34 @@
-"""Learning, the arena and the `bombay` command."""
+"""Learning, matches and their statistics: the names that programs import. The modules behind these names may move.
+
+A name is imported when it is first asked for: some need an extra, and worker processes start faster.
+"""
+
+import importlib
+from typing import Any, Final
+
+_WHERE: Final = {
+    "Estimate": "matches.intervals:Estimate",
+    "Match": "matches.results:Match",
+    "Progress": "learners.runs:Progress",
+    "WorkerPool": "matches.pool:WorkerPool",
+    "ZeroSettings": "learners.zero:ZeroSettings",
+    "arena": "evaluation.arena",
+    "audit": "evaluation.audit:audit",
+    "balance_report": "balance.report",
+    "balance_study": "balance.study",
+    "curve": "learners.curve",
+    "gate": "evaluation.gate",
+    "openspiel": "openspiel",
+    "resume": "learners.train:resume",
+    "statistics": "matches.statistics",
+    "train": "learners.train:train",
+}
+__all__ = list(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, found = _WHERE[name].partition(":")
+    loaded = importlib.import_module(f"{__name__}.{module}")
+    return getattr(loaded, found) if found else loaded

@@ -8,35 +8,24 @@ import hashlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import gymnasium
 import numpy as np
 
-from bombay_env import Board, Game, Rules, bombay_v0
+from bombay_env import Board, Game, Rules, bombay_v0, checks
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit import kernels
 from bombay_env.record import Record
+from bombay_env.registry import GROUP
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.train import run_class
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches import pool
 
-# The expensive ones first, so that none is left at the end; with the least work that calls all kernels.
-AGENTS: Final = (
-    *(
-        "search:nodes=16",
-        "flat-mc:rollouts=1",
-        "zero-search:nodes=16",
-        "planner-v1",
-        "seller",
-        "builder",
-        "toll-keeper",
-    ),
-    *("hoarder", "zero", "ppo", "greedy", "random-turn", "random"),
-)
 DECISIVE: Final = ("hidden", "second", "victim", "start", "board")  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no kernel
 
@@ -102,17 +91,28 @@ def jobs_of_run(settings: Any, opponents: Iterable[str] = ()) -> list[Job]:
     return [Job(f"learn {settings.learner}", learn, (settings.learner, decisive)), *agents]
 
 
+def least_work() -> dict[str, str]:
+    """The spec with which each of our agents calls its kernels in little time, by name; searches, the most expensive, first."""
+    found = {}
+    for entry in entry_points(group=GROUP):
+        least = entry.load().least if entry.value.startswith("bombay_agents.") else None
+        if least is not None:
+            found[entry.name] = f"{entry.name}:{least}" if least else entry.name
+    return dict(sorted(found.items(), key=lambda item: (item[0] == item[1], item[0])))
+
+
 def jobs_of_agents(specs: Iterable[str], board: str | Path | None = None) -> list[Job]:
-    """What agents by name need to play. Those that people add, and searches by another `value`, compile in the command itself."""
-    names = {spec.partition(":")[0].replace("champion", "zero-search") for spec in specs if "[" not in spec}
-    found = [(spec.partition(":")[0], spec) for spec in AGENTS]
-    return [Job(f"play {name}", play, (spec, board and str(board))) for name, spec in found if name in names]
+    """What agents by name need to play. There is no job for agents that people add, nor for searches by another `value`."""
+    names = {spec.partition(":")[0] for spec in specs if "[" not in spec}
+    return [
+        Job(f"play {name}", play, (spec, board and str(board))) for name, spec in least_work().items() if name in names
+    ]
 
 
 def all_jobs() -> list[Job]:
     """What environments, agents and learners need on the packaged board."""
     runs = [ZeroSettings(), best_response.settings_for("planner-v1")]
-    jobs = [jobs_of_run(settings)[0] for settings in runs] + jobs_of_agents(AGENTS)
+    jobs = [jobs_of_run(settings)[0] for settings in runs] + jobs_of_agents(least_work())
     batches = [Job(f"batches of {count}", use_game, (count,)) for count in (2, kernels.MIN_PARALLEL_LANES)]
     return [*jobs, Job("environments", use_environments), *batches]
 
@@ -134,7 +134,7 @@ def compile_all(jobs: Sequence[Job], processes: int | None, progress: Callable[[
         jobs_of = {executor.submit(job.work, *job.arguments): job for job in jobs}
         for done in as_completed(jobs_of):
             if error := done.exception():
-                raise RuntimeError(f"{jobs_of[done].name} could not be compiled: {error}"[:500])
+                raise RuntimeError(checks.message(f"{jobs_of[done].name} could not be compiled: {error}"))
             done_file(jobs_of[done]).touch()
             progress(1)
     finally:  # after a failure or Ctrl-C, what is still being compiled ends at once

@@ -12,18 +12,13 @@ import time
 
 import gymnasium
 import numpy as np
+import torch
 import typer
+from agilerl.algorithms import PPO
+from agilerl.rollouts import collect_rollouts
 from common import Blocks, Minutes, Players, Policy, Seed, report
 
 import bombay_env  # noqa: F401 - registers the environment
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from agilerl.algorithms import PPO
-    from agilerl.rollouts import collect_rollouts
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "agilerl", error)) from None
 
 NUM_ENVS, NUM_STEPS = 16, 256  # games at once, and decisions in each of them between two updates
 NET = {"encoder_config": {"hidden_size": [64]}, "head_config": {"hidden_size": [64]}}

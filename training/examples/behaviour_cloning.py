@@ -14,21 +14,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
-
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from torch import nn
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "ppo", error)) from None
-try:
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "data", error)) from None
+from torch import nn
 
 BATCH, LEARNING_RATE = 512, 1e-3
 

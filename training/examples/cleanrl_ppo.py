@@ -12,18 +12,13 @@ import time
 
 import gymnasium
 import numpy as np
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
+from torch import Tensor, nn
+from torch.distributions import Categorical
 
 import bombay_env  # noqa: F401 - registers the environment
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from torch import Tensor, nn
-    from torch.distributions import Categorical
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "ppo", error)) from None
 
 NUM_ENVS, NUM_STEPS, EPOCHS, MINIBATCHES = 64, 64, 4, 8
 LEARNING_RATE, GAE_LAMBDA, CLIP, ENTROPY, VALUE, MAX_NORM = 1e-3, 0.95, 0.2, 0.01, 0.5, 0.5  # the discount is 1

@@ -8,11 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from bombay_env import Game, bombay_v0
-from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_training.evaluation import arena
-from bombay_training.matches.intervals import Estimate
-from bombay_training.matches.statistics import share_with_interval
+from bombay_env import MAX_PLAYERS, MIN_PLAYERS, Game, bombay_v0
+from bombay_training import arena, statistics
 
 # Options of every example.
 Minutes = Annotated[float, typer.Option(help="How long to learn.", min=0)]
@@ -41,10 +38,12 @@ class PolicyAgent:
         return np.asarray(self.policy(game.observe(states), game.legal_actions(states)), np.int64)
 
 
-def evaluate(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> Estimate:
+def evaluate(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> statistics.Estimate:
     """The win share against copies of `opponent`, with a 95 % interval over blocks: deals that are played from each seat."""
     game = bombay_v0.raw_env(num_players).game
-    return share_with_interval(arena.one_vs_rest(game, PolicyAgent(policy, "trained"), opponent, blocks, seed=1))
+    return statistics.share_with_interval(
+        arena.one_vs_rest(game, PolicyAgent(policy, "trained"), opponent, blocks, seed=1)
+    )
 
 
 def report(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> None:

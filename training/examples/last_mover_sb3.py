@@ -16,7 +16,7 @@ from common import Blocks, Minutes, Players, Seed, report
 from pettingzoo import AECEnv
 from pettingzoo_sb3 import FrozenPolicy, Step, learn, policy_of
 
-from bombay_env import bombay_v0, checks
+from bombay_env import bombay_v0
 
 
 class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
@@ -42,7 +42,7 @@ class LastMoverEnv(gymnasium.Env[np.ndarray, Any]):
     def step(self, action: int) -> Step:
         """Play an action: the view is that of the agent to move now, all else belongs to the agent that just moved."""
         env, mover = self.env, self.env.agent_selection
-        env.step(checks.whole_number(action, "action"))
+        env.step(action)
         return self._view(), env.rewards[mover], env.terminations[mover], env.truncations[mover], {}
 
     def action_masks(self) -> np.ndarray:

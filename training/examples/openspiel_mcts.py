@@ -11,21 +11,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
+import pyspiel
 import typer
 from common import Blocks, Players
+from open_spiel.python.algorithms import mcts
 
 from bombay_env import Game, bombay_v0
-from bombay_training.evaluation import arena
-from bombay_training.extras import missing_extra
-from bombay_training.matches.statistics import share_with_interval
-
-try:
-    import pyspiel
-    from open_spiel.python.algorithms import mcts
-
-    from bombay_training.openspiel import BombayGame
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "trainers", error)) from None
+from bombay_training import arena, openspiel, statistics
 
 
 class MCTSAgent:
@@ -39,7 +31,7 @@ class MCTSAgent:
     name = "openspiel-mcts"
 
     def __init__(self, num_players: int, simulations: int) -> None:
-        self.game = BombayGame({"players": num_players})
+        self.game = openspiel.BombayGame({"players": num_players})
         self.simulations = simulations
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -59,7 +51,7 @@ def main(
     pyspiel.random_sim_test(pyspiel.load_game("python_bombay", {"players": players}), 2, True, False)
     game = bombay_v0.raw_env(players).game
     match = arena.one_vs_rest(game, MCTSAgent(players, simulations), "random", blocks, seed=1)
-    print(f"win share against random: {share_with_interval(match)}, par {1 / players:.3f}")
+    print(f"win share against random: {statistics.share_with_interval(match)}, par {1 / players:.3f}")
 
 
 if __name__ == "__main__":

@@ -17,20 +17,15 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
 from pettingzoo import AECEnv
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv
 
-from bombay_env import bombay_v0, checks
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from sb3_contrib import MaskablePPO
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import DummyVecEnv
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "ppo", error)) from None
+from bombay_env import bombay_v0
 
 NUM_ENVS = 8  # games at once: one call of the policy decides for the learner in all of them
 
@@ -75,7 +70,7 @@ class SelfPlayEnv(gymnasium.Env[np.ndarray, Any]):
         Raises:
             ValueError: the action is not a whole number; nothing has changed.
         """
-        self.env.step(checks.whole_number(action, "action"))
+        self.env.step(action)
         reward = self.env.rewards[self.learner] + self._play_others()
         terminated, truncated = self.env.terminations[self.learner], self.env.truncations[self.learner]
         return self._view(), float(reward), terminated, truncated, {}

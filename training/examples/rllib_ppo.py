@@ -13,25 +13,20 @@ import time
 from typing import Annotated, Any
 
 import numpy as np
+import ray
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis import ValueFunctionAPI
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.core.rl_module.torch import TorchRLModule
+from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
+from ray.tune.registry import register_env
+from torch import Tensor, nn
 
 from bombay_env import bombay_v0
-from bombay_training.extras import missing_extra
-
-try:
-    import ray
-    import torch
-    from ray.rllib.algorithms.ppo import PPOConfig
-    from ray.rllib.core.columns import Columns
-    from ray.rllib.core.rl_module.apis import ValueFunctionAPI
-    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-    from ray.rllib.core.rl_module.torch import TorchRLModule
-    from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
-    from ray.tune.registry import register_env
-    from torch import Tensor, nn
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "rllib", error)) from None
 
 BATCH, MINIBATCH = 4096, 512  # decisions of all seats between two updates
 

@@ -10,19 +10,13 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.env_util import make_vec_env
 
 import bombay_env  # noqa: F401 - registers the environment
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from sb3_contrib import MaskablePPO
-    from stable_baselines3.common.env_util import make_vec_env
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "ppo", error)) from None
-
 
 NUM_ENVS, NUM_STEPS = 8, 512  # games at once, and decisions in each of them between two updates
 

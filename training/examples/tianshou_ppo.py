@@ -14,24 +14,19 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
+from tianshou.algorithm import PPO
+from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
+from tianshou.algorithm.optim import AdamOptimizerFactory
+from tianshou.data import Collector, VectorReplayBuffer
+from tianshou.env import DummyVectorEnv
+from tianshou.trainer import OnPolicyTrainerParams
+from tianshou.utils.net.common import MLP, AbstractDiscreteActor
+from torch import Tensor, nn
 
 import bombay_env  # noqa: F401 - registers the environment
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from tianshou.algorithm import PPO
-    from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
-    from tianshou.algorithm.optim import AdamOptimizerFactory
-    from tianshou.data import Collector, VectorReplayBuffer
-    from tianshou.env import DummyVectorEnv
-    from tianshou.trainer import OnPolicyTrainerParams
-    from tianshou.utils.net.common import MLP, AbstractDiscreteActor
-    from torch import Tensor, nn
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "tianshou", error)) from None
 
 NUM_ENVS, NUM_STEPS = 8, 512  # games at once, and decisions in each of them between two updates
 

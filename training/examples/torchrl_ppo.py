@@ -12,23 +12,18 @@ import time
 import warnings
 
 import numpy as np
+import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
+from tensordict import TensorDict
+from tensordict.nn import TensorDictModule
+from torch import nn
+from torchrl.envs.libs.pettingzoo import PettingZooWrapper
+from torchrl.modules import MaskedCategorical, ProbabilisticActor, ValueOperator
+from torchrl.objectives import ClipPPOLoss
+from torchrl.objectives.value import GAE
 
 from bombay_env import bombay_v0
-from bombay_training.extras import missing_extra
-
-try:
-    import torch
-    from tensordict import TensorDict
-    from tensordict.nn import TensorDictModule
-    from torch import nn
-    from torchrl.envs.libs.pettingzoo import PettingZooWrapper
-    from torchrl.modules import MaskedCategorical, ProbabilisticActor, ValueOperator
-    from torchrl.objectives import ClipPPOLoss
-    from torchrl.objectives.value import GAE
-except ImportError as error:
-    raise ImportError(missing_extra("this example", "trainers", error)) from None
 
 NUM_STEPS, EPOCHS, MINIBATCHES, LEARNING_RATE = 1024, 4, 4, 1e-3
 SEEN, LEGAL = ("player", "observation", "observation"), ("player", "action_mask")

@@ -8,15 +8,16 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
-from bombay_agents.external.process import MAX_LINE, Program, ProgramError
+from bombay_agents.external.process import Program, ProgramError
 from bombay_env import Game, checks
 from bombay_env.agent import NO_ACTION, FailedLanes
-from bombay_env.files import json_form, json_text
-from bombay_env.registry import format_spec
+from bombay_env.files.forms import Form, Kind, parse
+from bombay_env.registry import described, format_spec
 from bombay_env.state import state_to_dict
 from bombay_env.text import AnswerError, describe_actions, describe_position, parse_answer
 
@@ -28,10 +29,25 @@ MAX_MEMORY: Final = 1 << 20  # megabytes
 MIN_MEMORY: Final = 16
 MAX_PLANNED: Final = 65_536  # states with a decision given before; the oldest are dropped
 RANDOM: Final = 1 << 32
-READY: Final = {"type": json_form.TEXT}
-ANSWER: Final = {"id": json_form.whole(0), "action": json_form.Kind("an action", lambda value: value is not None)}
 
 
+class Ready(Form):
+    """The first line of a program."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: Literal["ready"]
+    wants: list[Literal["state", "observation", "text"]] = Field(["state"])
+
+
+class Answer(Form):
+    """The answer to a question."""
+
+    model_config = ConfigDict(extra="ignore")
+    id: int
+    action: Any
+
+
+@described("as the program", least=None)
 class ExecAgent:
     """A program outside, in any language, that is asked over standard input and answers over standard output, in JSON lines.
 
@@ -111,9 +127,8 @@ class ExecAgent:
     def _ask(self, game: Game, states: np.ndarray, random: int) -> list[int]:
         """The actions of the program's answer. Raises _LostError."""
         try:
-            if self._session is None:
-                self._session = _Session(self)
-            return self._session.ask(game, states, random)
+            session = self._session = self._session or _Session(self)
+            return session.ask(game, states, random)
         except (ProgramError, AnswerError) as error:
             self._session = None
             action = getattr(error, "action", None)
@@ -143,11 +158,7 @@ class _Session:
             "seconds": agent.seconds,
             "memory_mb": agent.memory or None,
         }
-        ready = self._exchange([start], agent.start, READY)
-        wants = ready.get("wants", ["state"])
-        if ready["type"] != "ready" or not isinstance(wants, list) or not all(part in PARTS for part in wants):
-            self._fail(f"its first line is {checks.shown(ready)}; it must be {READY_LINE}")
-        self.wants = wants
+        self.wants = self._exchange([start], agent.start, Ready).wants
 
     def ask(self, game: Game, states: np.ndarray, random: int) -> list[int]:
         """Ask about one state whose seed is zero. Raises ProgramError and AnswerError."""
@@ -157,11 +168,11 @@ class _Session:
             self.game = game
         self.asked += 1
         messages.append(self._question(game, states, random))
-        answer = self._exchange(messages, self.seconds, ANSWER)
-        if answer["id"] != self.asked:
-            self._fail(f"it answered question {answer['id']} instead of question {self.asked}")
+        answer = self._exchange(messages, self.seconds, Answer)
+        if answer.id != self.asked:
+            self._fail(f"it answered question {answer.id} instead of question {self.asked}")
         try:
-            return parse_answer(game, states, answer["action"])
+            return parse_answer(game, states, answer.action)
         except AnswerError:
             self.program.end()
             raise
@@ -181,23 +192,18 @@ class _Session:
             "legal": [{"action": action, "name": game.action_names[action]} for action in legal],
         } | {name: parts[name]() for name in PARTS if name in self.wants}
 
-    def _exchange(self, messages: list[dict[str, Any]], seconds: float, form: json_form.Form) -> dict[str, Any]:
+    def _exchange(self, messages: list[dict[str, Any]], seconds: float, form: type[Kind]) -> Kind:
         """Send messages and return the program's answer, an object of this form. Raises ProgramError."""
         lines = "".join(json.dumps(message) + "\n" for message in messages)
         line = self.program.exchange(lines.encode(), seconds)
         try:
-            value: dict[str, Any] = json_text.parse(line, MAX_LINE)
-            json_form.check(value, form, "its answer")
+            return parse(form, line, "its answer")
         except ValueError as error:
             self._fail(f"it wrote {checks.shown(line)}: {error}")
-        return value
 
     def _fail(self, reason: str) -> NoReturn:
         self.program.end()
         raise ProgramError(reason)
-
-
-READY_LINE: Final = '{"type": "ready"} or {"type": "ready", "wants": […]} with some of state, observation, text'
 
 
 def _split(command: str) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from bombay_agents.nets.policy.agent import PolicyNetAgent
 from bombay_agents.nets.value import net as value_net
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_env.checks import shown, shown_path
+from bombay_env.registry import described
 
 FORMATS = (policy_net.FORMAT, value_net.FORMAT)
 
 
+@described("as the net in the file", least=None)
 def make_net(
     path: str,
     sample: bool | None = None,

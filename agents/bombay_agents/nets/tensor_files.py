@@ -24,12 +24,12 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from bombay_env import checks
-from bombay_env.files import atomic, json_text
+from bombay_env.files import atomic
+from bombay_env.files.forms import parse
 
 DIGEST: Final = "sha256"
 BLANK: Final = "0" * 64  # stands for the digest while it is computed
 LENGTH_BYTES: Final = 8  # of the length of safetensors' header, which comes first in a file
-MAX_HEADER_BYTES: Final = 1 << 20
 MAX_FILE_BYTES: Final = 1 << 30
 DTYPES: Final = {  # of safetensors' types, those that NumPy has
     "F64": np.float64,
@@ -129,13 +129,8 @@ def _tensors(data: bytes) -> Tensors:
 def _header(data: bytes, key: str) -> dict[str, Any]:
     """Our header, empty if there is none."""
     length = int.from_bytes(data[:LENGTH_BYTES], "little")
-    outer = json_text.parse(data[LENGTH_BYTES : LENGTH_BYTES + length], MAX_HEADER_BYTES)
-    try:
-        header = json_text.parse((outer.get("__metadata__") or {}).get(key, "{}"), MAX_HEADER_BYTES)
-    except ValueError as error:
-        raise ValueError(f"its header cannot be read: {error}") from None
-    _check(isinstance(header, dict), "its header is not a JSON object")
-    return header  # type: ignore[no-any-return]
+    outer = json.loads(data[LENGTH_BYTES : LENGTH_BYTES + length])  # safetensors has checked it
+    return parse(dict[str, Any], (outer.get("__metadata__") or {}).get(key, "{}"), "its header")
 
 
 def _check_digest(data: bytes, found: Any) -> None:

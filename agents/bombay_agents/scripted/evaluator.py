@@ -15,11 +15,11 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.scripted import outcome_values, planner_survey, planner_value
 from bombay_agents.scripted.planner_weights import PlannerWeights
-from bombay_agents.turns.evaluator import MARGIN_UNIT, softmax, value_result
+from bombay_agents.turns.evaluator import MARGIN_UNIT, new_result, softmax, value_result
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import NOBODY, result_dtype
+from bombay_env.state import NOBODY
 
 TEMPERATURE: Final = 1.25  # rupees, at the end of the game
 TEMPERATURE_PER_TURN: Final = 0.2  # added for each turn that a seat has still to come
@@ -38,7 +38,7 @@ class PlannerEvaluator(NamedTuple):
     best: np.ndarray  # (MAX_VALUED,) int64, nodes of the outcomes of most worth to the mover
     worths: np.ndarray  # (P,) float64, rupees: of a position to each seat
     outputs: np.ndarray  # (2, P) float64, margins and shares of a position, seat 0 first
-    result: np.ndarray  # (1,) of `result_dtype`
+    result: np.ndarray  # of `new_result`
 
     @staticmethod
     @kernel
@@ -77,7 +77,7 @@ def new_evaluator(game: Game, weights: PlannerWeights) -> PlannerEvaluator:
         np.zeros(MAX_VALUED, np.int64),
         np.zeros(MAX_PLAYERS, np.float64),
         np.zeros((2, MAX_PLAYERS), np.float64),
-        np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),  # for any number of players, so that kernels compile once
+        new_result(),
     )
 
 

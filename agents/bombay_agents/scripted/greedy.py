@@ -12,12 +12,14 @@ from bombay_agents.scripted.greedy_value import GreedyWeights, survey, time_left
 from bombay_env import Game, engine
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.jit.kernels import kernel
+from bombay_env.registry import described
 from bombay_env.rules import NUM_COLOURS
 
 CLOSE: Final = 1e-9  # values nearer than this to the best are tied with it
 EFFORT: Final = 1e-6  # taken off the value of a move, so that ties go to staying
 
 
+@described("all")
 class GreedyAgent:
     """The legal action after which the scripted value is highest; ties are broken at random."""
 

@@ -18,6 +18,7 @@ from bombay_agents.scripted.evaluator import PlannerEvaluator
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
+from bombay_env.registry import described
 
 
 class PlannerWorkspace(NamedTuple):
@@ -41,6 +42,7 @@ def new_workspace(game: Game) -> PlannerWorkspace:
     )
 
 
+@described("all")
 class PlannerAgent(WithMemory):
     """The frozen reference opponent: enumerates its turn and takes the outcome that its scripted value ranks first.
 

@@ -24,6 +24,7 @@ from bombay_agents.scripted.planner_weights import PlannerWeights
 from bombay_env import Game, engine
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.jit.kernels import kernel
+from bombay_env.registry import described
 from bombay_env.rules import COLUMN_HEIGHT, NUM_CITIES, NUM_COLOURS, NUM_POSTS
 
 NO_FAVOURITE: Final = -1  # the favourite colour of a player who has none
@@ -87,6 +88,7 @@ class StyleAgent(WithMemory):
         return actions
 
 
+@described("all")
 class SellerAgent(StyleAgent):
     """A planner that lives on sales and hardly builds."""
 
@@ -94,6 +96,7 @@ class SellerAgent(StyleAgent):
     bias = Bias(sale=1.0, palace=-8.0)
 
 
+@described("all")
 class BuilderAgent(StyleAgent):
     """A planner that builds its palaces first, away from the usual paths."""
 
@@ -101,6 +104,7 @@ class BuilderAgent(StyleAgent):
     bias = Bias(weights=PANEL_WEIGHTS._replace(action=0.8, traffic=-1.5), palace=3.0, palace_per_turn=0.8)
 
 
+@described("all")
 class TollKeeperAgent(StyleAgent):
     """A planner that builds where the others pass."""
 
@@ -108,6 +112,7 @@ class TollKeeperAgent(StyleAgent):
     bias = Bias(weights=PANEL_WEIGHTS._replace(traffic=6.0), palace=1.0)
 
 
+@described("all")
 class HoarderAgent(StyleAgent):
     """A planner that deals in one colour, its `favourite_colour`."""
 

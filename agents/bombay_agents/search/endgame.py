@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bombay_agents import turns
+from bombay_agents.turns.evaluator import new_result
 from bombay_env import Game, engine
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import NOBODY, result_dtype
+from bombay_env.state import NOBODY
 
 MAX_TURNS: Final = MAX_PLAYERS  # to the end of the game
 MAX_OUTCOMES: Final = 512  # of one turn
@@ -47,7 +48,7 @@ class EndgameWorkspace(NamedTuple):
     best: np.ndarray  # (D,) int64, index of the best so far
     final: np.ndarray  # (D + 1, P) int64, rupees that the best leads to; the last row is of the game that just ended
     share: np.ndarray  # (D + 1, P) float64, shares of the win, likewise
-    result: np.ndarray  # (1,) of `result_dtype`
+    result: np.ndarray  # of `new_result`
 
 
 def new_workspace(game: Game, turn: turns.TurnWorkspace | None = None) -> EndgameWorkspace:
@@ -62,7 +63,7 @@ def new_workspace(game: Game, turn: turns.TurnWorkspace | None = None) -> Endgam
         np.zeros(MAX_TURNS, np.int64),
         np.zeros((MAX_TURNS + 1, MAX_PLAYERS), np.int64),
         np.zeros((MAX_TURNS + 1, MAX_PLAYERS), np.float64),
-        np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),  # for any number of players: compiled once
+        new_result(),
     )
 
 

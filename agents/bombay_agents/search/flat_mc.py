@@ -21,6 +21,7 @@ from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, batch, chance, streams
 from bombay_env.checks import whole_number
 from bombay_env.jit.kernels import kernel, long_kernel
+from bombay_env.registry import described
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 
@@ -47,6 +48,7 @@ class FlatSearch(NamedTuple):
     drawn: np.ndarray  # (4,) int64, bales of a restock
 
 
+@described("all", least="rollouts=1")
 class FlatMonteCarloAgent(TurnAgent):
     """The turn with the best mean result of rollouts.
 

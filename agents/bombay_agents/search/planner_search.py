@@ -4,8 +4,10 @@ from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search.agent import DEFAULT_K, SearchAgent
 from bombay_agents.search.tree import DEFAULT_EXPLORATION, DEFAULT_TEMPERATURE
 from bombay_agents.turns.evaluator import HasEvaluator, PythonEvaluator
+from bombay_env.registry import described
 
 
+@described("all", least="nodes=16")
 def make_search(
     ms: float | None = None,
     nodes: int | None = None,

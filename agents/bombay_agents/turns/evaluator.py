@@ -22,6 +22,7 @@ from bombay_env import Game, engine
 from bombay_env.jit.kernels import kernel
 from bombay_env.jit.records import composed_dtype, new_records
 from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import result_dtype
 
 MARGIN_UNIT: Final = 10.0  # rupees of margin that count as 1
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS  # for each outcome: a margin for each seat, then a share of the win for each
@@ -70,6 +71,11 @@ def turn_dtype(num_sites: int) -> np.dtype[Any]:
             "outputs": (np.float32, (MAX_NODES, NUM_OUTPUTS)),
         }
     )
+
+
+def new_result() -> np.ndarray:
+    """Memory for `value_result`, (1,); the same for any number of players, so that kernels compile once."""
+    return np.zeros(1, result_dtype(MAX_PLAYERS, np.int8))
 
 
 def new_turns(game: Game, count: int) -> np.ndarray:
@@ -128,7 +134,7 @@ def softmax(logits, n):
 def value_result(state, tables, viewer, result, margin, share):
     """Overwrite `margin` and `share`, in seat order from `viewer`, with the result of `state`, scored as if the game were over.
 
-    `result` is a record of `state.result_dtype` and is overwritten too.
+    `result` is a record of `new_result` and is overwritten too.
     """
     n = np.int64(tables.num_players)
     engine.settle(state, tables, result)

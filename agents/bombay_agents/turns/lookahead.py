@@ -15,11 +15,11 @@ from bombay_agents.turns.enumeration import (
     best_outcome,
     best_outcomes,
 )
-from bombay_agents.turns.evaluator import new_turns, value_result, value_turn
+from bombay_agents.turns.evaluator import new_result, new_turns, value_result, value_turn
 from bombay_env import Game, batch, chance, streams
 from bombay_env.jit.kernels import kernel, long_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
-from bombay_env.state import NOBODY, result_dtype
+from bombay_env.state import NOBODY
 
 MAX_WIDTH: Final = 32  # outcomes that are looked ahead from
 
@@ -40,7 +40,7 @@ class LookaheadWorkspace(NamedTuple):
     ahead: np.ndarray  # (1,) of the same: the turn that is being played
     best: np.ndarray  # (MAX_WIDTH,) int64, nodes of the best outcomes, best first
     drawn: np.ndarray  # (4,) int64, bales of a restock
-    result: np.ndarray  # (1,) of `result_dtype`
+    result: np.ndarray  # of `new_result`
     outputs: np.ndarray  # (2, MAX_PLAYERS) float32, margin and share of a result
 
 
@@ -51,7 +51,7 @@ def new_workspace(game: Game) -> LookaheadWorkspace:
         new_turns(game, 1),
         np.zeros(MAX_WIDTH, np.int64),
         np.zeros(NUM_COLOURS, np.int64),
-        np.zeros(1, result_dtype(MAX_PLAYERS, np.int8)),
+        new_result(),
         np.zeros((2, MAX_PLAYERS), np.float32),
     )
 

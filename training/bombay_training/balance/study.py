@@ -27,14 +27,12 @@ from bombay_env import Game, Rules, checks, engine, streams
 from bombay_env.actions import BUILD, BUY, CONSOLIDATE, SELL, TAKE
 from bombay_env.agent import AgentFault, ask
 from bombay_env.chance import random_word
-from bombay_env.files import json_text
 from bombay_env.jit.kernels import kernel
 from bombay_env.rules import COLUMN_HEIGHT, NUM_MARKETS, PalaceToken
 
 # Three levels of skill, the expensive agent with fewer games.
 TIERS: Final = ("greedy", "planner-v1", "flat-mc:rollouts=125@400")
 JOB_GAMES: Final = 1024  # most games played together
-MAX_VALUES_LENGTH: Final = 10_000  # characters of the values of one --vary
 MIN_JOBS: Final = 16  # per setting, if it has that many games: enough for the processes to share
 
 SOURCES: Final = (
@@ -189,7 +187,7 @@ class Change:
                 f"--vary names the unknown field {checks.one_line(repr(field), 40)}; the fields are {', '.join(fields)}"
             )
         try:
-            parsed = json_text.parse(f"[{values}]", MAX_VALUES_LENGTH)
+            parsed = json.loads(f"[{values}]")
         except ValueError:
             parsed = []
         if not parsed:

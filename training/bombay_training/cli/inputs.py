@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bombay_env import Board, Game, Rules, checks
-from bombay_env.files import json_text
-from bombay_env.rules import MAX_JSON_LENGTH, MAX_PLAYERS, MIN_PLAYERS
+from bombay_env.files.reading import read_json
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import locks
 from bombay_training.extras import missing_extra
 
@@ -35,7 +35,7 @@ def games_of(players: str, rules: Path | None, board: Path | None) -> list[Game]
     """A game for each number of players. The rules file holds the fields that differ from the official rules."""
     changes: Any = {}
     if rules is not None:
-        changes = json_text.read(rules, MAX_JSON_LENGTH)
+        changes = read_json(rules)
         if not isinstance(changes, dict) or "num_players" in changes:
             form = "an object with fields of Rules, without num_players (use --players)"
             raise ValueError(f"{checks.shown_path(rules)} must be {form}")

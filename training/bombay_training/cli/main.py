@@ -29,10 +29,10 @@ from bombay_training.cli.games.simulate import simulate
 from bombay_training.cli.games.watch import watch
 from bombay_training.cli.learn.best_response import best_response
 from bombay_training.cli.learn.curve import curve
-from bombay_training.cli.learn.ppo import ppo
+from bombay_training.cli.learn.learner import command_of
 from bombay_training.cli.learn.resume import resume
 from bombay_training.cli.learn.study import study
-from bombay_training.cli.learn.zero import zero
+from bombay_training.learners.train import SETTINGS
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
@@ -52,10 +52,11 @@ app.add_typer(board, name="board", rich_help_panel="Games")
 board.command(short_help="Write a new board file with all sites.")(boards.new)
 board.command(short_help="Say whether a board file can be played.")(boards.check)
 board.command(short_help="Draw the trails in the browser.")(boards.draw)
-train.command(short_help="A value net, by self-play TD(λ) from the rules alone.")(zero)
-train.command(short_help="A policy net, by self-play PPO.")(ppo)
-train.command("best-response", short_help="A best response to a frozen agent.")(best_response)
-train.command(short_help="Continue a run that was stopped.")(resume)
+own_commands = {"best-response": best_response}
+for name, settings in SETTINGS.items():
+    command = own_commands.get(name) or command_of(settings)
+    train.command(name, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
+train.command()(resume)
 
 
 def _print_version(wanted: bool) -> None:

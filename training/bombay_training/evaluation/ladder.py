@@ -21,7 +21,8 @@ from rich.table import Table
 from bombay_agents import make
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.agent import ask
-from bombay_env.files import atomic, json_form, json_text
+from bombay_env.files import atomic
+from bombay_env.files.reading import read_jsonl
 from bombay_training import rich_tables
 from bombay_training.evaluation import arena
 from bombay_training.matches import statistics
@@ -34,20 +35,7 @@ CHEAP_BLOCKS: Final = 1000
 MIN_GAMES: Final = 400  # of agents that search
 POSITIONS: Final = 24  # in a digest
 DEPTH: Final = 6  # decisions between the positions of a digest
-MAX_LINE_BYTES: Final = 1 << 16
-COUNT, SUM = json_form.whole(0), json_form.number(-1e15, 1e15)  # what a part holds is far below these bounds
-TIMES: Final = (COUNT, SUM, json_form.optional(SUM))
-PART: Final = {  # what is used of a line of the file
-    "row": json_form.OBJECT,
-    "first": COUNT,
-    "kept": {
-        "blocks": json_form.whole(1),
-        "games": json_form.whole(1),
-        **dict.fromkeys(("share", "margin", "final"), (SUM, SUM, COUNT)),
-        "faults": COUNT,
-        "clocks": (TIMES, TIMES),
-    },
-}
+PART_KEYS: Final = {"row", "first", "kept"}  # of a line of the file
 COUNTS: Final = (2, 3, 4, 5)  # of players
 COLUMNS: Final = (
     "players",
@@ -296,12 +284,12 @@ def sums(match: Match) -> dict[str, Any]:
 def read_parts(path: Path) -> list[dict[str, Any]]:
     """The parts in a file, none if it does not exist.
 
-    Lines that are not of the form `PART` are skipped, because the last one may be incomplete.
+    Lines without `PART_KEYS` are skipped, because the last one may be incomplete.
 
     Raises:
         ValueError: the file cannot be read. The message is one line.
     """
-    return [part for part in json_text.valid_lines(path, MAX_LINE_BYTES) if json_form.has(part, PART)]
+    return [part for part in read_jsonl(path) if part.keys() >= PART_KEYS]
 
 
 def parts_of(row: Row, parts: Sequence[dict[str, Any]], digest: str | None = None) -> list[dict[str, Any]]:

@@ -48,6 +48,7 @@ class BestResponseSettings(ZeroSettings):
     """Everything that decides a run; see `settings_for`."""
 
     learner: ClassVar[str] = "best-response"
+    run: ClassVar[str] = "bombay_training.learners.best_response:BestResponseRun"
 
     learning_rate: LearningRate = setting(
         2e-4,

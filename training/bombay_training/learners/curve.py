@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bombay_env import checks
-from bombay_env.files import json_form, json_text
-from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_env.files.reading import read_json, read_jsonl
 from bombay_training import figures
 from bombay_training.learners.runs import run_files
 
@@ -27,9 +26,6 @@ COLUMNS: Final = 3  # panels per row below the win share
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 STYLES: Final = ("-", "--", ":", "-.")
 MARKERS: Final = ("o", "s", "^", "D")
-COUNT: Final = json_form.whole(MIN_PLAYERS, MAX_PLAYERS)
-FIGURE: Final = json_form.number(-1e15, 1e15)  # what can be drawn
-UPDATE: Final = {"update": json_form.whole(0), "seconds": json_form.number(0, 1e9)}
 # Metrics that are drawn, in this order, if a run has them.
 METRICS: Final = {
     "margin_loss": "squared error of margins, (10 rupees)²",
@@ -96,24 +92,16 @@ def read_run(folder: Path) -> RunHistory:
         ValueError: there is no complete line of metrics.
     """
     path = folder / run_files.METRICS
-    lines = [line for line in json_text.valid_lines(path, run_files.MAX_LINE_BYTES) if _is_update(line)]
+    lines = [line for line in read_jsonl(path) if {"update", "seconds"} <= line.keys()]
     if not lines:
         raise ValueError(f"{checks.shown_path(path)} holds no complete update of a run")
     return RunHistory(folder.resolve().name, lines, _par(folder))
 
 
-def _is_update(line: Any) -> bool:
-    """Whether a line of metrics is of an update: numbers only. The last line may be incomplete."""
-    return json_form.has(line, UPDATE) and all(json_form.has(value, FIGURE) for value in line.values())
-
-
 def _par(folder: Path) -> float | None:
-    """The mean of 1/n over the player counts in the settings."""
-    with contextlib.suppress(ValueError):
-        found = json_text.read(folder / run_files.SETTINGS, run_files.MAX_SETTINGS_BYTES)
-        json_form.check(found, {"settings": {"players": [COUNT]}}, "it")
-        counts = found["settings"]["players"]
-        return float(np.mean([1 / count for count in counts])) if counts else None
+    """The mean of 1/n over the player counts in the settings, if they are there."""
+    with contextlib.suppress(ValueError, KeyError):
+        return float(np.mean([1 / count for count in read_json(folder / run_files.SETTINGS)["settings"]["players"]]))
     return None
 
 

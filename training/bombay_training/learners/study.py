@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from bombay_env import Board, Game, Rules, checks
-from bombay_env.checks import MAX_SEED
-from bombay_env.files import json_form, json_text
+from bombay_env.files.reading import read_jsonl
 from bombay_env.jit.kernels import CONFIG
-from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import train as learners
-from bombay_training.learners.runs import Run, run_files
+from bombay_training.learners.runs import Run
 from bombay_training.learners.runs.run_files import AGENT, METRICS, SETTINGS
 from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.zero import ZeroSettings
@@ -33,19 +31,18 @@ LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[net:path={FILE}]"  # at mo
 POLICY: Final = f"net:path={FILE}"
 GAMES: Final = 8000  # of a match
 SEARCH_SHARE: Final = 0.25  # of these games, if the agent searches
-COUNT, AMOUNT, SHARE = json_form.whole(0), json_form.number(0, 1e9), json_form.number(0, 1)
-MATCH: Final = {  # what is used of a line of the file
-    "learner": json_form.TEXT,
-    "minutes": AMOUNT,
-    "seed": json_form.whole(0, MAX_SEED),
-    "players": json_form.whole(MIN_PLAYERS, MAX_PLAYERS),
-    "agent": json_form.TEXT,
-    "rest": json_form.TEXT,
-    "blocks": COUNT,
-    "games": COUNT,
-    "par": SHARE,
-    "win_share": dict.fromkeys(("mean", "low", "high"), json_form.optional(SHARE)),
-    "ms_per_turn": json_form.optional(AMOUNT),
+MATCH_KEYS: Final = {
+    "learner",
+    "minutes",
+    "seed",
+    "players",
+    "agent",
+    "rest",
+    "blocks",
+    "games",
+    "par",
+    "win_share",
+    "ms_per_turn",
 }
 POLICY_MATCHES: Final = ((POLICY, "greedy", 1.0), (POLICY, "planner-v1", 1.0))
 
@@ -252,9 +249,7 @@ def _spec(trial: Trial, agent: str) -> str:
 
 def _learned_from(folder: Path) -> dict[str, float]:
     """How much a run learned from, and for how many seconds, by its last update."""
-    updates = [
-        line for line in json_text.valid_lines(folder / METRICS, run_files.MAX_LINE_BYTES) if isinstance(line, dict)
-    ]
+    updates = read_jsonl(folder / METRICS)
     last = updates[-1] if updates else {}
     names = ["update", "games", "positions", "seconds"]
     if "decisions" in last:  # of PPO, whose games are those of one update
@@ -265,9 +260,9 @@ def _learned_from(folder: Path) -> dict[str, float]:
 def read(path: Path) -> list[dict[str, Any]]:
     """The matches in a file, none if it does not exist.
 
-    Lines that are not of the form `MATCH` are left out, because the last one may be incomplete.
+    Lines without `MATCH_KEYS` are left out, because the last one may be incomplete.
 
     Raises:
         ValueError: the file cannot be read. The message is one line.
     """
-    return [row for row in json_text.valid_lines(path, ladder.MAX_LINE_BYTES) if json_form.has(row, MATCH)]
+    return [row for row in read_jsonl(path) if row.keys() >= MATCH_KEYS]

@@ -4,23 +4,25 @@
     resume("runs/first")
 
 What a run does is in `runs/run.py`; what a learner does is in its own module: `zero/run.py`, `ppo/run.py` and `best_response.py`.
-A new learner is entered in `RUNS`.
+A new learner is entered in `SETTINGS`, which also gives it a command.
 """
 
 import os
+import pkgutil
 from pathlib import Path
 from typing import Final
 
 from bombay_env import checks
 from bombay_training.extras import missing_extra
-from bombay_training.learners.best_response import BestResponseRun
+from bombay_training.learners.best_response import BestResponseSettings
+from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.zero.run import ZeroRun
+from bombay_training.learners.zero.run import ZeroSettings
 
-PPO: Final = "ppo"  # imported only when needed: nothing else needs PyTorch
-RUNS: Final[dict[str, type[Run]]] = {run.settings_class.learner: run for run in (ZeroRun, BestResponseRun)}
-LEARNERS: Final = (*RUNS, PPO)
+SETTINGS: Final[dict[str, type[RunSettings]]] = {
+    settings.learner: settings for settings in (ZeroSettings, PPOSettings, BestResponseSettings)
+}
 
 
 def train(settings: RunSettings, out: str | os.PathLike[str], progress: Progress | None = None) -> Path:
@@ -75,12 +77,10 @@ def run_class(learner: str) -> type[Run]:
     Raises:
         ValueError: there is no such learner, or it needs an extra that is not installed.
     """
-    if learner not in LEARNERS:
-        raise ValueError(f"there is no learner {checks.shown(learner)}; the learners are {', '.join(LEARNERS)}")
-    if learner != PPO:
-        return RUNS[learner]
+    if learner not in SETTINGS:
+        raise ValueError(f"there is no learner {checks.shown(learner)}; the learners are {', '.join(SETTINGS)}")
     try:
-        from bombay_training.learners.ppo.run import PPORun
+        found: type[Run] = pkgutil.resolve_name(SETTINGS[learner].run)
     except ImportError as error:
-        raise ValueError(missing_extra("ppo", "ppo", error)) from None
-    return PPORun
+        raise ValueError(missing_extra(learner, SETTINGS[learner].extra, error)) from None
+    return found

@@ -5,22 +5,10 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from bombay_env import Board, checks
-from bombay_env.board import KIND_OF_LABEL, MAX_FILE_BYTES, MAX_SITES, BoardError, Site, read_toml
-from bombay_env.files import atomic, json_form
+from bombay_env.board import MAX_FILE_BYTES, MAX_SITES, BoardError, BoardForm, Site, read_toml
+from bombay_env.files import atomic
+from bombay_env.files.forms import check
 
-COORDINATE: Final = json_form.number(-1e6, 1e6)
-FORM: Final = {
-    "name": json_form.TEXT,
-    "sites": [
-        {
-            "name": json_form.TEXT,
-            "kind": json_form.TEXT,
-            "x": COORDINATE,
-            "y": COORDINATE,
-        }
-    ],
-    "trails": [(json_form.TEXT, json_form.TEXT)],
-}
 DECIMALS: Final = 1  # of coordinates
 
 
@@ -53,17 +41,8 @@ class Draft:
         """Read a board file that may lack trails. Raises BoardError; the message starts with the path."""
         data = read_toml(path)
         try:
-            json_form.check(data, FORM, "the file")
-            if unknown := set(data) - set(FORM):
-                raise ValueError(f"unknown key {checks.shown(min(unknown))}")
-            sites = []
-            for site in data["sites"]:
-                if site["kind"] not in KIND_OF_LABEL:
-                    raise ValueError(
-                        f"unknown kind {checks.shown(site['kind'])}; the kinds are {', '.join(KIND_OF_LABEL)}"
-                    )
-                sites.append(Site(site["name"], KIND_OF_LABEL[site["kind"]], site["x"], site["y"]))
-            return cls(data["name"], tuple(sites), tuple((one, other) for one, other in data["trails"]))
+            form = check(BoardForm, data, "the file")
+            return cls(form.name, tuple(one.site() for one in form.sites), tuple((a, b) for a, b in form.trails))
         except ValueError as error:
             raise BoardError(f"{checks.shown_path(path)}: {error}") from None
 

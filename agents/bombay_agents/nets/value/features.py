@@ -7,7 +7,8 @@ worth having.
     shared   the board and the markets, then the rivals in seat order from the viewer; the same for most outcomes of a turn
     own      the viewer's own features, how the viewer compares with each rival, and the bag
 
-Seats that are not in the game have no rows. `encoding.py` computes the values.
+A value of several parts is a number with these parts as its digits, in the order of the text. Seats that are not in the game
+have no rows. `encoding.py` computes the values.
 """
 
 import hashlib
@@ -31,11 +32,11 @@ MAX_RUPEES: Final = 24
 MAX_CITY_TOTAL: Final = 6
 MAX_PALACES_LEFT: Final = 5
 MAX_SALE: Final = 11  # rupees
-MAX_WAY: Final = 8  # actions
+MAX_WAY: Final = 8  # actions; a longer way counts as none
 MAX_POST_WAY: Final = 6
-MAX_SALE_WAY: Final = 6
-MAX_BUILD_WAY: Final = 7
-MAX_PROFIT: Final = 6  # rupees
+MAX_SALE_WAY: Final = 6  # a longer way counts as none
+MAX_BUILD_WAY: Final = 7  # none is read as this
+MAX_PROFIT: Final = 6  # rupees; any loss is read as 1 rupee
 MAX_EMPIRE_GAP: Final = 7
 MAX_LEAD: Final = 15  # rupees
 LOADS: Final = 3  # none, one, two or more bales
@@ -95,7 +96,7 @@ def shared_features(num_sites: int) -> list[Feature]:
         Feature(
             "phase",
             NUM_COUNTS * MAX_PLAYERS * (MAX_SET_TURNS + 1),
-            "number of players, the viewer's place in the order of turns, and the viewer's turns to come in this set",
+            "number of players, the viewer's place in the set's order of turns, and the viewer's turns to come in this set",
         ),
         Feature("supply", MAX_SUPPLY + 2, "Client tokens in the bank; the last value: no limit"),
     ]
@@ -112,19 +113,29 @@ def shared_features(num_sites: int) -> list[Feature]:
         for post in range(NUM_POSTS)
     ]
     found += [
-        Feature(f"site {site}", NUM_TOKENS + MAX_PLAYERS, "the palace token there, or the place of the palace's owner")
+        Feature(
+            f"site {site}",
+            NUM_TOKENS + MAX_PLAYERS,
+            "none, a palace token, or a palace: its owner's place after the viewer",
+        )
         for site in range(num_sites)
     ]
     return found
 
 
 def seat_features(num_sites: int) -> list[Feature]:
-    """The features of one seat. A way is the fewest actions to a site; to a sale, the sale included."""
+    """The features of one seat.
+
+    A way is the fewest actions to a site; to a sale, the sale included. It makes no difference where turns end. Of more than two
+    bales, the basket and sales count the first two in the order of the colours. The most rupees are those of one sale, or of two
+    sales with the upper colour first. A sale due a Client token counts even if the bank has none. A purchase is one that the
+    rupees in hand pay for. Purchases count also without room, and ways to build without bales, but not without palaces left.
+    """
     return [
         Feature("site", num_sites, "of the elephant"),
         Feature("basket", NUM_BASKETS, "the bales on the elephant"),
         Feature("rupees", MAX_RUPEES + 1, "in hand"),
-        Feature("cities", 2**NUM_CITIES * 3, "City tokens held, and `city` palace tokens up to 2"),
+        Feature("cities", 2**NUM_CITIES * 3, "a bit for each City token, and `city` palace tokens up to 2"),
         Feature(
             "fame", (MAX_CITY_TOTAL + 1) * (MAX_TURNS + 1), "number of City tokens of both sorts, and turns to come"
         ),
@@ -150,10 +161,14 @@ def seat_features(num_sites: int) -> list[Feature]:
             )
             for steps in TRADE_STEPS
         ),
-        Feature("build way", 3 * (MAX_BUILD_WAY + 1), "bales, and way to a site to build on; the last value: none"),
+        Feature(
+            "build way", 3 * (MAX_BUILD_WAY + 1), "bales, and way to a site to build on; the last value: also none"
+        ),
         *(
             Feature(
-                f"{kind.name.lower()} token way", 2 * (MAX_BUILD_WAY + 1), "the same to a site with this palace token"
+                f"{kind.name.lower()} token way",
+                2 * (MAX_BUILD_WAY + 1),
+                "none or any bales, and the same to a site with this palace token",
             )
             for kind in PalaceToken
         ),
@@ -161,7 +176,7 @@ def seat_features(num_sites: int) -> list[Feature]:
 
 
 def rival_features() -> list[Feature]:
-    """The features that compare the viewer with one rival."""
+    """The features that compare the viewer with one rival. Turns to come are the viewer's."""
     return [
         Feature(
             "empire gap", (2 * MAX_EMPIRE_GAP + 1) * BUCKETS, "the viewer's empire less the rival's, and turns to come"
@@ -169,7 +184,7 @@ def rival_features() -> list[Feature]:
         Feature(
             "lead",
             (2 * MAX_LEAD + 1) * BUCKETS,
-            "the viewer's rupees less the rival's if the game ended now, and turns",
+            "the viewer's rupees less the rival's if the game ended now, and turns to come",
         ),
     ]
 

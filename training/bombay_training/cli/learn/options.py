@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from bombay_env.checks import shown
+from bombay_env.files.forms import allowed
 from bombay_training.cli.inputs import player_counts
-from bombay_training.learners.runs.settings import RunSettings, allowed
+from bombay_training.learners.runs.settings import RunSettings
 
 PANEL: Final = "Settings of the learner"
 

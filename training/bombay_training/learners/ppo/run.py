@@ -7,7 +7,6 @@ Stable-Baselines3, and nothing is pickled.
 """
 
 import dataclasses
-import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ from bombay_training.learners.ppo.model import SelfPlayPPO
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
 from bombay_training.learners.runs import Run, run_files
-from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
 
 
 class PPORun(Run):
@@ -99,11 +97,6 @@ class PPORun(Run):
     def tensors(self) -> dict[str, np.ndarray]:
         """The weights, Adam's moments, and the games in progress."""
         return self.model.tensors()
-
-    def checkpoint_form(self) -> CheckpointForm:
-        """Arrays as they are now; Adam's steps and second moments are no less than 0."""
-        positive = (0, math.inf)
-        return CheckpointForm({}, forms_like(self.tensors(), {"adam.step.*": positive, "adam.exp_avg_sq.*": positive}))
 
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over the contents of a checkpoint. Raises ValueError if a state is not sound."""

@@ -35,6 +35,9 @@ class PPOSettings(RunSettings):
     """
 
     learner: ClassVar[str] = "ppo"
+    run: ClassVar[str] = "bombay_training.learners.ppo.run:PPORun"
+    extra: ClassVar[str] = "ppo"
+    help: ClassVar[str] = "Train a policy net by self-play PPO with Stable-Baselines3. Needs the extra `ppo`."
 
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = setting(  # the limit of NumPy's global generator
         0, "Seed of all chance in the run: deals, initial weights, exploration."

@@ -21,11 +21,10 @@ import numpy as np
 from bombay_agents import Agent
 from bombay_agents.nets.files import about_games
 from bombay_env import Board, Game, Rules
-from bombay_env.checks import MAX_COUNT, shown_path
-from bombay_env.files import atomic, json_form
+from bombay_env.checks import shown_path
+from bombay_env.files import atomic
 from bombay_env.jit.kernels import CONFIG
 from bombay_training.learners.runs import checkpoints, periodic_eval, run_files
-from bombay_training.learners.runs.checkpoints import CheckpointForm
 from bombay_training.learners.runs.clock import RunClock
 from bombay_training.learners.runs.periodic_eval import PeriodicEvaluator
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, METRICS, SETTINGS
@@ -35,7 +34,6 @@ from bombay_training.locks import BaseFileLock
 
 EARLY: Final = 5.0  # seconds of learning; the second evaluation is due after 10 s, later ones at doubling times
 SAVE_SECONDS: Final = 30.0  # between two checkpoints
-MAX_SECONDS: Final = 1e10  # of learning that a checkpoint may have
 
 
 class Progress:
@@ -134,10 +132,6 @@ class Run(abc.ABC):
     def counters(self) -> dict[str, Any]:
         """All JSON values that a checkpoint needs, besides the clock's."""
         return {}
-
-    @abc.abstractmethod
-    def checkpoint_form(self) -> CheckpointForm:
-        """What `counters` and `tensors` must be; only what has this form is restored."""
 
     @abc.abstractmethod
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
@@ -330,13 +324,7 @@ class Run(abc.ABC):
         Raises:
             ValueError: the file cannot be read, is damaged, or belongs to another run.
         """
-        form = self.checkpoint_form()
-        clock = {
-            "updates_done": json_form.whole(0, self.settings.updates or MAX_COUNT),
-            "elapsed": json_form.number(0, MAX_SECONDS),
-        }
-        form = CheckpointForm({**clock, **form.counters}, form.tensors)
-        counters, tensors = checkpoints.read(path, self.checkpoint_format, self.identity(), form)
+        counters, tensors = checkpoints.read(path, self.checkpoint_format, self.identity(), self.tensors())
         try:
             self.restore(counters, tensors)
         except ValueError as error:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from bombay_env import checks
-from bombay_env.files import atomic, json_form, json_text
+from bombay_env.files import atomic
+from bombay_env.files.reading import read_json, read_jsonl
 from bombay_training import locks
 from bombay_training.locks import BaseFileLock
 
@@ -34,8 +35,6 @@ CURVE: Final = "learning_curve.png"
 EVENTS: Final = "events.out.tfevents.*"  # pattern of TensorBoard's files
 RESULTS: Final = (CHECKPOINT, AGENT, METRICS, EVALUATION, CURVE, EVENTS)  # what a new run in the folder removes
 LOCK: Final = ".lock"
-MAX_SETTINGS_BYTES: Final = 1 << 20
-MAX_LINE_BYTES: Final = 1 << 16  # of the metrics
 AGAINST: Final = "against_"  # prefix of a metric that is a win share; the reference's spec follows
 DISTRIBUTIONS: Final = ("bombay-env", "numpy", "numba", "gymnasium", "safetensors")  # their versions are recorded
 
@@ -139,8 +138,7 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
     kind: Any = settings_class
     description = _description(folder)
     try:
-        json_form.check(description, {"settings": json_form.OBJECT}, "the file")
-        settings, known = description["settings"], [field.name for field in dataclasses.fields(kind)]
+        settings, known = description.get("settings", {}), [field.name for field in dataclasses.fields(kind)]
         for name in settings:
             if name not in known:
                 raise ValueError(f"{checks.shown(name)} is not a setting; the settings are {', '.join(known)}")
@@ -152,11 +150,12 @@ def read_settings(folder: Path, settings_class: type[Settings]) -> Settings:
 
 def _description(folder: Path) -> dict[str, Any]:
     try:
-        description = json_text.read(folder / SETTINGS, MAX_SETTINGS_BYTES)
-        json_form.check(description, json_form.OBJECT, checks.shown_path(folder / SETTINGS))
+        description: dict[str, Any] = read_json(folder / SETTINGS)
     except ValueError as error:
         raise ValueError(f"the folder holds no run: {error}") from None
-    return description  # type: ignore[no-any-return]
+    if not isinstance(description, dict) or not isinstance(description.get("settings", {}), dict):
+        raise ValueError(f"the folder holds no run: {checks.shown_path(folder / SETTINGS)} is not an object")
+    return description
 
 
 # --- Metrics ---
@@ -169,12 +168,8 @@ def truncate_metrics(path: Path, updates: int) -> None:
     """
     if not path.exists():
         return
-    kept = []
-    for _, line in json_text.lines(path, MAX_LINE_BYTES):
-        with contextlib.suppress(ValueError):
-            if json_form.has(json_text.parse(line, MAX_LINE_BYTES), {"update": json_form.whole(1, updates)}):
-                kept.append(line + b"\n")
-    data = b"".join(kept)
+    kept = [line for line in read_jsonl(path) if line.get("update", updates + 1) <= updates]
+    data = "".join(json.dumps(line) + "\n" for line in kept).encode()
     if data != path.read_bytes():
         atomic.write_bytes(path, data)
 

@@ -6,14 +6,12 @@ the tables in docs/training.md. A wrong setting raises a ValueError of one line:
 """
 
 import dataclasses
-import functools
-import os
 from typing import Annotated, Any, ClassVar, Final
 
-import numpy as np
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from bombay_env.checks import shown
+from bombay_env.files.forms import check_fields
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 
 MAX_THREADS: Final = 1_000_000  # more than any machine has; those it has are used
@@ -39,17 +37,18 @@ def setting(default: Any, sentence: str) -> Any:
     return dataclasses.field(default=default, metadata={"sentence": sentence})
 
 
-def allowed(field: dataclasses.Field[Any]) -> str:
-    """What a field may be, in words: `a whole number from 4 to 1024, a multiple of 4`."""
-    return _in_words(_checker(field).json_schema())
-
-
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
     """Settings that all learners share. With `updates` given, the same settings give the same weights bit for bit."""
 
     learner: ClassVar[str]
     """The learner's name in `settings.json` and on the command line."""
+    run: ClassVar[str]
+    """Where its `Run` is, as `module:class`. It is imported when needed, because a learner may need an extra."""
+    extra: ClassVar[str] = ""
+    """The extra that it needs."""
+    help: ClassVar[str]
+    """What its command does: a sentence, and more if needed after an empty line."""
 
     minutes: Annotated[float, Field(gt=0, le=10_000_000)] = setting(
         3.0, "Minutes of learning. Not used if the number of updates is given."
@@ -66,55 +65,11 @@ class RunSettings:
     )
 
     def __post_init__(self) -> None:
-        """Raise ValueError, naming the field, if a setting is out of range. Values of NumPy become Python's."""
-        for field in dataclasses.fields(self):
-            value = _plain(getattr(self, field.name))
-            object.__setattr__(self, field.name, value)
-            try:  # the value itself is kept: pydantic would turn 3 into 3.0, and checkpoints know their run by its JSON
-                _checker(field).validate_python(value)
-            except ValidationError:
-                self.require(field.name, False, allowed(field))
+        """Raise ValueError, naming the field, if a setting is out of range."""
+        check_fields(self)
         self.require("players", len(set(self.players)) == len(self.players), PLAYERS)
 
     def require(self, name: str, holds: bool, wanted: str) -> None:
         """Raise ValueError with a field's name, its value and what it must be, unless a condition on it holds."""
         if not holds:
             raise ValueError(f"{name} is {shown(getattr(self, name))}; it must be {wanted}")
-
-
-@functools.cache
-def _checker(field: dataclasses.Field[Any]) -> TypeAdapter[Any]:
-    """What checks the values of a field: numbers are not made from text, nor from True."""
-    kind: Any = field.type
-    return TypeAdapter(kind, config=ConfigDict(strict=True))
-
-
-def _plain(value: Any) -> Any:
-    """A value of NumPy as Python's; a path as text; lists, such as JSON's, as tuples."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    return tuple(map(_plain, value)) if isinstance(value, list | tuple | range) else value
-
-
-def _in_words(schema: dict[str, Any]) -> str:
-    """What a JSON schema allows."""
-    match schema:
-        case {"title": words}:
-            return str(words)
-        case {"anyOf": [kind, {"type": "null"}]}:
-            return _in_words(kind)
-        case {"enum": values}:
-            return f"one of {', '.join(values)}"
-        case {"minimum": low, "maximum": high}:
-            limits = f"from {low} to {high}"
-        case {"exclusiveMinimum": low, "maximum": high}:
-            limits = f"above {low}, at most {high}"
-        case {"minimum": low, "exclusiveMaximum": high}:
-            limits = f"at least {low}, below {high}"
-        case _:
-            limits = ""
-    kind = {"integer": "a whole number", "string": "text", "array": "a list"}.get(schema["type"], "")
-    step = f", a multiple of {schema['multipleOf']}" if "multipleOf" in schema else ""
-    return (f"{kind} {limits}".strip() or "a number") + step

@@ -9,7 +9,6 @@ Adam's moments carry over from one update to the next. The loop around the updat
 
 import contextlib
 import dataclasses
-import math
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,9 +22,7 @@ from bombay_agents.nets import files
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import MAX_HIDDEN, ValueNet
-from bombay_env.files import json_form
 from bombay_training.learners.runs import Run, RunSettings, numba_threads
-from bombay_training.learners.runs.checkpoints import CheckpointForm, forms_like
 from bombay_training.learners.runs.settings import (
     MAX_GAMES,
     MAX_THREADS,
@@ -48,6 +45,11 @@ class ZeroSettings(RunSettings):
     """Everything that decides a run. With `updates` given, the same settings give the same weights bit for bit."""
 
     learner: ClassVar[str] = "zero"
+    run: ClassVar[str] = "bombay_training.learners.zero.run:ZeroRun"
+    help: ClassVar[str] = (
+        "Train a value net by self-play TD(λ) from the rules alone; nothing scripted takes part. Needs no PyTorch.\n\n"
+        "The net values all distinct outcomes of a turn for every seat. `net:path=FILE` plays it."
+    )
 
     games: Annotated[int, Field(ge=1, le=MAX_GAMES)] = setting(
         128, "Games per update over all numbers of players; rounded down to as many for each."
@@ -239,11 +241,6 @@ class ZeroRun(Run):
     def counters(self) -> dict[str, Any]:
         """Gradient steps and positions so far."""
         return {"steps": self.learner.steps, "positions": self.positions}
-
-    def checkpoint_form(self) -> CheckpointForm:
-        """Counts, and arrays as they are now; Adam's second moments are no less than 0."""
-        counts = {"steps": json_form.whole(0), "positions": json_form.whole(0)}
-        return CheckpointForm(counts, forms_like(self.tensors(), {"squares": (0, math.inf)}))
 
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over the contents of a checkpoint."""

@@ -3,7 +3,6 @@
 It writes one file, the one named on the command line.
 """
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +20,7 @@ from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.server import application
 
 MAX_UNDO: Final = 1000
+MOST: Final = 1e6  # a coordinate
 
 
 class BoardApp:
@@ -97,7 +97,7 @@ class BoardApp:
 
     def _move(self, data: dict[str, Any]) -> None:
         numbers = (data["x"], data["y"])
-        good = all(isinstance(n, (int, float)) and not isinstance(n, bool) and math.isfinite(n) for n in numbers)
+        good = all(isinstance(n, (int, float)) and not isinstance(n, bool) and -MOST <= n <= MOST for n in numbers)
         if not good or not isinstance(data["site"], str):
             raise Refusal(400, "site must be the name of a site, x and y numbers")
         self._change(self.draft.moved(data["site"], *self._frame.read(*numbers)))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bombay_env.files import json_text
+from bombay_env.files import forms
 
 TOKEN_BYTES: Final = 24
 HTTP_PORT: Final = 80  # which browsers leave out of `Host`
@@ -108,10 +108,10 @@ class Guard:
 def parse(body: bytes, keys: Collection[str]) -> dict[str, Any]:
     """The JSON object in a body, with exactly these keys. Raises Refusal."""
     try:
-        data = json_text.parse(body, MAX_BODY)
+        data = forms.parse(dict[str, Any], body, "the body")
     except ValueError as error:
-        raise Refusal(400, f"the body is not what the page sends: {error}") from None
-    if not isinstance(data, dict) or set(data) != set(keys):
+        raise Refusal(400, str(error)) from None
+    if set(data) != set(keys):
         raise Refusal(400, f"the body must be an object with exactly the keys {', '.join(sorted(keys))}")
     return data
 

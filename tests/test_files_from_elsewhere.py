@@ -1,4 +1,4 @@
-"""Everything that reads a file or a text from outside, given damaged ones: it reads them or raises a ValueError of one line.
+"""What comes from elsewhere (boards, rules, records, states, specs, nets), damaged: it is read or refused in one line.
 
 A `Loader` has a valid input, and reads an input and uses what it has read. Inputs are damaged at random: bytes are flipped,
 deleted and doubled, JSON values are replaced by others. Each is read within a second and 200 MB. The quick form has some hundreds
@@ -23,24 +23,16 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
 
-from benchmarks import report
 from bombay_agents.nets import files
 from bombay_agents.nets.loading import make_net
 from bombay_agents.nets.policy.net import PolicyNet
 from bombay_env import Board, Rules
-from bombay_env.files import json_text
 from bombay_env.record import Record, read_records
 from bombay_env.registry import make
 from bombay_env.state import state_from_dict, state_to_dict
 from bombay_training.balance.study import Change, Tier
 from bombay_training.cli.inputs import games_of
-from bombay_training.cli.learn import study as study_command
-from bombay_training.evaluation import ladder
-from bombay_training.learners import curve, study
-from bombay_training.learners.runs import checkpoints, run_files
-from bombay_training.learners.train import open_run, run_class
-from bombay_training.learners.zero import ZeroSettings
-from docs.generate import markdown, pages
+from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers.file_mutations import damaged_bytes, damaged_json
 from helpers.position import official
 from helpers.records import BASE, golden_file
@@ -59,13 +51,11 @@ class Loader(NamedTuple):
         valid: an input that can be read.
         read: reads an input and uses what it has read. The input is in the file, whose folder belongs to this loader.
         form: where it holds JSON: "file", "lines", "tensors" (in a safetensors header) or nowhere.
-        skips: whether it skips what it cannot read, so that it refuses nothing.
     """
 
     valid: Callable[[Path], bytes]
     read: Callable[[Path], object]
     form: str = ""
-    skips: bool = False
 
 
 def text_of(file):
@@ -89,75 +79,8 @@ def read_all_records(file):
         Record.from_dict(record.to_dict())
 
 
-def read_ladder(file):
-    row = ladder.Row(2, "a", "b", 5, 2)
-    parts = ladder.read_parts(file)
-    return ladder.results_table([(row, ladder.parts_of(row, parts)), (row, parts)]), ladder.summary(row, parts)
-
-
-def ladder_lines(folder):
-    row = {
-        "players": 2,
-        "agent": "a",
-        "rest": "b",
-        "blocks": 5,
-        "part": 2,
-        "format": "1vrest",
-        "seed": 2028,
-        "digest": "0",
-    }
-    kept = {"blocks": 2, "games": 4, "share": [1.5, 1.25, 2], "margin": [3.5, 16.25, 2], "final": [15.5, 148.25, 2]}
-    kept |= {"faults": 0, "clocks": [[62, 0.002, 0.08], [62, 0.001, None]]}
-    return b"\n".join(json_bytes({"row": row, "first": first, "kept": kept}) for first in (0, 2))
-
-
-def read_study(file):
-    return study_command._table(study.read(file))
-
-
-def study_lines(folder):
-    row = {
-        "learner": "zero",
-        "minutes": 3.0,
-        "seed": 0,
-        "players": 2,
-        "agent": "a",
-        "rest": "b",
-        "blocks": 5,
-        "games": 10,
-    }
-    row |= {"par": 0.5, "win_share": {"mean": 0.5, "low": None, "high": 0.6}, "ms_per_turn": 1.5}
-    return b"\n".join(json_bytes(row | {"seed": seed}) for seed in (0, 1))
-
-
-def read_report(file):
-    found = report.read_report(file)
-    return report.compare(found, found), found["players"]
-
-
-def bench_report(folder):
-    row = {"name": "collect", "threads": 1, "rate": {"median": 5.0, "low": 4, "high": 6}, "ratio": 0.5}
-    return json_bytes({"format": report.FORMAT, "players": 4, "rows": [row, row | {"ratio": None}], "learning": [row]})
-
-
-def metrics_lines(folder):
-    (folder / run_files.SETTINGS).write_text('{"settings": {"players": [2, 4]}}', encoding="utf-8")
-    return b"\n".join(
-        json_bytes({"update": n, "seconds": 60.0 * n, "loss": 0.1, "against_greedy": 0.2}) for n in (1, 2, 3)
-    )
-
-
-def curve_settings(folder):
-    (folder / run_files.METRICS).write_bytes(metrics_lines(folder))
-    return (folder / run_files.SETTINGS).read_bytes()
-
-
-def read_curve(file):
-    return curve.read_run(file.parent).summary(), curve.read_run(file.parent).par
-
-
 def read_state(file):
-    state = state_from_dict(json_text.read(file, 1 << 20), GAME.rules, GAME.board)
+    state = state_from_dict(json.loads(file.read_bytes()), GAME.rules, GAME.board)
     return GAME.legal_actions(state), GAME.observe(state)
 
 
@@ -165,17 +88,6 @@ def read_vary(file):
     change = Change.parse(text_of(file))
     rules = Rules.official(4)
     return change.fits(rules) and [(change.label(value), change.applied(rules, value)) for value in change.values]
-
-
-def balance_results(folder):
-    (folder / "docs" / "data").mkdir(parents=True)
-    return (DOCS / "data" / "balance.json").read_bytes()
-
-
-def read_results(file):
-    (file.parent / "docs" / "data" / "balance.json").write_bytes(file.read_bytes())
-    page = "<!-- generated: fairness -->\n<!-- end -->\n<!-- generated: third-rupee -->\n<!-- end -->\n"
-    return markdown.fill(page, pages.blocks(file.parent / "docs"), "page.md")
 
 
 def policy_net(folder):
@@ -190,22 +102,10 @@ def policy_net(folder):
     return (folder / "made").read_bytes()
 
 
-def run_file(name):
-    def made(folder):
-        run = run_class("zero")(ZeroSettings(updates=2, games=2, players=(2,), hidden=8, second=4))
-        run.create(folder / "run")
-        (folder / "run" / run_files.METRICS).write_bytes(metrics_lines(folder))
-        return (folder / "run" / name).read_bytes()
-
-    return made
-
-
-def read_run(name):
-    def read(file):
-        (file.parent / "run" / name).write_bytes(file.read_bytes())
-        return open_run(file.parent / "run").totals()
-
-    return read
+def value_net(folder):
+    net = ZeroRun(ZeroSettings(updates=2, games=2, players=(2,), hidden=8, second=4)).net()
+    net.save(folder / "made")
+    return (folder / "made").read_bytes()
 
 
 SPEC = b"search:nodes=20,k=4,exploration=0.3,value=[zero:rounds=1,seed=2],temperature=0.5"
@@ -226,22 +126,12 @@ LOADERS = {
         lambda folder: json_bytes(state_to_dict(GAME.new_states([7])[0], GAME.rules, GAME.board)), read_state, "file"
     ),
     "spec": Loader(lambda folder: SPEC, lambda file: make(text_of(file))),
-    "ladder": Loader(ladder_lines, read_ladder, "lines", skips=True),
-    "study": Loader(study_lines, read_study, "lines", skips=True),
-    "bench report": Loader(bench_report, read_report, "file"),
-    "metrics": Loader(metrics_lines, read_curve, "lines"),
-    "settings for par": Loader(curve_settings, read_curve, "file", skips=True),
     "vary": Loader(lambda folder: b"bales.1=3,4,5", read_vary),
     "vary a list": Loader(lambda folder: b"majority=[8, 4, 2, 0],[1,1,1,1]", read_vary),
     "tier": Loader(lambda folder: b"flat-mc:rollouts=125@400", lambda file: Tier.parse(text_of(file), 7, 10**6)),
-    "results": Loader(balance_results, read_results, "file"),
     "policy net": Loader(policy_net, lambda file: make_net(str(file)), "tensors"),
-    "value net": Loader(run_file(run_files.AGENT), lambda file: make_net(str(file)), "tensors"),
-    "checkpoint": Loader(run_file(run_files.CHECKPOINT), read_run(run_files.CHECKPOINT), "tensors"),
-    "settings": Loader(run_file(run_files.SETTINGS), read_run(run_files.SETTINGS), "file"),
-    "metrics of a run": Loader(run_file(run_files.METRICS), read_run(run_files.METRICS), "lines", skips=True),
+    "value net": Loader(value_net, lambda file: make_net(str(file)), "tensors"),
 }  # fmt: skip
-NAMES = {"metrics": run_files.METRICS, "settings for par": run_files.SETTINGS}  # of files whose name matters
 
 
 # --- damage ---
@@ -266,7 +156,7 @@ def damaged_header(content, rng):
     length = struct.unpack("<Q", content[:8])[0]
     header, tensors = json.loads(content[8 : 8 + length]), content[8 + length :]
     if rng.random() < 0.7:  # its own JSON, a text in the format's
-        key = next(key for key in (files.HEADER, checkpoints.KEY) if key in header["__metadata__"])
+        key = files.HEADER
         header["__metadata__"][key] = damaged_json(json.loads(header["__metadata__"][key]), rng)
         made = json.dumps(header).encode()
     else:
@@ -308,7 +198,7 @@ def check(loader, file, content):
 
 def check_damaged(name, folder, count, seed):
     """Read `count` damaged inputs of a loader."""
-    loader, file, rng = LOADERS[name], folder / NAMES.get(name, "input"), random.Random(seed)
+    loader, file, rng = LOADERS[name], folder / "input", random.Random(seed)
     content = loader.valid(folder)
     file.write_bytes(content)
     loader.read(file)
@@ -320,7 +210,7 @@ def check_damaged(name, folder, count, seed):
         except BaseException as error:
             error.add_note(f"{name}, seed {seed}, input {number}: {bad[:300]!r}")
             raise
-    assert refused or loader.skips
+    assert refused
 
 
 @pytest.mark.parametrize("name", LOADERS)
