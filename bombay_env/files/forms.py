@@ -55,7 +55,8 @@ def _checked(validate: Any, name: str) -> Any:
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         keys = [
-            f".{checks.one_line(key)}" if str(key).isidentifier() else f"[{checks.shown(key)}]" for key in wrong["loc"]
+            f".{checks.one_line(str(key))}" if str(key).isidentifier() else f"[{checks.shown(key)}]"
+            for key in wrong["loc"]
         ]
         place, reason = name + "".join(keys), wrong["msg"]
         if wrong["type"] == "missing":
