@@ -100,10 +100,8 @@ class Site:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        for axis in ("x", "y"):
-            object.__setattr__(
-                self, axis, float(getattr(self, axis))
-            )  # the only way to set a field of a frozen dataclass
+        for axis in ("x", "y"):  # by the only way to set a field of a frozen dataclass
+            object.__setattr__(self, axis, float(getattr(self, axis)))
 
 
 @dataclass(frozen=True)
@@ -223,9 +221,8 @@ def _packaged() -> Board:
 def _parsed(content: bytes, where: str) -> dict[str, Any]:
     if len(content) > MAX_FILE_BYTES:
         raise BoardError(f"{where}: the file is too large; at most {MAX_FILE_BYTES} bytes are allowed")
-    if (
-        max(line.count(b".") for line in content.split(b"\n")) > MAX_DOTS
-    ):  # `tomllib` takes long for a key of many parts
+    # `tomllib` takes long for a key of many parts.
+    if max(line.count(b".") for line in content.split(b"\n")) > MAX_DOTS:
         raise BoardError(f"{where}: a line has more than {MAX_DOTS} full stops")
     try:
         return tomllib.loads(content.decode())

@@ -83,7 +83,7 @@ def test_a_copy_of_an_agent_that_has_played_decides_as_a_new_one(spec):
 @compiled
 @all_agents
 def test_threads_may_share_an_agent(spec):
-    """Games of two sizes, so that the agent's memory is made anew between calls."""
+    """Games of two sizes, so that the agent allocates its memory again between calls."""
     agent, games = make(spec), [official(2), official(4)] * 2
     states = [middle_states(game, lanes=12, steps=9, seed=number) for number, game in enumerate(games)]
 

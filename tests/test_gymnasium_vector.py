@@ -160,7 +160,8 @@ def test_the_random_seat_is_drawn_anew_for_each_game():
                 alone.reset(seed=[int(env.game_states["seed"][lane])])
                 assert infos["seat"][lane] == alone._games.seats[0]
                 drawn.append(infos["seat"][lane] != before[lane])
-    assert True in drawn or SLOW
+    if not SLOW:  # without the compiler the games are too few for a seat to change
+        assert True in drawn
 
 
 # --- autoreset ---

@@ -8,8 +8,8 @@ class WithMemory:
     """A base class of agents with memory for a game.
 
     Threads may share such an agent: they hold `lock` while they use its memory, so they take turns. A copy has no memory, also in
-    another process, and makes its own when it acts. Some arrays in such memory are views of others. In a copy they would
-    be arrays of their own, and kernels that write to one would no longer change the other.
+    another process, and allocates its own when it acts. Some arrays in such memory are views of others. In a copy they would be
+    arrays of their own, and kernels that write to one would no longer change the other.
     """
 
     memory: ClassVar[tuple[str, ...]]

@@ -6,7 +6,7 @@ are written under a lock, because two processes that write to one index of Numba
 goes wrong with a file or the folder, the kernel is compiled and not kept. Importing this module does not touch the disk.
 
 The files are pickles with machine code, and loading one executes it. So the folder must belong to this user, and nobody else may
-have access to it. This module knows nothing about the game. Read `parts.py` next.
+have access to it. Read `parts.py` next.
 """
 
 import contextlib
@@ -31,11 +31,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 from bombay_env.jit import symbols  # noqa: F401  cached functions have the names that it gives
 
-PACKAGES: Final = (
-    "bombay_env",
-    "bombay_agents",
-    "bombay_training",
-)  # kernels call those of their own package and earlier ones
+# Kernels call those of their own package and of earlier ones.
+PACKAGES: Final = ("bombay_env", "bombay_agents", "bombay_training")
 STARTED: Final = time.time()
 FOLDERS_KEPT: Final = 12  # of other sources, versions and settings: those that were used last
 # All settings of Numba count as shaping machine code, except those known not to. So a new setting is never overlooked.
@@ -95,9 +92,8 @@ def folder(package: str) -> Path:
     ours = base / "bombay_env"
     ours.mkdir(0o700, parents=True, exist_ok=True)
     info = ours.stat()
-    if hasattr(os, "geteuid") and (
-        info.st_uid != os.geteuid() or info.st_mode & 0o077
-    ):  # on Windows, profiles are private
+    # On Windows, which has no such owners and modes, a user's profile is private.
+    if hasattr(os, "geteuid") and (info.st_uid != os.geteuid() or info.st_mode & 0o077):
         raise PermissionError(f"others have access to {ours}")
     path = ours / f"{package}-{digest(package)}"
     if path.exists():
@@ -125,9 +121,8 @@ class Locator(_CacheLocator):
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         self.package, line = package_of(function), function.__code__.co_firstlineno
-        self.variant = hashlib.sha256(f"{function.__module__} {line} {sorted(options.items())}".encode()).hexdigest()[
-            :12
-        ]
+        described = f"{function.__module__} {line} {sorted(options.items())}"
+        self.variant = hashlib.sha256(described.encode()).hexdigest()[:12]
 
     def get_cache_path(self) -> str:
         """The folder."""
@@ -178,9 +173,8 @@ class KernelCache(FunctionCache):
     def check(self, signature: Any) -> None:
         """Raise OSError or RuntimeError if the code for these argument types cannot be kept."""
         for path in self.files:
-            if (
-                max((info := path.stat()).st_mtime, info.st_ctime) > STARTED
-            ):  # ctime: a copy may keep the time of its original
+            info = path.stat()
+            if max(info.st_mtime, info.st_ctime) > STARTED:  # ctime: a copy may keep the time of its original
                 raise OSError(f"{path} was edited, so its code may be old")
         # An argument's class may decide which kernel is called, and the digest does not cover a kernel from elsewhere.
         waiting: list[Any] = list(getattr(signature, "args", signature))

@@ -76,12 +76,10 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
     return kernel_dispatcher(function, {"nopython": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options})
 
 
-long_kernel = functools.partial(
-    kernel, nogil=True
-)  # for work that takes milliseconds or more; other Python threads run meanwhile
-inlined = functools.partial(
-    kernel, forceinline=True
-)  # for a part of one other kernel that is a function only for readability
+# `kernel` for work that takes milliseconds or more; other Python threads run meanwhile.
+long_kernel = functools.partial(kernel, nogil=True)
+# `kernel` for a part of one other kernel that is a function only for readability.
+inlined = functools.partial(kernel, forceinline=True)
 
 
 def batch_kernel(function: Callable[..., Any], min_lanes: int = MIN_PARALLEL_LANES) -> Any:

@@ -4,7 +4,7 @@ Numba compiles every function that a kernel calls as if Python called it as well
 optimisations, and to machine code. None of that is used, because the code is linked into the calling kernel and optimised again
 there, at every level of calls. Here, such a part is compiled only to unoptimised code for the linker, and only the whole kernel
 is optimised, which halves the time. A kernel that is called in both ways is compiled twice. Only whole kernels are kept on disk.
-This module knows nothing about the game. Read `kernels.py` next.
+Read `kernels.py` next.
 """
 
 from typing import Any
