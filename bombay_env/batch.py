@@ -16,11 +16,10 @@ from numba.extending import intrinsic
 
 from bombay_env import chance, engine, streams
 from bombay_env.jit.kernels import CONFIG, batch_kernel, kernel
-from bombay_env.jit.records import new_records
 from bombay_env.observation import encode
 from bombay_env.observation.layout import FeatureLayout
 from bombay_env.rules import NUM_COLOURS
-from bombay_env.state import NOBODY
+from bombay_env.state import NOBODY, new_records
 
 ILLEGAL = -2  # no seat, and not NOBODY either
 CHUNK = 64  # lanes that a thread takes at a time, or more in large batches
@@ -116,7 +115,7 @@ def observe_all(states, tables, lookups, seats, screened, raw, features):
 
 def make_scratch(layout: FeatureLayout) -> np.ndarray:
     """`raw` for a batch of any size: zeroed records, one a chunk, that begin on cache lines."""
-    return new_records(layout.raw_dtype, MAX_CHUNKS)
+    return np.asarray(new_records(MAX_CHUNKS, layout.raw_dtype))
 
 
 def _has_byte_outside(typing_context: Any, record: Any, lowest: Any, span: Any) -> Any:

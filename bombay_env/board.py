@@ -18,6 +18,7 @@ from pydantic import Field
 
 from bombay_env import checks
 from bombay_env.files.forms import Form, check
+from bombay_env.files.reading import unreadable
 from bombay_env.random_board import random_board
 
 PACKAGED_FILE = "reconstruction.toml"
@@ -207,8 +208,7 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
         with open(path, "rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or error
-        raise BoardError(f"{checks.shown_path(path)}: cannot be read: {reason}") from None
+        raise BoardError(unreadable(path, error)) from None
     return _parsed(content, checks.shown_path(path))
 
 

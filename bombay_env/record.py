@@ -21,6 +21,7 @@ from bombay_env import checks
 from bombay_env.board import Board
 from bombay_env.files import atomic
 from bombay_env.files.forms import Form, check, parse
+from bombay_env.files.reading import unreadable
 from bombay_env.game import Game
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
 from bombay_env.setup import SETUP_KEYS
@@ -283,8 +284,7 @@ def read_records(path: str | Path) -> Iterator[Record]:
     try:
         file = open(path, "rb")  # noqa: SIM115  closed below, when all records are read
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or error
-        raise RecordError(f"{checks.shown_path(path)}: cannot be read: {reason}") from None
+        raise RecordError(unreadable(path, error)) from None
     with file:
         for number in itertools.count(1):
             line = file.readline(MAX_LINE_BYTES + 1)

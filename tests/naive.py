@@ -3,7 +3,7 @@
 It shares no code with the engine. `NaiveGame` plays one game with dicts, lists and strings, and has a short function for each
 rule. It draws nothing at random: the caller gives the set-up and every restock. A set-up or restock that RULES 2 and 3 could not
 produce raises `NaiveError`, and so does an illegal action. It assumes that the board is valid (RULES 9) and that the rules have
-every field of RULES 5. `test_naive.py` and `test_naive_actions.py` test it by itself.
+every field of RULES 5. The tests of the rules play each position on it too (`helpers/rules.py`).
 """
 
 import copy
@@ -14,7 +14,6 @@ from typing import Any
 COLOURS = ("yellow", "purple", "blue", "orange")
 KINDS = ("client", "city", "rupees", "bale")
 MARKETS = ("left", "centre", "right")
-LEDGER = ("starting", "sales", "bonuses", "tolls", "consolidation", "tokens", "purchases")
 
 
 class NaiveError(ValueError):
@@ -138,7 +137,7 @@ class NaiveGame:
         self.client_supply: int | None = rules["client_supply"]
 
         self.position = [sites_of["start_hill"][0] for _ in self.seats]
-        self.ledger = [dict.fromkeys(LEDGER, 0) | {"starting": rules["starting_rupees"][seat]} for seat in self.seats]
+        self.rupees: list[int] = list(rules["starting_rupees"])
         self.clients = [0 for _ in self.seats]
         self.client_palace_tokens = [0 for _ in self.seats]
         self.city_tokens: list[set[str]] = [set() for _ in self.seats]
@@ -210,7 +209,7 @@ class NaiveGame:
             "city_piles": dict(self.city_piles),
             "client_supply": self.client_supply,
             "position": list(self.position),
-            "rupees": [self.rupees(seat) for seat in self.seats],
+            "rupees": list(self.rupees),
             "clients": list(self.clients),
             "client_palace_tokens": list(self.client_palace_tokens),
             "city_tokens": [[city for city in self.cities if city in held] for held in self.city_tokens],
@@ -223,16 +222,15 @@ class NaiveGame:
         """The result object of RULES 8, computed by RULES 5; None while the game is running."""
         if not self.over:
             return None
-        rupees = [self.rupees(seat) for seat in self.seats]
         clients = [self.clients[seat] + self.client_palace_tokens[seat] for seat in self.seats]
         empire = [clients[seat] + list(self.palaces.values()).count(seat) for seat in self.seats]
         majority = majority_awards(empire, self.rules["majority"])
         city_tokens = [len(self.city_tokens[seat]) + self.city_palace_tokens[seat] for seat in self.seats]
         fame = [fame_award(number, self.rules["fame"]) for number in city_tokens]
-        final = [rupees[seat] + majority[seat] + fame[seat] for seat in self.seats]
+        final = [self.rupees[seat] + majority[seat] + fame[seat] for seat in self.seats]
         winners = winning_seats(final, clients)
         return {
-            "rupees": rupees,
+            "rupees": list(self.rupees),
             "clients": clients,
             "empire": empire,
             "majority": majority,
@@ -242,10 +240,6 @@ class NaiveGame:
             "winners": winners,
             "win_share": [1 / len(winners) if seat in winners else 0 for seat in self.seats],
         }
-
-    def rupees(self, seat: int) -> int:
-        """Rupees in hand: all income minus all payments."""
-        return sum(self.ledger[seat].values())
 
     def first_player(self) -> int:
         """The seat that starts each game turn of this set, or of the last set after the end (RULES 3)."""
@@ -294,8 +288,8 @@ class NaiveGame:
         """An action is legal only if the player can pay its whole cost (RULES 4)."""
         if actions > self.actions_left:
             return f"it costs {actions} actions and {self.actions_left} are left"
-        if rupees > self.rupees(self.current_player()):
-            return f"it costs {rupees} rupees and {self.rupees(self.current_player())} are in hand"
+        if rupees > self.rupees[self.current_player()]:
+            return f"it costs {rupees} rupees and {self.rupees[self.current_player()]} are in hand"
         return ""
 
     def _why_not_move(self, site: str) -> str:
@@ -415,7 +409,7 @@ class NaiveGame:
         self.position[player] = site
         owner = self.palaces.get(site, player)
         if owner != player:
-            self.ledger[owner]["tolls"] += self.rules["toll"]
+            self.rupees[owner] += self.rules["toll"]
 
     def _buy(self) -> None:
         """Pay the market's price for a bale of the post's colour (RULES 4, buy)."""
@@ -424,7 +418,7 @@ class NaiveGame:
         market = self._market_of(colour)
         actions, rupees = self._price(market)
         self.actions_left -= actions
-        self.ledger[player]["purchases"] -= rupees
+        self.rupees[player] -= rupees
         self.markets[market][colour] -= 1
         self.basket[player][colour] += 1
         self.buys += 1
@@ -438,8 +432,7 @@ class NaiveGame:
         self.actions_left -= self.rules["sell_cost"]
         self.basket[player][colour] -= 1
         self.bag[colour] += 1
-        self.ledger[player]["sales"] += self.rules["sale_rupees"][place]
-        self.ledger[player]["bonuses"] += self.rules["colour_rupees"][COLOURS.index(colour)]
+        self.rupees[player] += self.rules["sale_rupees"][place] + self.rules["colour_rupees"][COLOURS.index(colour)]
         self._give_clients(self.rules["sale_clients"][place] + self.rules["colour_clients"][COLOURS.index(colour)])
         column.append(column.pop(place))
         if city not in self.city_tokens[player] and self.city_piles[city] > 0:
@@ -468,7 +461,7 @@ class NaiveGame:
             case "city":
                 self.city_palace_tokens[player] += 1
             case "rupees":
-                self.ledger[player]["tokens"] += self.rules["palace_token_rupees"]
+                self.rupees[player] += self.rules["palace_token_rupees"]
             case "bale":
                 self.take_pending = self._leftmost_market() != ""
 
@@ -481,7 +474,7 @@ class NaiveGame:
     def _consolidate(self) -> None:
         """Spend the whole turn to gain rupees (RULES 4, consolidate)."""
         self.actions_left = 0
-        self.ledger[self.current_player()]["consolidation"] += self.rules["consolidate_rupees"]
+        self.rupees[self.current_player()] += self.rules["consolidate_rupees"]
 
     # The course of the game
 

@@ -4,26 +4,16 @@ import json
 import warnings
 
 import numpy as np
-import pettingzoo
 import pytest
 from gymnasium import spaces
 from pettingzoo.test import api_test, seed_test
 
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
+from bombay_env.envs.single import BombaySingleEnv
+from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import Record
-from helpers.aec_envs import (
-    MODES,
-    SHORT,
-    SLOW,
-    act,
-    each_count,
-    each_mode,
-    ended,
-    make,
-    run,
-    snapshot,
-    started,
-)
+from bombay_env.rewards import seat_rewards
+from helpers.aec_envs import SHORT, SLOW, act, each_count, ended, make, run, snapshot, started
 from helpers.bad_actions import NOT_AN_ACTION
 from helpers.position import official
 from helpers.refusal import refusal
@@ -38,31 +28,15 @@ EXPECTED_WARNINGS = {
 }
 
 
-# --- PettingZoo's own tests ---
-
-
-@each_count
-@each_mode
-def test_pettingzoos_tests_give_only_the_listed_warnings(n, mode, capsys):
+@pytest.mark.parametrize(("n", "mode"), [(2, "perfect_recall"), (5, "screened")])
+def test_pettingzoos_tests_pass_with_the_listed_warnings(n, mode, capsys):
+    cycles = 20 if SLOW else 200
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        api_test(bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=20 if SLOW else 200)
-    assert {str(warning.message) for warning in caught} <= EXPECTED_WARNINGS
-    assert "Passed API test" in capsys.readouterr().out
-
-
-def test_every_listed_warning_still_occurs(capsys):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        api_test(bombay_v0.env(rules=Rules(2, **SHORT)), num_cycles=500)
+        api_test(bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=cycles)
     assert {str(warning.message) for warning in caught} == EXPECTED_WARNINGS
-    assert capsys.readouterr().out
-
-
-@each_count
-@each_mode
-def test_pettingzoos_seed_test_passes(n, mode):
-    seed_test(lambda: bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=20 if SLOW else 200)
+    assert "Passed API test" in capsys.readouterr().out
+    seed_test(lambda: bombay_v0.env(num_players=n, observation_mode=mode), num_cycles=cycles)
 
 
 # --- construction ---
@@ -79,51 +53,33 @@ def test_the_module_has_the_names_that_pettingzoo_users_expect():
     assert str(env)
 
 
-def test_it_is_registered_with_pettingzoo():
-    env = pettingzoo.make("aec", "bombay/bombay-v0", num_players=3, reward="rank", observation_mode="screened")
-    assert env.unwrapped.game == official(3)
-    assert env.unwrapped.reward == "rank"
-    assert env.unwrapped.observation_mode == "screened"
-    env.reset(seed=1)
-    env.step(int(env.infos["player_0"]["action_mask"].argmax()))
-
-
 @each_count
 def test_arguments_reach_the_game(n):
-    assert bombay_v0.env(num_players=n).unwrapped.game == official(n)
     board = Board.random(5)
-    env = bombay_v0.env(rules=Rules.bga(n), board=board).unwrapped
-    assert env.game == Game(Rules.bga(n), board)
-    assert env.possible_agents == [f"player_{seat}" for seat in range(n)]
-    assert bombay_v0.env(num_players=n, rules=Rules.bga(n)).unwrapped.game.rules == Rules.bga(n)
+    for make_env in (bombay_v0.raw_env, BombaySingleEnv, BombayVectorEnv):
+        assert make_env(num_players=n).game == official(n)
+        assert make_env(rules=Rules.bga(n), board=board).game == Game(Rules.bga(n), board)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"num_players": 1}, ("num_players", "1", "2", "5")),
         ({"num_players": 6}, ("num_players", "6", "2", "5")),
         ({"num_players": "4"}, ("num_players", "'4'", "2", "5")),
-        ({"num_players": None}, ("num_players", "2", "5")),
-        ({"num_players": 4.0}, ("num_players", "4.0")),
         ({"num_players": 3, "rules": Rules.official(2)}, ("num_players", "3", "2")),
         ({"rules": {"num_players": 2}}, ("rules", "Rules", "dict")),
-        ({"rules": "official"}, ("rules", "Rules", "str")),
         ({"board": "reconstruction"}, ("board", "Board", "str")),
         ({"observation_mode": "full"}, ("observation_mode", "'full'", "perfect_recall", "screened")),
-        ({"observation_mode": None}, ("observation_mode", "None", "perfect_recall", "screened")),
-        ({"observation_mode": ["screened"]}, ("observation_mode", "perfect_recall")),
         ({"reward": "money"}, ("reward", "'money'", "win", "rank", "margin")),
-        ({"reward": None}, ("reward", "win", "rank", "margin")),
-        ({"illegal_action": "ignore"}, ("illegal_action", "'ignore'", "raise", "terminate")),
-        ({"illegal_action": True}, ("illegal_action", "raise", "terminate")),
-        ({"render_mode": "human2"}, ("render_mode", "'human2'", "None", "ansi")),
+        ({"illegal_action": "ignore"}, ("illegal_action", "'ignore'", "raise")),
+        ({"render_mode": "human2"}, ("render_mode", "'human2'", "None", "ansi", "svg")),
     ],
     ids=repr,
 )
 def test_the_message_names_a_wrong_argument_and_what_is_allowed(arguments, words):
-    refusal(lambda: bombay_v0.env(**arguments), *words)
-    refusal(lambda: bombay_v0.raw_env(**arguments), *words)
+    """In the Gymnasium environments, too."""
+    for make_env in (bombay_v0.env, BombaySingleEnv, BombayVectorEnv):
+        refusal(lambda make_env=make_env: make_env(**arguments), *words)
 
 
 # --- spaces and observations ---
@@ -141,42 +97,14 @@ def test_spaces_are_as_documented(n):
         assert list(space.spaces) == ["action_mask", "observation"]  # Gymnasium sorts the keys
         features, mask = space["observation"], space["action_mask"]
         assert (features.shape, features.dtype) == ((game.num_features,), np.float32)
-        assert np.isfinite(features.low).all()
-        assert np.isfinite(features.high).all()
+        assert np.isfinite([features.low, features.high]).all()
         assert (mask.shape, mask.dtype) == ((game.num_actions,), np.int8)
         assert env.action_space(agent) == spaces.Discrete(game.num_actions)
     assert len({id(env.action_space(agent)) for agent in env.possible_agents}) == n  # so each can be seeded separately
     assert env.state_space.shape == (game.num_features,)
 
 
-@each_count
-@each_mode
-def test_spaces_contain_all_observations_and_only_the_mover_has_a_mask(n, mode):
-    env = make(n, observation_mode=mode)
-    env.reset(seed=n)
-    rng = np.random.default_rng(n)
-    while True:
-        over = any(env.terminations.values())
-        for seat, agent in enumerate(env.possible_agents):
-            seen = env.observe(agent)
-            assert list(seen) == ["observation", "action_mask"]
-            assert env.observation_space(agent).contains(seen)
-            legal = env.game.legal_actions(env.game_state)[0]
-            acts = not over and agent == env.agent_selection
-            assert seen["action_mask"].dtype == np.int8
-            assert (seen["action_mask"] == (legal if acts else 0)).all()
-            assert seen["action_mask"].any() == acts
-            assert (seen["observation"] == env.game.observe(env.game_state, seat, mode == "screened")[0]).all()
-            assert list(env.infos[agent]) == ["action_mask"]
-            assert env.infos[agent]["action_mask"].dtype == np.int8
-            assert (env.infos[agent]["action_mask"] == seen["action_mask"]).all()
-        assert env.state_space.contains(env.state())
-        if over:
-            break
-        act(env, rng)
-
-
-def test_observations_are_new_arrays():
+def test_what_is_returned_can_be_changed_without_changing_the_game():
     env = started()
     before = snapshot(env)
     for agent in env.possible_agents:
@@ -188,8 +116,11 @@ def test_observations_are_new_arrays():
     assert snapshot(env) == before
 
 
-def test_any_agent_can_be_observed_at_any_time():
+def test_after_the_end_agents_still_observe_and_step_with_none_only():
     env = ended()
+    before = snapshot(env)
+    refusal(lambda: env.step(0), "None")
+    assert snapshot(env) == before
     everything = {agent: env.observe(agent)["observation"] for agent in env.possible_agents}
     while env.agents:
         env.step(None)
@@ -198,51 +129,51 @@ def test_any_agent_can_be_observed_at_any_time():
             assert env.observation_space(agent).contains(seen)
             assert (seen["observation"] == everything[agent]).all()
             assert not seen["action_mask"].any()
-    assert env.game.is_terminal(env.game_state)[0]
     assert env.record()["result"] is not None
-    assert env.state_space.contains(env.state())
-
-
-def test_screened_hides_opponents_only():
-    env = make(3, observation_mode="screened")
-    env.reset(seed=1)
-    full = make(3)
-    full.reset(seed=1)
-    rupees = env.game.feature_layout["rupees"]
-    for agent in env.possible_agents:
-        shown, everything = env.observe(agent)["observation"][rupees], full.observe(agent)["observation"][rupees]
-        assert shown[0] == everything[0] > 0
-        assert not shown[1:].any()
-        assert everything[:3].all()
-
-
-def test_state_is_the_perfect_recall_observation_of_seat_0():
-    for mode in MODES:
-        env = started(observation_mode=mode)
-        assert (env.state() == env.game.observe(env.game_state, seats=0)[0]).all()
-        assert callable(env.state)
 
 
 # --- course of an episode ---
 
 
-@each_count
-def test_agents_act_in_the_order_of_the_game(n):
-    env = make(n)
-    env.reset(seed=2)
+@pytest.mark.parametrize(
+    ("n", "mode", "reward"),
+    [
+        (2, "perfect_recall", "win"),
+        (3, "screened", "rank"),
+        (4, "perfect_recall", "margin"),
+        (5, "screened", "win"),
+    ],
+)
+def test_a_game_is_that_of_the_engine(n, mode, reward):
+    """Compared with `Game` stepped by hand. Every seat can observe at any time; only the seat to act has a mask."""
+    env, rng = make(n, observation_mode=mode, reward=reward), np.random.default_rng(n)
+    env.reset(seed=n)
+    game = env.game
+    states, over = game.new_states([n]), False
     assert env.agents == env.possible_agents
-    assert env.agent_selection == "player_0"
-    states = Game(Rules(n, **SHORT)).new_states([2])
-    rng = np.random.default_rng(1)
-    while not any(env.terminations.values()):
+    while True:
         assert env.game_state.tobytes() == states.tobytes()
-        assert env.agent_selection == f"player_{env.game.current_player(states)[0]}"
+        assert env.state_space.contains(env.state())
+        assert (env.state() == game.observe(states, seats=0)[0]).all()
+        assert set(env.terminations.values()) == {over}
+        assert set(env.truncations.values()) == {False}
+        assert over or env.agent_selection == f"player_{game.current_player(states)[0]}"
+        for seat, agent in enumerate(env.possible_agents):
+            seen = env.observe(agent)
+            assert list(seen) == ["observation", "action_mask"]
+            assert env.observation_space(agent).contains(seen)
+            assert (seen["observation"] == game.observe(states, seat, mode == "screened")[0]).all()
+            acts = not over and agent == env.agent_selection
+            assert (seen["action_mask"] == (game.legal_actions(states)[0] if acts else 0)).all()
+            assert list(env.infos[agent]) == ["action_mask"]
+            assert env.infos[agent]["action_mask"].dtype == seen["action_mask"].dtype == np.int8
+            assert (env.infos[agent]["action_mask"] == seen["action_mask"]).all()
+        if over:
+            break
         assert set(env.rewards.values()) == {0.0}
-        assert not any(env.truncations.values())
-        env.game.step(states, [act(env, rng)])
-    assert env.game_state.tobytes() == states.tobytes()
-    assert all(env.terminations.values())
-    assert not any(env.truncations.values())
+        game.step(states, [act(env, rng)])
+        over = bool(game.is_terminal(states)[0])
+    assert list(env.rewards.values()) == seat_rewards(game.results(states), reward)[0].tolist()
 
 
 @each_count
@@ -253,53 +184,21 @@ def test_agent_iter_rewards_each_agent_once_at_the_end(n):
     for agent in env.agent_iter():
         observation, reward, terminated, truncated, info = env.last()
         paid[agent].append((reward, terminated))
+        assert type(reward) is float
         assert truncated is False
         assert (observation["action_mask"] == info["action_mask"]).all()
         env.step(None if terminated else int(rng.choice(np.flatnonzero(info["action_mask"]))))
     assert not env.agents
-    results = env.unwrapped.game.results(env.unwrapped.game_state)
+    final = seat_rewards(env.unwrapped.game.results(env.unwrapped.game_state), "win")[0]
     for seat, agent in enumerate(env.possible_agents):
         *before, last = paid[agent]
         assert all(entry == (0, False) for entry in before)
-        assert last == (pytest.approx((n * results["win_share"][0, seat] - 1) / (n - 1)), True)
-
-
-def test_a_terminated_agent_steps_only_with_none():
-    env = ended()
-    before = snapshot(env)
-    refusal(lambda: env.step(0), "None")
-    assert snapshot(env) == before
-
-
-@each_count
-@pytest.mark.parametrize("reward", ["win", "rank", "margin"])
-def test_rewards_are_zero_sum_and_do_not_depend_on_the_last_mover(n, reward):
-    """Seat 0 moves last, starts with nothing and loses. The seats that start with most win or share the win."""
-    unequal = Rules(n, **SHORT, starting_rupees=(0, 90, 40, 90, 40)[:n])
-    for seed in range(2 if SLOW else 6):
-        env = bombay_v0.raw_env(rules=unequal, reward=reward)
-        env.reset(seed=seed)
-        run(env)
-        assert env.agent_selection == "player_0"
-        results = env.game.results(env.game_state)[0]
-        final, share = results["final"].astype(float), results["win_share"]
-        paid = [env.rewards[agent] for agent in env.possible_agents]
-        assert paid == [env._cumulative_rewards[agent] for agent in env.possible_agents]
-        assert all(type(value) is float for value in paid)
-        assert sum(paid) == pytest.approx(0, abs=1e-12)
-        assert paid[0] == min(paid) < 0 < paid[1]
-        if reward == "win":
-            assert paid == pytest.approx((n * share - 1) / (n - 1))
-        if reward == "margin":
-            assert paid == pytest.approx((final - final.mean()) / 10)
-        if reward == "rank":
-            assert paid[0] == -1
-            assert [value == max(paid) for value in paid] == results["winners"].tolist()
+        assert last == (final[seat], True)
 
 
 # --- illegal actions ---
 
-ILLEGAL = [-1, 10**6, 2**63, -(2**70), 2**70, 10**5000, 35, np.int64(-5), np.uint64(2**64 - 1)]
+ILLEGAL = [-1, 35, 2**70, 10**5000, np.uint64(2**64 - 1)]
 
 
 @pytest.mark.parametrize("action", ILLEGAL, ids=lambda action: f"{float(min(action, 2**80)):.3g}")
@@ -312,17 +211,17 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
     assert env.record()["result"] is not None
 
 
-@pytest.mark.parametrize("mode", ["raise", "terminate"])
 @pytest.mark.parametrize("what", NOT_AN_ACTION)
-def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(mode, what):
+def test_an_action_that_is_not_a_whole_number_raises_in_both_modes(what):
     """It is an error of the program, not an illegal move."""
-    env = started(illegal_action=mode)
-    before = snapshot(env)
-    refusal(lambda: env.step(NOT_AN_ACTION[what]), "whole number", error=IllegalActionError)
-    assert snapshot(env) == before
+    for mode in ("raise", "terminate"):
+        env = started(illegal_action=mode)
+        before = snapshot(env)
+        refusal(lambda env=env: env.step(NOT_AN_ACTION[what]), "whole number", error=IllegalActionError)
+        assert snapshot(env) == before
 
 
-@pytest.mark.parametrize("kind", [int, np.int8, np.int32, np.int64, np.uint8, np.array], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.array], ids=lambda kind: kind.__name__)
 def test_an_action_may_be_any_whole_number(kind):
     env, other = started(), started()
     action = int(env.infos[env.agent_selection]["action_mask"].argmax())
@@ -332,16 +231,13 @@ def test_an_action_may_be_any_whole_number(kind):
 
 
 @each_count
-@pytest.mark.parametrize("reward", ["win", "rank", "margin"])
 @pytest.mark.parametrize("action", [-1, 35, 2**70])
-def test_an_illegal_action_can_end_the_game(n, reward, action):
-    env = started(n, steps=5, illegal_action="terminate", reward=reward)
+def test_an_illegal_action_can_end_the_game(n, action):
+    env = started(n, steps=5, illegal_action="terminate", reward="margin")
     offender, states = env.agent_selection, env.game_state
     env.step(action)
     assert env.game_state.tobytes() == states.tobytes()
     assert env.rewards == {agent: -1.0 if agent == offender else 1 / (n - 1) for agent in env.possible_agents}
-    assert env._cumulative_rewards == env.rewards
-    assert sum(env.rewards.values()) == pytest.approx(0)
     assert all(env.terminations.values())
     assert not any(env.truncations.values())
     assert not any(info["action_mask"].any() for info in env.infos.values())
@@ -352,12 +248,10 @@ def test_an_illegal_action_can_end_the_game(n, reward, action):
     assert record["fault"]["action"] == names[action]
     assert "illegal" in record["fault"]["reason"]
     assert Record.from_dict(json.loads(json.dumps(record))).verify().tobytes() == states.tobytes()
+    paid = dict(env.rewards)
     for _ in range(n):
+        assert env.last()[1] == paid[env.agent_selection]
         env.step(None)
     assert not env.agents
     env.reset(seed=1)
     assert "fault" not in env.record()
-
-
-def test_illegal_action_does_not_affect_legal_games():
-    assert snapshot(ended(illegal_action="terminate")) == snapshot(ended())

@@ -1,12 +1,8 @@
-"""The PettingZoo environment: resets, records, copies, drawings, and the same game in other processes."""
+"""The PettingZoo environment: resets, records, copies and drawings."""
 
 import copy
-import hashlib
 import json
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,11 +10,10 @@ from gymnasium.error import ResetNeeded
 
 from bombay_env import Rules, bombay_v0
 from bombay_env.envs import aec
-from bombay_env.envs.one_game import OneGame
 from bombay_env.record import Record, RecordError
 from bombay_env.state import state_to_dict
 from helpers.aec_envs import SHORT, act, each_count, ended, make, run, snapshot, started
-from helpers.position import position, setup_of
+from helpers.position import setup_of
 from helpers.refusal import refusal
 
 # --- reset ---
@@ -31,7 +26,7 @@ def dealt(env, **arguments):
 
 def test_a_seed_determines_the_deal_and_is_in_the_record():
     env = make(short=False)
-    for seed in (0, 7, 2**63, 2**64 - 1, np.int64(3), np.uint64(2**64 - 1)):
+    for seed in (0, 7, 2**64 - 1, np.int64(3), np.uint64(2**64 - 1)):
         env.reset(seed=seed)
         assert env.game_state.tobytes() == env.game.new_states([int(seed)]).tobytes()
         assert env.record()["seed"] == int(seed)
@@ -49,30 +44,14 @@ def test_resets_without_a_seed_continue_the_stream_of_the_last_seed():
     assert first[0] == 5
     assert [dealt(one, seed=6), dealt(one)] != first[:2]
     assert dealt(one, seed=5) == 5
-    assert dealt(one) == first[1]
-
-
-def test_the_error_before_the_first_reset_can_be_sent_to_another_process():
-    assert str(pickle.loads(pickle.dumps(aec.NotResetError()))) == str(aec.NotResetError())
+    assert dealt(one) == first[1] == one.record()["seed"]
 
 
 def test_unseeded_environments_differ():
     assert dealt(make()) != dealt(make())
 
 
-def test_the_seed_of_an_episode_can_be_used_again():
-    env = make()
-    env.reset(seed=5)
-    env.reset()
-    seed, before = int(env.game_state["seed"][0]), env.game_state.tobytes()
-    assert env.record()["seed"] == seed
-    assert make().reset(seed=seed) is None
-    again = make()
-    again.reset(seed=seed)
-    assert again.game_state.tobytes() == before
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", [7]], ids=repr)
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7"], ids=repr)
 def test_wrong_seeds_are_rejected_and_the_game_continues(seed):
     env = started()
     before = snapshot(env)
@@ -96,32 +75,20 @@ def test_a_setup_can_be_given():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"setup": 5},
-        {"setup": {"posts": {}}},
-        {"setup": {"weather": 1}},
-        {"setup": [{}, {}]},
-        {"record": 5},
-        {"record": "file.jsonl"},
-        {"record": {}},
-        {"record": []},
-    ],
-    ids=repr,
+    "options", [{"setup": 5}, {"setup": {"posts": {}}}, {"record": "file.jsonl"}, {"record": {}}], ids=repr
 )
 def test_wrong_options_are_rejected_and_the_game_continues(options):
     env = started()
     before, following = snapshot(env), dealt(copy.deepcopy(env))
-    refusal(lambda: env.reset(options=options), "setup" if "setup" in options else "record")
-    refusal(lambda: env.reset(seed=4, options=options), "setup" if "setup" in options else "record")
+    refusal(lambda: env.reset(options=options), *options)
+    refusal(lambda: env.reset(seed=4, options=options), *options)
     assert snapshot(env) == before
     assert dealt(env) == following  # a failed reset uses no seed
 
 
-@pytest.mark.parametrize("options", [None, {}, {"camels": 3}, {"setup": None, "record": None}])
-def test_unknown_and_empty_options_are_ignored(options):
+def test_unknown_and_empty_options_are_ignored():
     env = make()
-    env.reset(seed=4, options=options)
+    env.reset(seed=4, options={"camels": 3, "setup": None, "record": None})
     assert env.game_state.tobytes() == env.game.new_states([4]).tobytes()
     assert env.record()["seed"] == 4
 
@@ -147,26 +114,13 @@ def test_a_running_game_has_a_record_at_every_step(n):
         act(env, rng)
 
 
-def test_a_record_is_a_copy():
-    env = started()
-    before = snapshot(env)
-    record = env.record()
-    record["setup"]["demand"]["Bombay"].reverse()
-    record["setup"]["posts"].clear()
-    record["events"].clear()
-    record["rules"]["bales"][0] = 99
-    record["agents"][0] = "me"
-    assert snapshot(env) == before
-
-
-@pytest.mark.parametrize("form", ["dict", "json", "Record"])
+@pytest.mark.parametrize("form", ["json", "Record"])
 def test_a_record_can_be_continued(form):
     env = started(3, steps=9)
     record = env.record()
-    if form == "json":
-        record = json.loads(json.dumps(record))
+    record = json.loads(json.dumps(record)) if form == "json" else Record.from_dict(record)
     other = make(3)
-    other.reset(options={"record": Record.from_dict(record) if form == "Record" else record})
+    other.reset(options={"record": record})
     assert other.game_state.tobytes() == env.game_state.tobytes()
     assert snapshot(other) == snapshot(env)
     assert run(other, seed=4) == run(env, seed=4)
@@ -223,17 +177,19 @@ COPIES = {
 
 
 @pytest.mark.parametrize("way", COPIES)
-@pytest.mark.parametrize("moment", ["start", "middle", "over", "half dead", "dead"])
+@pytest.mark.parametrize("moment", ["middle", "half dead"])
 def test_a_copy_has_the_same_state_and_is_independent(way, moment):
-    env = started(3, steps=0 if moment == "start" else 7) if moment in ("start", "middle") else ended(3)
-    for _ in range({"half dead": 2, "dead": 3}.get(moment, 0)):
+    env = started(3, steps=7)
+    if moment == "half dead":
+        run(env)
+        env.step(None)
         env.step(None)
     twin = COPIES[way](env)
     assert type(twin) is type(env)
     assert twin.game == env.game
     before = snapshot(env)
     assert snapshot(twin) == before
-    if moment in ("start", "middle"):
+    if moment == "middle":
         run(twin, seed=1)
         assert snapshot(env) == before  # the original has not changed
         run(env, seed=1)
@@ -267,27 +223,7 @@ def test_an_environment_not_yet_reset_can_be_copied():
         assert dealt(twin, seed=4) == 4
 
 
-def test_game_state_is_a_copy_with_the_seed():
-    env = started(seed=2**64 - 1)
-    states = env.game_state
-    assert isinstance(states, np.recarray)
-    assert (states.shape, states.dtype) == ((1,), env.game.state_dtype)
-    assert states["seed"] == 2**64 - 1
-    before = snapshot(env)
-    env.game.step(states, [int(env.infos[env.agent_selection]["action_mask"].argmax())])
-    assert snapshot(env) == before
-
-
-# --- wrapper, rendering, processes ---
-
-
-def test_the_wrapper_rejects_calls_in_the_wrong_order():
-    env = bombay_v0.env()
-    with pytest.raises(Exception, match="reset"):
-        env.step(0)
-    with pytest.raises(AttributeError, match="reset"):
-        _ = env.agent_selection
-
+# --- before the first reset, and drawings ---
 
 BEFORE_RESET = {
     "step": lambda env: env.step(38),
@@ -307,7 +243,7 @@ BEFORE_RESET = {
 
 
 @pytest.mark.parametrize("use", BEFORE_RESET)
-def test_the_bare_environment_must_be_reset_first(use):
+def test_the_environment_must_be_reset_first(use):
     env = aec.raw_env()
     refusal(lambda: BEFORE_RESET[use](env), "no game", "reset", error=ResetNeeded)
     if use in ("infos", "game_state"):
@@ -319,69 +255,15 @@ def test_the_bare_environment_must_be_reset_first(use):
         _ = env.camels
 
 
-@pytest.mark.parametrize("mode", [None, "ansi", "svg", "rgb_array"])
-def test_observing_before_the_first_reset_raises(mode):
-    env = bombay_v0.env(render_mode=mode)
-    with pytest.raises(AssertionError, match="reset"):
-        env.render()
-    raw = env.unwrapped
-    for look in (raw.render, raw.state, raw.record, lambda: raw.game_state):
-        refusal(look, "no game", "reset", error=ResetNeeded)
-    env.reset(seed=1)
-    assert (env.render() is None) == (mode is None)
+def test_the_error_before_the_first_reset_can_be_sent_to_another_process():
+    assert str(pickle.loads(pickle.dumps(aec.NotResetError()))) == str(aec.NotResetError())
 
 
-@each_count
-def test_ansi_renders_the_position_as_text(n):
-    env = started(n, render_mode="ansi")
-    text = env.render()
-    assert isinstance(text, str)
-    for word in ("left", "centre", "right", "bag", "Bombay", f"seat {n - 1}", "rupees"):
+def test_ansi_renders_the_position_as_text_and_no_mode_nothing():
+    text = started(3, render_mode="ansi").render()
+    for word in ("left", "centre", "right", "bag", "Bombay", "seat 2", "rupees"):
         assert word in text
-    assert ended(n, render_mode="ansi").render().startswith("game over")
-    assert env.close() is None
-
-
-def test_ansi_shows_a_pending_take():
-    env = make(2, short=False, render_mode="ansi")
-    env.reset(seed=1)
-    states = position(env.game, at="G4", basket=["blue"])
-    env.game.step(states, [env.game.action_index("build:blue")])
-    env._play = OneGame(env.game, states)
-    assert "must take a bale" in env.render()
-
-
-def test_without_a_render_mode_nothing_is_drawn():
+    over = ended(3, render_mode="ansi")
+    assert over.render().startswith("game over")
+    assert over.close() is None
     assert started().render() is None
-
-
-def digest_of_episodes():
-    """A digest of two episodes with all observations."""
-    digest = hashlib.sha256()
-    for n, mode in ((2, "screened"), (5, "perfect_recall")):
-        env = bombay_v0.env(rules=Rules(n, **SHORT), observation_mode=mode, reward="rank")
-        for seed in (9, None):
-            env.reset(seed=seed)
-            for turn, _ in enumerate(env.agent_iter()):
-                observation, reward, terminated, _, info = env.last()
-                digest.update(observation["observation"].tobytes() + info["action_mask"].tobytes())
-                digest.update(f"{env.agent_selection} {reward} {terminated} {env.agents}".encode())
-                legal = np.flatnonzero(info["action_mask"])
-                env.step(None if terminated else int(legal[(7 * turn + 3) % len(legal)]))
-            digest.update(json.dumps(env.unwrapped.record()).encode())
-    return digest.hexdigest()
-
-
-def test_a_seed_gives_the_same_game_in_processes_with_other_hash_seeds():
-    digests = set()
-    for hash_seed in ("0", "31337"):
-        done = subprocess.run(
-            [sys.executable, "-c", "from test_aec_reset import digest_of_episodes; print(digest_of_episodes())"],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        digests.add(done.stdout.strip())
-    assert digests == {digest_of_episodes()}

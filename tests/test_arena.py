@@ -19,18 +19,16 @@ from bombay_env.record import Record, read_records
 from bombay_training.cli.evaluate import arena as command
 from bombay_training.evaluation.arena import (
     MatchStopped,
-    cyclic_seatings,
     mixed,
     mixed_lineups,
     one_vs_rest,
     run_blocks,
     run_fixed_seats,
-    team_seatings,
     two_vs_two,
 )
 from bombay_training.matches.results import Timing
 from bombay_training.matches.statistics import par, share_with_interval, summary
-from helpers.failing_agents import First, Raises, Wrong, interrupting, leaving, raising
+from helpers.failing_agents import First, Raises, Wrong, leaving, raising
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
@@ -56,13 +54,8 @@ def test_a_block_has_one_deal_in_every_cyclic_seating(n):
         assert match.seating[games].tolist() == list(range(n))
         seats = match.seats[games]
         assert seats[0].tolist() == list(range(n))
-        assert (np.sort(seats, axis=0) == np.arange(n)[:, None]).all()
         assert all((np.roll(seats[0], shift) == seats[shift]).all() for shift in range(n))
     assert len(set(match.deal.tolist())) == 3
-
-
-def test_in_seating_r_the_first_agent_has_seat_r():
-    assert (cyclic_seatings(5).argmin(axis=1) == np.arange(5)).all()
 
 
 def test_identical_agents_share_every_block_evenly():
@@ -120,9 +113,10 @@ def test_a_seed_repeats_a_match():
 
 
 def test_chunks_change_nothing_for_deterministic_agents():
-    whole = run_blocks(TINY, [First("a"), First("b"), First("c")], 7, seed=6)
+    lineup = [First("a"), First("b"), First("c")]
+    whole = run_blocks(TINY, lineup, 7, seed=6)
     for size in (1, 6, 20):
-        assert same(whole, run_blocks(TINY, [First("a"), First("b"), First("c")], 7, seed=6, chunk_games=size))
+        assert same(whole, run_blocks(TINY, lineup, 7, seed=6, chunk_games=size))
 
 
 def test_each_chunk_has_its_own_randomness():
@@ -168,15 +162,10 @@ def test_a_decision_counts_once_where_a_batch_fails_and_is_asked_again_game_by_g
                 raise ValueError("one at a time")
             return super().act(game, states, rng)
 
-    class Listing(Single):
-        def act(self, game, states, rng):
-            return [0] if len(states) > 1 else First.act(self, game, states, rng)
-
     game = Game(Rules(2, sets=1, turns_per_set=4))
-    one, *others = (run_fixed_seats(game, [First("a"), agent], 4) for agent in (First("b"), Single("b"), Listing("b")))
-    for other in others:
-        assert (one.final == other.final).all()
-        assert abs(other.timings[1].decisions - one.timings[1].decisions) <= 4, "all but the first call count"
+    one, other = (run_fixed_seats(game, [First("a"), agent], 4) for agent in (First("b"), Single("b")))
+    assert (one.final == other.final).all()
+    assert abs(other.timings[1].decisions - one.timings[1].decisions) <= 4, "all but the first call count"
 
 
 def test_decisions_and_turns_are_timed_after_the_first_call():
@@ -202,17 +191,8 @@ def test_decisions_and_turns_are_timed_after_the_first_call():
 @pytest.mark.parametrize(
     ("answer", "action", "reason"),
     [
-        (
-            lambda count: np.full(count, 33),
-            "take:yellow",
-            "it chose action 33 (take:yellow), which is illegal; legal are",
-        ),
+        (lambda count: np.full(count, 33), "take:yellow", "it chose action 33 (take:yellow), which is illegal"),
         (lambda count: np.full(count, 999), "999", "it chose action 999, which is illegal"),
-        (lambda count: np.full(count, -1), "-1", "it chose action -1, which is illegal"),
-        (lambda count: np.full(count, 2**64 - 1, np.uint64), "9223372036854775807", "which is illegal"),
-        (lambda count: np.zeros(count + 1, np.int64), "ndarray", "not integers of shape"),
-        (lambda count: np.zeros(count), "ndarray", "its actions are float64 of shape"),
-        (lambda count: [0] * count, "list", "its actions are a list, not integers of shape"),
         (lambda count: None, "NoneType", "its actions are a NoneType, not integers of shape"),
         (raising, "none", "it raised KeyError: 'no idea' ("),
         (leaving, "none", "it raised SystemExit: 3 ("),
@@ -236,15 +216,6 @@ def test_a_fault_loses_the_game_and_is_recorded(answer, action, reason):
     assert share_with_interval(match, "wrong").mean == 0
 
 
-def test_ctrl_c_stops_a_match_and_is_no_fault_unless_the_process_ignores_it(monkeypatch):
-    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
-    with pytest.raises(KeyboardInterrupt):
-        run_blocks(TINY, [First(), Wrong(interrupting), First()], 1)
-    monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
-    match = run_blocks(TINY, [First(), Wrong(interrupting), First()], 1)
-    assert [fault.reason.split(" (")[0] for fault in match.faults] == ["it raised KeyboardInterrupt"] * 3
-
-
 class StopsAt(First):
     """Presses Ctrl-C in one game: the one of a deal in which it has a certain seat."""
 
@@ -259,15 +230,8 @@ class StopsAt(First):
         return super().act(game, states, rng)
 
 
-@pytest.fixture
-def ctrl_c(monkeypatch):
-    """Ctrl-C raises, even if this process was started in the background, where it is ignored."""
-    monkeypatch.setattr(signal, "getsignal", lambda number: signal.default_int_handler)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("chunk", [1, 2, 3, 4])
-@pytest.mark.parametrize("seat", [0, 1, 2])
+@pytest.mark.parametrize("chunk", [1, 4])
+@pytest.mark.parametrize("seat", [0, 2])
 def test_a_match_that_was_stopped_has_its_first_complete_deals(chunk, seat):
     deals = run_fixed_seats(TINY, [First()] * 3, 5).deal
     others, records, all_records = [First("b"), First("c")], [], []
@@ -283,11 +247,9 @@ def test_a_match_that_was_stopped_has_its_first_complete_deals(chunk, seat):
     else:
         assert match.num_blocks == 2
         assert records == all_records[:6]
-    assert match.num_games == 3 * match.num_blocks == len(records)
-    assert [row["games"] for row in [summary(match)]] == [match.num_games]
+    assert summary(match)["games"] == match.num_games == 3 * match.num_blocks == len(records)
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_a_match_that_was_stopped_in_its_first_deal_has_no_result():
     (deal,) = run_fixed_seats(TINY, [First()] * 3, 1).deal
     for play in (
@@ -299,7 +261,6 @@ def test_a_match_that_was_stopped_in_its_first_deal_has_no_result():
         assert stopped.value.match is None
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_a_match_that_was_stopped_keeps_its_format_and_its_faults():
     deals = run_fixed_seats(TINY, [First()] * 3, 3).deal
 
@@ -330,23 +291,16 @@ class StopsAfter(First):
         return super().act(game, states, rng)
 
 
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(("last", "games"), [(1, []), (20, [4]), (41, [10]), (100, [10, 10, 4])])
+@pytest.mark.parametrize(("last", "games"), [(1, []), (20, [4]), (100, [10, 10, 4])])
 def test_the_command_prints_and_saves_what_was_played_before_ctrl_c(monkeypatch, tmp_path, capsys, last, games):
     monkeypatch.setattr(StopsAfter, "calls", 0)
     monkeypatch.setattr(StopsAfter, "last", last)
     monkeypatch.setattr(command, "WorkerPool", lambda *options: contextlib.nullcontext())
     monkeypatch.setattr(command, "prepare", lambda jobs, quiet: None)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2, "actions_per_turn": 2}')
-    options = {
-        "players": "2",
-        "blocks": 5,
-        "rules": tmp_path / "rules.json",
-        "out": tmp_path / "r.jsonl",
-        "as_json": True,
-    }
+    options = {"players": "2", "blocks": 5, "rules": tmp_path / "rules.json", "out": tmp_path / "r.jsonl"}
     with pytest.raises(KeyboardInterrupt):
-        command.arena(["test_arena:StopsAfter", "greedy", "random"], **options)
+        command.arena(["test_arena:StopsAfter", "greedy", "random"], **options, as_json=True)
     done = capsys.readouterr()
     assert f"stopped: {sum(games)} of 60 games count" in done.err
     if not games:
@@ -439,10 +393,7 @@ def test_only_games_with_bad_answers_are_lost():
     [
         ({"lineup": [First()] * 2}, "the line-up has 2 agents; this game has 3 seats"),
         ({"blocks": 0}, "blocks is 0"),
-        ({"seed": -1}, "seed is -1"),
         ({"seed": 2**64}, "it must be a whole number from 0 to 18446744073709551615"),
-        ({"seed": 1.0}, "seed is 1.0"),
-        ({"first": -1}, "first is -1"),
         ({"chunk_games": -1}, "chunk_games is -1; it must be a whole number from 1"),
     ],
 )
@@ -458,10 +409,9 @@ def test_invalid_arguments_are_refused(change, message):
 def test_two_against_two_plays_all_six_seatings():
     game = Game(Rules(4, sets=1, turns_per_set=1))
     match = two_vs_two(game, First("a"), First("b"), 2, seed=1)
-    assert sorted(map(tuple, match.seats[match.block == 0].tolist())) == sorted(
-        {tuple(row) for row in match.seats.tolist()}
-    )
-    assert len({tuple(row) for row in match.seats.tolist()}) == len(team_seatings()) == 6
+    assert match.num_games == 12
+    for block in range(2):
+        assert len({tuple(seats) for seats in match.seats[match.block == block].tolist()}) == 6
     assert (match.seats.sum(axis=1) == 2).all()
     assert par(match) == 0.5
     assert share_with_interval(match).mean == pytest.approx(0.5)  # equal agents

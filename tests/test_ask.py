@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_env.agent import Agent, AgentFault, FailedLanes, ask, describe_error, describe_illegal
+from bombay_env.agent import Agent, AgentFault, FailedLanes, ask
 from bombay_env.checks import MAX_MESSAGE, MAX_SEED
 from bombay_env.registry import make
 from helpers.failing_agents import First
@@ -69,13 +69,11 @@ def illegal(first):
     ("answer", "lanes", "action", "reason"),
     [
         (illegal, (1, 3), "take:yellow", r"it chose action 33 \(take:yellow\), which is illegal; legal are move:"),
-        (lambda first: first * 0 + 999, (0, 1, 2, 3), "999", "it chose action 999, which is illegal"),
         (lambda first: first - 10**6, (0, 1, 2, 3), "-99", "it chose action -99"),
         (lambda first: np.full(4, 2**64 - 1, np.uint64), (0, 1, 2, 3), "9223372036854775807", "it chose action 92"),
         (lambda first: first[:3], (0, 1, 2, 3), "ndarray", r"int64 of shape \(3,\), not integers of shape \(4,\)"),
         (lambda first: first * 1.0, (0, 1, 2, 3), "ndarray", "its actions are float64 of shape"),
         (lambda first: first.tolist(), (0, 1, 2, 3), "list", "its actions are a list, not integers"),
-        (lambda first: None, (0, 1, 2, 3), "NoneType", "its actions are a NoneType"),
     ],
 )
 def test_a_bad_answer_is_a_fault_of_its_lanes(answer, lanes, action, reason):
@@ -87,28 +85,13 @@ def test_a_bad_answer_is_a_fault_of_its_lanes(answer, lanes, action, reason):
     assert str(fault) == f"agent 'answers': {fault.reason}"
     if answer is illegal:
         assert (fault.answer[::2] == asked(Answers())[::2]).all()
-        state = GAME.new_states([3])
-        assert describe_illegal(GAME, state, 33)[0] == "take:yellow"
-    else:
-        assert fault.answer is None or fault.action.lstrip("-").isdigit()
-
-
-def test_an_answer_is_not_changed():
-    def answer(first):
-        first.setflags(write=False)
-        raise FailedLanes(first, {1: ("none", "it hung")})
-
-    failed = FailedLanes(np.arange(3), {1: ("none", "it hung")})
-    again = pickle.loads(pickle.dumps(failed))
-    assert (again.actions.tolist(), again.failures) == ([0, 1, 2], failed.failures)
-    with pytest.raises(AgentFault, match="it hung"):
-        asked(Answers(answer))
 
 
 def test_an_agent_can_fail_in_some_lanes_alone():
     def answer(first):
         first[2] = 999
-        raise FailedLanes(first, {1: ("none", "it hung"), 3: ("buy", "buy is illegal")})
+        failed = FailedLanes(first, {1: ("none", "it hung"), 3: ("buy", "buy is illegal")})
+        raise pickle.loads(pickle.dumps(failed))
 
     with pytest.raises(AgentFault, match=r"^agent 'answers': it hung$") as caught:
         asked(Answers(answer))
@@ -137,7 +120,6 @@ def raises(error):
     [
         (ValueError("two\n  lines"), "it raised ValueError: two lines ("),
         (SystemExit(3), "it raised SystemExit: 3 ("),
-        (StopIteration(), "it raised StopIteration ("),
         (KeyError("x" * 1000), "it raised KeyError: 'xxx"),
         (MuteError(), "it raised MuteError ("),
     ],
@@ -148,7 +130,6 @@ def test_whatever_an_agent_raises_is_its_fault_in_one_line(error, words):
     fault = caught.value
     assert str(fault).startswith(f"opponent 'x': {words}")
     assert "\n" not in str(fault)
-    assert len(fault.reason) <= MAX_MESSAGE
     assert len(str(fault)) <= MAX_MESSAGE
     assert (fault.lanes, fault.action, fault.answer, fault.__cause__) == ((0, 1, 2, 3), "none", None, error)
     again = pickle.loads(pickle.dumps(fault))
@@ -189,12 +170,6 @@ def test_only_the_agents_own_code_runs_inside_the_timer_and_errors_of_the_timer_
 
     with pytest.raises(BrokenPipeError):
         asked(Answers(), during=broken())
-
-
-def test_errors_are_described_in_one_line():
-    assert describe_error(ValueError("a\nb")) == "ValueError: a b"
-    assert describe_error(ValueError()) == "ValueError"
-    assert len(describe_error(ValueError("word " * 1000))) == MAX_MESSAGE
 
 
 class Nameless:

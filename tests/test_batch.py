@@ -4,32 +4,27 @@ import itertools
 import os
 import subprocess
 import sys
-from pathlib import Path
+import threading
 
 import numba
 import numpy as np
 import pytest
 
-from bombay_env import Board, Game, IllegalActionError, Rules, batch, engine, tables
-from bombay_env.actions import NUM_OTHER_ACTIONS, mask_dtype
+from bombay_env import Board, Game, IllegalActionError, Rules, batch
 from bombay_env.envs.autoreset_games import AutoresetGames, lane_seeds
-from bombay_env.jit.kernels import kernel
 from bombay_env.state import rows
+from helpers.refusal import refusal
 
 QUICK = bool(numba.config.DISABLE_JIT)
-COUNTS = (2, 3, 4, 5)
-SIZES = (1, 2, 3) if QUICK else (1, 2, 3, 7, 64, 1000, 4096)
-GAMES = 3 if QUICK else 4_200  # of each number of players
-SEEN = 2_500  # of those, followed decision by decision: 10,000 in all
-TRACED = 2 if QUICK else 40  # of each, followed decision by decision; all of them in the larger batches
-SHORT = {"sets": 1, "turns_per_set": 1} if QUICK else {}
+GAMES = 3 if QUICK else 1_100  # of each number of players; several threads play from 512 lanes
+SHORT = {"sets": 2, "turns_per_set": 1}
 
 needs_jit = pytest.mark.skipif(QUICK, reason="only compiled kernels run on threads")
-each_count = pytest.mark.parametrize("n", COUNTS)
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def game_for(n):
-    return Game(Rules(n, **SHORT))
+    return Game(Rules(n, **(SHORT if QUICK else {})))
 
 
 def row_words(array):
@@ -65,46 +60,27 @@ def in_batches(function, seeds, size):
 
 @each_count
 def test_a_game_is_the_same_in_every_batch(n):
-    """More than 10,000 games over the player counts, the states bit for bit: alone, and in batches of each size."""
     game, seeds = game_for(n), np.arange(GAMES, dtype=np.uint64) * np.uint64(7919)
 
     def played(some):
         states = game.new_states(some)
         taken = game.rollout(states, some)
-        return np.concatenate(
-            [rows(states).view(np.uint8).reshape(len(some), -1), taken[:, None].astype(np.uint8)], axis=1
-        )
+        return np.column_stack([rows(states).view(np.uint8).reshape(len(some), -1), taken])
 
-    alone = in_batches(played, seeds, 1)
-    assert game.is_terminal(game.new_states(seeds[:1])).sum() == 0
-    for size in SIZES[1:]:
-        assert np.array_equal(in_batches(played, seeds, size), alone), size
+    whole = played(seeds)
+    for size in (1, 7, 64, 1000):
+        assert np.array_equal(in_batches(played, seeds, size), whole), size
 
 
 @each_count
-def test_what_players_see_is_the_same_in_every_batch(n):
-    game, seeds = game_for(n), np.arange(TRACED, dtype=np.uint64) + np.uint64(2**63)
-    alone = in_batches(lambda some: traced(game, some), seeds, 1)
-    assert len(set(alone.tolist())) == len(seeds)
-    for size in SIZES[1:]:
-        assert np.array_equal(in_batches(lambda some: traced(game, some), seeds, size), alone), size
-
-
-@needs_jit
-@each_count
-def test_what_players_see_is_the_same_in_large_batches(n):
-    game, seeds = game_for(n), np.arange(SEEN, dtype=np.uint64)
+def test_what_players_see_is_the_same_in_every_batch_and_order(n):
+    game, seeds = Game(Rules(n, **SHORT)), np.arange(GAMES, dtype=np.uint64) + np.uint64(2**63)
     whole = traced(game, seeds)
-    for size in (64, 1000):
-        order = np.random.default_rng(size + n).permutation(SEEN)[:: 2 if size == 64 else 1]
-        assert np.array_equal(in_batches(lambda some: traced(game, some), seeds[order], size), whole[order])
-
-
-@each_count
-def test_lanes_may_stand_in_any_order(n):
-    game, seeds = game_for(n), np.arange(len(COUNTS) * TRACED, dtype=np.uint64)
+    assert len(set(whole.tolist())) == len(seeds)
     order = np.random.default_rng(n).permutation(len(seeds))
-    assert np.array_equal(traced(game, seeds[order]), traced(game, seeds)[order])
+    for size, games in ((1, 20), (7, 50), (64, 300)):
+        some = order[:games]
+        assert np.array_equal(in_batches(lambda part: traced(game, part), seeds[some], size), whole[some]), size
 
 
 @each_count
@@ -170,37 +146,30 @@ def test_a_policy_given_plays_the_rollout():
     assert taken.max() == count
 
 
-@pytest.mark.parametrize("policy", ["random", [1], abs, 3], ids=["name", "list", "function", "number"])
+@pytest.mark.parametrize("policy", ["random", abs], ids=["name", "function"])
 def test_what_is_no_compiled_policy_is_refused(policy):
     if QUICK and callable(policy):
         pytest.skip("without the compiler any function will do")
     game = game_for(2)
     states = game.new_states([1])
     before = states.tobytes()
-    with pytest.raises(ValueError, match=r"policy must be a function compiled with numba\.njit"):
-        game.rollout(states, [1], policy=policy)
+    refusal(lambda: game.rollout(states, [1], policy=policy), "policy must be a function compiled with numba.njit")
     assert states.tobytes() == before
 
 
-@needs_jit
-def test_a_policy_of_another_form_is_refused_in_one_line():
-    game = game_for(2)
-    with pytest.raises(ValueError, match="policy cannot be compiled as policy") as caught:
-        game.rollout(game.new_states([1]), [1], policy=numba.njit(lambda state: 0))
-    assert "\n" not in str(caught.value)
+def reads_an_unknown_field(state, tables, moves, others, random):
+    return state.nofield
 
 
 @needs_jit
-def test_a_policy_that_reads_an_unknown_field_is_refused_with_the_cause():
-    @numba.njit
-    def policy(state, tables, moves, others, random):
-        return state.nofield
-
+@pytest.mark.parametrize(
+    ("policy", "cause"), [(lambda state: 0, ""), (reads_an_unknown_field, "nofield")], ids=["parameters", "field"]
+)
+def test_a_policy_that_cannot_be_compiled_is_refused_with_the_cause(policy, cause):
     game = game_for(2)
-    with pytest.raises(ValueError, match=r"policy cannot be compiled as policy.*nofield") as caught:
-        game.rollout(game.new_states([1]), [1], policy=policy)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) <= 500
+    states = game.new_states([1])
+    compiled = numba.njit(policy)
+    refusal(lambda: game.rollout(states, [1], policy=compiled), "policy cannot be compiled as policy", cause)
 
 
 # --- masks as words ---
@@ -211,50 +180,20 @@ def test_words_and_masks_say_the_same(n):
     game = game_for(n)
     states, keys = game.new_states(range(40)), np.arange(40, dtype=np.uint64)
     for index in range(40):
-        masks, words = game.legal_actions(states), game.legal_words(states)
+        words = game.legal_words(states)
         bits = (words[:, None] >> np.arange(game.num_actions, dtype=np.uint64)) & np.uint64(1)
-        assert np.array_equal(bits.astype(bool), masks)
+        assert np.array_equal(bits.astype(bool), game.legal_actions(states))
         out = np.zeros_like(words)
         assert game.legal_words(states, out=out) is out
         assert (out == words).all()
-        for action in (-1, 0, 23, 24, 38, 39, 64, 10**12):
-            legal = np.zeros(len(states), bool) if not 0 <= action < game.num_actions else masks[:, action]
-            illegal = np.empty(len(states), np.bool_)
-            batch.find_illegal(np.asarray(states), game._ranges, game.tables, np.full(len(states), action), illegal)
-            assert np.array_equal(illegal, ~legal & ~game.is_terminal(states))
         game.step(states, game.sample_actions(states, keys, index))
 
 
-@kernel
-def write_flags(moves, others, tables, masks):
-    """`engine.write_flags` on an array: NumPy hands over no single record whose fields overlap."""
-    engine.write_flags(moves, others, tables[0], masks[0])
+# With more than 49 sites a mask takes two words, and all kernels are compiled anew for each number of sites.
+TWO_WORDS = [*(pytest.param(sites, marks=() if QUICK else pytest.mark.slow) for sites in (50, 56, 57)), 64]
 
 
-@pytest.mark.parametrize("num_sites", [24, 48, 49, 50, 56, 63, 64])
-def test_flags_are_the_bits_on_boards_of_every_size(num_sites):
-    """The words of `legal_moves` and `legal_others` laid end to end, also where they do not fit into one word."""
-    rng = np.random.default_rng(num_sites)
-    table = np.zeros(1, np.dtype((np.record, tables.tables_dtype(num_sites))))
-    table[0].num_sites = num_sites
-    mask = np.zeros(1, mask_dtype(num_sites))
-    for _ in range(20):
-        flags = rng.random(num_sites + NUM_OTHER_ACTIONS) < 0.4
-        bits = [
-            int("".join("01"[int(flag)] for flag in part[::-1]), 2) for part in (flags[:num_sites], flags[num_sites:])
-        ]
-        write_flags(np.uint64(bits[0]), np.uint64(bits[1]), table, mask)
-        assert np.array_equal(mask.view(np.bool_), flags)
-
-
-def test_words_are_refused_where_actions_do_not_fit(monkeypatch):
-    monkeypatch.setattr("bombay_env.game.MAX_WORD_SITES", 23)
-    game = Game()
-    with pytest.raises(ValueError, match="at most 23 sites; this one has 24"):
-        game.legal_words(game.new_states([1]))
-
-
-@pytest.mark.parametrize("num_sites", [pytest.param(57, marks=pytest.mark.slow), 64])  # all is compiled anew for each
+@pytest.mark.parametrize("num_sites", TWO_WORDS)
 def test_games_on_boards_too_large_for_a_word(num_sites):
     """A chain of hilltops hung on the packaged board: moves are along trails, and distances as tables have them."""
     data = Board.load().to_dict()
@@ -281,10 +220,7 @@ def test_games_on_boards_too_large_for_a_word(num_sites):
                 assert masks[lane, game.action_index("end_turn")]
             expected = np.minimum(game.tables[0].distance[here] / 6, 2)
             np.testing.assert_allclose(views["distance"][lane], expected, rtol=1e-6)
-        actions = game.sample_actions(states, keys, index)
-        illegal = np.empty(len(states), np.bool_)
-        assert batch.find_illegal(np.asarray(states), game._ranges, game.tables, actions, illegal) == (0, 0)
-        game.step(states, actions)
+        game.step(states, game.sample_actions(states, keys, index))
     with pytest.raises(ValueError, match=f"at most 49 sites; this one has {num_sites}"):
         game.legal_words(states)
 
@@ -295,7 +231,7 @@ def test_games_on_boards_too_large_for_a_word(num_sites):
 @each_count
 def test_lanes_deal_their_own_streams_of_games(n):
     """What each lane plays is what it plays alone, and its games are those of its seed and then of its stream."""
-    game, steps = game_for(n), 30 if QUICK else 400
+    game, steps = game_for(n), 60 if QUICK else 400
     many = AutoresetGames(game, 5, seed=11)
     keys = np.arange(5, dtype=np.uint64)
     alone = [AutoresetGames(game, 1, seed=11 + lane) for lane in range(5)]
@@ -340,16 +276,20 @@ def test_collect_writes_down_what_steps_would_see(screened, first):
 
 
 def test_a_reset_without_a_seed_deals_the_next_games():
-    game = game_for(2)
+    game, seeds = game_for(2), np.array([5, 6, 7], np.uint64)
     lanes = AutoresetGames(game, 3, seed=1)
     first = lanes.states.copy()
     lanes.reset()
-    second = lanes.states.copy()
-    assert (rows(first) != rows(second)).all()
+    assert (rows(first) != rows(lanes.states)).all()
     lanes.reset(1)
     assert lanes.states.tobytes() == first.tobytes()
-    lanes.reset([9, 8, 7])
-    assert lanes.states.tobytes() == game.new_states([9, 8, 7]).tobytes()
+    lanes.reset(seeds)
+    assert lanes.states.tobytes() == game.new_states([5, 6, 7]).tobytes()
+    seeds[:] = 0  # the caller's array; the lanes have a copy
+    lanes.reset()
+    others = AutoresetGames(game, 3, [5, 6, 7])
+    others.reset()
+    assert lanes.states.tobytes() == others.states.tobytes()
     assert lane_seeds(2**64 - 1, 3).tolist() == [2**64 - 1, 0, 1]
 
 
@@ -363,27 +303,6 @@ def test_no_game_has_just_ended_after_a_reset(seed):
     assert lanes.ended.all()
     lanes.reset(seed)
     assert not lanes.ended.any()
-
-
-def test_seeds_given_as_an_array_stay_the_callers():
-    game, seeds = game_for(2), np.array([5, 6, 7], np.uint64)
-    lanes, others = AutoresetGames(game, 3, seeds), AutoresetGames(game, 3, seeds.tolist())
-    seeds[:] = 0
-    lanes.reset()
-    others.reset()
-    assert lanes.states.tobytes() == others.states.tobytes()
-
-
-@needs_jit
-def test_seats_compile_nothing_anew():
-    game = game_for(2)
-    states = game.new_states([1, 2])
-    game.observe(states)
-    signatures = list(batch.observe_all.sequential.signatures)
-    for seats in (0, [1, 0], np.zeros(2, np.int64), np.zeros(2, np.int8)):
-        game.observe(states, seats=seats)
-    game.observe(states[:1], seats=1)
-    assert batch.observe_all.sequential.signatures == signatures
 
 
 def test_one_illegal_action_among_many_changes_nothing():
@@ -402,26 +321,18 @@ def test_one_illegal_action_among_many_changes_nothing():
     ("call", "words"),
     [
         (lambda lanes: AutoresetGames(lanes.game, 0), "num_lanes is 0"),
-        (lambda lanes: AutoresetGames(lanes.game, 2.5), "num_lanes is 2.5"),
         (lambda lanes: AutoresetGames(lanes.game, True), "num_lanes is True; it must be a whole number of at least 1"),
         (lambda lanes: AutoresetGames(lanes.game, 2, True), "seed is True; it must be a whole number"),
         (lambda lanes: lanes.reset([1]), "there are 1 seeds for 2 lanes"),
-        (lambda lanes: lanes.reset(-1), "seed is -1"),
         (lambda lanes: lanes.reset([1.5, 2]), "seed is 1.5"),
-        (lambda lanes: lanes.step([1]), r"shape \(2,\)"),
-        (lambda lanes: lanes.step([0.5, 1.0]), "integers"),
+        (lambda lanes: lanes.step([1]), "shape (2,)"),
         (lambda lanes: lanes.rollout(-1, 0), "decisions is -1"),
-        (lambda lanes: lanes.rollout(1, [1]), "there are 1 seeds for 2 lanes"),
         (lambda lanes: lanes.rollout(1, [1, 2, 3]), "there are 3 seeds for 2 lanes"),
         (lambda lanes: lanes.rollout(1, 0, index=2**63), "index is"),
         (lambda lanes: collect(lanes, dtype=np.float64), "observations must be a writable C-contiguous float32"),
         (lambda lanes: collect(lanes, masks=np.zeros((1, 2, 3), bool)), "action_masks must be a writable"),
         (lambda lanes: lanes.collect(0, 0, None, None), "observations must be a writable"),
-        (lambda lanes: collect(lanes, read_only=True), "observations must be a writable"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1]), "keys has 1 entries for 2 states"),
-        (lambda lanes: lanes.game.rollout(lanes.states, [1, 2, 3]), "keys has 3 entries for 2 states"),
-        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2, 3]), "keys has 3 entries for 2 states"),
-        (lambda lanes: lanes.game.scrub(lanes.states, [1, 2, 3]), "seeds has 3 entries for 2 states"),
         (lambda lanes: lanes.game.rollout(lanes.states, [1, 2], max_decisions=-1), "max_decisions is -1"),
         # Without the check the first would fail in the compiler, and the second after the games were played.
         (
@@ -429,23 +340,21 @@ def test_one_illegal_action_among_many_changes_nothing():
             "states are read-only but would be changed",
         ),
         (lambda lanes: lanes.game.rollout(read_only(lanes.states)[::-1], [1, 2]), "states are read-only but would be"),
-        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, -2]), "seed is -2; it must be"),
+        (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2, 3]), "keys has 3 entries for 2 states"),
         (lambda lanes: lanes.game.sample_actions(lanes.states, [1, 2], out=np.zeros(2, np.int32)), "int64"),
+        (lambda lanes: lanes.game.scrub(lanes.states, [1, 2, 3]), "seeds has 3 entries for 2 states"),
         (lambda lanes: lanes.game.legal_words(lanes.states, out=np.zeros(2, np.int64)), "uint64"),
-        (lambda lanes: lanes.game.legal_words([1, 2]), "states must be an array"),
     ],
 )
 def test_wrong_arguments_are_refused_and_change_nothing(call, words):
     lanes = AutoresetGames(game_for(2), 2, seed=4)
     before = lanes.states.tobytes(), lanes.seeds.tobytes(), lanes.episodes.tobytes()
-    with pytest.raises(ValueError, match=words):
-        call(lanes)
+    refusal(lambda: call(lanes), words)
     assert before == (lanes.states.tobytes(), lanes.seeds.tobytes(), lanes.episodes.tobytes())
 
 
-def collect(lanes, dtype=np.float32, masks=None, read_only=False):
+def collect(lanes, dtype=np.float32, masks=None):
     observations = np.zeros((1, 2, lanes.game.num_features), dtype)
-    observations.setflags(write=not read_only)
     lanes.collect(0, 0, observations, np.zeros((1, 2, lanes.game.num_actions), bool) if masks is None else masks)
 
 
@@ -458,12 +367,12 @@ def read_only(states):
 # --- threads and processes ---
 
 DIGEST = """
-import hashlib, sys
+import hashlib
 import numba, numpy as np
 from bombay_env import Game, Rules
 from bombay_env.envs.autoreset_games import AutoresetGames
 digests = set()
-for threads in (1, 2, 4):
+for threads in (1, 4):
     numba.set_num_threads(threads)
     digest = hashlib.sha256()
     for n in (2, 5):
@@ -475,34 +384,26 @@ for threads in (1, 2, 4):
         lanes.rollout(300, keys)
         for array in (*lanes.collect(keys, 300, observations, masks), observations, masks, lanes.states):
             digest.update(array.tobytes())
-        for index in range(306, 330):
+        for index in range(306, 312):
             lanes.step(game.sample_actions(lanes.states, keys, index))
         digest.update(lanes.states.tobytes() + lanes.finals.tobytes())
-        digest.update(game.observe(lanes.states).tobytes() + game.legal_actions(lanes.states).tobytes())
-        digest.update(game.provisional_results(lanes.states)["final"].tobytes())
-        game.rollout(lanes.states, keys)
-        digest.update(lanes.states.tobytes())
     digests.add(digest.hexdigest())
 print(numba.threading_layer(), *digests)
 """
 
 
-def in_a_process(code, **environment):
-    path = os.pathsep.join(sys.path)
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @needs_jit
 def test_one_digest_for_any_threads_layer_and_process():
     found = []
-    for layer in ("omp", "workqueue", "omp"):
-        done = in_a_process(DIGEST, NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="4")
+    for layer in ("omp", "workqueue"):
+        environment = {
+            "NUMBA_THREADING_LAYER": layer,
+            "NUMBA_NUM_THREADS": "4",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", DIGEST], env=os.environ | environment, capture_output=True, text=True, check=False
+        )
         if layer == "omp" and "No threading layer could be loaded" in done.stderr:
             continue
         assert done.returncode == 0, done.stderr
@@ -510,90 +411,28 @@ def test_one_digest_for_any_threads_layer_and_process():
         assert used == layer
         assert len(digests) == 1, "the digest depends on the number of threads"
         found += digests
-    assert found
     assert len(set(found)) == 1
 
 
-OBSERVERS = """
-import threading
-import numba, numpy as np
-from bombay_env import Game, Rules
-numba.set_num_threads(2)
-game = Game(Rules.official(4))
-large, small = game.new_states(range(8192)), game.new_states(range(200))
-game.rollout(large, range(8192), max_decisions=80), game.rollout(small, range(200), max_decisions=60)
-seen, many = game.observe(small), threading.Event()
-def work():
-    out = game.observe(large)
-    for _ in range(150):
-        game.observe(large, out=out)
-    many.set()
-thread = threading.Thread(target=work)
-thread.start()
-wrong = 0
-while not many.is_set():
-    wrong += not np.array_equal(game.observe(small), seen)
-thread.join()
-print(wrong)
-"""
-
-
 @needs_jit
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
 def test_python_threads_may_observe_large_and_small_batches_of_a_game_at_once():
     """Kernels on several threads let go of the interpreter, so a small batch can be observed in their midst."""
-    done = in_a_process(OBSERVERS, NUMBA_NUM_THREADS="2")
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    game = game_for(4)
+    large, small = game.new_states(range(8192)), game.new_states(range(200))
+    game.rollout(large, range(8192), max_decisions=80)
+    game.rollout(small, range(200), max_decisions=60)
+    seen, out = game.observe(small), game.observe(large)
 
+    def observe_large():
+        for _ in range(100):
+            game.observe(large, out=out)
 
-BOUNDS = """
-import numpy as np
-from bombay_env.jit.kernels import kernel
-@kernel
-def canary(array, index):
-    return array[index]
-try:
-    canary(np.arange(4)[:3], 3)
-    raise SystemExit("bounds are not checked")
-except IndexError:
-    pass
-from bombay_env import Board, Game, Rules
-from bombay_env.envs.autoreset_games import AutoresetGames
-import bombay_agents
-for n in (2, 3, 4, 5):
-    for board in (Board.load(), Board.random(seed=n)):
-        game = Game(Rules.official(n), board)
-        keys = np.arange(250, dtype=np.uint64)
-        states = game.new_states(keys)
-        index = 0
-        while not game.is_terminal(states).all():
-            game.observe(states), game.observe(states, seats=index % n, screened=True)
-            game.legal_actions(states), game.legal_words(states) if board.num_sites <= 49 else None
-            game.provisional_results(states)
-            game.step(states, game.sample_actions(states, keys, index))
-            index += 1
-        game.results(states)
-        lanes = AutoresetGames(game, 600 if n == 4 else 20)
-        size = len(lanes)
-        lanes.rollout(200, 0)
-        observations = np.empty((9, size, game.num_features), np.float32)
-        lanes.collect(0, 200, observations, np.empty((9, size, game.num_actions), bool))
-        for _ in range(30):
-            lanes.step(game.sample_actions(lanes.states, lanes.seeds))
-        bombay_agents.make("greedy").act(game, lanes.states, np.random.default_rng(0))
-print("2000 games")
-from helpers import hostile_states
-tried, sound = hostile_states.main("inside", 3000, seed=1)
-print(sound > 2500)
-"""
-
-
-@needs_jit
-def test_no_kernel_reads_or_writes_out_of_bounds(tmp_path: Path) -> None:
-    """2,000 games with Numba's checks on, compiled into an empty folder; a canary first proves that the checks are live.
-
-    Then states that no game reaches, with every number anywhere in its range.
-    """
-    done = in_a_process(BOUNDS, NUMBA_BOUNDSCHECK="1", XDG_CACHE_HOME=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "2000 games\nTrue\n"
-    assert "compiling kernels for this machine" in done.stderr
+    thread = threading.Thread(target=observe_large)
+    thread.start()
+    count = 0
+    while thread.is_alive():
+        assert np.array_equal(game.observe(small), seen)
+        count += 1
+    thread.join()
+    assert count > 1

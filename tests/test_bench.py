@@ -1,25 +1,21 @@
 """The benchmark: what it counts and compares, and the signature of the rules. No test here depends on speed."""
 
 import dataclasses
+import functools
 import json
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numba
-import numpy as np
 import pytest
 
 from benchmarks import cases, learning, peers, report
+from benchmarks.__main__ import app
 from bombay_env import Game, Rules
+from bombay_training.cli.main import main
 from bombay_training.learners.zero import ZeroSettings
-from docs.generate import speed
+from helpers.command import in_this_process
 from helpers.refusal import refusal
 
-ROOT = Path(__file__).parent.parent
 QUICK = bool(numba.config.DISABLE_JIT)
-COMMAND = (sys.executable, "-m", "benchmarks")
 
 # Digests of 10,000 games with seeds 0 to 9,999. They change with the rules, with chance, or with the meaning of an action. Then
 # docs/changelog.md says why, and `python -m benchmarks --signature` prints the new ones.
@@ -45,10 +41,6 @@ def test_the_signature_is_the_same_without_the_compiler():
     assert cases.signature(3, games=2) == "b98d64b555297fdc6e18402175c0799d03bcaf96cc66ba6ce31b8ad450c708c7"
 
 
-def run(*arguments):
-    return subprocess.run([*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
 def game():
     return Game(Rules(2, sets=1, turns_per_set=1)) if QUICK else Game()
 
@@ -67,42 +59,25 @@ def test_every_case_makes_at_least_as_many_decisions_as_required(case):
 def test_step_counts_only_decisions_of_running_games(monkeypatch):
     """Two batches to the end: games that are over are not counted."""
     monkeypatch.setattr(cases, "BATCH", 6)
-    small = Game(Rules(2, sets=1, turns_per_set=1))
-    steps = []
-    play = cases._step(small)
-    counted = small.step
-    monkeypatch.setattr(
-        small,
-        "step",
-        lambda states, actions: (steps.append((~small.is_terminal(states)).sum()), counted(states, actions)),
-    )
-    assert play(50)() == sum(steps) >= 50
+    small, running = Game(Rules(2, sets=1, turns_per_set=1)), []
+    play, step = cases._step(small), small.step
+
+    def counted(states, actions):
+        running.append((~small.is_terminal(states)).sum())
+        step(states, actions)
+
+    monkeypatch.setattr(small, "step", counted)
+    assert play(50)() == sum(running) >= 50
 
 
 def test_a_row_is_measured_with_its_limit():
-    case = next(case for case in cases.cases(game()) if case.name == "Game.legal_actions")
-    small = case.__class__(
-        case.name, case.includes, 4, case.written, lambda _: cases._batches(lambda number: None, 4), True
-    )
     before = numba.get_num_threads()
-    row = cases.measure(small, game(), threads=1, repeats=3, seconds=0.01)
+    case = cases.Case("nothing", "", 4, game().num_actions, lambda _: cases._batches(lambda number: None, 4))
+    row = cases.measure(case, game(), threads=1, repeats=3, seconds=0.01)
     assert numba.get_num_threads() == before
     assert row.rate.low <= row.rate.median <= row.rate.high
     assert row.limit is not None
     assert row.ratio == pytest.approx(row.rate.median / row.limit.median)
-    assert row.written == game().num_actions
-
-
-def test_the_limit_writes_every_byte_of_a_decision():
-    rows = np.zeros((5, 3), np.uint64)
-    cases.write_rows(rows, np.uint64(2**64 - 1))
-    assert rows.view(np.uint8).min() == 255
-
-
-def test_random_records_follow_the_rules():
-    for record in cases.random_records(game(), 2):
-        record.verify()
-        assert record.result is not None
 
 
 def test_reports_are_compared_row_by_row():
@@ -120,22 +95,12 @@ def test_reports_are_compared_row_by_row():
     assert [(row["name"], row["change"], row["change_of_ratio"]) for row in also[1:]] == [("net", 1, None)]
 
 
-def test_a_report_of_another_format_is_refused(tmp_path: Path) -> None:
+def test_a_report_of_another_format_is_refused(tmp_path):
     file = tmp_path / "old.json"
-    data = {"format": report.FORMAT, "players": 4, "rows": []}
-    file.write_text(json.dumps(data), encoding="utf-8")
-    assert report.read_report(file) == data
-    for other in ([], {**data, "format": "bombay-bench/0"}):
+    for other in ([], {"format": "bombay-bench/0", "players": 4, "rows": []}):
         file.write_text(json.dumps(other), encoding="utf-8")
-        refusal(
-            lambda: report.read_report(file), f"not a report of python -m benchmarks --json: {file}: its format is not"
-        )
-
-
-def test_cases_that_cannot_use_several_threads_run_on_one(monkeypatch):
-    monkeypatch.setattr(cases, "measure", lambda case, game, threads, *rest: (case.threaded, threads))
-    rows = cases.measure_all(game(), [2], 1, 0.01, lambda _: None)
-    assert set(rows) == {(True, 2), (False, 1)}
+        words = f"not a report of python -m benchmarks --json: {file}: its format is not"
+        refusal(lambda: report.read_report(file), words)
 
 
 def test_missing_peers_are_reported(monkeypatch):
@@ -161,9 +126,7 @@ def check_learning(row):
 @needs_jit
 def test_zero_is_measured_on_one_thread_and_on_two():
     before, on_two = numba.get_num_threads(), numba.config.NUMBA_NUM_THREADS >= 2
-    settings = ZeroSettings(
-        players=(2,), games=6, batch_size=64
-    )  # widths of the shipped net, whose kernels are compiled
+    settings = ZeroSettings(players=(2,), games=6, batch_size=64)  # widths of the shipped net: its kernels are compiled
     rows = learning.measure_zero(Game(Rules.official(2)), on_two, 2, 0.0, settings)
     assert numba.get_num_threads() == before
     assert [(row.name, row.threads) for row in rows] == [("zero", 1), ("zero", 2)][: len(rows)]
@@ -176,50 +139,6 @@ def test_zero_is_measured_on_one_thread_and_on_two():
         assert row.gain == (pytest.approx(row.rate.median / rows[0].rate.median) if row.threads > 1 else None)
 
 
-def test_further_rates_and_the_gain_of_two_threads_have_columns():
-    old = {"name": "net", "includes": "all", "unit": "positions", "rate": {"median": 30, "low": 20, "high": 40}}
-    old |= {"collected": {"median": 40}, "learned": {"median": 90}, "shares": {"engine": 0.25, "net": 0.75}}
-    old |= {"threads": 1, "ratio": None}
-    rates = {"games": {"median": 1234.4}, "learning steps": {"median": 17.31}}
-    new = {**old, "name": "zero", "threads": 2, "rates": rates, "gain": 1.875}
-    assert report.further_columns([old]) == ([], [[]])
-    columns, cells = report.further_columns([old, new])
-    assert columns == ["games/s", "learning steps/s", "× one thread"]
-    assert cells == [["–", "–", "–"], ["1,234", "17.3", "1.88"]]
-    for rows in ([old], [old, new]):
-        shown = report._learning_table(rows)
-        assert shown.row_count == len(rows)
-        assert [list(column.cells)[-1] for column in shown.columns[-2:]] == ["0.25", "0.75"]
-    assert list(shown.columns[1].cells) == ["1", "2"]
-    (line,) = report.compare({"rows": [], "learning": [old]}, {"rows": [], "learning": [old, new]})
-    assert (line["name"], line["threads"]) == ("net", 1)
-
-
-def test_the_docs_show_further_figures_where_the_data_has_them():
-    rate = {"median": 12345, "low": 12000, "high": 13000}
-    row = {"name": "net", "unit": "positions", "rate": rate, "shares": {"engine": 0.25}}
-    zero = {**row, "name": "zero", "threads": 2, "rates": {"games": {"median": 99}}, "gain": 1.5}
-
-    class Saved:
-        def __init__(self, learning):
-            self.data = {"rows": [{"name": "net", "includes": "all", "rate": rate}], "learning": learning}
-
-        def read(self, name):
-            return self.data
-
-    def cells(*learning):
-        lines = speed.Speed(Saved(list(learning))).speed_learning().splitlines()
-        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-    first, _, net, one = cells(row)
-    assert first == ["what", "per second", "range", "engine"]
-    assert (net[3], one[3]) == ("", "0.25")
-    first, _, net, one, last = cells(row, zero)
-    assert first == ["what", "per second", "range", "games/s", "× one thread", "engine"]
-    assert (net[3:], one[3:], last[3:]) == ([""] * 3, ["–", "–", "0.25"], ["99", "1.50", "0.25"])
-    assert last[0] == "zero, 2 threads: positions played and learned from"
-
-
 @pytest.mark.slow
 @needs_jit
 def test_the_time_of_ppo_is_divided_into_parts():
@@ -228,25 +147,16 @@ def test_the_time_of_ppo_is_divided_into_parts():
     check_learning(learning.measure_ppo(Game(Rules.official(2)), 2, 0.0, **few))
 
 
-def test_a_stopwatch_counts_only_the_methods_it_watches():
-    class Sleeper:
-        def sleep(self, seconds: float) -> str:
-            time.sleep(seconds)
-            return "awake"
-
-    watched, other = Sleeper(), Sleeper()
-    watch = learning.Stopwatch()
-    watch.watch(watched, "sleep")
-    assert watched.sleep(0.02) == other.sleep(0.0) == "awake"
-    once = watch.seconds
-    assert once >= 0.02
-    other.sleep(0.02)
-    assert watch.seconds == once
+@pytest.fixture
+def bench(tmp_path, monkeypatch, capfd):
+    return in_this_process(tmp_path, monkeypatch, capfd, functools.partial(main, app))
 
 
 @needs_jit
-def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
-    done = run("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-learners", "--no-peers", "--json")
+def test_the_command_reports_all_of_it(bench, monkeypatch, tmp_path):
+    # The processes whose start is measured would compile for half a minute.
+    monkeypatch.setattr(cases, "START_UP", f"import numba\nnumba.config.DISABLE_JIT = 1\n{cases.START_UP}")
+    done = bench("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-learners", "--no-peers", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     names = [row["name"] for row in found["rows"]]
@@ -257,7 +167,6 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
     known = found["facts"]
     assert known["state_bytes"] == Game().state_dtype.itemsize
     assert known["bytes_of_65536_games"] == 65_536 * known["bytes_of_1_game"]
-    assert 0 < known["first_step_seconds_warm"] < known["first_step_seconds_cold"]
     file = tmp_path / "old.json"
     file.write_text(done.stdout, encoding="utf-8")
     assert report.read_report(file) == found
@@ -265,23 +174,23 @@ def test_the_command_reports_all_of_it(tmp_path: Path) -> None:
     assert "compared with the older report" in shown
 
 
+@pytest.mark.slow
+@needs_jit
+def test_the_first_step_takes_longer_where_nothing_is_compiled():
+    cold, warm = cases.start_up()
+    assert 0 < warm["first_step"] < cold["first_step"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--threads", "0"), "--threads is '0'"),
         (("--threads", "two"), "from 1 to"),
         (("--players", "6"), "less than or equal to 5"),
-        (("--repeats", "0"), "greater than or equal to 1"),
-        (
-            ("--compare", "no-such-file.json"),
-            "a report of python -m benchmarks --json: no-such-file.json: cannot be read",
-        ),
-        (("--compare", __file__), "not a report of python -m benchmarks --json"),
+        (("--compare", "none.json"), "a report of python -m benchmarks --json: none.json: cannot be read"),
     ],
 )
-def test_wrong_arguments_end_in_one_line(arguments, words):
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
+def test_wrong_arguments_end_in_one_line(arguments, words, bench):
+    done = bench(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

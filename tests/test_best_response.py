@@ -127,15 +127,6 @@ def test_threads_change_nothing(victim):
     assert np.array_equal(*found)
 
 
-@needs_jit
-def test_games_repeat_and_later_games_differ():
-    games = short_games()
-    _, samples = played("random", games, epsilon=0.3, td_lambda=0.7)
-    _, again = played("random", games, epsilon=0.3, td_lambda=0.7)
-    assert np.array_equal(samples, again)
-    assert not np.array_equal(samples["rows"][:4], played("random", games, first=EACH)[1]["rows"][:4])
-
-
 class Raising:
     name = "raising"
 
@@ -143,20 +134,10 @@ class Raising:
         raise ZeroDivisionError("it divided\nby zero")
 
 
-class Careless:
-    name = "careless"
-
-    def act(self, game, states, rng):
-        return np.zeros(len(states), np.int64)
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [("Raising", r"raised ZeroDivisionError: it divided by zero \(.*"), ("Careless", "chose action 0 .* illegal; .*")],
-)
-def test_a_failing_victim_ends_the_run_with_one_line(name, reason):
-    with pytest.raises(AgentFault, match=rf"^victim 'test_best_response:{name}': it {reason}$") as caught:
-        played(f"test_best_response:{name}", short_games())
+def test_a_failing_victim_ends_the_run_with_one_line():
+    reason = r"it raised ZeroDivisionError: it divided by zero \(.*"
+    with pytest.raises(AgentFault, match=rf"^victim 'test_best_response:Raising': {reason}$") as caught:
+        played("test_best_response:Raising", short_games())
     assert "\n" not in str(caught.value)
 
 
@@ -238,10 +219,11 @@ def agent(folder):
 @needs_jit
 def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
     train(TINY, tmp_path / "whole")
-    train(TINY, tmp_path / "cut")
     run = BestResponseRun(TINY)
+    run.create(tmp_path / "cut")
     run.step()
     run.save(tmp_path / "cut")
+    run.close()
     assert updates_done(tmp_path / "cut") == 1
     resume(tmp_path / "cut")
     assert agent(tmp_path / "cut") == agent(tmp_path / "whole")
@@ -249,11 +231,11 @@ def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
     assert (about["victim"], about["games"]) == ("random-turn", 12)
 
 
-@needs_jit
 def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
-    settings = dataclasses.replace(TINY, victim=victim, updates=1)
-    train(settings, tmp_path / "run")
-    assert updates_done(tmp_path / "run") == 1
+    run = BestResponseRun(dataclasses.replace(TINY, victim=victim))
+    run.create(tmp_path / "run")
+    run.close()
+    assert updates_done(tmp_path / "run") == 0
     net(seed=2).save(tmp_path / "victim.safetensors")
     with pytest.raises(ValueError, match=r"it belongs to another run"):
         open_run(tmp_path / "run")
@@ -261,13 +243,8 @@ def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
 
 @needs_jit
 def test_some_seconds_of_learning_take_games_from_a_victim(tmp_path):
-    """After one update it takes none."""
-
-    def learned(updates):
-        settings = BestResponseSettings(players=(2,), games=64, updates=updates, learning_rate=4e-3, victim="greedy")
-        response = ValueNetAgent(train(settings, tmp_path / str(updates)), rounds=0)
-        match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 50, seed=1)
-        return match.of_agent(match.win_share).mean()
-
-    assert learned(1) < 0.05
-    assert learned(20) > 0.15
+    """An untrained net hardly ever beats `greedy`; see `test_value_net.py`."""
+    settings = BestResponseSettings(players=(2,), games=64, updates=20, learning_rate=4e-3, victim="greedy")
+    response = ValueNetAgent(train(settings, tmp_path), rounds=0)
+    match = arena.one_vs_rest(Game(Rules.official(2)), response, "greedy", 50, seed=1)
+    assert match.of_agent(match.win_share).mean() > 0.15

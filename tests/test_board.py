@@ -3,20 +3,15 @@
 import hashlib
 import json
 import math
-import os
-import subprocess
-import sys
 from collections import Counter
 from itertools import combinations
-from pathlib import Path
 
-import numba
 import pytest
 
 from bombay_env import random_board as random_board_module
 from bombay_env.board import MAX_SITES, Board, BoardError, SiteKind
 
-SEEDS = range(30 if numba.config.DISABLE_JIT else 300)  # coverage makes plain Python several times slower
+SEEDS = range(60)
 ENDS = (SiteKind.CITY, SiteKind.INNER_POST, SiteKind.OUTER_POST)
 
 
@@ -57,46 +52,23 @@ def refusal(data, tmp_path):
     return what
 
 
-# Valid boards: the sentences of RULES 9 in order.
-
-
-def test_the_ring_is_a_valid_board():
-    board = Board.from_dict(small_board())
-    assert board.num_sites == 21
-    assert board.site_index("G8") == 20
-    assert board.sites_of(SiteKind.HILL) == ()
-
-
 # Boards that RULES 9 does not allow, and what is said: what is put where, and the message after the source.
 HILL, OPEN = {"kind": "hill", "x": 0, "y": 0}, {"kind": "open_site", "x": 0, "y": 0}
 KINDS = "'start_hill', 'hill', 'city', 'inner_post', 'outer_post', 'palace_site' or 'open_site'"
 REFUSED = [
-    (("sites", 4, "name"), "", ': name "" is empty or contains a space, a colon or an unprintable character'),
-    (("name",), "", ': name "" is empty or contains a space, a colon or an unprintable character'),
     (("sites", 6, "name"), "D2", ': site 7 ("D2"): site 3 has the same name'),
-    (
-        ("sites", 21),
-        {"name": "Z", "kind": "start_hill", "x": 0, "y": 0},
-        ': sites: 2 of kind start_hill ("A", "Z"); must be 1',
-    ),
+    (("sites", 21), {"name": "Z", **OPEN, "kind": "start_hill"}, ': sites: 2 of kind start_hill ("A", "Z"); must be 1'),
     (("sites", 0, "kind"), "hill", ": sites: 0 of kind start_hill; must be 1"),
     (("sites", 1, "kind"), "castle", f".sites[1].kind is 'castle'; it must be {KINDS}"),
-    (("sites", 1, "kind"), "CITY", f".sites[1].kind is 'CITY'; it must be {KINDS}"),
     (("trails", 21), ["E3", "E3"], ': trail 22 ("E3", "E3"): a trail must join two different sites'),
     (("trails", 6), ["D1", "Z9"], ': trail 7 ("D1", "Z9"): unknown site "Z9"'),
-    (("trails", 6), ["Z9", "D1"], ': trail 7 ("Z9", "D1"): unknown site "Z9"'),
     (("trails", 6), ["D1", "Z" * 40_000], f': trail 7 ("D1", "{"Z" * 40}…"): unknown site "{"Z" * 40}…"'),
     (("trails", 21), ["D1", "D2"], ': trail 22 ("D1", "D2"): already listed as trail 2'),
     (("trails", 21), ["D2", "D1"], ': trail 22 ("D2", "D1"): already listed as trail 2'),
     (("sites", 21), {"name": "Z", **OPEN}, ': site 22 ("Z"): cannot be reached from "A"'),
-    (("trails",), [], ': site 2 ("D1"): cannot be reached from "A"'),
     (("sites", 3, "z"), 1, ".sites[3].z is an unknown key"),
     (("name",), 7, ".name is 7; it must be a valid string"),
     (("sites", 1, "x"), "3", ".sites[1].x is '3'; it must be a valid number"),
-    (("sites", 1, "y"), True, ".sites[1].y is True; it must be a valid number"),
-    (("trails", 0), "AB", ".trails[0] is 'AB'; it must be a valid list"),
-    (("trails", 0), ["A"], ".trails[0] is ['A']: List should have at least 2 items after validation, not 1"),
-    (("trails", 0, 1), 1, ".trails[0][1] is 1; it must be a valid string"),
 ]
 
 
@@ -114,18 +86,7 @@ def test_what_the_rules_do_not_allow_is_refused(where, value, message, tmp_path)
     assert refusal(data, tmp_path) == message
 
 
-@pytest.mark.parametrize(
-    "where", [("name",), ("sites",), ("trails",), *(("sites", 2, key) for key in ("name", "kind", "x", "y"))]
-)
-def test_every_key_is_needed(where, tmp_path):
-    data = small_board()
-    target = data if len(where) == 1 else data["sites"][2]
-    del target[where[-1]]
-    with pytest.raises(BoardError, match=rf"^board\.{'sites.2..' if len(where) > 1 else ''}{where[-1]} is missing$"):
-        Board.from_dict(data)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
+@pytest.mark.parametrize("value", [math.nan, math.inf, 10**400])
 def test_x_and_y_are_finite(value):
     data = small_board()
     data["sites"][1]["x"] = value
@@ -144,8 +105,8 @@ def test_at_most_64_sites(tmp_path):
     assert refusal(data, tmp_path).endswith(": List should have at most 64 items after validation, not 65")
 
 
-@pytest.mark.parametrize("name", ["E 1", " ", "E:1", ":", "E\t1", "E\n1", "E\u00a01", "E\u20281", "E\x00"])
-def test_names_have_no_spaces_or_colons(name, tmp_path):
+@pytest.mark.parametrize("name", ["", "E 1", "E:1", "E\n1", "E\u20281", "E\x00"])
+def test_names_are_not_empty_and_have_no_spaces_or_colons(name, tmp_path):
     data = small_board()
     data["sites"][5]["name"] = name
     wrong = f": name {json.dumps(name)} is empty or contains a space, a colon or an unprintable character"
@@ -153,8 +114,8 @@ def test_names_have_no_spaces_or_colons(name, tmp_path):
     assert refusal(small_board() | {"name": name}, tmp_path) == wrong
 
 
-@pytest.mark.parametrize("name", ["Bhopāl", "Бомбей", "孟买", "A-1_b.c/d"])
-def test_names_may_have_any_other_letters(name, tmp_path):
+@pytest.mark.parametrize("name", ["Bhopāl", "孟买", "A-1_b.c/d"])
+def test_names_may_have_any_other_letters(name):
     data = small_board()
     data["sites"][20]["name"] = data["trails"][19][1] = data["trails"][20][0] = name
     assert Board.from_dict(data).site_index(name) == 20
@@ -166,8 +127,7 @@ def test_any_number_of_hills_and_open_sites(kind):
     for i in range(5):
         data["sites"].append({"name": f"Z{i}", "kind": kind, "x": 0.5, "y": i})
         data["trails"].append([f"Z{i}", "A"])
-        board = Board.from_dict(data)
-        assert board.sites_of(SiteKind[kind.upper()]) == tuple(range(21, 22 + i))
+    assert Board.from_dict(data).sites_of(SiteKind[kind.upper()]) == tuple(range(21, 26))
 
 
 @pytest.mark.parametrize(
@@ -185,6 +145,7 @@ def test_exactly_4_cities_4_inner_posts_4_outer_posts_and_8_palace_sites(kind, c
 
 def test_the_constructor_checks_too():
     board = Board.from_dict(small_board())
+    assert board.num_sites == 21
     with pytest.raises(BoardError, match=r'^trail 1 \("A", "Z9"\): unknown site "Z9"$'):
         Board("mine", board.sites, (("A", "Z9"),))
 
@@ -196,11 +157,9 @@ def test_the_constructor_checks_too():
     ("content", "wrong"),
     [
         (b"name = ", ": not TOML: Invalid value (at end of document)"),
-        (b'name = "\xff"', ": not TOML: 'utf-8' codec can't decode byte 0xff in position 8: invalid start byte"),
         (b"x = " + b"[" * 49_000, ": not a board: the TOML is nested too deeply"),
         (b"#" * 49_153, ": the file is too large; at most 49152 bytes are allowed"),
         (b"", ".name is missing"),
-        (b'{"name": "json"}', ": not TOML: Invalid statement (at line 1, column 1)"),
     ],
 )
 def test_a_file_that_is_not_toml_of_a_board_is_rejected(content, wrong, tmp_path):
@@ -264,13 +223,6 @@ def test_the_message_names_an_unknown_site_and_the_board():
         Board.load().site_index("Z9")
 
 
-def test_site_kinds_have_numbers_from_0_and_labels():
-    assert [kind.label for kind in SiteKind] == [
-        "start_hill", "hill", "city", "inner_post", "outer_post", "palace_site", "open_site",
-    ]  # fmt: skip
-    assert [int(kind) for kind in SiteKind] == list(range(7))
-
-
 # Round trips.
 
 
@@ -283,10 +235,6 @@ def test_a_board_survives_dict_json_and_toml(board, tmp_path):
         assert copy == board
         assert hash(copy) == hash(board)
         assert json.dumps(copy.to_dict()) == json.dumps(data)
-
-
-def test_coordinates_are_floats():
-    assert all(type(site.x) is type(site.y) is float for site in Board.from_dict(small_board()).sites)
 
 
 # Random boards.
@@ -321,14 +269,6 @@ def to_segment(a, b, p):
     return math.dist(p, (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])))
 
 
-def test_the_planarity_check_finds_crossings():
-    assert segments_meet((0, 0), (2, 2), (0, 2), (2, 0))
-    assert segments_meet((0, 0), (2, 0), (1, 0), (3, 0))
-    assert segments_meet((0, 0), (2, 0), (1, 0), (1, 5))
-    assert not segments_meet((0, 0), (2, 0), (3, 0), (4, 0))
-    assert not segments_meet((0, 0), (2, 0), (0, 1), (2, 1))
-
-
 def test_random_boards_have_the_sites_of_the_packaged_one(random_boards):
     sites = [(site.name, site.kind) for site in Board.load().sites]
     for seed, board in enumerate(random_boards):
@@ -350,24 +290,17 @@ def test_random_boards_are_planar_with_space_around_every_site(random_boards):
                 assert not segments_meet(*(places[name] for name in one + other)), (board.name, one, other)
 
 
-def test_random_boards_have_a_site_for_a_palace_on_every_path_from_a_post_to_a_city(random_boards):
-    assert all(ends_joined(board) == [] for board in random_boards)
-
-
-def test_random_boards_have_two_trails_at_each_site_and_three_at_a_next_to_a_post(random_boards):
-    for board in random_boards:
-        degrees = Counter(name for trail in board.trails for name in trail)
-        assert min(degrees[site.name] for site in board.sites) >= 2
-        assert degrees["A"] >= 3
-        assert any("A" in trail and (trail[0] + trail[1]).replace("A", "")[0] == "E" for trail in board.trails)
-
-
-def test_random_boards_have_a_at_the_centre_and_outer_posts_further_out_than_inner_posts(random_boards):
+def test_random_boards_resemble_the_packaged_one(random_boards):
     def mean_distance(board, kind):
         sites = board.sites_of(kind)
         return sum(math.dist((board.sites[i].x, board.sites[i].y), (50, 50)) for i in sites) / len(sites)
 
     for board in random_boards:
+        assert ends_joined(board) == [], "a path from a post to a city without a site for a palace"
+        degrees = Counter(name for trail in board.trails for name in trail)
+        assert min(degrees[site.name] for site in board.sites) >= 2
+        assert degrees["A"] >= 3
+        assert any("A" in trail and (trail[0] + trail[1]).replace("A", "")[0] == "E" for trail in board.trails)
         assert mean_distance(board, SiteKind.START_HILL) < 20
         assert mean_distance(board, SiteKind.INNER_POST) < mean_distance(board, SiteKind.OUTER_POST)
 
@@ -376,37 +309,22 @@ def test_different_seeds_give_different_boards(random_boards):
     assert len({(board.sites, board.trails) for board in random_boards}) == len(SEEDS)
 
 
-def test_a_seed_gives_the_same_board_in_another_process(random_boards):
-    program = (
-        "import json; from bombay_env.board import Board;"
-        "print(json.dumps([Board.random(seed).to_dict() for seed in range(20)]))"
-    )
-    here = Path(random_board_module.__file__).parent.parent
-    environment = os.environ | {"PYTHONHASHSEED": "12345"}
-    output = subprocess.run([sys.executable, "-c", program], cwd=here, env=environment, capture_output=True, check=True)
-    assert json.loads(output.stdout) == [board.to_dict() for board in random_boards[:20]]
-
-
 def test_the_board_of_a_seed_never_changes():
     boards = [Board.random(seed).to_dict() for seed in (0, 1, 2, 2**64 - 1)]
     assert boards[-1]["name"] == "random-18446744073709551615"
     assert hashlib.sha256(json.dumps(boards).encode()).hexdigest()[:16] == "3ad0a191fde1cb0d"
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1", None, True])
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, None, True])
 def test_a_seed_is_a_64_bit_integer(seed):
     with pytest.raises(ValueError, match="seed"):
         Board.random(seed)
 
 
 def test_the_board_of_seed_0_is_used_if_all_attempts_fail(monkeypatch, random_boards):
-    attempts = []
-    scatter = random_board_module._scatter
-
-    def fail_at_first(rng):
-        attempts.append(rng)
-        return [] if len(attempts) <= random_board_module.MOST_ATTEMPTS else scatter(rng)
-
-    monkeypatch.setattr(random_board_module, "_scatter", fail_at_first)
+    scatter, attempts = random_board_module._scatter, iter(range(random_board_module.MOST_ATTEMPTS))
+    monkeypatch.setattr(
+        random_board_module, "_scatter", lambda rng: scatter(rng) if next(attempts, None) is None else []
+    )
     assert Board.random(5).trails == random_boards[0].trails
     assert Board.random(5).name == "random-5"

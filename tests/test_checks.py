@@ -10,7 +10,6 @@ from helpers.refusal import refusal
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (3, "3"),
         ("a\nb", "'a\\nb'"),
         (np.float64(0.5), "0.5"),
         (np.eye(2), "array([[1., 0.], [0., 1.]])"),
@@ -42,7 +41,7 @@ def test_a_whole_number_may_be_a_numpy_integer():
     assert type(number) is int
 
 
-@pytest.mark.parametrize("value", [0, 6, 2.0, True, np.True_, "3", None, np.array([1, 2])])
+@pytest.mark.parametrize("value", [0, 6, 2.0, True, np.True_, "3", None])
 def test_other_values_are_rejected_with_the_range(value):
     refusal(lambda: checks.whole_number(value, "size", 1, 5), "size is", "a whole number from 1 to 5")
 

@@ -3,7 +3,6 @@
 import json
 import sys
 
-import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
@@ -52,42 +51,24 @@ def test_the_figure_of_one_run_has_a_colour_per_reference_and_a_panel_per_metric
     assert {panel.get_xlabel() for panel in figure.axes} == {"minutes of learning"}
 
 
-def test_several_runs_have_a_colour_each_and_are_named_by_their_folders(tmp_path):
-    found = [curve.read_run(made(tmp_path / name)) for name in ("a", "b")]
-    figure = curve.figure_of(found)
-    assert legend(figure.axes[0]) == ["a", "b", "against greedy", "against planner-v1", "par 0.38"]
-    colours = [line.get_color() for line in figure.axes[0].get_lines()[:4]]
-    assert colours == [curve.COLOURS[0]] * 2 + [curve.COLOURS[1]] * 2
-    assert len(figure.axes[1].get_lines()) == 2
-
-
-def test_runs_that_differ_in_their_seed_have_one_colour_and_metrics_can_be_left_out(tmp_path):
+def test_several_runs_are_named_by_their_folders_and_have_a_colour_each_unless_only_their_seed_differs(tmp_path):
     found = [curve.read_run(made(tmp_path / name)) for name in ("zero-seed0", "zero-seed1", "ppo-seed0")]
-    (panel,) = curve.figure_of(found, metrics=False).axes
-    assert legend(panel)[:3] == ["zero, 2 seeds", "ppo", "against greedy"]
-    colours = [line.get_color() for line in panel.get_lines()[:6]]
+    figure = curve.figure_of(found)
+    assert legend(figure.axes[0])[:4] == ["zero, 2 seeds", "ppo", "against greedy", "against planner-v1"]
+    colours = [line.get_color() for line in figure.axes[0].get_lines()[:6]]
     assert colours == [curve.COLOURS[0]] * 4 + [curve.COLOURS[1]] * 2
+    assert len(figure.axes[1].get_lines()) == 3
+    assert len(curve.figure_of(found, metrics=False).axes) == 1
 
 
-def test_a_run_without_evaluations_or_settings_is_drawn_too(tmp_path):
+@pytest.mark.parametrize("settings", ['{"settings": {}}', "nonsense"])
+def test_a_run_without_evaluations_or_settings_is_drawn_without_par(settings, tmp_path):
     folder = made(tmp_path / "run", matches=())
-    (folder / run_files.SETTINGS).unlink()
-    curve.draw([curve.read_run(folder)], tmp_path / "picture.png")
+    (folder / run_files.SETTINGS).write_text(settings, encoding="utf-8")
+    run = curve.read_run(folder)
+    assert run.par is None
+    curve.draw([run], tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_smooth_is_a_mean_of_neighbours_and_keeps_straight_lines():
-    assert curve.smooth(np.arange(7.0)).tolist() == list(range(7))
-    line = np.arange(180.0)
-    assert np.allclose(curve.smooth(line)[3:-3], line[3:-3])
-    assert curve.smooth(line)[0] == line[:4].mean()
-
-
-def test_without_player_counts_there_is_no_par(tmp_path):
-    folder = made(tmp_path / "run")
-    for text in ('{"settings": {}}', "nonsense"):
-        (folder / run_files.SETTINGS).write_text(text, encoding="utf-8")
-        assert curve.read_run(folder).par is None
 
 
 def test_names_with_dollars_are_drawn(tmp_path):
@@ -97,7 +78,7 @@ def test_names_with_dollars_are_drawn(tmp_path):
     assert any("net:path=" in text for text in legend(figure.axes[0]))
 
 
-@pytest.mark.parametrize("content", [None, "", "torn", "[1]", '{"update": 1}'])
+@pytest.mark.parametrize("content", [None, "torn", '{"update": 1}'])
 def test_a_folder_without_metrics_is_an_error(content, tmp_path):
     if content is not None:
         (tmp_path / run_files.METRICS).write_text(content, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Datasets: what they hold is what the environments show, and a failure leaves nothing behind."""
 
+import functools
 import json
-import sys
 
 import numba
 import numpy as np
@@ -9,9 +9,9 @@ import pytest
 
 from bombay_env import Game, Rules, bombay_v0
 from bombay_env.record import Record
-from bombay_training.cli.main import main
 from bombay_training.datasets.decisions import View, all_decisions, decisions
 from bombay_training.evaluation import arena
+from helpers.command import in_this_process
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra `data`")
 library = pytest.importorskip("minari", reason="needs the extra `data`")
@@ -137,23 +137,21 @@ def test_a_failure_leaves_nothing(write, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def simulate(*arguments, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["bombay", "simulate", "--games", "2", "--players", "2", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code
+@pytest.fixture
+def simulate(tmp_path, monkeypatch, capfd):
+    run = in_this_process(tmp_path, monkeypatch, capfd)
+    return functools.partial(run, "simulate", "--games", 2, "--players", 2)
 
 
 @needs_jit
 @pytest.mark.parametrize(
     ("form", "name", "said"), [("parquet", "games.parquet", "decisions"), ("minari", "games-v0", "4 episodes")]
 )
-def test_the_command_writes_datasets(form, name, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert simulate("--format", form, "--out", name, "--reward", "margin", monkeypatch=monkeypatch) == 0
-    shown = capsys.readouterr().out
-    assert f"written to {name}: " in shown
-    assert said in shown
+def test_the_command_writes_datasets(form, name, said, simulate, tmp_path):
+    done = simulate("--format", form, "--out", name, "--reward", "margin")
+    assert done.returncode == 0, done.stderr
+    assert f"written to {name}: " in done.stdout
+    assert said in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -169,24 +167,12 @@ def test_the_command_writes_datasets(form, name, said, tmp_path, monkeypatch, ca
         (["--out", "g", "--reward", "rank"], "are for datasets"),
     ],
 )
-def test_wrong_options_end_in_one_line(arguments, words, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert simulate(*arguments, monkeypatch=monkeypatch) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+def test_wrong_options_end_in_one_line(arguments, words, simulate, tmp_path):
+    done = simulate(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("form", ["parquet", "minari"])
-def test_a_missing_extra_is_named(form, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for name in (f"bombay_training.datasets.{form}", "pyarrow", "minari"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setitem(sys.modules, "pyarrow" if form == "parquet" else "minari", None)
-    monkeypatch.delattr(f"bombay_training.datasets.{form}", raising=False)
-    assert simulate("--format", form, "--out", "games-v0", monkeypatch=monkeypatch) == 2
-    assert "needs the extra `data`" in capsys.readouterr().err
 
 
 @needs_jit

@@ -113,11 +113,7 @@ SHORT = {"actions_per_turn": 1, "buys_per_turn": 1}
 ENDGAMES = {
     "2 players, last turn": (official(2), 1, BAZAAR),
     "2 players, two turns": (official(2), 2, BAZAAR | {"actions_left": 1}),
-    "2 players, only tolls to gain": (
-        official(2),
-        2,
-        {"palaces": {"E1": 0, "G3": 1}, "check": False, "actions_left": 2},
-    ),
+    "2 players, tolls": (official(2), 2, {"elephants": {0: "G5", 1: "E3"}, "palaces": {"H1": 0, "G7": 1}}),
     "3 players, last turn": (official(3), 1, CROWD),
     "3 players, three short turns": (variant(3, **SHORT), 3, CROWD),
     "4 players, a bale token": (official(4), 1, RACE | {"at": "G4", "basket": ["blue"]}),
@@ -125,39 +121,18 @@ ENDGAMES = {
     "5 players, two short turns": (variant(5, **SHORT), 2, QUIET | {"elephants": {0: "E1", 2: "G8", 4: "Bombay"}}),
 }
 LONG_ENDGAMES = {
-    "4 players, four short turns": (variant(4, **SHORT), 4, RACE),
-    "5 players, five short turns": (variant(5, **SHORT), 5, QUIET | {"elephants": {0: "E1", 2: "G8", 4: "Bombay"}}),
     "2 players, two whole turns": (official(2), 2, BAZAAR),
-    "3 players, two whole turns": (official(3), 2, CROWD),
     "3 players, three turns": (official(3), 3, CROWD | {"actions_left": 1}),
-    "4 players, two whole turns": (official(4), 2, RACE),
-    "4 players, three turns": (official(4), 3, RACE | {"actions_left": 1}),
+    "4 players, four short turns": (variant(4, **SHORT), 4, RACE),
     "5 players, three turns of two actions": (variant(5, actions_per_turn=2), 3, QUIET),
 }
+if not SLOW:  # thousands of turns, tens of milliseconds each with the compiler off
+    ENDGAMES |= LONG_ENDGAMES
 
 
-@pytest.mark.parametrize("name", ENDGAMES)
-def test_solve_agrees_with_brute_force(name):
-    game, left, facts = ENDGAMES[name]
+@pytest.mark.parametrize(("game", "left", "facts"), ENDGAMES.values(), ids=ENDGAMES)
+def test_solve_agrees_with_brute_force(game, left, facts):
     assert_as_brute_force(game, endgame_position(game, left, **facts))
-
-
-@pytest.mark.skipif(SLOW, reason="thousands of turns, tens of milliseconds each with the compiler off")
-@pytest.mark.parametrize("name", LONG_ENDGAMES)
-def test_solve_agrees_with_brute_force_over_whole_turns(name):
-    game, left, facts = LONG_ENDGAMES[name]
-    assert_as_brute_force(game, endgame_position(game, left, **facts))
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_turns_left_count_down_to_the_end(n):
-    game = variant(n, sets=2, turns_per_set=1, actions_per_turn=1)
-    states, left = game.new_states([1]), []
-    while not game.is_terminal(states)[0]:
-        left.append(endgame.turns_left(states[0], game.tables[0]))
-        states = play(game, states, "end_turn")
-    assert left == list(range(2 * n, 0, -1))
-    assert endgame.turns_left(states[0], game.tables[0]) == 0
 
 
 # --- Endgames that a person can solve ---
@@ -218,16 +193,6 @@ def test_ties_go_to_the_first_outcome():
         assert endgame.solve(game, states).actions == turns.distinct_turns(game, states)[0].actions
 
 
-def test_equal_margins_are_equal_whatever_the_totals():
-    game = official(3)
-    workspace = endgame.new_workspace(game)
-    worth = []
-    for more in range(40):
-        workspace.final[0, :3] = [10 + more, 5 + more, 5 + more]
-        worth.append(endgame.utility(game.tables[0], workspace, 0, 0))
-    assert len(set(worth)) == 1
-
-
 # --- What cannot be solved ---
 
 
@@ -238,6 +203,7 @@ def test_only_the_last_round_is_solved():
     for states in (over, early, position(game)):
         with pytest.raises(ValueError, match=r"^only positions in the last game turn of the last set can be solved$"):
             endgame.solve(game, states)
+    assert turns.distinct_turns(game, over) == []
 
 
 @pytest.mark.parametrize("function", [endgame.solve, turns.distinct_turns])
@@ -246,16 +212,14 @@ def test_only_one_state_of_the_game_is_taken(function):
     states = last_turn(game)
     for wrong, complaint in (
         (np.concatenate([states, states]), "^state must be one state, not 2$"),
-        (states[:0], "^state must be one state, not 0$"),
         (states.tolist(), "^states must be an array of this game's state_dtype, not list$"),
-        (np.zeros(1), "^states must be an array of this game's state_dtype, not float64$"),
         (last_turn(official(3)), "^states, lane 0: num_players is 3; it must be 2$"),
     ):
         with pytest.raises(ValueError, match=complaint):
             function(game, wrong)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1.5, 2.0, None, 2**63])
+@pytest.mark.parametrize("limit", [0, 2.0, 2**63])
 def test_a_limit_out_of_range_is_refused(limit):
     game = official(2)
     with pytest.raises(ValueError, match=rf"^limit is {limit}; it must be a whole number from 1 to \d+$"):

@@ -4,7 +4,6 @@
 """
 
 import copy
-import itertools
 import json
 import os
 import pickle
@@ -29,7 +28,6 @@ from bombay_agents.external.process import MAX_LINE
 from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault, ask
 from bombay_env.record import Record, read_records
-from bombay_env.registry import MAX_LENGTH
 from bombay_env.state import state_to_dict
 from bombay_env.text import describe_actions, describe_position
 from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
@@ -113,11 +111,6 @@ def test_the_examples_play_whole_games(runner: str, file: str, mark: str) -> Non
 def test_the_page_shows_the_example() -> None:
     shown, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert shown == (EXAMPLES / "exec_player.py").read_text(encoding="utf-8")
-
-
-def test_the_examples_are_short() -> None:
-    lines = (EXAMPLES / "exec_player.py").read_text().splitlines()
-    assert len([line for line in lines if line.strip()]) <= 30
 
 
 def test_the_arena_compares_a_program_with_an_agent(tmp_path: Path, mark: str) -> None:
@@ -218,11 +211,8 @@ def test_copies_start_a_program_of_their_own(mark: str) -> None:
         ("exec:command='", "cannot be split: No closing quotation"),
         ("exec:command=[]", "starts with nothing"),
         ("exec:command=sh,seconds=0", "seconds is 0.0; it must be from 0.001 to 86400"),
-        ("exec:command=sh,start=nan", "start is nan; it must be"),
         ("exec:command=sh,memory=1", "memory is 1; it must be 0 or from 16 to 1048576 megabytes"),
-        ("exec:command=sh -c [", "unbalanced brackets"),
         ("exec:command=sh -c 1,2", "'2' is not of the form key=value"),
-        ("exec:command=sh " + "x" * MAX_LENGTH, "is too long"),
     ],
 )
 def test_a_wrong_spec_is_refused_in_one_line(spec: str, words: str) -> None:
@@ -235,38 +225,29 @@ def test_a_wrong_spec_is_refused_in_one_line(spec: str, words: str) -> None:
 # --- programs that misbehave ---
 
 TIMED = {  # what only a limit of time ends
-    "hang", "slow", "ignore-signals", "spawn-and-hang", "kills-guard", "spawn-and-kills-guard", "endless-stderr", "closes-input",
+    "hang", "slow", "spawn-and-hang", "spawn-and-kills-guard", "endless-stderr", "closes-input",
 }  # fmt: skip
 REASONS = {
     "crash": "its process ended (exit code 3)",
-    "leave": "its process ended (exit code 0)",
     "abort": "its process ended (exit code -11)",
     "raise": "its process ended (exit code 1); its last words are 'ZeroDivisionError: division by zero'",
     "hang": "it took longer than 0.3 s",
     "slow": "it took longer than 0.3 s",
-    "ignore-signals": "it took longer than 0.3 s",
     "garbage": "it wrote b'\\x00\\xff\\x1b[31m {': its answer is not JSON: expected value",
-    "nan": "its answer is not JSON: expected value",
     "deep": "its answer is not JSON: recursion limit exceeded",
-    "digits": "its answer is not JSON: number out of range",
     "null": "its answer is None; it must be an object",
-    "surrogate": "its answer is not JSON: unexpected end of hex escape",
     "two-lines": "it wrote more than one line",
     "endless-line": f"it wrote more than {MAX_LINE:,} bytes for one answer",
-    "endless-lines": "it wrote more than",
     "endless-stderr": "it took longer than 0.3 s",
     "closes-output": "it closed its standard output",
     "closes-input": "is no action",
     "spawn-and-crash": "its process ended (exit code 4)",
     "spawn-and-hang": "it took longer than 0.3 s",
-    "kills-guard": "it closed its standard output",
     "spawn-and-kills-guard": "it took longer than 0.3 s",
     "memory": "its process ended (exit code 1); its last words are 'MemoryError'",
     "illegal-name": "take:blue is illegal; legal are move:",
     "illegal-number": "take:yellow is illegal; legal are move:",
-    "unknown": "'fly:E1' is no action",
     "too-large": "10000000000000000000000000 is no action",
-    "float": "1.5 is no action",
     "object": "is no action",
     "empty": "the answer is empty",
     "turn-too-long": "the turn is over after end_turn; leave out end_turn",
@@ -299,21 +280,15 @@ def test_a_program_that_misbehaves_loses_its_game_and_nothing_else(kind: str, ma
 
 
 @needs_proc
-@pytest.mark.parametrize("kind", ["crash", "garbage", "spawn-and-crash", "closes-output", "endless-line"])
-def test_a_program_that_fails_at_its_start_loses_the_game(kind: str, mark: str) -> None:
-    match = run_fixed_seats(GAME, [misbehaving(kind, 0), First(), First()], 2)
+@pytest.mark.parametrize(("kind", "reason"), [("crash", "exit code 3"), ("hang", "it took longer than 0.2 s")])
+def test_a_program_that_never_gets_ready_loses_the_game(kind: str, reason: str, mark: str) -> None:
+    match = run_fixed_seats(GAME, [misbehaving(kind, 0, start=0.2 if kind == "hang" else 30), First(), First()], 2)
     assert len(match.faults) == 2
-    assert all(REASONS[kind] in fault.reason for fault in match.faults)
+    assert all(reason in fault.reason for fault in match.faults)
 
 
 @needs_proc
-def test_a_program_that_never_gets_ready_loses_the_game(mark: str) -> None:
-    match = run_fixed_seats(GAME, [misbehaving("hang", 0, start=0.2), First(), First()], 1)
-    assert [fault.reason for fault in match.faults] == ["it took longer than 0.2 s"]
-
-
-@needs_proc
-@pytest.mark.parametrize("kind", ["crash", "illegal-name", "spawn-and-hang"])
+@pytest.mark.parametrize("kind", ["illegal-name", "spawn-and-hang"])
 def test_games_in_which_it_does_not_fail_are_as_without_faults(kind: str, mark: str) -> None:
     plain = run_blocks(GAME, [First(), First("x"), First()], 3)
     records: list[Record] = []
@@ -382,32 +357,9 @@ def test_nothing_is_left_when_the_host_is_killed(mark: str) -> None:
     assert_none_left(mark)
 
 
-# --- long proofs ---
-
-
 @needs_proc
 @pytest.mark.slow
-def test_a_thousand_games_against_programs_that_misbehave(mark: str) -> None:
-    """The short form is the tests above: each kind in one game."""
-    # A program that is started anew counts its questions from 1. Games this long have enough of them for each to be lost.
-    game = Game(Rules(3, sets=1, turns_per_set=4))
-    kinds, games = list(KINDS), 0
-    for number, kind in enumerate(itertools.cycle(kinds)):
-        records: list[Record] = []
-        seats = list(np.roll([0, 1, 2], number))
-        lineup = [misbehaving(kind, 1 + number % 3), First(), First("x")]
-        match = run_blocks(game, lineup, 5, seed=number, seatings=np.array([seats, np.roll(seats, 1)]), records=records)
-        assert_lost(match, records, kind)
-        assert_none_left(mark)
-        games += match.num_games
-        if games >= 1000:
-            break
-    assert number >= len(kinds)
-
-
-@needs_proc
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["hang", "spawn-and-hang", "crash"])
+@pytest.mark.parametrize("kind", ["spawn-and-hang", "crash"])
 def test_a_pool_that_kills_its_workers_leaves_no_program_behind(kind: str, mark: str) -> None:
     spec = misbehaving(kind, 2, seconds=600).name
     with WorkerPool(2, turn_limit=1) as pool:

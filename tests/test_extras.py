@@ -1,14 +1,12 @@
 """What is said where an optional dependency is missing: how README installs it, in one line."""
 
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from bombay_training.extras import missing_extra
+from helpers.command import bombay
 
 ROOT = Path(__file__).parent.parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -23,15 +21,6 @@ def test_readme_installs_extras_in_the_same_way():
     assert "pip install '.[ppo]'" in readme
 
 
-def test_no_message_names_a_package_on_an_index():
-    """There is none yet."""
-    sources = [path for folder in ("bombay_env", "agents", "training") for path in (ROOT / folder).rglob("*.py")]
-    assert len(sources) > 50
-    for path in sources:
-        assert "bombay-env[" not in path.read_text(encoding="utf-8"), path
-        assert "pip install bombay" not in path.read_text(encoding="utf-8"), path
-
-
 @pytest.mark.parametrize(
     ("arguments", "absent", "extra"),
     [
@@ -39,14 +28,14 @@ def test_no_message_names_a_package_on_an_index():
         (("balance", "--games", "2"), "scipy", "analysis"),
         (("play", "human", "random"), "starlette", "play"),
         (("mcp", "random"), "mcp", "llm"),
+        (("simulate", "--format", "parquet", "--out", "games"), "pyarrow", "data"),
+        (("simulate", "--format", "minari", "--out", "games-v0", "--players", "2"), "minari", "data"),
     ],
-    ids=["ppo", "analysis", "play", "llm"],
+    ids=["ppo", "analysis", "play", "llm", "parquet", "minari"],
 )
 def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extra, tmp_path):
     (tmp_path / f"{absent}.py").write_text(f'raise ImportError("No module named {absent!r}")\n')
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "300", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "bombay_training.cli", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = bombay(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert f"run pip install '.[{extra}]' (No module named '{absent}')" in done.stderr

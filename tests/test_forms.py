@@ -29,7 +29,6 @@ WRONG = [
     ([], "it is []; it must be an object"),
     ({"count": 3}, "it.parts is missing"),
     (GOOD | {"count": True}, "it.count is True; it must be a valid integer"),
-    (GOOD | {"count": "3"}, "it.count is '3'; it must be a valid integer"),
     (GOOD | {"count": 10}, "it.count is 10; it must be less than or equal to 9"),
     (GOOD | {"more": 1}, "it.more is an unknown key"),
     (
@@ -42,7 +41,6 @@ WRONG = [
     (GOOD | {"note": ["y" * 9999] * 99}, "it.note is ['yyy"),
 ]
 TEXTS = [
-    (b"", "it is not JSON: "),
     (b"nonsense", "it is not JSON: "),
     (b"{} {}", "it is not JSON: "),
     (b'"\xff"', "it is not JSON: "),

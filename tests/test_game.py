@@ -1,7 +1,6 @@
-"""`Game`: its names and shapes, seeds, and games as values (DESIGN 4)."""
+"""`Game`: its names and shapes, seeds, and games as values."""
 
 import copy
-import inspect
 import pickle
 import random
 
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 
 from bombay_env import Board, Game, Rules
-from helpers.game_states import ENDS, GAME, RESULT, each_count, played
-from helpers.position import COLOURS
+from helpers.game_states import ENDS, GAME, RESULT, played
+from helpers.position import COLOURS, each_count
 from helpers.refusal import refusal
 from helpers.variants import random_game
 
@@ -35,19 +34,6 @@ def test_the_whole_interface_in_one_game():
     assert game.feature_layout.num_features == game.num_features
 
 
-def test_parameters_have_the_names_of_the_contract():
-    def names(function):
-        return [name for name in inspect.signature(function).parameters if name != "self"]
-
-    assert names(Game) == ["rules", "board"]
-    assert names(GAME.new_states)[:2] == ["seeds", "setup"]
-    assert names(GAME.step) == ["states", "actions", "restocks"]
-    assert names(GAME.observe) == ["states", "seats", "screened", "out"]
-    assert names(GAME.legal_actions) == ["states", "out"]
-    assert names(GAME.scrub) == ["states", "seeds", "out"]
-    assert names(GAME.restock_outcomes) == ["state"]
-
-
 def test_a_game_without_arguments_is_the_official_one_for_four():
     assert Game() == Game(Rules.official(4), Board.load())
 
@@ -70,12 +56,12 @@ def test_actions_are_numbered_as_in_rules_7():
     assert GAME.action_name(np.int8(3)) == names[3]
 
 
-@pytest.mark.parametrize("number", [-1, GAME.num_actions, 2**70, 1.0, "buy", None, np.zeros(2, int)])
+@pytest.mark.parametrize("number", [-1, GAME.num_actions, 2**70, 1.0, "buy"])
 def test_a_wrong_action_number_has_no_name(number):
     refusal(lambda: GAME.action_name(number), "action")
 
 
-@pytest.mark.parametrize("name", ["", "sell", "sell:green", "move:E9", "BUY", " buy", 3, None, ["buy"]])
+@pytest.mark.parametrize("name", ["", "sell", "sell:green", "BUY", " buy", 3, ["buy"]])
 def test_a_wrong_action_name_has_no_number(name):
     refusal(lambda: GAME.action_index(name), "action")
 
@@ -85,14 +71,8 @@ def test_a_wrong_action_name_has_no_number(name):
 
 @pytest.mark.parametrize(
     "seeds",
-    [
-        ENDS,
-        tuple(ENDS),
-        np.array(ENDS, np.uint64),
-        np.array([ENDS, ENDS], np.uint64).T[:, 0],
-        [np.uint64(seed) for seed in ENDS],
-    ],
-    ids=["list", "tuple", "array", "strided", "scalars"],
+    [tuple(ENDS), np.array([ENDS, ENDS], np.uint64).T[:, 0], [np.uint64(seed) for seed in ENDS]],
+    ids=["tuple", "strided", "scalars"],
 )
 def test_seeds_may_be_any_64_bits_in_a_list_or_an_array(seeds):
     states = GAME.new_states(seeds)
@@ -103,31 +83,14 @@ def test_seeds_may_be_any_64_bits_in_a_list_or_an_array(seeds):
     assert len({state.tobytes()[8:] for state in states}) == len(ENDS)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, ">i4"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, ">i4"])
 def test_seeds_of_any_integer_type_are_the_same_seeds(dtype):
     assert GAME.new_states(np.arange(5, dtype=dtype)).tobytes() == GAME.new_states(range(5)).tobytes()
 
 
 @pytest.mark.parametrize(
     "seeds",
-    [
-        [-1],
-        [2**64],
-        [1.0],
-        ["1"],
-        [None],
-        [[1]],
-        5,
-        "12",
-        None,
-        {1: 2},
-        np.array([-1]),
-        np.array([1.0]),
-        np.array([[1]]),
-        np.array(1),
-        np.array([1], object),
-        np.array([True]),
-    ],
+    [[-1], [2**64], [1.0], ["1"], [[1]], 5, "12", None, np.array([-1]), np.array(1), np.array([1.0]), np.array([True])],
     ids=repr,
 )
 def test_other_seeds_are_rejected(seeds):

@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bombay_env.state import new_records, state_dtype, state_to_dict
-from helpers.game_states import GAME, SLOW, each_count, finished, foreign, pick, plain, played
-from helpers.position import COLOURS, official, play, position, setup_of, variant
+from bombay_env.state import state_to_dict
+from helpers.game_states import GAME, SLOW, finished, foreign, pick, plain, played
+from helpers.position import COLOURS, each_count, official, position, setup_of, variant
 from helpers.refusal import refusal
 from helpers.variants import random_game
 
@@ -58,48 +58,29 @@ def without(mapping, key):
     return {name: value for name, value in mapping.items() if name != key}
 
 
-def swapped(mapping, key, value):
-    return {**mapping, key: value}
-
-
 SETUP = setup_of(GAME)
 DEMAND, POSTS, TOKENS = SETUP["demand"], SETUP["posts"], SETUP["palace_tokens"]
 WRONG_SETUPS = {
     "a number": 5,
-    "a word": "demand",
-    "a set": {1, 2},
     "too few": [SETUP],
-    "too many": [SETUP] * 3,
     "a list of numbers": [1, 2],
     "an unknown key": SETUP | {"market": []},
     "demand: none": {"demand": None},
-    "demand: a list": {"demand": list(DEMAND.values())},
     "demand: a city short": {"demand": without(DEMAND, "Indore")},
-    "demand: a city too many": {"demand": swapped(DEMAND, "Delhi", DEMAND["Indore"])},
-    "demand: another city": {"demand": swapped(without(DEMAND, "Indore"), "Delhi", DEMAND["Indore"])},
-    "demand: a column twice": {"demand": swapped(DEMAND, "Indore", DEMAND["Bombay"])},
+    "demand: another city": {"demand": without(DEMAND, "Indore") | {"Delhi": DEMAND["Indore"]}},
+    "demand: a column twice": {"demand": DEMAND | {"Indore": DEMAND["Bombay"]}},
     "demand: upside down": {"demand": {city: column[::-1] for city, column in DEMAND.items()}},
-    "demand: unknown colour": {"demand": swapped(DEMAND, "Indore", ["green", "blue", "orange"])},
-    "demand: short column": {"demand": swapped(DEMAND, "Indore", DEMAND["Indore"][:2])},
+    "demand: unknown colour": {"demand": DEMAND | {"Indore": ["green", "blue", "orange"]}},
     "demand: numbers": {"demand": dict.fromkeys(DEMAND, (0, 1, 2))},
-    "demand: a word": {"demand": swapped(DEMAND, "Indore", "blue")},
     "demand: what looks like a column": {"demand": {city: str(tuple(column)) for city, column in DEMAND.items()}},
-    "demand: nested": {"demand": {city: [list(column)] for city, column in DEMAND.items()}},
-    "posts: none": {"posts": None},
     "posts: empty": {"posts": {}},
-    "posts: a site short": {"posts": without(POSTS, "F1")},
-    "posts: on a palace site": {"posts": swapped(without(POSTS, "F1"), "G1", POSTS["F1"])},
-    "posts: an unknown site": {"posts": swapped(without(POSTS, "F1"), "F9", POSTS["F1"])},
-    "posts: three of a colour": {"posts": swapped(POSTS, "F1", "blue")},
-    "posts: unknown colour": {"posts": swapped(POSTS, "F1", "green")},
-    "posts: a number": {"posts": swapped(POSTS, "F1", 0)},
-    "posts: a list": {"posts": swapped(POSTS, "F1", ["yellow"])},
-    "palace_tokens: none": {"palace_tokens": None},
-    "palace_tokens: a site short": {"palace_tokens": without(TOKENS, "G1")},
-    "palace_tokens: on a post site": {"palace_tokens": swapped(without(TOKENS, "G1"), "E1", "client")},
-    "palace_tokens: three of a kind": {"palace_tokens": swapped(TOKENS, "G1", "bale")},
-    "palace_tokens: unknown kind": {"palace_tokens": swapped(TOKENS, "G1", "camel")},
-    "palace_tokens: nan": {"palace_tokens": swapped(TOKENS, "G1", float("nan"))},
+    "posts: on a palace site": {"posts": without(POSTS, "F1") | {"G1": POSTS["F1"]}},
+    "posts: three of a colour": {"posts": POSTS | {"F1": "blue"}},
+    "posts: a number": {"posts": POSTS | {"F1": 0}},
+    "posts: a list": {"posts": POSTS | {"F1": ["yellow"]}},
+    "palace_tokens: on a post site": {"palace_tokens": without(TOKENS, "G1") | {"E1": "client"}},
+    "palace_tokens: three of a kind": {"palace_tokens": TOKENS | {"G1": "bale"}},
+    "palace_tokens: nan": {"palace_tokens": TOKENS | {"G1": float("nan")}},
 }
 
 
@@ -117,18 +98,13 @@ def test_outer_posts_are_rejected_if_the_rules_have_none():
 
 
 WRONG_DRAWS = {
-    "too few": [[0, 0, 4, 4]],
     "too many": [[1, 2, 3, 4]],
     "more than there are": [[4, 0, 5, 0]],
     "negative": [[-1, 0, 5, 5]],
     "floats": [[0.0, 0.0, 4.0, 5.0]],
     "flat": [0, 0, 4, 5],
-    "short": [[0, 4, 5]],
     "two rows": [[0, 0, 4, 5]] * 2,
     "ragged": [[0, 0, 4, 5], [1]],
-    "words": [["0", "0", "4", "5"]],
-    "empty": [],
-    "a number": 9,
     "overflow": np.array([[2**64 - 1, 0, 5, 5]], np.uint64),
     "too large": [[2**64, 0, 4, 5]],
 }
@@ -149,20 +125,6 @@ def test_bales_on_elephants_cannot_be_drawn():
     refusal(lambda: GAME.step(states, end, [[1, 4, 4, 0]]), "restocks[0]", "[0, 4, 5, 5]")
     GAME.step(states, end, [[0, 4, 5, 0]])
     assert states[0].market.tolist() == [[0, 0, 5, 0], [0, 4, 0, 0], [0, 0, 0, 0]]
-
-
-def test_all_bales_are_drawn_if_the_bag_has_too_few():
-    carried = {seat: [colour, colour] for seat, colour in enumerate(["purple", "purple", "blue", "orange", "orange"])}
-    game = official(5)
-    states = position(game, player=4, turn=2, baskets=carried, markets=[{}, {}, {"blue": 1}])
-    end = [game.action_index("end_turn")]
-    refusal(lambda: game.step(states, end, [[3, 0, 3, 3]]), "restocks[0]", "7 bales")
-    draws, chances = game.restock_outcomes(states)
-    assert (draws.tolist(), chances.tolist()) == ([[3, 0, 3, 1]], [1.0])
-    given_, drawn = states.copy(), states.copy()
-    game.step(given_, end, draws)
-    game.step(drawn, end)
-    assert given_.tobytes() == drawn.tobytes()
 
 
 @each_count
@@ -190,20 +152,6 @@ def test_one_wrong_restock_among_many_changes_nothing():
     assert states.tobytes() == before
     GAME.step(states, end, [[0, 0, 4, 5], [9, 9, 9, 9], [1, 1, 3, 4]])
     assert states["market"].sum(axis=1).tolist() == [[0, 0, 4, 5], [1, 2, 3, 3], [1, 1, 3, 4]]
-
-
-@pytest.mark.parametrize(
-    ("draw", "markets"),
-    [
-        ((3, 3, 2, 1), [[3, 3, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1]]),
-        ((3, 2, 2, 2), [[3, 0, 0, 0], [0, 2, 2, 2], [0, 0, 0, 0]]),
-        ((0, 4, 0, 5), [[0, 0, 0, 5], [0, 4, 0, 0], [0, 0, 0, 0]]),
-        ((2, 1, 5, 1), [[0, 0, 5, 0], [2, 0, 0, 0], [0, 1, 0, 1]]),
-    ],
-)
-def test_a_given_restock_is_sorted_into_the_markets(draw, markets):
-    assert GAME.new_states([1], restocks=[draw])[0].market.tolist() == markets
-    assert play(GAME, position(GAME, player=3, turn=3), "end_turn", restock=draw)[0].market.tolist() == markets
 
 
 # --- probabilities of restocks ---
@@ -267,18 +215,15 @@ def test_restock_outcomes_take_a_record_or_an_array_of_one():
         assert all((one == other).all() for one, other in zip(GAME.restock_outcomes(state), expected, strict=True))
 
 
+def test_restock_outcomes_of_anything_else_are_rejected():
+    arrays = foreign()
+    for kind in ("list", "none", "bytes", "matrix", "fewer fields", "three players", "results"):
+        refusal(lambda kind=kind: GAME.restock_outcomes(arrays[kind]), "state")
+    refusal(lambda: GAME.restock_outcomes(official(3).new_states([1])[0]), "states")
+    refusal(lambda: GAME.restock_outcomes(GAME.results(GAME.new_states([1]))[0]), "states")
+
+
 def test_no_restock_follows_the_last_set():
     for states in (position(GAME, set=3), finished(lanes=1)):
         draws, chances = GAME.restock_outcomes(states)
         assert (draws.shape, chances.shape) == ((0, 4), (0,))
-
-
-@pytest.mark.parametrize("kind", [kind for kind in foreign() if kind not in ("record", "nought")])
-def test_restock_outcomes_of_anything_else_are_rejected(kind):
-    refusal(lambda: GAME.restock_outcomes(foreign()[kind]), "state")
-
-
-def test_restock_outcomes_of_a_foreign_record_are_rejected():
-    refusal(lambda: GAME.restock_outcomes(official(3).new_states([1])[0]), "states")
-    refusal(lambda: GAME.restock_outcomes(GAME.results(GAME.new_states([1]))[0]), "states")
-    refusal(lambda: GAME.restock_outcomes(new_records(1, state_dtype(25))[0]), "states")

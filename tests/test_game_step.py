@@ -1,16 +1,14 @@
 """`Game`: steps, illegal actions, results and scrubbed copies."""
 
 import pickle
-import random
 
 import numpy as np
 import pytest
 
-from bombay_env import Game, IllegalActionError, Rules
-from helpers.game_states import GAME, RESULT, SLOW, each_count, finished, part_over, pick, played
-from helpers.position import official, position
+from bombay_env import IllegalActionError
+from helpers.game_states import GAME, RESULT, finished, part_over, played
+from helpers.position import position
 from helpers.refusal import refusal
-from helpers.variants import random_game
 
 # --- playing ---
 
@@ -30,7 +28,7 @@ def test_finished_games_do_not_change():
     assert over.tobytes() == before
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64, np.uint8, np.uint64, ">i8", list])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, ">i8", list])
 def test_actions_of_any_integer_type_are_the_same_actions(dtype):
     states, expected = played(), played()
     actions = GAME.legal_actions(states).argmax(axis=1)
@@ -39,9 +37,7 @@ def test_actions_of_any_integer_type_are_the_same_actions(dtype):
     assert states.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(
-    "number", [-1, -(2**63), GAME.num_actions, 2**31, 2**63 - 1, np.uint64(2**63), np.uint64(2**64 - 1), 35]
-)
+@pytest.mark.parametrize("number", [-1, GAME.num_actions, 2**63 - 1, np.uint64(2**64 - 1), 35])
 def test_an_illegal_action_error_names_its_lanes_and_changes_nothing(number):
     states = part_over()
     array = np.zeros(3, type(number) if isinstance(number, np.uint64) else np.int64)
@@ -81,21 +77,7 @@ def test_an_illegal_action_error_can_be_pickled():
 
 @pytest.mark.parametrize(
     "actions",
-    [
-        0,
-        [0],
-        [0] * 4,
-        [[0, 0, 0]],
-        [0.0] * 3,
-        [True] * 3,
-        ["buy"] * 3,
-        [None] * 3,
-        [0, [1, 2], 3],
-        [2**64] * 3,
-        None,
-        "abc",
-        np.zeros((3, 1), int),
-    ],
+    [0, [0] * 4, [0.0] * 3, [True] * 3, ["buy"] * 3, [0, [1, 2], 3], [2**64] * 3, None, np.zeros((3, 1), int)],
     ids=repr,
 )
 def test_actions_of_another_shape_or_type_are_rejected(actions):
@@ -119,46 +101,21 @@ def test_step_accepts_exactly_the_actions_of_the_mask():
                 assert after.tobytes() == states.tobytes()
 
 
-@each_count
-def test_a_batch_equals_its_games_played_one_by_one(n):
-    rng = random.Random(n)
-    for _ in range(1 if SLOW else 8):
-        game = Game(Rules(n, sets=2, turns_per_set=1)) if SLOW else random_game(rng, n)
-        seeds = [rng.randrange(2**64) for _ in range(2 if SLOW else 4)]
-        together, alone = game.new_states(seeds), [game.new_states([seed]) for seed in seeds]
-        dice = np.random.default_rng(n)
-        while not game.is_terminal(together).all():
-            actions = pick(game, together, dice)
-            for lane, single in enumerate(alone):
-                assert together[lane].tobytes() == single.tobytes()
-                assert (game.legal_actions(together)[lane] == game.legal_actions(single)[0]).all()
-                assert (game.observe(together)[lane] == game.observe(single)[0]).all()
-                game.step(single, actions[lane : lane + 1])
-            game.step(together, actions)
-        assert game.results(together).tobytes() == b"".join(game.results(single).tobytes() for single in alone)
-
-
 # --- results ---
 
 
-@each_count
-def test_results_are_zero_while_a_game_runs(n):
-    game = official(n)
-    running, over = game.results(played(game, steps=20)), game.results(finished(game))
-    assert not any(byte for byte in running.tobytes())
-    assert all(over[name].shape == (3, n) for name in RESULT)
-    assert over["winners"].any(axis=1).all()
-    assert over["win_share"].sum(axis=1) == pytest.approx(1)
-    assert (over["final"] == over["rupees"] + over["majority"] + over["fame"]).all()
-    assert over["winners"].dtype == np.bool_
-    assert isinstance(over, np.recarray)
-
-
-def test_results_of_a_mixed_batch_belong_to_their_lanes():
+def test_results_are_zero_for_the_running_games_of_a_batch():
     states = part_over()
     results = GAME.results(states)
+    assert isinstance(results, np.recarray)
     assert not any(results[[0, 2]].tobytes())
-    assert results[1].tobytes() == GAME.results(states[1:2]).tobytes()
+    over = results[1:2]
+    assert over.tobytes() == GAME.results(states[1:2]).tobytes()
+    assert all(over[name].shape == (1, 4) for name in RESULT)
+    assert over["winners"].dtype == np.bool_
+    assert over["winners"].any()
+    assert over["win_share"].sum() == pytest.approx(1)
+    assert (over["final"] == over["rupees"] + over["majority"] + over["fame"]).all()
 
 
 def test_provisional_results_are_results_as_if_the_game_ended_now():

@@ -11,98 +11,39 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
-import bombay_env
 from bombay_agents.scripted.greedy import GreedyAgent
-from bombay_env import Board, Game, IllegalActionError, Rules
+from bombay_env import Game, IllegalActionError, Rules
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import Record
 from bombay_env.rewards import seat_rewards
-from helpers.gym_envs import (
-    ID,
-    LANES,
-    MODES,
-    SHORT,
-    SLOW,
-    STEPS,
-    Keyed,
-    Stubborn,
-    each_count,
-    each_mode,
-    pick,
-    play,
-    same,
-    single,
-    vector,
-)
+from helpers.gym_envs import ID, LANES, Stubborn, each_count, pick, play, same, single, vector
 from helpers.position import official, setup_of
 from helpers.refusal import refusal
 
 # --- the libraries' own checkers ---
 
+each_variant = pytest.mark.parametrize(("n", "mode"), [(2, "perfect_recall"), (5, "screened")])
 
-@each_count
-@each_mode
+
+@each_variant
 def test_gymnasiums_checker_finds_no_problems(n, mode):
     """Warnings are errors in this test suite, so there are no warnings either."""
     env = gymnasium.make(ID, num_players=n, observation_mode=mode, seat="random")
     check_env(env.unwrapped)
 
 
-@each_count
-@each_mode
+@each_variant
 def test_stable_baselines_checker_finds_no_problems(n, mode):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     env = gymnasium.make(ID, num_players=n, observation_mode=mode, seat="random", render_mode="ansi")
     checker.check_env(env.unwrapped, skip_render_check=False)
 
 
-def test_sb3_contrib_finds_the_masks():
-    utils = pytest.importorskip("sb3_contrib.common.maskable.utils")
-    from sb3_contrib.common.wrappers import ActionMasker
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    env = gymnasium.make(ID, num_players=2)
-    env.reset(seed=1)
-    legal = env.unwrapped.action_masks()
-    assert legal.dtype == np.bool_
-    assert utils.is_masking_supported(env)
-    assert (utils.get_action_masks(env) == legal).all()
-    assert (utils.get_action_masks(ActionMasker(env, lambda inner: inner.unwrapped.action_masks())) == legal).all()
-    many = DummyVecEnv([lambda seat=seat: gymnasium.make(ID, num_players=2, seat=seat) for seat in range(2)])
-    many.seed(1)
-    many.reset()
-    assert utils.is_masking_supported(many)
-    masks = utils.get_action_masks(many)
-    assert masks.shape == (2, len(legal))
-    assert (masks[0] == many.envs[0].unwrapped.action_masks()).all()
-
-
-@pytest.mark.skipif(SLOW, reason="as fast as PyTorch, no faster for less")
-def test_maskable_ppo_learns_on_it():
-    contrib = pytest.importorskip("sb3_contrib")
-    env = gymnasium.make(
-        ID, rules=Rules(2, **SHORT), illegal_action="raise"
-    )  # so that the test fails if the mask is ignored
-    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
-    model.learn(64)
-    assert model.num_timesteps == 64
-
-
 # --- construction ---
 
 
-def test_it_is_registered_with_gymnasium():
-    env = gymnasium.make(ID, num_players=4, opponents="greedy", seat="random", illegal_action="end_turn")
-    assert isinstance(env.unwrapped, BombaySingleEnv)
-    assert env.unwrapped.game == official(4)
-    assert env.spec.id == ID
-    assert not env.spec.nondeterministic
-    observation, info = env.reset(seed=3)
-    assert env.observation_space.contains(observation)
-    assert (info["action_mask"] == env.unwrapped.action_masks()).all()
-    env.step(int(info["action_mask"].argmax()))
-    env.close()
+def test_gymnasium_makes_vectors_by_id():
     for mode in ("vector_entry_point", None):
         many = gymnasium.make_vec(ID, num_envs=3, vectorization_mode=mode, num_players=2, reward="rank", seat=1)
         assert isinstance(many, BombayVectorEnv)
@@ -118,14 +59,6 @@ def test_it_is_registered_with_gymnasium():
         gymnasium.make(ID, camels=3)
 
 
-@each_count
-def test_arguments_reach_the_game(n):
-    board = Board.random(5)
-    for env in (single(n, rules=Rules.bga(n), board=board), vector(n, rules=Rules.bga(n), board=board)):
-        assert env.game == Game(Rules.bga(n), board)
-    assert BombaySingleEnv(num_players=n).game == BombayVectorEnv(num_players=n).game == official(n)
-
-
 def test_spaces_are_as_documented():
     one, many = single(), vector()
     game = one.game
@@ -138,35 +71,24 @@ def test_spaces_are_as_documented():
     assert many.action_space == gymnasium.spaces.MultiDiscrete([game.num_actions] * LANES)
 
 
-BAD = [
-    ({"num_players": 1, "rules": None}, ("num_players", "1", "2", "5")),
-    ({"num_players": "4", "rules": None}, ("num_players", "'4'", "2", "5")),
-    ({"num_players": 3, "rules": Rules.official(2)}, ("num_players", "3", "2")),
-    ({"rules": "official"}, ("rules", "Rules", "str")),
-    ({"board": "reconstruction"}, ("board", "Board", "str")),
-    ({"observation_mode": "full"}, ("observation_mode", "'full'", *MODES)),
-    ({"reward": "money"}, ("reward", "'money'", "win", "rank", "margin")),
-    ({"illegal_action": "terminate"}, ("illegal_action", "'terminate'", "end_turn", "raise")),
-    ({"render_mode": "human2"}, ("render_mode", "'human2'", "None", "ansi", "svg")),
-    ({"seat": 4}, ("seat", "4", "random", "0 to 3")),
-    ({"seat": -1}, ("seat", "-1", "random", "0 to 3")),
-    ({"seat": "first"}, ("seat", "'first'", "random", "0 to 3")),
-    ({"seat": True}, ("seat", "True", "0 to 3")),
-    ({"seat": None}, ("seat", "None", "random")),
-    ({"opponents": "clever"}, ("clever", "greedy", "random")),
-    ({"opponents": "greedy:depth=3"}, ("greedy", "depth")),
-    ({"opponents": ""}, ("spec", "greedy")),
-    ({"opponents": ["greedy"]}, ("opponents", "1", "3")),
-    ({"opponents": ["greedy"] * 4}, ("opponents", "4", "3")),
-    ({"opponents": ["greedy", 5, "greedy"]}, ("opponents", "int", "act")),
-    ({"opponents": None}, ("opponents", "NoneType", "act")),
-    ({"opponents": GreedyAgent}, ("opponents", "type", "act")),
-    ({"opponents": {"greedy": 3}}, ("opponents", "dict", "act")),
-]
-
-
-@pytest.mark.parametrize(("wrong", "words"), BAD, ids=[repr(wrong) for wrong, _ in BAD])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"illegal_action": "terminate"}, ("illegal_action", "'terminate'", "end_turn", "raise")),
+        ({"seat": 4}, ("seat", "4", "random", "0 to 3")),
+        ({"seat": "first"}, ("seat", "'first'", "random", "0 to 3")),
+        ({"seat": True}, ("seat", "True", "0 to 3")),
+        ({"opponents": "clever"}, ("clever", "greedy", "random")),
+        ({"opponents": "greedy:depth=3"}, ("greedy", "depth")),
+        ({"opponents": ["greedy"]}, ("opponents", "1", "3")),
+        ({"opponents": ["greedy", 5, "greedy"]}, ("opponents", "int", "act")),
+        ({"opponents": None}, ("opponents", "NoneType", "act")),
+        ({"opponents": GreedyAgent}, ("opponents", "type", "act")),
+    ],
+    ids=repr,
+)
 def test_the_message_names_a_wrong_argument_and_what_is_allowed(wrong, words):
+    """Arguments that PettingZoo's environment has, too, are tested in `test_aec`."""
     refusal(lambda: single(**wrong), *words)
     refusal(lambda: vector(**wrong), *words)
 
@@ -175,11 +97,8 @@ def test_the_message_names_a_wrong_argument_and_what_is_allowed(wrong, words):
     ("wrong", "words"),
     [
         ({"lanes": 0}, ("num_envs", "0", "1")),
-        ({"lanes": -2}, ("num_envs", "-2", "1")),
         ({"lanes": 2.0}, ("num_envs", "2.0")),
-        ({"lanes": True}, ("num_envs", "True")),
         ({"autoreset_mode": "Never"}, ("autoreset_mode", "'Never'", "NextStep", "SameStep", "Disabled")),
-        ({"autoreset_mode": None}, ("autoreset_mode", "None", "NextStep")),
         ({"copy": "no"}, ("copy", "'no'", "True", "False")),
     ],
     ids=repr,
@@ -192,9 +111,9 @@ def test_the_message_names_a_wrong_argument_of_the_vector(wrong, words):
 
 
 @each_count
-@each_mode
-def test_a_game_gives_the_learner_its_observations_and_its_reward(n, mode):
-    for seat in ("random", 0, n - 1):
+def test_a_game_gives_the_learner_its_observations_and_its_reward(n):
+    mode = "screened" if n % 2 else "perfect_recall"
+    for seat in ("random", n - 1):
         env = single(n, seat=seat, observation_mode=mode, reward="margin")
         observation, info = env.reset(seed=n)
         reward, over, rng = 0.0, False, np.random.default_rng(n)
@@ -206,7 +125,7 @@ def test_a_game_gives_the_learner_its_observations_and_its_reward(n, mode):
             assert info["action_mask"].dtype == np.int8
             assert (info["action_mask"] == env.game.legal_actions(state)[0]).all()
             assert (info["action_mask"] == env.action_masks()).all()
-            assert info["seat"] == (seat if seat != "random" else info["seat"]) == env._games.seats[0]
+            assert info["seat"] == (seat if seat != "random" else info["seat"])
             if over:
                 break
             assert state["current_player"][0] == info["seat"]
@@ -218,22 +137,6 @@ def test_a_game_gives_the_learner_its_observations_and_its_reward(n, mode):
         assert reward == seat_rewards(results, "margin")[0, info["seat"]]
         assert not info["action_mask"].any()
         refusal(lambda env=env: env.step(0), "reset", error=ResetNeeded)
-
-
-@pytest.mark.parametrize("reward", ["win", "rank", "margin"])
-def test_the_reward_is_computed_from_the_results(reward):
-    env = vector(3, lanes=4 if SLOW else 24, reward=reward)
-    _, infos = env.reset(seed=9)
-    rng, paid = np.random.default_rng(9), set()
-    for _ in range(STEPS):
-        _, rewards, ended, _, infos = env.step(pick(infos["action_mask"], rng))
-        assert not rewards[~ended].any()
-        if ended.any():
-            states = env.game_states[ended]
-            expected = seat_rewards(env.game.results(states), reward)[np.arange(len(states)), infos["seat"][ended]]
-            assert (rewards[ended] == expected).all()
-            paid |= set(expected.tolist())
-    assert len(paid) > 1
 
 
 def test_a_step_before_the_first_reset_raises():
@@ -311,9 +214,7 @@ def test_a_record_without_a_decision_of_the_learner_ends_at_the_next_step():
         env.step(0)
 
 
-@pytest.mark.parametrize(
-    "options", [{"setup": []}, {"setup": ""}, {"setup": 0}, {"setup": 5}, {"record": 5}, {"record": {}}, 5], ids=repr
-)
+@pytest.mark.parametrize("options", [{"setup": []}, {"setup": 5}, {"record": 5}, {"record": {}}, 5], ids=repr)
 def test_wrong_options_are_rejected_and_the_games_continue(options):
     for env in (single(), vector()):
         env.reset(seed=1)
@@ -326,7 +227,7 @@ def test_wrong_options_are_rejected_and_the_games_continue(options):
 @pytest.mark.parametrize(
     "way", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["deepcopy", "pickle"]
 )
-@pytest.mark.parametrize("opponents", ["random", Keyed(), "planner-v1"], ids=["random", "keyed", "planner"])
+@pytest.mark.parametrize("opponents", ["random", "planner-v1"])
 def test_a_copy_has_the_same_state_and_is_independent(way, opponents):
     for env in (single(opponents=opponents), vector(opponents=opponents)):
         env.reset(seed=3)
@@ -342,31 +243,7 @@ def test_a_copy_has_the_same_state_and_is_independent(way, opponents):
         assert same(env.reset(), twin.reset())
 
 
-def test_wrapped_environments_can_be_copied_too():
-    env = gymnasium.make(ID, num_players=2)
-    env.reset(seed=1)
-    twin = copy.deepcopy(env)
-    action = int(env.unwrapped.action_masks().argmax())
-    assert same(env.step(action), twin.step(action))
-
-
-def test_render_modes():
-    for mode, start in (("ansi", "set"), ("svg", "<svg")):
-        one, many = single(render_mode=mode), vector(lanes=2, render_mode=mode)
-        one.reset(seed=1)
-        many.reset(seed=1)
-        assert one.render().startswith(start)
-        assert many.render()[0] == one.render()
-        assert len(many.render()) == 2
-    for env in (single(), vector()):
-        env.reset(seed=1)
-        assert env.render() is None
-    listed = gymnasium.make(ID, num_players=2, render_mode="ansi_list")
-    listed.reset(seed=1)
-    assert len(listed.render()) == 1
-
-
-@pytest.mark.parametrize("mode", [None, "ansi", "svg", "rgb_array"])
+@pytest.mark.parametrize("mode", [None, "svg"])
 def test_render_before_the_first_reset_raises(mode):
     """The initial state of the lane looks like a game that is over."""
     end_turn = official(2).action_index("end_turn")
@@ -385,8 +262,3 @@ def test_render_before_the_first_reset_raises(mode):
     with pytest.raises(IllegalActionError):
         failed.step(end_turn)
     assert (failed.render() is None) == (mode is None)  # the position where the opponent failed can be rendered
-
-
-def test_the_package_documents_what_it_registers():
-    assert ID in gymnasium.registry
-    assert ID in bombay_env.__doc__

@@ -1,5 +1,6 @@
 """The Gymnasium environments: illegal actions and opponents."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from bombay_agents.random import RandomAgent
-from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import IllegalActionError
 from bombay_env.agent import AgentFault
 from bombay_env.envs.single import BombaySingleEnv
@@ -21,7 +21,7 @@ from helpers.refusal import refusal
 # --- illegal actions ---
 
 
-@pytest.mark.parametrize("action", [-1, 39, 10**6, 2**63, -(2**70), np.int64(-5), "some move"], ids=str)
+@pytest.mark.parametrize("action", [-1, 39, 2**70, "some move"], ids=str)
 def test_an_illegal_action_becomes_end_turn_and_is_counted(action):
     env, twin = single(), single()
     for other in (env, twin):
@@ -57,17 +57,6 @@ def test_an_illegal_action_becomes_the_lowest_legal_action_while_a_take_is_pendi
         assert info["illegal_actions"] == (action not in legal)
 
 
-def test_illegal_actions_are_counted_lane_by_lane():
-    env = vector(lanes=4, short=False)
-    env.reset(seed=1)
-    legal = env.action_masks().argmax(axis=1)
-    for count in (1, 2):
-        infos = env.step(np.where([False, True, False, True], -1, legal))[-1]
-        assert infos["illegal_actions"].tolist() == [0, count, 0, count]
-        assert infos["_illegal_actions"].all()
-        legal = env.action_masks().argmax(axis=1)
-
-
 def test_illegal_action_raise_names_the_lanes_and_changes_nothing():
     env = vector(illegal_action="raise")
     env.reset(seed=1)
@@ -86,27 +75,27 @@ def test_illegal_action_raise_names_the_lanes_and_changes_nothing():
     one.step(int(one.action_masks().argmax()))
 
 
-@pytest.mark.parametrize("mode", ["raise", "end_turn"])
 @pytest.mark.parametrize("what", NOT_AN_ACTION)
-def test_an_action_that_is_not_a_whole_number_is_rejected(mode, what):
-    env = single(illegal_action=mode)
-    env.reset(seed=1)
-    kept = pickle.dumps(env._games)
-    refusal(lambda: env.step(NOT_AN_ACTION[what]), "whole number", error=IllegalActionError)
-    assert pickle.dumps(env._games) == kept
+def test_an_action_that_is_not_a_whole_number_is_rejected_in_both_modes(what):
+    for mode in ("raise", "end_turn"):
+        env = single(illegal_action=mode)
+        env.reset(seed=1)
+        kept = pickle.dumps(env._games)
+        refusal(lambda env=env: env.step(NOT_AN_ACTION[what]), "whole number", error=IllegalActionError)
+        assert pickle.dumps(env._games) == kept
 
 
-@pytest.mark.parametrize("mode", ["raise", "end_turn"])
 @pytest.mark.parametrize("what", NOT_ACTIONS)
-def test_actions_that_are_not_whole_numbers_are_rejected(mode, what):
-    many = vector(illegal_action=mode)
-    many.reset(seed=1)
-    kept = pickle.dumps(many._games)
-    refusal(lambda: many.step(NOT_ACTIONS[what]), "actions must be integers", str(LANES))
-    assert pickle.dumps(many._games) == kept
+def test_actions_that_are_not_whole_numbers_are_rejected_in_both_modes(what):
+    for mode in ("raise", "end_turn"):
+        many = vector(illegal_action=mode)
+        many.reset(seed=1)
+        kept = pickle.dumps(many._games)
+        refusal(lambda many=many: many.step(NOT_ACTIONS[what]), "actions must be integers", str(LANES))
+        assert pickle.dumps(many._games) == kept
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8, np.uint64, list])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, list])
 def test_actions_may_be_integers_of_any_type(dtype):
     env, twin = vector(), vector()
     env.reset(seed=1)
@@ -121,15 +110,12 @@ def test_actions_may_be_integers_of_any_type(dtype):
 # --- opponents ---
 
 
-def test_opponents_may_be_specs_agents_or_a_list():
-    assert isinstance(single(opponents="greedy")._games.opponents[0], GreedyAgent)
-    agent = RandomAgent()
-    assert single(opponents=agent)._games.opponents == [agent] * 3
-    mixed = single(opponents=["greedy", agent, "greedy"])._games
-    assert mixed.opponents[1] is agent
-    assert mixed.opponents[0] is mixed.opponents[2]  # one agent, so its lanes are one batch
-    assert len(mixed.agents) == 2
-    assert single(opponents=("greedy", agent, "random"))._games.opponents[1] is agent
+@pytest.mark.parametrize("opponents", ["greedy", RandomAgent(), ["greedy", RandomAgent(), "random"]])
+def test_opponents_may_be_specs_agents_or_a_list(opponents):
+    env = single(seat=0, opponents=opponents)
+    env.reset(seed=1)
+    names = [getattr(one, "name", one) for one in (opponents if isinstance(opponents, list) else [opponents] * 3)]
+    assert env.record()["agents"] == ["learner", *names]
 
 
 def test_the_environment_does_not_need_the_agents_package(monkeypatch):
@@ -194,33 +180,40 @@ def test_opponents_get_copies_with_other_seeds(many):
     assert not own & set(seen)
 
 
+def failing(answer):
+    """Environments whose opponents answer this, after a reset, with actions that end the learner's turn."""
+    one, many = (make(2, seat=0, opponents=Stubborn(answer)) for make in (single, vector))
+    end_turn = one.game.action_index("end_turn")
+    for env, actions in ((one, end_turn), (many, np.full(LANES, end_turn))):
+        env.reset(seed=1)
+        yield env, actions
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         (-1, ("illegal", "legal are")),
-        (10**6, ("illegal", "legal are")),
         (np.nan, ("actions", "float")),
         (lambda game, states: np.zeros(len(states) + 1, int), ("actions", "shape")),
         (lambda game, states: None, ("actions",)),
     ],
-    ids=["negative", "too large", "float", "too many", "nothing"],
+    ids=["negative", "float", "too many", "nothing"],
 )
 def test_the_error_of_an_opponents_illegal_action_names_it(answer, words):
-    for env in (single(2, seat=0, opponents=Stubborn(answer)), vector(2, seat=0, opponents=Stubborn(answer))):
-        env.reset(seed=1)
-        end_turn = env.game.action_index("end_turn")
-        actions = end_turn if isinstance(env, BombaySingleEnv) else np.full(LANES, end_turn)
-        message = refusal(
-            lambda env=env, actions=actions: env.step(actions), "opponent 'stubborn'", *words, error=IllegalActionError
-        )
+    for env, actions in failing(answer):
+        step = functools.partial(env.step, actions)
+        message = refusal(step, "opponent 'stubborn'", *words, error=IllegalActionError)
         assert ("lane 0" in message) == ("legal are" in message)
-        refusal(lambda env=env, actions=actions: env.step(actions), "reset", error=ResetNeeded)
+        refusal(step, "reset", error=ResetNeeded)
         if isinstance(env, BombayVectorEnv):
             some = {"reset_mask": np.arange(LANES) == 0}
             refusal(lambda env=env, some=some: env.reset(options=some), "all lanes", error=ResetNeeded)
         env._games.agents = [Keyed()]
         env.reset(seed=1)
         env.step(actions)
+
+
+def test_the_error_of_an_opponents_illegal_action_has_its_lanes():
     many = vector(2, seat=0, opponents=Stubborn(-1))
     many.reset(seed=1)
     actions = many.action_masks().argmax(axis=1)
@@ -234,25 +227,8 @@ def test_an_opponents_exception_names_it():
     def raising(game, states):
         raise OSError("no file")
 
-    for env in (single(2, seat=0, opponents=Stubborn(raising)), vector(2, seat=0, opponents=Stubborn(raising))):
-        env.reset(seed=1)
-        end_turn = env.game.action_index("end_turn")
-        actions = end_turn if isinstance(env, BombaySingleEnv) else np.full(LANES, end_turn)
+    for env, actions in failing(raising):
         with pytest.raises(AgentFault, match=r"^opponent 'stubborn': it raised OSError: no file \(") as caught:
             env.step(actions)
         assert isinstance(caught.value.__cause__, OSError)
-        refusal(lambda env=env, actions=actions: env.step(actions), "reset", error=ResetNeeded)
-
-
-def test_lanes_share_no_state():
-    env = vector(lanes=2, seat=0, short=False)
-    env.reset(seed=[6, 6])
-    assert env.game_states[0] == env.game_states[1]
-    before = env.game_states[1]
-    legal = np.flatnonzero(env.action_masks()[0])
-    env.step(np.array([legal[0], legal[-1]]))
-    assert env.game_states[0] != env.game_states[1]
-    assert env.game_states[0] != before
-    own = env.game_states
-    own["rupees"] = 77
-    assert not (env.game_states["rupees"] == 77).any()
+        refusal(functools.partial(env.step, actions), "reset", error=ResetNeeded)

@@ -7,8 +7,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from bombay_env import Rules, bombay_v0
-from helpers.gym_envs import LANES, MODES, SHORT, SLOW, STEPS, each_autoreset, each_count, pick, same, single, vector
+from bombay_env import bombay_v0
+from helpers.gym_envs import LANES, MODES, STEPS, each_autoreset, each_count, pick, same, single, vector
 from helpers.refusal import refusal
 
 # --- comparison with single environments ---
@@ -16,10 +16,9 @@ from helpers.refusal import refusal
 
 @each_count
 @each_autoreset
-@pytest.mark.parametrize("mode", MODES[:1] if SLOW else MODES)
-def test_each_lane_behaves_like_the_single_environment(n, autoreset, mode):
+def test_each_lane_behaves_like_the_single_environment(n, autoreset):
     """All returned values are equal to those of Gymnasium's `SyncVectorEnv` of single environments."""
-    more = {"observation_mode": mode, "reward": "rank"}
+    more = {"observation_mode": MODES[n % 2], "reward": "rank"}
     many = vector(n, autoreset_mode=autoreset, **more)
     singles = SyncVectorEnv([lambda: single(n, **more) for _ in range(LANES)], autoreset_mode=autoreset)
     assert same(many.reset(seed=5), singles.reset(seed=5))
@@ -45,41 +44,17 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset, mode):
     assert ends > LANES
 
 
-@each_count
-def test_a_lane_does_not_depend_on_other_lanes(n):
-    """Lane 2 of five equals lane 0 of one; with random opponents, a batch of one equals a single environment."""
-    many, alone = vector(n, lanes=5), vector(n, lanes=1)
-    many.reset(seed=[7, 8, 9, 10, 11])
-    alone.reset(seed=[9])
-    rng = np.random.default_rng(n)
-    for _ in range(STEPS):
-        actions = pick(many.action_masks(), rng)
-        returned, expected = many.step(actions), alone.step(actions[2:3])
-        for part, other in zip(returned[:4], expected[:4], strict=True):
-            assert same(part[2:3], other)
-    lane, one = vector(n, lanes=1, opponents="random"), single(n, opponents="random")
-    assert lane.reset(seed=4)[0].tobytes() == one.reset(seed=4)[0].tobytes()
-    for _ in range(STEPS):
-        action = int(pick(one.action_masks(), rng))
-        returned, expected = lane.step(np.array([action])), one.step(action)
-        assert returned[0].tobytes() == expected[0].tobytes()
-        if expected[2]:
-            break
-
-
 # --- seeds ---
 
 
-@pytest.mark.parametrize("opponents", ["random"] if SLOW else ["random", ["greedy", "random", "greedy"]], ids=repr)
-def test_seeds_repeat(opponents):
-    for copies in range(2):
-        one, other = (vector(opponents=opponents, copy=bool(copies)) for _ in range(2))
-        for seed in (3, None, [5, 1, 2**64 - 1, 0, 9][:LANES], None):
-            rng = np.random.default_rng(2)
-            assert same(one.reset(seed=seed), other.reset(seed=seed))
-            for _ in range(STEPS // 3):
-                actions = pick(one.action_masks(), rng)
-                assert same(one.step(actions), other.step(actions))
+def test_seeds_repeat():
+    one, other = (vector(opponents=["greedy", "random", "greedy"]) for _ in range(2))
+    for seed in (3, None, [5, 1, 2**64 - 1, 0, 9][:LANES], None):
+        rng = np.random.default_rng(2)
+        assert same(one.reset(seed=seed), other.reset(seed=seed))
+        for _ in range(STEPS // 3):
+            actions = pick(one.action_masks(), rng)
+            assert same(one.step(actions), other.step(actions))
 
 
 def test_lane_i_is_dealt_from_seed_plus_i_and_then_from_its_own_stream():
@@ -93,7 +68,10 @@ def test_lane_i_is_dealt_from_seed_plus_i_and_then_from_its_own_stream():
         one.reset(seed=40 + lane)
         one.reset()
         assert one.game_state["seed"].tolist() == [seed]
-    assert second_seed_in_pettingzoo(42) == following[2]
+    table = bombay_v0.raw_env(rules=env.game.rules)
+    table.reset(seed=42)
+    table.reset()
+    assert table.game_state["seed"].tolist() == following[2:], "the streams are those of PettingZoo's environment"
     env.reset(seed=[42, 40, None])
     assert env.game_states["seed"][:2].tolist() == [42, 40]
     third = env.game_states["seed"][2]
@@ -101,13 +79,6 @@ def test_lane_i_is_dealt_from_seed_plus_i_and_then_from_its_own_stream():
     assert one.game_state["seed"][0] == third  # the third lane's stream continues
     env.reset(seed=2**64 - 1)
     assert env.game_states["seed"].tolist() == [2**64 - 1, 0, 1]
-
-
-def second_seed_in_pettingzoo(seed):
-    env = bombay_v0.raw_env(rules=Rules(4, **SHORT))
-    env.reset(seed=seed)
-    env.reset()
-    return int(env.game_state["seed"][0])
 
 
 def test_unseeded_environments_and_lanes_differ():
@@ -119,7 +90,7 @@ def test_unseeded_environments_and_lanes_differ():
     assert len(set(seeds)) == len(seeds)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "7", [1, 2]], ids=repr)
+@pytest.mark.parametrize("seed", [-1, 1.5, [1, 2]], ids=repr)
 def test_a_wrong_seed_is_rejected_and_the_games_continue(seed):
     for env in (single(), vector()):
         env.reset(seed=1)
@@ -132,13 +103,13 @@ def test_a_wrong_seed_is_rejected_and_the_games_continue(seed):
 @each_count
 def test_the_random_seat_depends_on_the_seed(n):
     count = 200
-    games, lanes = vector(n, lanes=count)._games, np.arange(count)
-    games.deal(lanes, range(count))
-    seats = games.seats.copy()
-    assert set(seats) == set(range(n))
-    assert np.bincount(seats).min() > len(seats) / n / 2
-    games.deal(lanes, range(1, count + 1))
-    assert (games.seats[:-1] == seats[1:]).all()
+    env, one = vector(n, lanes=count), vector(n, lanes=1)
+    seats = env.reset(seed=0)[1]["seat"].copy()
+    assert np.bincount(seats, minlength=n).min() > count / n / 2
+    assert (env.reset(seed=1)[1]["seat"][:-1] == seats[1:]).all()
+    seats = env.reset()[1]["seat"]  # in the next games of the lanes' streams, too
+    for lane in range(3):
+        assert one.reset(seed=[int(env.game_states["seed"][lane])])[1]["seat"] == seats[lane]
     for seat in (0, n - 1, np.int64(1)):
         fixed = vector(n, seat=seat)
         _, infos = fixed.reset(seed=1)
@@ -146,31 +117,13 @@ def test_the_random_seat_depends_on_the_seed(n):
         assert (fixed.game_states["current_player"] == seat).all()
 
 
-def test_the_random_seat_is_drawn_anew_for_each_game():
-    """A lane's next game has the seat that its seed gives, as if it had been dealt first."""
-    env, rng, drawn = vector(3, lanes=4), np.random.default_rng(0), []
-    _, infos = env.reset(seed=3)
-    for _ in range(120 if SLOW else 600):
-        before = infos["seat"].copy()
-        _, _, ended, _, infos = env.step(pick(env.action_masks(), rng))
-        if ended.any():
-            _, _, _, _, infos = env.step(pick(env.action_masks(), rng))  # deals the next games
-            for lane in np.flatnonzero(ended):
-                alone = vector(3, lanes=1)
-                alone.reset(seed=[int(env.game_states["seed"][lane])])
-                assert infos["seat"][lane] == alone._games.seats[0]
-                drawn.append(infos["seat"][lane] != before[lane])
-    if not SLOW:  # without the compiler the games are too few for a seat to change
-        assert True in drawn
-
-
 # --- autoreset ---
 
 
-def until_some_end(env, seed=2, rng=None):
+def until_some_end(env):
     """Play until the step in which some games end, but not all. Returns what this step returned."""
-    rng = rng or np.random.default_rng(seed)
-    env.reset(seed=seed)
+    rng = np.random.default_rng(2)
+    env.reset(seed=2)
     while True:
         returned = env.step(pick(env.action_masks(), rng))
         if returned[2].any():
@@ -178,43 +131,27 @@ def until_some_end(env, seed=2, rng=None):
             return returned
 
 
-def test_next_step_ignores_the_action_and_gives_no_reward():
-    for action in (-5, 0, 10**6):
-        env = vector(autoreset_mode="NextStep", illegal_action="raise", reward="margin")
-        observations, rewards, ended, truncated, infos = until_some_end(env)
-        assert rewards[ended].all()
-        assert not truncated.any()
-        assert env.game.is_terminal(env.game_states).tolist() == ended.tolist()
-        assert not infos["action_mask"][ended].any()
-        assert infos["action_mask"][~ended].any(axis=1).all()
-        assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
-        assert not {"final_obs", "final_info"} & set(infos)
-        actions = np.where(ended, action, env.action_masks().argmax(axis=1))
-        _, rewards, again, _, infos = env.step(actions)
-        assert not rewards[ended].any()
-        assert not again[ended].any()
-        assert infos["action_mask"][ended].any(axis=1).all()
-        assert (env.game_states["current_player"] == infos["seat"])[ended].all()
+@pytest.mark.parametrize("action", [-5, 10**6])
+def test_next_step_ignores_the_action_and_gives_no_reward(action):
+    env = vector(autoreset_mode="NextStep", illegal_action="raise", reward="margin")
+    _, rewards, ended, truncated, infos = until_some_end(env)
+    assert rewards[ended].all()
+    assert not truncated.any()
+    assert not infos["action_mask"][ended].any()
+    assert not {"final_obs", "final_info"} & set(infos)
+    actions = np.where(ended, action, env.action_masks().argmax(axis=1))
+    _, rewards, again, _, infos = env.step(actions)
+    assert not rewards[ended].any()
+    assert not again[ended].any()
+    assert infos["action_mask"][ended].any(axis=1).all()
+    assert (env.game_states["current_player"] == infos["seat"])[ended].all()
 
 
-def test_same_step_deals_and_returns_final_obs_and_final_info():
-    env, twin = (vector(autoreset_mode=mode, reward="margin") for mode in ("SameStep", "NextStep"))
-    observations, rewards, ended, _, infos = until_some_end(env)
-    last, twin_rewards, twin_ended, _, twin_infos = until_some_end(twin)
-    assert same((rewards, ended), (twin_rewards, twin_ended))
+def test_same_step_returns_final_obs_and_final_info():
+    env = vector(autoreset_mode="SameStep", reward="margin")
+    *_, ended, _, infos = until_some_end(env)
     assert infos["action_mask"].any(axis=1).all()
-    assert not env.game.is_terminal(env.game_states).any()
-    assert (observations == env.game.observe(env.game_states, infos["seat"])).all()
     assert same((infos["_final_obs"], infos["_final_info"]), (ended, ended))
-    for lane in range(LANES):
-        if ended[lane]:
-            assert same(infos["final_obs"][lane], last[lane])
-        else:
-            assert infos["final_obs"][lane] is None
-    for name in ("action_mask", "illegal_actions", "seat"):
-        assert same(infos["final_info"][name][ended], twin_infos[name][ended])
-        assert not infos["final_info"][name][~ended].any()
-        assert same(infos["final_info"]["_" + name], ended)
     *_, ended, _, infos = env.step(env.action_masks().argmax(axis=1))
     assert ("final_obs" in infos) == ended.any()
 
@@ -248,11 +185,7 @@ def test_a_reset_mask_works_in_the_other_modes_too():
         env.step(env.action_masks().argmax(axis=1))
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [5, [True] * LANES, np.ones(LANES + 1, bool), np.ones(LANES), np.zeros(LANES, bool), np.ones((LANES, 1), bool)],
-    ids=lambda mask: f"{type(mask).__name__}{getattr(mask, 'shape', '')}",
-)
+@pytest.mark.parametrize("mask", [[True] * LANES, np.ones(LANES + 1, bool), np.ones(LANES), np.zeros(LANES, bool)])
 def test_a_wrong_reset_mask_is_rejected(mask):
     env = vector()
     env.reset(seed=1)

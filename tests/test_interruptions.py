@@ -1,4 +1,4 @@
-"""Commands that are interrupted: on a disk that is full, killed at any moment, or started twice. Nothing is lost or left behind.
+"""Commands that are interrupted: on a disk that is full, or killed at any moment. Nothing is lost or left behind.
 
 The disk is a small file system in memory, which only root may mount.
 """
@@ -7,13 +7,11 @@ import contextlib
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numba
 import pytest
@@ -38,22 +36,15 @@ OTHERS = {
     "simulate": ("simulate", "random", "--players", 2, "--games", 300, "--out", "out"),
     "balance": ("balance", "--tier", "random", "--players", 2, "--games", 50, "--out", "out"),
 }
-LADDER = ("ladder", "--players", "2-5", "--only", "planner-v1", "--blocks", 20, "--out", "out")
 MOMENTS = 10
 
 
-def bombay(*arguments: object, cwd: Path, longest_file: int = resource.RLIM_INFINITY) -> subprocess.Popen[str]:
-    """The command as a process of its own, which can write no file longer than `longest_file` bytes."""
+def bombay(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
+    """The command as a process of its own."""
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "NUMBA_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-c", CODE, *map(str, arguments)],
-        cwd=cwd,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (longest_file, resource.RLIM_INFINITY)),
-    )
+    command = [sys.executable, "-c", CODE, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
 def finish(*arguments: object, cwd: Path) -> None:
@@ -63,12 +54,12 @@ def finish(*arguments: object, cwd: Path) -> None:
     assert process.returncode == 0, errors
 
 
-def refused(process: subprocess.Popen[str], *words: str) -> None:
-    """Check that the command ended with exit code 2 and says why in one line."""
+def assert_full(process: subprocess.Popen[str]) -> None:
+    """Check that the command ended with exit code 2 and says in one line that the disk is full."""
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2, errors
     assert "Traceback" not in errors
-    assert any(all(word in line for word in words) for line in errors.splitlines()), errors
+    assert "No space left on device" in errors
 
 
 def assert_whole(folder: Path, like: Path) -> None:
@@ -96,14 +87,11 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {learner: folder / learner for learner in TRAINING}
 
 
-# --- A full disk ---
-
-
 @contextlib.contextmanager
-def disk(folder: Path, size: int) -> Iterator[Path]:
-    """A file system of this number of bytes, mounted in a folder."""
+def disk(folder: Path, size: float) -> Iterator[Path]:
+    """A file system of about this number of bytes, and one block more, mounted in a folder."""
     folder.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)]
+    options = ["-t", "tmpfs", "-o", f"size={int(size) // 4096 * 4096 + 4096},mode=700", "tmpfs", str(folder)]
     if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a file system")
     try:
@@ -127,13 +115,10 @@ def test_training_on_a_full_disk_ends_in_one_line_and_is_resumed(
     learner: str, tmp_path: Path, uninterrupted: dict[str, Path]
 ) -> None:
     whole = used(uninterrupted[learner])
-    moments = 0
     for moment in range(MOMENTS):
-        with disk(tmp_path / str(moment), int(whole * (moment + 0.5) / MOMENTS) // 4096 * 4096 + 4096) as folder:
+        with disk(tmp_path / str(moment), whole * (moment + 0.5) / MOMENTS) as folder:
             run = folder / "run"
-            process = bombay(*TRAINING[learner], *SMALL, "--out", "run", cwd=folder)
-            refused(process, "No space left on device")
-            moments += 1
+            assert_full(bombay(*TRAINING[learner], *SMALL, "--out", "run", cwd=folder))
             assert not list(folder.rglob("*.tmp"))
             enlarge(folder)
             if run.exists():
@@ -141,7 +126,6 @@ def test_training_on_a_full_disk_ends_in_one_line_and_is_resumed(
             else:
                 finish(*TRAINING[learner], *SMALL, "--out", "run", cwd=folder)
             assert_whole(run, uninterrupted[learner])
-    assert moments == MOMENTS
 
 
 @pytest.mark.parametrize("command", OTHERS)
@@ -149,40 +133,14 @@ def test_another_command_on_a_full_disk_leaves_nothing_and_can_be_repeated(comma
     finish(*OTHERS[command], cwd=tmp_path)
     whole = used(tmp_path)
     for moment in range(MOMENTS):
-        with disk(tmp_path / str(moment), int(whole * (moment + 0.5) / MOMENTS) // 4096 * 4096 + 4096) as folder:
-            refused(bombay(*OTHERS[command], cwd=folder), "No space left on device")
+        with disk(tmp_path / str(moment), whole * (moment + 0.5) / MOMENTS) as folder:
+            assert_full(bombay(*OTHERS[command], cwd=folder))
             assert not list(folder.rglob("*.tmp"))
             enlarge(folder)
             if command == "balance":
                 subprocess.run(["rm", "-rf", "out"], cwd=folder, check=True)
             finish(*OTHERS[command], cwd=folder)
             assert used(folder) > 0.9 * whole
-
-
-def test_a_ladder_whose_file_cannot_grow_is_continued(tmp_path: Path) -> None:
-    """Its lines are so few that they fit on one page of a disk; so the system limits the file's length instead."""
-    finish(*LADDER, cwd=tmp_path)
-    rows = played(tmp_path / "out")
-    for moment in range(MOMENTS):
-        folder = tmp_path / str(moment)
-        folder.mkdir()
-        limit = int((tmp_path / "out").stat().st_size * moment / MOMENTS)
-        refused(bombay(*LADDER, cwd=folder, longest_file=limit), "File too large")
-        finish(*LADDER, cwd=folder)
-        assert played(folder / "out") == rows
-
-
-def played(path: Path) -> list[Any]:
-    """The figures of the lines of a ladder that are whole, without times."""
-    found = []
-    for line in path.read_text().splitlines():
-        with contextlib.suppress(json.JSONDecodeError):
-            part = json.loads(line)
-            found.append((part["row"], part["kept"]["share"]))
-    return found
-
-
-# --- Killed, or started twice ---
 
 
 @pytest.mark.parametrize("learner", ["zero", "ppo"])
@@ -206,24 +164,3 @@ def test_killed_at_random_moments_and_resumed_it_ends_like_an_uninterrupted_run(
         _, errors = process.communicate()
         assert process.returncode == 0, errors
         assert_whole(run, uninterrupted[learner])
-
-
-def test_of_two_that_resume_a_run_one_is_refused(tmp_path: Path, uninterrupted: dict[str, Path]) -> None:
-    refusals = 0
-    for number in range(20):
-        run = tmp_path / str(number)
-        process = bombay(*TRAINING["zero"], *SMALL, "--out", run, cwd=tmp_path)
-        while not (run / METRICS).exists() and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
-        process.communicate()
-        both = [bombay("train", "resume", run, "--blocks", 1, cwd=tmp_path) for _ in range(2)]
-        for process in both:
-            _, errors = process.communicate(timeout=PATIENCE)
-            assert process.returncode in (0, 2), errors
-            assert "Traceback" not in errors
-            assert process.returncode == 0 or "is in use by another process" in errors
-            refusals += process.returncode == 2
-        assert min(process.returncode for process in both) == 0
-        assert_whole(run, uninterrupted["zero"])
-    assert refusals > 0

@@ -40,9 +40,6 @@ class Searches(RandomAgent):
     nodes = 1
 
 
-# --- a run ---
-
-
 class Stopped(Exception):  # noqa: N818 - no error
     """A user's interruption."""
 
@@ -142,21 +139,6 @@ def test_an_unknown_agent_is_an_error_that_lists_the_agents(run, only):
     assert run("file", only="random")[1] == ALL[3:]
 
 
-def test_an_agent_is_selected_by_its_name_or_its_whole_spec():
-    def agents(only):
-        return {row.agent for row in ladder.select([4], only)}
-
-    assert agents("zero") == {"zero", "zero:rounds=0"}
-    assert agents("zero:rounds=0") == {"zero:rounds=0"}
-
-
-def test_each_agent_decides_once_for_its_digests(run, monkeypatch):
-    asked, ladder_make = [], ladder.make
-    monkeypatch.setattr(ladder, "make", lambda spec: asked.append(spec) or ladder_make(spec))
-    run("file", show=True)
-    assert asked.count(WHIM) == asked.count("random") == ladder.POSITIONS  # though both are in two rows
-
-
 def test_another_seed_is_another_row(run, tmp_path):
     rows = ladder.select([2], seed=7)
     assert {row.seed for row in rows} == {7}
@@ -180,9 +162,6 @@ def test_show_prints_what_was_played(run, tmp_path):
     assert [row["agent"] for row in table] == [WHIM]
 
 
-# --- rows and estimates ---
-
-
 def test_rows_have_enough_games_and_valid_agents():
     rows = list(ladder.rows([2, 3, 4, 5]))
     assert len(set(rows)) == len(rows)
@@ -193,38 +172,43 @@ def test_rows_have_enough_games_and_valid_agents():
     assert {row.players for row in ladder.rows([3])} == {3}
 
 
-def test_estimates_of_parts_equal_those_of_the_match():
-    game = official(2)
-    match = one_vs_rest(game, Whim(), Searches(), 4, ladder.SEED)
-    parts = []
-    for first, blocks in ((0, 1), (1, 3)):
-        part = one_vs_rest(game, Whim(), Searches(), blocks, ladder.SEED, first=first)
-        parts.append(json.loads(json.dumps({"kept": ladder.sums(part)})))
-    for name, whole in (
-        ("share", statistics.share_with_interval(match)),
-        ("margin", statistics.margin_with_interval(match)),
-        ("final", statistics.final_with_interval(match)),
-    ):
-        found = ladder.estimate(parts, name)
+ESTIMATES = {
+    "share": statistics.share_with_interval,
+    "margin": statistics.margin_with_interval,
+    "final": statistics.final_with_interval,
+}
+
+
+def kept_of(match):
+    """What the file of a ladder keeps of a match."""
+    return json.loads(json.dumps({"kept": ladder.sums(match)}))
+
+
+def assert_same_estimates(parts, match, *names):
+    for name in names:
+        found, whole = ladder.estimate(parts, name), ESTIMATES[name](match)
         assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
+
+
+def play(blocks, first=0):
+    return one_vs_rest(official(2), Whim(), Searches(), blocks, ladder.SEED, first=first)
+
+
+def test_estimates_of_parts_equal_those_of_the_match():
+    match, parts = play(4), [kept_of(play(1)), kept_of(play(3, first=1))]
+    assert_same_estimates(parts, match, *ESTIMATES)
     assert sum(part["kept"]["games"] for part in parts) == match.num_games
 
 
 def test_games_that_ended_by_faults_are_not_in_means_of_rupees():
-    game = official(2)
-    match = one_vs_rest(game, Whim(), Searches(), 4, ladder.SEED)
+    match = play(4)
     lost = match.block < 1
     fault = LostGame(agent=0, name="whim", seat=0, game=0, block=0, seating=0, action="none", reason="")
     faults = tuple(dataclasses.replace(fault, game=int(number)) for number in np.flatnonzero(lost))
     match = dataclasses.replace(match, faults=faults, final=np.where(lost[:, None], 0, match.final))
-    part = json.loads(json.dumps({"kept": ladder.sums(match)}))
-    for name, whole in (
-        ("margin", statistics.margin_with_interval(match)),
-        ("final", statistics.final_with_interval(match)),
-    ):
-        found = ladder.estimate([part], name)
-        assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
-        assert part["kept"][name][2] == 3
+    part = kept_of(match)
+    assert_same_estimates([part], match, "margin", "final")
+    assert part["kept"]["margin"][2] == part["kept"]["final"][2] == 3
 
 
 def test_recorded_parts_are_those_of_the_agents_last_digest(run, tmp_path, monkeypatch):
@@ -233,9 +217,6 @@ def test_recorded_parts_are_those_of_the_agents_last_digest(run, tmp_path, monke
     run("file", most=1)
     parts = ladder.parts_of(Row(2, WHIM, "random", 5, 2), ladder.read_parts(tmp_path / "file"))
     assert sum(part["kept"]["blocks"] for part in parts) == 2
-
-
-# --- matches in parts ---
 
 
 @pytest.mark.parametrize(
@@ -255,7 +236,9 @@ def test_a_match_in_parts_is_the_whole_match(agents, chunk, cuts):
     assert len(np.unique(whole.final, axis=0)) > 1
 
 
-def test_rows_are_chosen_by_agent_and_by_the_others():
+def test_rows_are_selected_by_an_agents_name_or_whole_spec_and_by_the_others():
+    assert {row.agent for row in ladder.select([4], "zero")} == {"zero", "zero:rounds=0"}
+    assert {row.agent for row in ladder.select([4], "zero:rounds=0")} == {"zero:rounds=0"}
     rows = ladder.select([2, 4], "zero", rest="ppo")
     assert [(row.players, row.agent, row.rest) for row in rows] == [(2, "zero", "ppo"), (4, "zero", "ppo")]
 

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from bombay_env import Board, Game, Rules
-from bombay_env.batch import make_scratch
 from bombay_env.observation import layout as layouts
 from bombay_env.observation.layout import FeatureLayout
-from bombay_env.state import reading_dtype, state_dtype
+from helpers.hostile_states import LARGE
 from helpers.position import official, position, variant
 from helpers.views import COMPARED, HIDDEN, SLOW, close, each_count, passed_through, seen
 
 # --- the layout ---
 
 
-@pytest.mark.parametrize("num_sites", [21, 24, 40, 64])
+@pytest.mark.parametrize("num_sites", [21, 64])
 def test_slices_partition_the_vector(num_sites):
     layout = FeatureLayout(num_sites)
     names = [piece.name for piece in layout.pieces]
@@ -29,24 +28,20 @@ def test_slices_partition_the_vector(num_sites):
     assert at == layout.num_features == len(layout.low) == len(layout.high)
 
 
-@pytest.mark.parametrize("num_sites", [24, 64])
-def test_split_gives_views_of_every_piece(num_sites):
-    layout = FeatureLayout(num_sites)
+def test_split_gives_views_of_every_piece():
+    layout = FeatureLayout(24)
     flat = np.arange(2 * 3 * layout.num_features, dtype=np.float32).reshape(2, 3, -1)
     pieces = layout.split(flat)
     for piece in layout.pieces:
         assert pieces[piece.name].shape == (2, 3, *piece.shape)
         assert np.shares_memory(pieces[piece.name], flat)
     assert (np.concatenate([part.reshape(2, 3, -1) for part in pieces.values()], axis=-1) == flat).all()
-    single = layout.split(flat[0, 0])
-    assert single["market"].shape == (3, 4)
+    assert layout.split(flat[0, 0])["market"].shape == (3, 4)
 
 
 def test_every_feature_has_finite_bounds_near_one():
     layout = official(4).feature_layout
     assert (layout.low.dtype, layout.high.dtype) == (np.float32, np.float32)
-    assert np.isfinite(layout.low).all()
-    assert np.isfinite(layout.high).all()
     assert (layout.low >= -1).all()
     assert (layout.high <= 2).all()
     assert (layout.low < layout.high).all()
@@ -65,14 +60,6 @@ def test_the_table_describes_every_piece():
         assert piece.description
 
 
-def test_the_digest_identifies_the_layout():
-    layout = FeatureLayout(24)
-    assert layout.digest == FeatureLayout(24).digest == official(2).feature_layout.digest
-    assert layout.digest != FeatureLayout(25).digest
-    assert len(layout.digest) == 16
-    assert int(layout.digest, 16) >= 0
-
-
 def with_piece(which, /, **changes):
     """The layout with one piece changed."""
     layout = FeatureLayout(24)
@@ -81,23 +68,18 @@ def with_piece(which, /, **changes):
     return layout
 
 
-def test_the_digest_ignores_descriptions():
+def test_the_digest_identifies_the_layout(monkeypatch):
+    digest = FeatureLayout(24).digest
+    assert len(digest) == 16
+    assert official(2).feature_layout.digest == digest
+    assert FeatureLayout(25).digest != digest
     reworded = with_piece("rupees", description="said in other words")
     assert reworded.table() != FeatureLayout(24).table()
-    assert reworded.digest == FeatureLayout(24).digest
-
-
-@pytest.mark.parametrize(
-    "changes", [{"per": 10}, {"high": 3}, {"low": -1.0}, {"shape": (4,)}, {"name": "money"}, {"hidden": False}]
-)
-def test_the_digest_changes_with_name_shape_bounds_scale_and_visibility(changes):
-    assert with_piece("rupees", **changes).digest != FeatureLayout(24).digest
-
-
-def test_the_digest_changes_with_the_version(monkeypatch):
-    before = FeatureLayout(24).digest
+    assert reworded.digest == digest
+    for change in ({"per": 10}, {"high": 3}, {"low": -1.0}, {"shape": (4,)}, {"name": "money"}, {"hidden": False}):
+        assert with_piece("rupees", **change).digest != digest, change
     monkeypatch.setattr(layouts, "LAYOUT_VERSION", layouts.LAYOUT_VERSION + 1)
-    assert FeatureLayout(24).digest != before
+    assert FeatureLayout(24).digest != digest
 
 
 def test_the_layout_depends_on_the_board_and_not_on_the_rules():
@@ -115,7 +97,7 @@ def test_hidden_pieces_are_marked():
 
 @each_count
 def test_every_value_is_finite_and_within_its_bounds(n):
-    for game, states in passed_through(n, games=1 if SLOW else 15, every=29 if SLOW else 4):
+    for game, states in passed_through(n, games=1 if SLOW else 8, every=29 if SLOW else 4):
         low, high = game.feature_layout.low, game.feature_layout.high
         for seat in range(n):
             for screened in (False, True):
@@ -126,33 +108,11 @@ def test_every_value_is_finite_and_within_its_bounds(n):
 
 
 def test_the_largest_possible_numbers_stay_within_the_bounds():
-    rules = Rules(
-        2,
-        starting_rupees=(1000, 0),
-        bales=(30, 30, 30, 30),
-        restock_draw=120,
-        basket=9,
-        actions_per_turn=9,
-        palaces=60,
-        city_tokens=100,
-        client_supply=10_000,
-        majority=(1000, 0),
-        fame=(1000,),
-        market_rupees=(100, 100, 100),
-        market_actions=(9, 9, 9),
-        sale_rupees=(100, 100, 100),
-        sale_clients=(100, 100, 100),
-        colour_rupees=(100, 100, 100, 100),
-        colour_clients=(100, 100, 100, 100),
-        hill_cost=9,
-        move_cost=9,
-        palace_tokens=(0, 8, 0, 0),
-    )
-    game = Game(rules)
+    game = Game(dataclasses.replace(LARGE, market_actions=(9, 9, 9), hill_cost=9, move_cost=9))
     states = game.new_states([1])
     states["market"] = [[20] * 4, [0] * 4, [0] * 4]
-    states["clients"][0, :2] = 10_000, 0
-    states["city_palace_tokens"][0, :2] = 8, 0
+    states["clients"][0, 0] = 10_000
+    states["city_palace_tokens"][0, 0] = 8
     states["basket"][0, :2] = [[9, 0, 0, 0], [0, 0, 0, 9]]
     for seat in (0, 1):
         for screened in (False, True):
@@ -172,23 +132,3 @@ def test_numbers_that_do_not_fit_into_a_byte_are_distinguished():
     assert close(view["empire_rank"], [0.75, 0, 0.75, 0, 0])
     assert view["majority"] == [2, 0, 2, 0, 0]
     assert view["margin"] == [1, -1, 1, 0, 0]
-
-
-@pytest.mark.parametrize("num_sites", [21, 24, 64])
-def test_the_reading_record_has_the_same_bytes(num_sites):
-    written, read = state_dtype(num_sites), reading_dtype(num_sites)
-    assert written.itemsize == read.itemsize
-    for name in written.names:
-        (kind, offset), (other, place) = written.fields[name][:2], read.fields[name][:2]
-        assert (kind.shape, kind.itemsize, offset) == (other.shape, other.itemsize, place), name
-    for name in set(read.names) - set(written.names):
-        kind, offset = read.fields[name][:2]
-        whole, start = written.fields[name.removesuffix("_words")][:2]
-        assert (kind.itemsize, offset) == (whole.itemsize, start), name
-
-
-@pytest.mark.parametrize("num_sites", [21, 24, 64])
-def test_flags_start_a_cache_line(num_sites):
-    raw = FeatureLayout(num_sites).raw_dtype
-    assert raw.fields["all_flags"][1] % 64 == raw.itemsize % 64 == 0
-    assert make_scratch(FeatureLayout(num_sites)).ctypes.data % 64 == 0

@@ -9,7 +9,6 @@ import pytest
 from bombay_env import Game, Rules
 from helpers.position import CITIES, COLOURS, official, play, position
 from helpers.views import (
-    BY_SEAT,
     COMPARED,
     HIDDEN,
     HILLS,
@@ -21,7 +20,6 @@ from helpers.views import (
     facts_of,
     one_hot,
     passed_through,
-    pick,
     seen,
 )
 
@@ -163,7 +161,7 @@ def expected_holdings(game, facts, result, viewer):
 
 @each_count
 def test_every_piece_matches_the_facts(n):
-    for game, states in passed_through(n, games=1 if SLOW else 6, lanes=1, every=29 if SLOW else 5):
+    for game, states in passed_through(n, games=1 if SLOW else 6, lanes=1, every=29 if SLOW else 11):
         facts = facts_of(game, states)
         result = game.provisional_results(states)[0]
         for viewer in range(n):
@@ -176,7 +174,7 @@ def test_every_piece_matches_the_facts(n):
 
 @each_count
 def test_a_screened_observation_differs_only_in_hidden_pieces(n):
-    for game, states in passed_through(n, games=1 if SLOW else 6, lanes=1, every=29 if SLOW else 5):
+    for game, states in passed_through(n, games=1 if SLOW else 6, lanes=1, every=29 if SLOW else 11):
         for viewer in range(n):
             full, screened = seen(game, states, viewer), seen(game, states, viewer, screened=True)
             for name, piece in full.items():
@@ -188,71 +186,7 @@ def test_a_screened_observation_differs_only_in_hidden_pieces(n):
                 assert (np.array(screened[name]) == wanted).all(), name
 
 
-@each_count
-def test_seats_are_rotated_so_that_the_viewer_comes_first(n):
-    """If everything of each seat moves to the next seat, the next seat observes what this seat observed before."""
-    game = official(n)
-    for _, states in zip(range(4), _official_states(n), strict=False):
-        turned = states.copy()
-        for name in BY_SEAT:
-            turned[name][:, :n] = np.roll(states[name][:, :n], 1, axis=1)
-        owned = states["palace"] > 0
-        turned["palace"][owned] = states["palace"][owned] % n + 1
-        for name in ("current_player", "first_player"):
-            turned[name] = (states[name] + 1) % n
-        for viewer in range(n):
-            here = game.observe(states, seats=viewer)
-            assert (game.observe(turned, seats=(viewer + 1) % n) == here).all()
-        assert (game.observe(turned) == game.observe(states)).all()
-
-
-def _official_states(n):
-    dice = np.random.default_rng(n)
-    states = official(n).new_states(range(4))
-    for _ in range(4):
-        for _ in range(15):
-            official(n).step(states, pick(official(n), states, dice))
-        yield states
-
-
-def test_features_of_unused_seats_are_zero():
-    game = official(2)
-    states = position(game, palaces={"G1": 0, "H1": 1}, rupees=[9, 9], city_tokens={1: ["Indore"]})
-    for seat in (0, 1):
-        for screened in (False, True):
-            view = seen(game, states, seat, screened)
-            for piece in game.feature_layout.pieces:
-                if piece.shape[0] == 5:
-                    assert not np.array(view[piece.name])[2:].any(), piece.name
-            assert not np.array(view["palace"])[:, 2:].any()
-
-
-def test_features_have_the_same_positions_for_two_and_five_players():
-    for n in (2, 3, 4, 5):
-        view = seen(official(n), position(official(n), rupees=[7], at="E1"))
-        assert view["num_players"] == one_hot(n - 2, 4)
-        assert view["rupees"][0] == pytest.approx(7 / 20)
-        assert view["position"][0] == one_hot(official(n).board.site_index("E1"), 24)
-
-
-def test_after_the_end_there_is_no_mover_and_nothing_left():
-    game = official(3)
-    view = seen(game, play(game, position(game, set=2, turn=4, player=1), "end_turn"))
-    for name in ("mover", "game_left", "set_left", "actions_left", "action_in_hand", "can_still_buy", "market"):
-        assert not np.array(view[name]).any(), name
-
-
-def test_a_second_purchase_shows_as_possible():
-    game = Game(Rules(2, buys_per_turn=2, actions_per_turn=6, market_actions=(1, 1, 1)))
-    states = position(game, at="E1", rupees=[9], markets=[{"yellow": 3}, {}, {}])
-    shown = []
-    for _ in range(3):
-        shown.append(seen(game, states)["can_still_buy"])
-        states = play(game, states, "buy") if len(shown) < 3 else states
-    assert shown == [[1.0], [1.0], [0.0]]
-
-
-@pytest.mark.parametrize("amount", [40, 127, 128, 129, 255, 256, 384, 65_536, 2**24 - 1])
+@pytest.mark.parametrize("amount", [40, 127, 128, 256, 2**24 - 1])
 def test_large_holdings_show_as_the_upper_bound(amount):
     """They do not wrap around to small numbers: a byte of the encoder holds at most 127."""
     game = Game(Rules(2, client_supply=None))
@@ -267,7 +201,7 @@ def test_large_holdings_show_as_the_upper_bound(amount):
         assert after["margin"][second] == -after["margin"][first]
 
 
-@pytest.mark.parametrize("supply", [16, 127, 128, 256, 10_000])
+@pytest.mark.parametrize("supply", [128, 10_000])
 def test_a_large_supply_of_clients_shows_as_the_upper_bound(supply):
     game = Game(Rules(2, client_supply=supply))
     assert seen(game, position(game))["client_supply"] == [2.0]
@@ -277,75 +211,29 @@ def test_a_large_supply_of_clients_shows_as_the_upper_bound(supply):
 
 
 @pytest.mark.parametrize("city", CITIES)
-@pytest.mark.parametrize("colour", COLOURS)
-def test_sale_features_match_what_a_sale_gains(city, colour):
+def test_sale_features_match_what_a_sale_gains(city):
     game = official(2)
-    states = position(game, at=city, basket=[colour])
-    view, at, which = seen(game, states), CITIES.index(city), COLOURS.index(colour)
-    demanded = game.legal_actions(states)[0, game.action_index(f"sell:{colour}")]
-    if not demanded:
-        assert view["sale_rupees"][at][which] == view["sale_clients"][at][which] == view["sale_here"][which] == 0
-        return
-    after = play(game, states, f"sell:{colour}")
-    rupees, clients = (int(after[name][0, 0] - states[name][0, 0]) for name in ("rupees", "clients"))
-    assert close(view["sale_rupees"][at][which] * 5, rupees)
-    assert close(view["sale_here"][which] * 5, rupees)
-    assert close(view["sale_clients"][at][which] * 8, clients)
+    for which, colour in enumerate(COLOURS):
+        states = position(game, at=city, basket=[colour])
+        view, at = seen(game, states), CITIES.index(city)
+        shown = [view["sale_rupees"][at][which] * 5, view["sale_clients"][at][which] * 8, view["sale_here"][which] * 5]
+        rupees = clients = 0
+        if game.legal_actions(states)[0, game.action_index(f"sell:{colour}")]:
+            after = play(game, states, f"sell:{colour}")
+            rupees, clients = (int(after[name][0, 0] - states[name][0, 0]) for name in ("rupees", "clients"))
+        assert close(shown, [rupees, clients, rupees]), colour
 
 
-@pytest.mark.parametrize("post", ["E1", "E2", "E3", "E4"])
-def test_post_market_matches_what_a_purchase_costs(post):
+def test_post_market_matches_what_a_purchase_costs():
     game = official(2)
-    states = position(game, at=post, rupees=[9])
-    view, colour = seen(game, states), COLOURS.index(facts_of(game, states)["posts"][post])
-    after = play(game, states, "buy")
-    assert close(view["price"][colour] * 5, states["rupees"][0, 0] - after["rupees"][0, 0])
-    spent = 3 - (after["actions_left"][0] if after["current_player"][0] == 0 else 0)
-    assert close(view["buy_actions"][colour] * 5, spent)
-    place = int(post[1]) - 1
-    assert view["post_market"][place] == one_hot(np.array(view["market"])[:, colour].argmax(), 4)
-
-
-def test_a_closed_post_shows_its_colour_but_no_price():
-    game = official(2)
-    view = seen(game, position(game, markets=[{"blue": 1}, {}, {}]))
-    assert [row[3] for row in view["post_market"]] == [1, 1, 0, 1, 0, 0, 0, 0]  # there are no posts on the outer sites
-    assert view["price"] == pytest.approx([0, 0, 0.2, 0])
-    assert view["post_colour"][0] == one_hot(0, 4)
-    assert view["post_market"][0] == one_hot(3, 4)
-    assert view["post_market"][2] == one_hot(0, 4)
-
-
-@pytest.mark.parametrize("site", ["A", "B", "E1", "F3", "G5", "H2", "Bombay", "Nagpur"])
-def test_distances_match_a_search_over_moves(site):
-    """Breadth-first search over the legal moves, one action at a time."""
-    game = Game(Rules(2, actions_per_turn=9))
-    states = position(game, at=site)
-    view, sites = seen(game, states), [s.name for s in game.board.sites]
-    best, frontier = {}, [(0, states)]
-    while frontier:
-        frontier.sort(key=lambda entry: entry[0])
-        spent, here = frontier.pop(0)
-        name = sites[here["position"][0, 0]]
-        if name in best:
-            continue
-        best[name] = spent
-        for action in np.flatnonzero(game.legal_actions(here)[0, :24]):
-            after = here.copy()
-            game.step(after, [action])
-            if after["current_player"][0] == 0:  # the turn continues
-                frontier.append((9 - int(after["actions_left"][0]), after))
-    assert len(best) >= 12
-    for name, spent in best.items():
-        assert close(view["distance"][sites.index(name)], min(spent / 6, 2)), name
-    assert view["city_distance"] == [view["distance"][sites.index(city)] for city in CITIES]
-
-
-def test_tied_seats_share_a_rank():
-    game = official(4)
-    view = seen(game, position(game, clients=[3, 5, 3, 0]), seat=0)
-    assert view["empire_rank"][:4] == pytest.approx([0.5, 1, 0.5, 0])
-    assert seen(game, position(game), seat=0)["empire_rank"][:4] == pytest.approx([0.5] * 4)
+    for place, post in enumerate(("E1", "E2", "E3", "E4")):
+        states = position(game, at=post, rupees=[9])
+        view, colour = seen(game, states), COLOURS.index(facts_of(game, states)["posts"][post])
+        after = play(game, states, "buy")
+        assert close(view["price"][colour] * 5, states["rupees"][0, 0] - after["rupees"][0, 0])
+        spent = 3 - (after["actions_left"][0] if after["current_player"][0] == 0 else 0)
+        assert close(view["buy_actions"][colour] * 5, spent)
+        assert view["post_market"][place] == one_hot(np.array(view["market"])[:, colour].argmax(), 4)
 
 
 # --- hidden facts ---
@@ -373,47 +261,6 @@ def test_screened_does_not_depend_on_opponents_holdings(n):
                 before = game.observe(states, seats=viewer, screened=True)
                 same = (game.observe(np.concatenate(others), seats=viewer, screened=True) == before).all(axis=1)
                 assert same.all(), [name for name, as_before in zip(names, same, strict=True) if not as_before]
-
-
-@each_count
-def test_screened_shows_the_viewers_own_holdings(n):
-    game = official(n)
-    states = position(game)
-    for seat in range(n):
-        for what, other in change_holdings(game, states, seat):
-            if other.tobytes() == states.tobytes():
-                continue
-            before = game.observe(states, seats=seat, screened=True)
-            assert not (game.observe(other, seats=seat, screened=True) == before).all(), what
-
-
-@each_count
-def test_perfect_recall_shows_every_holding_of_every_seat(n):
-    game = official(n)
-    states = position(game)
-    for seat in range(2 if SLOW else n):
-        for what, other in change_holdings(game, states, seat):
-            if other.tobytes() == states.tobytes():
-                continue
-            for viewer in {seat, (seat + 1) % n} if SLOW else range(n):
-                before = game.observe(states, seats=viewer)
-                assert not (game.observe(other, seats=viewer) == before).all(), what
-
-
-def test_screened_shows_public_facts():
-    """Palaces, baskets, piles, the remaining Client tokens and the markets are public."""
-    game = official(3)
-    states = position(game)
-    changes = [
-        position(game, baskets={2: ["blue"]}),
-        position(game, palaces={"H1": 2}),
-        position(game, city_tokens={2: ["Indore"]}),
-        position(game, clients=[0, 0, 3]),
-        position(game, markets=[{"blue": 2}, {}, {}]),
-        position(game, elephants={2: "E2"}),
-    ]
-    for other in changes:
-        assert not (game.observe(other, seats=0, screened=True) == game.observe(states, seats=0, screened=True)).all()
 
 
 @each_count

@@ -49,30 +49,11 @@ def connect_four():
 
 
 @pytest.mark.parametrize("make", [connect_four, lambda: bombay_v0.env(num_players=3)], ids=["connect_four", "bombay"])
-@pytest.mark.parametrize("decisions", [0, 1, 300])
+@pytest.mark.parametrize("decisions", [1, 300])
 def test_the_aec_loop_counts_the_decisions_of_players(make, decisions):
     env = Counting(make())
     assert peers.aec_loop(env, np.random.default_rng(1), decisions) == decisions == env.made
     assert env.games > 1 or decisions < 300
-
-
-def test_the_aec_loop_repeats():
-    def last_state():
-        env = bombay_v0.env(num_players=2)
-        peers.aec_loop(env, np.random.default_rng(7), 50)
-        return env.unwrapped.game_state
-
-    assert last_state().tobytes() == last_state().tobytes()
-
-
-@pytest.mark.parametrize("key", ["pettingzoo-connect-four", "openspiel-bots", "openspiel-python"])
-def test_a_peer_plays_about_the_required_number_of_decisions(key):
-    play = peer(key).make(0)
-    for decisions in (300, 600):
-        run = peers.clock(play, decisions)
-        assert 0.5 * decisions < run.decisions < 2 * decisions
-        assert run.seconds > 0
-        assert run.rate == run.decisions / run.seconds
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -117,42 +98,11 @@ def test_openspiel_from_python_counts_the_same():
 
 def test_the_time_excludes_counting():
     def play(decisions):
-        def count():
-            time.sleep(0.2)
-            return decisions
-
-        return count
+        return lambda: time.sleep(0.2) or decisions
 
     run = peers.clock(play, 1000)
     assert run.decisions == 1000
     assert run.seconds < 0.1
-
-
-def test_repeated_runs_have_equal_size_and_about_the_required_length():
-    asked = []
-
-    def play(decisions):
-        asked.append(decisions)
-        time.sleep(1e-4 * decisions)
-        return lambda: decisions
-
-    runs = peers.repeat(play, 3, 0.05)
-    assert len(runs) == 3
-    assert len(set(asked[-3:])) == 1
-    assert 100 < asked[-1] <= 500
-
-
-def test_the_faster_form_of_a_peer_plays():
-    def form(seconds):
-        def play(decisions):
-            time.sleep(seconds)
-            return lambda: decisions
-
-        return play
-
-    slow, fast = form(0.03), form(0.001)
-    assert peers._faster((slow, fast), 100) is fast
-    assert peers._faster((fast, slow), 100) is fast
 
 
 def test_missing_packages_are_named(monkeypatch):
@@ -179,12 +129,3 @@ def test_a_peer_that_fails_or_hangs_gives_a_one_line_error(monkeypatch):
     monkeypatch.setattr(peers.subprocess, "run", hangs)
     with pytest.raises(peers.PeerError, match="took longer than 3 s"):
         peers.measure(broken, timeout=3)
-
-
-def test_importing_and_listing_imports_no_peer():
-    code = (
-        "import sys; from benchmarks import peers; peers.available();"
-        "print(sorted({'jax', 'pgx', 'pyspiel', 'pettingzoo', 'pygame', 'bombay_env'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=peers.ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -65,14 +65,6 @@ def test_names_and_coordinates_of_any_form_are_written(tmp_path):
     assert Draft.read(tmp_path / "a.toml") == draft
 
 
-def test_the_packaged_board_is_a_draft_too(tmp_path):
-    file = tmp_path / "copy.toml"
-    file.write_bytes(
-        (Board.load.__globals__["resources"].files("bombay_env") / "data" / "reconstruction.toml").read_bytes()
-    )
-    assert Draft.read(file).board() == Board.load()
-
-
 def test_trails_are_added_and_removed_in_either_direction():
     drawn = EMPTY.toggled("A", "E1").toggled("B", "A")
     assert drawn.trails == (("A", "E1"), ("B", "A"))
@@ -105,13 +97,8 @@ def test_a_draft_tells_what_it_lacks():
         ('name = "a"\nsites = []\ntrails = []', "1 to 64 sites"),
         ('name = "a"\nsites = [{name="A",kind="hill",x=nan,y=0}]\ntrails=[]', "must be a finite number"),
         ('name = "a"\nsites = [{name="A",kind="lake",x=0,y=0}]\ntrails=[]', "kind is 'lake'; it must be 'start_hill'"),
-        ('name = "a"\nsites = [{name="A",kind="hill",x=0,y=0}]\ntrails=[["A"]]', "at least 2 items"),
-        (
-            'name = "a"\nsites = [{name="A",kind="hill",x=0,y=0}]\ntrails=[["A","B"]]',
-            "does not join two different sites",
-        ),
+        ('name = "a"\nsites = [{name="A",kind="hill",x=0,y=0}]\ntrails=[["A","B"]]', "join two different sites"),
         ('name = "a"\nsites = [{name="A B",kind="hill",x=0,y=0}]\ntrails=[]', "contains a space"),
-        ('name = "a"\nsites = [{name="A",kind="hill",x=0,y=0}]\ntrails=[]\nmore=1', "more is an unknown key"),
         ("name = ", "not TOML"),
         ("#" * (MAX_FILE_BYTES + 1), "too large"),
     ],
@@ -124,17 +111,6 @@ def test_a_file_that_is_no_draft_is_refused_in_one_line(text, message, tmp_path)
     assert str(error.value).startswith(str(file))
     assert len(str(error.value)) <= MAX_MESSAGE
     assert "\n" not in str(error.value)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    file = tmp_path / "a.toml"
-    WHOLE.write(file)
-    before = file.read_bytes()
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        EMPTY.write(file)
-    assert file.read_bytes() == before
-    assert os.listdir(tmp_path) == ["a.toml"]
 
 
 def test_a_place_in_the_drawing_is_read_back():

@@ -1,9 +1,7 @@
 """The page in a real browser: whole games by clicking, by keyboard and at a phone's width, watching, and drawing a board."""
 
-import dataclasses
+import contextlib
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,10 +18,8 @@ from bombay_training.play.web.worker import Worker
 from helpers.browser import command, launched, page_at, serving
 from test_play_session import SHORT, play, session
 
-SHOTS = os.environ.get("BOMBAY_SHOTS")  # a folder for screenshots, to look at them
 ADVISER = "champion:nodes=1,force=true"
-WHOLE = Game(Rules.official(3))
-ONE_SET = Game(dataclasses.replace(WHOLE.rules, sets=1))
+ONE_SET = Game(Rules(3, sets=1))
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +35,11 @@ def worker():
     worker.stop()
 
 
-def served(worker, game):
-    """A context with the address of a page for a human against two agents."""
-    return serving(PlayApp(session(None, "random", "greedy", game=game, seed=6), worker, ADVISER, 0.0))
-
-
 @pytest.fixture
 def table(worker):
-    with served(worker, ONE_SET) as address:
+    """The address of a page for a human against two agents."""
+    with serving(PlayApp(session(None, "random", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.0)) as address:
         yield address
-
-
-@pytest.fixture(params=[pytest.param(ONE_SET, id="one set"), pytest.param(WHOLE, id="whole", marks=pytest.mark.slow)])
-def tables(request, worker):
-    with served(worker, request.param) as address:
-        yield address
-
-
-def shot(page, name):
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png")
 
 
 def version(page):
@@ -68,6 +49,14 @@ def version(page):
 def settled(page, before):
     """Wait until the page shows a newer position with a human to move, or the end."""
     page.wait_for_function("([old]) => state.version > old && (state.human || state.over) && !busy", arg=[before])
+
+
+@contextlib.contextmanager
+def change(page):
+    """What is done inside changes the position; wait for the new one."""
+    before = version(page)
+    yield
+    settled(page, before)
 
 
 def over(page):
@@ -98,51 +87,43 @@ def fits(page):
 def play_by_clicking(page, rng):
     """Click to the end of the game: sites on the map to move there, and buttons for all else. Most turns are short."""
     while not over(page):
-        before = version(page)
         legal = {choice["action"]: choice for choice in page.evaluate("state.legal")}
         dealing = [action for action in legal if action.startswith(("buy", "sell", "build", "take"))]
         hurried = "consolidate" in legal and rng.random() < 0.6
         action = "consolidate" if hurried else rng.choice(dealing if dealing and rng.random() < 0.8 else list(legal))
         site = legal[action]["site"]
-        page.click(f"[data-target={site}]" if site else f"#actions [data-key='{action}']")
-        settled(page, before)
+        with change(page):
+            page.click(f"[data-target={site}]" if site else f"#actions [data-key='{action}']")
 
 
 def test_a_game_is_played_by_clicking(browser, tmp_path):
-    arguments = ("play", "human", "random", "greedy", "--players", 3, "--seed", 5, "--pause", 0, "--hints", ADVISER)
+    (tmp_path / "rules.json").write_text('{"sets": 1}')
+    game = ("--players", 3, "--seed", 5, "--rules", tmp_path / "rules.json")
+    arguments = ("play", "human", "random", "greedy", *game, "--pause", 0, "--hints", ADVISER)
     with command(*arguments) as address, page_at(browser, address) as page:
         page.wait_for_selector("#actions button")
         first = page.text_content("#seats")
         for site in ("E1", "G1"):
-            before = version(page)
-            page.click(f"[data-target={site}]")
-            settled(page, before)
+            with change(page):
+                page.click(f"[data-target={site}]")
         assert "Seat 0: Move to G1" in page.text_content("#log")
-        shot(page, "play")
-        before = version(page)
-        page.click("[data-key=undo]")
-        settled(page, before)
+        with change(page):
+            page.click("[data-key=undo]")
         assert page.text_content("#seats") == first
         assert "Move to" not in page.text_content("#log")
         assert page.is_disabled("[data-key=undo]")
-        page.click("[data-key=hint]")
-        page.wait_for_selector("#hint li")
-        assert "Expected to win" in page.text_content("#hint")
-        assert "expected at the end" in page.text_content("#hint")
-        shot(page, "hint")
         play_by_clicking(page, np.random.default_rng(5))
         assert "The account of every rupee" in page.text_content("#account")
         assert page.locator("#actions button").count() == 0
-        shot(page, "end")
         page.reload()
         page.wait_for_selector("#account table")
         record = verified(download(page, tmp_path / "record.jsonl"))
         assert record.agents == ("human", "random", "greedy")
-        assert len([event for event in record.events if event.startswith("0 ")]) >= 15, "one or more actions a turn"
+        assert len([event for event in record.events if event.startswith("0 ")]) >= 5, "one or more actions a turn"
 
 
-def test_a_game_is_played_by_keyboard_alone(browser, tables, tmp_path):
-    with page_at(browser, tables) as page:
+def test_a_game_is_played_by_keyboard_alone(browser, table, tmp_path):
+    with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
 
         def press_to(key):
@@ -154,10 +135,9 @@ def test_a_game_is_played_by_keyboard_alone(browser, tables, tmp_path):
             raise AssertionError(f"{key} cannot be reached")
 
         def take(key):
-            before = version(page)
-            press_to(key)
-            page.keyboard.press("Enter")
-            settled(page, before)
+            with change(page):
+                press_to(key)
+                page.keyboard.press("Enter")
 
         take("move:G3")
         press_to("undo")
@@ -167,6 +147,8 @@ def test_a_game_is_played_by_keyboard_alone(browser, tables, tmp_path):
         press_to("hint")
         page.keyboard.press(" ")
         page.wait_for_selector("#hint li")
+        assert "Expected to win" in page.text_content("#hint")
+        assert "expected at the end" in page.text_content("#hint")
         rng = np.random.default_rng(6)
         while not over(page):
             actions = [choice["action"] for choice in page.evaluate("state.legal")]
@@ -182,32 +164,26 @@ def test_a_game_is_played_by_keyboard_alone(browser, tables, tmp_path):
 def test_after_an_action_the_keyboard_is_at_the_next_choice(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
-        for _ in range(8):
-            before = version(page)
-            page.focus("#actions button")
-            page.keyboard.press("Enter")
-            settled(page, before)
+        for _ in range(4):
+            with change(page):
+                page.focus("#actions button")
+                page.keyboard.press("Enter")
             page.wait_for_function("() => document.activeElement.closest('#actions')")
 
 
-def test_a_game_is_played_on_a_phone(browser, tables, tmp_path):
-    with page_at(browser, tables, 390, 844, has_touch=True) as page:
+def test_a_game_is_played_on_a_phone(browser, table, tmp_path):
+    with page_at(browser, table, 390, 844, has_touch=True) as page:
         page.wait_for_selector("#actions button")
         assert fits(page)
-        shot(page, "phone")
         for selector in ("#actions button", "#tools button", ".target"):
             for box in (place.bounding_box() for place in page.locator(selector).all()):
                 assert min(box["width"], box["height"]) >= 24, selector
-        before = version(page)
-        page.tap("[data-target=G3]")
-        settled(page, before)
-        before = version(page)
-        page.tap("[data-key=undo]")
-        settled(page, before)
+        with change(page):
+            page.tap("[data-target=G3]")
+        with change(page):
+            page.tap("[data-key=undo]")
         play_by_clicking(page, np.random.default_rng(7))
         assert fits(page)
-        page.locator("#account").scroll_into_view_if_needed()
-        shot(page, "phone-end")
         verified(download(page, tmp_path / "record.jsonl"))
 
 
@@ -231,8 +207,8 @@ def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
         first = page.evaluate("state")
-        page.click("[data-target=E1]")
-        settled(page, first["version"])
+        with change(page):
+            page.click("[data-target=E1]")
         second = page.evaluate("fetch('api/state').then((answer) => answer.json())")
         assert second["version"] == version(page)
         page.evaluate("kept = document.querySelector('#actions button')")
@@ -248,9 +224,8 @@ def test_buttons_stay_after_the_pause_that_follows_an_agents_action(browser, wor
     with serving(app) as address, page_at(browser, address) as page:
         page.click("[data-key=consolidate]")
         page.wait_for_selector("[data-key=end_turn]")
-        before = version(page)
-        page.click("[data-key=end_turn]")
-        settled(page, before)
+        with change(page):
+            page.click("[data-key=end_turn]")
         page.evaluate("kept = document.querySelector('#actions button')")
         page.wait_for_timeout(3000)  # two looks and more
         assert page.evaluate("kept.isConnected")
@@ -280,7 +255,6 @@ def test_the_screen_is_handed_over_in_screened_mode(browser, worker):
         page.wait_for_selector("[data-key=ready]")
         assert page.locator("#actions button").count() == 0
         assert page.text_content("#seats").count("hidden") == 6
-        shot(page, "screened")
         page.click("[data-key=ready]")
         page.click("[data-key=consolidate]")
         assert page.text_content("#seats").count("hidden") == 3
@@ -302,7 +276,6 @@ def test_a_record_is_watched_with_a_slider(browser):
         page.keyboard.press("ArrowRight")
         page.wait_for_function("() => state.event === 2")
         assert page.locator("#log li").count() == 3
-        shot(page, "watch")
         page.keyboard.press("End")
         page.wait_for_function(f"() => state.event === {last}")
         assert f"Event {last} of {last}: Game over" in page.text_content("#headline")
@@ -335,7 +308,6 @@ def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):
         page.mouse.click(box["x"] + box["width"] * 0.62, box["y"] + box["height"] * 0.93)
         page.wait_for_function("() => state.svg && !busy && !editor.chosen")
         page.click("[data-key=draw]")
-        shot(page, "board")
         page.click("[data-key=save]")
         page.wait_for_selector("[data-key=save]:disabled")
     board = Board.load(path)

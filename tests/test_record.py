@@ -11,31 +11,10 @@ import random
 
 import pytest
 
-from bombay_env import Board, Game, Rules
-from bombay_env.record import (
-    MAX_EVENTS,
-    MAX_LINE_BYTES,
-    History,
-    Record,
-    read_records,
-    result_to_dict,
-    write_records,
-)
+from bombay_env import Board, Game
+from bombay_env.record import MAX_EVENTS, MAX_LINE_BYTES, Record, read_records, result_to_dict, write_records
 from helpers.position import COLOURS, official
-from helpers.records import (
-    BASE,
-    GAME,
-    LIKING,
-    SHORT,
-    SLOW,
-    each_count,
-    events,
-    golden_file,
-    golden_record,
-    play_record,
-    refusal,
-    verify,
-)
+from helpers.records import BASE, GAME, each_count, events, golden_file, golden_record, play_record, refusal, verify
 from helpers.variants import random_board, random_game
 
 # --- the golden records ---
@@ -51,21 +30,7 @@ def test_golden_games_replay_to_their_results(n):
 
 
 @each_count
-def test_golden_games_are_dealt_by_their_seeds(n):
-    """Replayed from the seed alone, the set-up and all restocks are those of the record."""
-    (record,) = read_records(golden_file(n))
-    game, states = record.game, record.game.new_states([record.seed])
-    history = History(game, states, record.seed)
-    for event in record.events:
-        if not event.startswith("restock:"):
-            _, name = event.split(" ")
-            game.step(states, [game.action_index(name)])
-            history.add(game.action_index(name))
-    assert history.record(states, record.agents) == record
-
-
-@each_count
-def test_golden_games_are_what_golden_record_plays(n):
+def test_golden_games_follow_from_their_seeds(n):
     (record,) = read_records(golden_file(n))
     assert golden_record(n) == record
 
@@ -75,7 +40,7 @@ def test_golden_games_contain_every_kind_of_action():
         event.split()[-1] for n in (2, 3, 4, 5) for record in read_records(golden_file(n)) for event in record.events
     ]
     kinds = {name.split(":")[0] for name in names}
-    assert kinds == {"restock", *LIKING}
+    assert kinds == {"restock", "move", "buy", "sell", "build", "take", "consolidate", "end_turn"}
     assert {name for name in names if name.startswith("sell:")} == {f"sell:{colour}" for colour in COLOURS}
 
 
@@ -88,7 +53,6 @@ def test_the_record_written_by_hand_is_valid():
     assert record.to_dict() == BASE
     assert record.game == GAME
     assert states["rupees"][0, :2].tolist() == [0, 3]
-    assert Record.from_dict(json.loads(json.dumps(BASE))) == record
 
 
 def test_a_record_has_the_keys_of_rules_8_in_order():
@@ -110,7 +74,7 @@ def test_a_record_has_the_keys_of_rules_8_in_order():
 @each_count
 def test_records_of_any_variant_and_board_round_trip(n):
     rng = random.Random(n)
-    for _ in range(3 if SLOW else 15):
+    for _ in range(5):
         game = random_game(rng, n)
         record = play_record(game, rng.randrange(2**64), rng)
         text = json.dumps(record.to_dict(), allow_nan=False)
@@ -126,7 +90,7 @@ def test_records_of_any_variant_and_board_round_trip(n):
 
 def test_a_different_board_with_the_packaged_name_is_written_in_full():
     data = random_board(3).to_dict() | {"name": Board.load().name}
-    game = Game(Rules(2, **SHORT), Board.from_dict(data))
+    game = Game(GAME.rules, Board.from_dict(data))
     written = play_record(game, 1, random.Random(1)).to_dict()
     assert written["board"] == data
     assert Record.from_dict(json.loads(json.dumps(written))).game == game
@@ -171,25 +135,20 @@ def test_replay_yields_the_state_after_every_event():
     assert seen[-1][1].tobytes() == record.verify().tobytes()
 
 
-def test_replayed_states_are_copies():
-    kept = []
-    for _, states in Record.from_dict(BASE).replay():
-        kept.append(states.tobytes())
-        states["rupees"] = 99
-    assert kept == [states.tobytes() for _, states in Record.from_dict(BASE).replay()]
-
-
-def test_a_record_shares_no_objects_with_its_dict_form():
+def test_replayed_states_and_dict_forms_are_copies():
     data = copy.deepcopy(BASE)
     record = Record.from_dict(data)
+    kept = []
+    for _, states in record.replay():
+        kept.append(states.tobytes())
+        states["rupees"] = 99
+    assert kept == [states.tobytes() for _, states in record.replay()]
     for spoilt in (data, record.to_dict()):
-        spoilt["setup"]["posts"].clear()
         spoilt["setup"]["demand"]["Bombay"].clear()
         spoilt["events"].clear()
         spoilt["agents"].clear()
         spoilt["rules"]["bales"].clear()
-        assert record.to_dict()["setup"] == BASE["setup"]
-        record.verify()
+        assert record.to_dict() == BASE
 
 
 # --- files ---
@@ -200,16 +159,11 @@ def test_files_are_written_and_read_line_by_line(tmp_path):
     file = tmp_path / "games.jsonl"
     assert write_records(file, iter(records)) == 5
     assert list(read_records(file)) == records
-    assert list(read_records(str(file))) == records
     assert len(file.read_bytes().splitlines()) == 5
     assert write_records(str(file), records[:2]) == 2
-    assert list(read_records(file)) == records[:2]
-    assert [path.name for path in tmp_path.iterdir()] == ["games.jsonl"]
-
-
-def test_an_empty_file_has_no_records(tmp_path):
-    assert write_records(tmp_path / "none.jsonl", []) == 0
-    assert list(read_records(tmp_path / "none.jsonl")) == []
+    assert list(read_records(str(file))) == records[:2]
+    assert write_records(file, []) == 0
+    assert list(read_records(file)) == []
 
 
 def test_empty_lines_and_other_line_ends_are_skipped(tmp_path):
@@ -219,7 +173,7 @@ def test_empty_lines_and_other_line_ends_are_skipped(tmp_path):
     assert list(read_records(file)) == [Record.from_dict(BASE)] * 2
 
 
-@pytest.mark.parametrize("name", ["Ångström", "बम्बई", "a\nb", 'quo"te', "line\u2028end", "next\x85line", "", "🐘"])
+@pytest.mark.parametrize("name", ["बम्बई", "a\nb", 'quo"te', "line\u2028end", "", "🐘"])
 def test_any_agent_name_can_be_written_and_read(tmp_path, name):
     record = Record.from_dict(BASE | {"agents": [name, "\t"]})
     write_records(tmp_path / "names.jsonl", [record, record])
@@ -249,25 +203,16 @@ def test_a_file_is_written_atomically(tmp_path):
     ("content", "words"),
     [
         (b"\xff\xfe\x00", ("line 1", "JSON")),
-        (b"{", ("line 1", "JSON")),
-        (b"nonsense", ("line 1", "JSON")),
         (b"[1, 2]", ("line 1", "object")),
-        (b"null", ("line 1", "object")),
-        (b"7", ("line 1", "object")),
         (b"\xef\xbb\xbf{}", ("line 1", "JSON")),  # a byte order mark
-        (b"{}", ("line 1", "format")),
-        (b"[" * 100_000, ("line 1", "JSON")),
         (b'{"seed":' * 100_000, ("line 1", "JSON")),
-        (b'{"seed": ' + b"9" * 5000 + b"}", ("line 1", "JSON")),
         (b"\n\n{", ("line 3", "JSON")),
         (json.dumps(BASE).encode() + b"\n{", ("line 2", "JSON")),
         (json.dumps(BASE).encode() + b" {}", ("line 1", "JSON")),
         (json.dumps(BASE | {"seed": -1}).encode(), ("line 1", "seed", "-1")),
-        (json.dumps(BASE | {"seed": float("nan")}).encode(), ("line 1", "JSON")),
         (json.dumps(BASE).encode() + b" " * MAX_LINE_BYTES + b"\n", ("line 1", "longer than the 1,048,576 bytes")),
         (json.dumps(BASE | {"events": ["0 buy"] * (MAX_EVENTS + 1)}).encode(), ("line 1", "20001", "at most 20000")),
         (json.dumps(BASE | {"z" * 9999: 1, "y" * 9999: 2}).encode(), ("line 1", "unknown key")),
-        (json.dumps(BASE | {"players": 3}).encode(), ("line 1", "players", "3")),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -280,9 +225,6 @@ def test_the_message_names_the_file_and_the_line(tmp_path, content, words):
 def test_records_before_a_malformed_line_are_read(tmp_path):
     file = tmp_path / "games.jsonl"
     file.write_bytes(json.dumps(BASE).encode() + b"\n\xff\n")
-    found = []
-    refusal(lambda: found.extend(read_records(file)), str(file))
-    file.write_text(json.dumps(BASE) + "\n{}", encoding="utf-8")
     records = read_records(file)
     assert next(records) == Record.from_dict(BASE)
     refusal(lambda: next(records), "line 2")

@@ -8,22 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bombay_env import Board, Game, Rules
-from bombay_env.record import Record, RecordError, read_records
+from bombay_env.record import Record
 from helpers.mutations import mutated
 from helpers.position import official, setup_of
-from helpers.records import (
-    BASE,
-    GAME,
-    SHORT,
-    SLOW,
-    changed,
-    events,
-    less,
-    nested,
-    play_record,
-    refusal,
-    verify,
-)
+from helpers.records import BASE, GAME, SHORT, SLOW, changed, events, less, nested, play_record, refusal, verify
 from helpers.variants import random_board
 
 # --- malformed records ---
@@ -31,7 +19,6 @@ from helpers.variants import random_board
 FAULT = {"seat": 0, "action": "buy", "reason": "no"}
 WRONG_FORMS = [
     ([], "record is []; it must be an object"),
-    (json.dumps(BASE), "it must be an object"),
     (changed("format", to="bombay-record/2"), "record.format is 'bombay-record/2'; it must be 'bombay-record/1'"),
     *((less(key), f"record.{key} is missing") for key in BASE),
     (BASE | {"date": "today"}, "record.date is an unknown key"),
@@ -43,18 +30,13 @@ WRONG_FORMS = [
     (less("rules", "toll"), "rules must have exactly the fields num_players, sets"),
     (changed("rules", "camels", to=3), "rules must have exactly the fields"),
     (changed("rules", "toll", to=-1), "toll is -1; it must be a whole number from 0 to 100"),
-    (changed("rules", "toll", to=None), "toll is None"),
-    (changed("rules", "num_players", to=3), "starting_rupees"),
     (changed("seed", to=-1), "record.seed is -1; it must be greater than or equal to 0"),
     (changed("seed", to=2**64), "record.seed is 18446744073709551616"),
-    (changed("seed", to=7.0), "record.seed is 7.0; it must be a valid integer"),
     (changed("agents", to=["me"]), "agents is ['me']; it must be a list of 2, by seat"),
     (changed("agents", to=[1, 2]), "record.agents[0] is 1; it must be a valid string"),
     (less("setup", "posts"), "record.setup.posts is missing"),
     (changed("setup", "weather", to={}), "record.setup.weather is an unknown key"),
     (changed("setup", "posts", "E1", to=["yellow"]), "record.setup.posts.E1 is ['yellow']"),
-    (changed("setup", "demand", "Bombay", to="blue"), "record.setup.demand.Bombay is 'blue'; it must be a valid list"),
-    (changed("events", to="0 buy"), "record.events is '0 buy'; it must be a valid list"),
     (changed("events", 1, to=7), "record.events[1] is 7; it must be a valid string"),
     (changed("events", to=["x"] * 20_001), "at most 20000 items"),
     (changed("result", to=[]), "record.result is []; it must be an object"),
@@ -62,7 +44,6 @@ WRONG_FORMS = [
     (BASE | {"fault": FAULT | {"when": 3}}, "record.fault.when is an unknown key"),
     (BASE | {"fault": FAULT | {"seat": 2}}, "fault.seat is 2; it must be from 0 to 1"),
     (BASE | {"fault": FAULT | {"seat": -1}}, "fault.seat is -1; it must be from 0 to 1"),
-    (BASE | {"fault": FAULT | {"seat": "0"}}, "record.fault.seat is '0'"),
 ]
 
 
@@ -85,39 +66,23 @@ WRONG_GAMES = {
     "first restock too small": (events("restock:1,2,3,2"), ("event 0", "9 bales")),
     "first restock too large": (events("restock:4,0,2,3"), ("event 0", "[3, 4, 5, 5]")),
     "restock of three": (events("restock:3,3,3"), ("event 0", "4 whole numbers")),
-    "restock of five": (events("restock:1,2,3,3,0"), ("event 0", "4 whole numbers")),
     "restock empty": (events("restock:"), ("event 0", "4 whole numbers")),
     "restock negative": (events("restock:-1,3,4,3"), ("event 0", "4 whole numbers")),
-    "restock fraction": (events("restock:1.0,2,3,3"), ("event 0", "4 whole numbers")),
-    "restock spaced": (events("restock: 1,2,3,3"), ("event 0", "4 whole numbers")),
     "restock superscript": (events("restock:¹,2,3,3"), ("event 0", "4 whole numbers")),
-    "restock of other digits": (events("restock:١,2,3,3"), ("event 0", "4 whole numbers")),
     "restock huge": (events("restock:" + "9" * 5000 + ",2,3,3"), ("event 0", "4 whole numbers")),
-    "restock signed": (events("restock:+1,2,3,3"), ("event 0", "4 whole numbers")),
     "two restocks": (events("restock:1,2,3,3", "restock:1,2,3,3"), ("event 1", "no restock is due")),
-    "restock too soon": (events("restock:1,2,3,3", "0 end_turn", "restock:1,2,3,3"), ("event 2", "no restock is due")),
     "restock missing": (events(*BASE["events"][:4], "1 end_turn"), ("event 3", "1 consolidate", "restock must follow")),
     "restock missing at the end": (events(*BASE["events"][:4]), ("event 3", "restock must follow")),
     "restock of a bale in a basket": (changed("events", 4, to="restock:3,2,2,2"), ("event 4", "[2, 4, 5, 5]")),
-    "restock too large later": (changed("events", 4, to="restock:2,2,2,4"), ("event 4", "9 bales")),
-    "restock malformed later": (changed("events", 4, to="restock:2,2,2"), ("event 4", "4 whole numbers")),
     "wrong seat": (changed("events", 1, to="1 move:E1"), ("event 1", "seat 0's turn")),
     "no seat": (changed("events", 1, to="move:E1"), ("event 1", "seat 0's turn")),
-    "seat unknown": (changed("events", 1, to="7 move:E1"), ("event 1", "seat 0's turn")),
     "seat with zeros": (changed("events", 1, to="00 move:E1"), ("event 1", "seat 0's turn")),
-    "seat of other digits": (changed("events", 1, to="٠ move:E1"), ("event 1", "seat 0's turn")),
-    "blank before": (changed("events", 1, to=" 0 move:E1"), ("event 1", "seat 0's turn")),
-    "empty event": (changed("events", 1, to=""), ("event 1", "seat 0's turn")),
     "seat alone": (changed("events", 1, to="0"), ("event 1", "no action")),
     "two blanks": (changed("events", 1, to="0  move:E1"), ("event 1", "no action")),
-    "blank after": (changed("events", 1, to="0 move:E1 "), ("event 1", "no action")),
-    "number for a name": (changed("events", 1, to="0 3"), ("event 1", "no action")),
     "unknown action": (changed("events", 1, to="0 dance"), ("event 1", "no action", "dance")),
-    "unknown site": (changed("events", 1, to="0 move:Delhi"), ("event 1", "no action", "Delhi")),
     "upper case": (changed("events", 2, to="0 BUY"), ("event 2", "no action")),
     "line break": (changed("events", 2, to="0 buy\n"), ("event 2", "no action")),
     "illegal move": (changed("events", 1, to="0 move:F1"), ("event 1", "illegal", "move:E1")),
-    "illegal sale": (changed("events", 2, to="0 sell:yellow"), ("event 2", "illegal")),
     "illegal action that would end the set": (changed("events", 3, to="1 buy"), ("event 3", "illegal")),
     "illegal in the last turn": (changed("events", 6, to="0 take:blue"), ("event 6", "illegal")),
     "event after the end": (BASE | {"events": [*BASE["events"], "1 end_turn"]}, ("event 7", "over")),
@@ -125,7 +90,6 @@ WRONG_GAMES = {
         BASE | {"events": [*BASE["events"], "restock:1,2,3,3"]},
         ("event 7", "no restock is due"),
     ),
-    "two events after the end": (BASE | {"events": [*BASE["events"], "0 x", "0 y"]}, ("event 7", "over")),
     "result while running": (BASE | {"events": BASE["events"][:-1]}, ("event 5", "not over", "null")),
     "result null after the end": (changed("result", to=None), ("over", "result")),
     "fault of a whole game": (BASE | {"fault": FAULT}, ("fault", "end")),
@@ -141,11 +105,6 @@ WRONG_GAMES = {
     "setup without a post": (less("setup", "posts", "E1"), ("setup", "posts", "E1")),
     "setup with three of a kind": (changed("setup", "palace_tokens", "G1", to="bale"), ("setup", "palace_tokens")),
     "setup with an unknown kind": (changed("setup", "palace_tokens", "G1", to="camel"), ("setup", "palace_tokens")),
-    "setup without tokens": (changed("setup", "palace_tokens", to={}), ("setup", "palace_tokens", "G1")),
-    "setup that looks like a column": (
-        changed("setup", "demand", "Bombay", to=["blue', 'purple", "orange"]),
-        ("setup", "demand"),
-    ),
 }
 
 
@@ -154,24 +113,16 @@ def test_a_record_that_breaks_the_rules_is_rejected(kind):
     data, words = WRONG_GAMES[kind]
     record = Record.from_dict(data)  # its form is valid
     refusal(record.verify, *words)
-    refusal(Record.from_dict(json.loads(json.dumps(data))).verify, *words)
+
+
+WRONG_RESULTS = ([7, 7], [0], [0, 0, 0], None, "0", {}, [None, 0], [True, False], [float("nan")] * 2, [10**400, 0])
 
 
 @pytest.mark.parametrize("key", BASE["result"])
-@pytest.mark.parametrize(
-    "value",
-    [[7, 7], [], [0], [0, 0, 0], None, "0", {}, [None, 0], [True, False], ["0", "3"], [[0], [3]], [float("nan")] * 2,
-     [10**400, 0], [float("inf"), 0], [-1, -1], [0.5, 2.5]],
-    ids=lambda value: repr(value)[:20],
-)  # fmt: skip
-def test_a_wrong_result_is_rejected(key, value):
-    refusal(
-        lambda: verify(changed("result", key, to=value)), f"result {key}", f"{BASE['result'][key]}".split(",")[0][1]
-    )
-
-
-@pytest.mark.parametrize("key", BASE["result"])
-def test_a_result_with_a_missing_or_unknown_field_is_rejected(key):
+def test_a_wrong_result_is_rejected(key):
+    for value in WRONG_RESULTS:
+        wrong = changed("result", key, to=value)
+        refusal(lambda wrong=wrong: verify(wrong), f"result {key} is", "the game ended with")
     refusal(lambda: verify(less("result", key)), "result", key)
     refusal(lambda: verify(changed("result", f"{key}s", to=[0, 0])), "result")
 
@@ -194,76 +145,38 @@ def test_win_shares_may_be_rounded_but_not_wrong():
         )
 
 
-# --- random damage ---
+# --- random damage; `test_files_from_elsewhere.py` damages the bytes of files ---
 
-TEXTS = [
-    "",
-    "restock:1,2,3,3",
-    "restock:",
-    "0 buy",
-    "1 end_turn",
-    "0 end_turn",
-    "blue",
-    "E1",
-    "G1",
-    "seat",
-    "fault",
-    "null",
-]
+TEXTS = ["", "restock:1,2,3,3", "restock:", "0 buy", "1 end_turn", "0 end_turn", "blue", "E1", "seat", "fault", "null"]
 
 
 def sample_records():
     """Records to damage: written by hand, over, running, with a fault, and on another board."""
-    game = Game(Rules(3, **SHORT), random_board(1))
     rng = random.Random(2)
-    own = play_record(game, 5, rng).to_dict()
-    return [BASE, play_record(GAME, 9, rng).to_dict(), play_record(official(4), 3, rng, 8).to_dict(), own, events(
-        *BASE["events"][:3], fault=FAULT
-    )]  # fmt: skip
+    own = play_record(Game(Rules(3, **SHORT), random_board(1)), 5, rng)
+    played = [play_record(GAME, 9, rng), play_record(official(4), 3, rng, 8), own]
+    return [BASE, events(*BASE["events"][:3], fault=FAULT), *(record.to_dict() for record in played)]
 
 
 SAMPLES = [json.loads(json.dumps(data)) for data in sample_records()]
 
 
-def check_broken(data):
-    """A damaged record is rejected with a one-line message, or it can be written and read again."""
-    record = refused = None
+@settings(max_examples=60 if SLOW else 300, deadline=None)
+@given(st.data())
+def test_a_damaged_record_is_rejected_or_can_be_written_and_read_again(data):
+    damaged = data.draw(st.sampled_from(SAMPLES))
+    if data.draw(st.booleans()):
+        damaged = mutated(data, damaged, TEXTS)
+    else:  # the events, which damage to a whole record seldom reaches
+        damaged = damaged | {"events": mutated(data, damaged["events"], TEXTS), "result": None}
+    refused = None
     try:
-        record = Record.from_dict(data)
+        record = Record.from_dict(damaged)
         record.verify()
     except ValueError as error:
         refused = str(error)
-    if refused is not None:
+    if refused is None:
+        assert Record.from_dict(record.to_dict()) == record
+    else:
         assert refused
         assert "\n" not in refused
-        return
-    assert Record.from_dict(record.to_dict()) == record
-
-
-@settings(max_examples=60 if SLOW else 500, deadline=None)
-@given(st.data())
-def test_a_damaged_record_is_rejected_or_still_valid(data):
-    check_broken(mutated(data, data.draw(st.sampled_from(SAMPLES)), TEXTS))
-
-
-@settings(max_examples=60 if SLOW else 300, deadline=None)
-@given(st.data())
-def test_damaged_events_are_rejected_or_still_valid(data):
-    """Damages only the events, because random damage to the whole record seldom does."""
-    sample = data.draw(st.sampled_from(SAMPLES))
-    check_broken(sample | {"events": mutated(data, sample["events"], TEXTS), "result": None})
-
-
-@settings(max_examples=60 if SLOW else 300, deadline=None)
-@given(st.data(), st.integers(0, 10**4), st.binary(max_size=4))
-def test_a_damaged_file_is_rejected_or_still_has_records(tmp_path_factory, data, place, scrap):
-    text = json.dumps(data.draw(st.sampled_from(SAMPLES))).encode()
-    place %= len(text)
-    file = tmp_path_factory.mktemp("broken", numbered=True) / "games.jsonl"
-    file.write_bytes(text[:place] + scrap + text[place + data.draw(st.integers(0, 3)) :])
-    try:
-        records = list(read_records(file))
-    except RecordError:
-        return
-    for record in records:
-        check_broken(record.to_dict())

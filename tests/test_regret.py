@@ -34,16 +34,6 @@ class Solver:
         return np.array([endgame.solve(game, states[lane : lane + 1]).actions[0] for lane in range(len(states))])
 
 
-class Exits:
-    def act(self, game, states, rng):
-        raise SystemExit(0)
-
-
-class Cheats:
-    def act(self, game, states, rng):
-        return np.full(len(states), -1)
-
-
 def test_best_play_has_no_regret_and_random_turns_have_more_than_planned_ones():
     game = official(2)
     sample = list(regret.endings(game, 3 if SLOW else 40, 1 if SLOW else 2, 1000, seed=1))
@@ -73,16 +63,6 @@ def test_a_wrong_limit_is_not_taken_for_a_position_that_is_too_large():
         next(regret.endings(official(2), 1, 1, 2**63, seed=1))
 
 
-def test_a_turn_better_than_the_best_is_noticed():
-    game = official(2)
-    ending = next(regret.endings(game, 1, 1, 1000, seed=1))
-    worse = ending.solution._replace(win_share=ending.solution.win_share - 1)
-    best_play = regret.BestPlay(game, endgame.new_workspace(game))
-    after = regret.take_turn(Solver(), game, ending.state, [0, 0])
-    with pytest.raises(AssertionError, match="better than the best"):
-        best_play.regret(regret.Ending(ending.state, 1, worse), after)
-
-
 def test_the_command_prints_a_table_or_json():
     def run(*arguments):
         return CliRunner().invoke(app, ["regret", *arguments])
@@ -100,8 +80,6 @@ def test_the_command_prints_a_table_or_json():
     (row,) = json.loads(run("random", "--players", "2", "--positions", "1", "--turns", "1", "--json").stdout)["agents"]
     assert row["rupees"]["low"] is None  # one position has no interval
     assert run("nobody").exit_code == 2
-    for agent, reason in (("Exits", "it raised SystemExit: 0"), ("Cheats", "it chose action -1")):
-        failed = run(f"test_regret:{agent}", "--players", "2", "--positions", "1", "--turns", "1")
-        assert failed.exit_code == 2
-        assert f"agent 'test_regret:{agent}'" in failed.stderr
-        assert reason in failed.stderr
+    failed = run("helpers.failing_agents:Leaves", "--players", "2", "--positions", "1", "--turns", "1")
+    assert failed.exit_code == 2
+    assert "agent 'first': it raised SystemExit: 3" in failed.stderr

@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -21,12 +20,10 @@ from bombay_env.render.layout import Box
 from bombay_env.render.view import LastAction, last_action
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
-from docs.generate import picture as readme_picture
 from helpers.position import CITIES, official, position
 from helpers.variants import random_game
 
 SVG = "{http://www.w3.org/2000/svg}"
-PICTURE = Path(__file__).parent.parent / "docs" / "board.svg"
 PAGE = Box(0, 0, picture.WIDTH, picture.HEIGHT)
 # Widths of words in bold DejaVu Sans, measured, as multiples of the font size.
 MEASURED = {
@@ -46,11 +43,8 @@ MEASURED = {
 
 def play(game: Game, seed: int, steps: int) -> np.ndarray:
     """A random game after so many decisions, or at its end."""
-    rng, states = random.Random(seed), game.new_states([seed])
-    for _ in range(steps):
-        legal = np.flatnonzero(game.legal_actions(states)[0])
-        if len(legal):
-            game.step(states, [rng.choice(legal.tolist())])
+    states = game.new_states([seed])
+    game.rollout(states, [seed], max_decisions=steps)
     return states
 
 
@@ -60,9 +54,9 @@ def played(seed: int, steps: int) -> tuple[Game, np.ndarray]:
     return game, play(game, seed, steps)
 
 
-def big_board(seed: int, name: str = "S{}") -> Board:
+def big_board() -> Board:
     """A board with 64 sites thrown at random in a wide rectangle, each joined to the two nearest before it."""
-    rng = random.Random(seed)
+    rng, name = random.Random(2), "Chhatrapati-Sambhajinagar{}"
     kinds = (
         ["start_hill", "hill", "hill"] + ["city"] * 4 + ["inner_post"] * 4 + ["outer_post"] * 4 + ["palace_site"] * 8
     )
@@ -100,8 +94,7 @@ def renamed_board(name: str) -> Board:
 BOARDS = {
     "packaged": Board.load,
     "random": lambda: Board.random(3),
-    "64 sites": lambda: big_board(1),
-    "64 sites with long names": lambda: big_board(2, "Chhatrapati-Sambhajinagar{}"),
+    "64 sites with long names": big_board,
     "wide letters": lambda: renamed_board("大WW{}"),
     "a line": lambda: moved_board("line", 1e300, 1e-300),
     "one place": lambda: moved_board("place", 0, 0),
@@ -193,7 +186,7 @@ def site_facts(root: ElementTree.Element, fact: str) -> dict[str, str]:
 # --- the picture ---
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_svg_names_every_site_and_draws_every_trail(seed: int) -> None:
     game, states = played(seed, 10 * seed)
     root = parse(game, states)
@@ -204,56 +197,38 @@ def test_svg_names_every_site_and_draws_every_trail(seed: int) -> None:
     assert site_facts(root, "data-kind") == {site.name: site.kind.label for site in game.board.sites}
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_svg_shows_the_facts_of_the_sites(seed: int) -> None:
-    game, states = played(seed, 12 * seed)
+@pytest.mark.parametrize("seed", range(4))
+def test_svg_shows_seats_by_number_and_posts_by_letter(seed: int) -> None:
+    """Not by a colour alone. What the attributes tell is read back in `test_render_facts`."""
+    game, states = played(seed, 20 * seed)
     facts, root = state_to_dict(states[0], game.rules, game.board), parse(game, states)
-    assert site_facts(root, "data-post") == facts["posts"]
-    assert site_facts(root, "data-token") == facts["palace_tokens"]
-    assert site_facts(root, "data-owner") == {site: str(seat) for site, seat in facts["palaces"].items()}
-    closed = {site for site, shut in site_facts(root, "data-closed").items() if shut == "true"}
-    assert closed == (set() if facts["over"] else set(facts["posts"]) - set(facts["open_posts"]))
     for site, seat in facts["palaces"].items():
-        assert str(seat) in words(root, data_site=site), "an owner is told by a number, not by a colour alone"
+        assert str(seat) in words(root, data_site=site)
     for site, colour in facts["posts"].items():
         assert colour[0].upper() in words(root, data_site=site)
-    for seat, site in enumerate(facts["position"]):
-        (elephant,) = [drawn for drawn in find(root, "g") if drawn.element.get("data-elephant") == str(seat)]
-        assert elephant.element.get("data-at") == site
+    for seat in range(game.num_players):
         assert str(seat) in words(root, data_elephant=str(seat))
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_svg_shows_demand_from_top_to_bottom(seed: int) -> None:
-    game, states = played(seed, 30)
-    root = parse(game, states)
-    for city, column in state_to_dict(states[0], game.rules, game.board)["demand"].items():
-        rows = [find(root, "rect", data_site=city, data_demand=colour)[0].box for colour in column]
-        assert [row.top for row in rows] == sorted(row.top for row in rows)
-
-
-def test_svg_shows_what_a_sale_pays() -> None:
-    root = parse(official(2), position(demand={"Indore": ["yellow", "purple", "blue"]}))
-    assert words(root, data_site="Indore", data_demand="yellow") == ["Y", "5"]
-    assert words(root, data_site="Indore", data_demand="purple") == ["P", "3"]
-    assert words(root, data_site="Indore", data_demand="blue") == ["B", "1"]
-    clients = [
-        len(find(root, "circle", data_site="Indore", data_demand=colour)) for colour in ("yellow", "purple", "blue")
-    ]
+def test_svg_shows_demand_from_top_to_bottom_with_what_a_sale_pays() -> None:
+    column = ("yellow", "purple", "blue")
+    root = parse(official(2), position(demand={"Indore": column}))
+    tops = [find(root, "rect", data_site="Indore", data_demand=colour)[0].box.top for colour in column]
+    assert tops == sorted(tops)
+    shown = [words(root, data_site="Indore", data_demand=colour) for colour in column]
+    assert shown == [["Y", "5"], ["P", "3"], ["B", "1"]]
+    clients = [len(find(root, "circle", data_site="Indore", data_demand=colour)) for colour in column]
     assert clients == [0, 1, 1]
 
 
-def test_svg_marks_legal_moves_and_offers_all_other_legal_actions() -> None:
-    for seed in range(20):
+def test_svg_frames_the_sites_of_legal_moves() -> None:
+    for seed in range(5):
         game, states = played(seed, 7 * seed)
-        root = parse(game, states)
-        legal = {game.action_names[action] for action in np.flatnonzero(game.legal_actions(states)[0])}
-        offered = {drawn.element.get("data-action") for drawn in drawn_in(root)} - {None}
-        assert offered == legal
+        root, icons = parse(game, states), board_map.arranged(game.board).icons
         for frame in [drawn for drawn in find(root, "g", data_part="map") if drawn.element.get("data-move")]:
             (box,) = {drawn.box for drawn in drawn_in(root) if drawn.around and drawn.around[-1] is frame.element}
-            icon = board_map.arranged(game.board).icons[frame.element.get("data-move", "")]
-            assert icon.within(box.grown(1)) == icon, "the frame is around the site"
+            icon = icons[frame.element.get("data-move", "")]
+            assert icon.within(box.grown(1)) == icon
 
 
 def test_svg_shows_nothing_of_what_others_can_pay_behind_screens() -> None:
@@ -279,7 +254,7 @@ def test_svg_shows_the_last_action() -> None:
     assert LastAction(1, "end_turn", "A").words == "end turn"
 
 
-@pytest.mark.parametrize("kind", ["packaged", "64 sites", "one place"])
+@pytest.mark.parametrize("kind", ["packaged", "one place"])
 def test_an_arrow_shows_the_last_move(kind: str) -> None:
     """It points from where the elephant was to where it is now, along the trail, beside both icons."""
     board = BOARDS[kind]()
@@ -374,18 +349,14 @@ def test_a_shared_win_names_all_winners() -> None:
 # --- legible ---
 
 
-def test_widths_of_texts_are_not_underestimated() -> None:
-    for word, width in MEASURED.items():
-        assert width <= shapes.text_width(word, 1) <= 1.3 * width
-
-
-@pytest.mark.parametrize("width", [20, 45, 80, 200])
-def test_texts_are_cut_to_fit(width: float) -> None:
-    for word in MEASURED:
-        shown, size = shapes.fit(word, 15, width, 9)
-        assert shapes.text_width(shown, size) <= width + 1e-6
-        assert 9 <= size <= 15
-        assert shown == word or ("…" in shown and shapes.text_width(word, 9) > width)
+def test_texts_are_measured_and_cut_to_fit() -> None:
+    for word, measured in MEASURED.items():
+        assert measured <= shapes.text_width(word, 1) <= 1.3 * measured
+        for width in (20, 80):
+            shown, size = shapes.fit(word, 15, width, 9)
+            assert shapes.text_width(shown, size) <= width + 1e-6
+            assert 9 <= size <= 15
+            assert shown == word or ("…" in shown and shapes.text_width(word, 9) > width)
 
 
 @pytest.mark.parametrize("kind", BOARDS)
@@ -416,9 +387,8 @@ def test_texts_keep_off_the_edges_of_their_panels(n: int) -> None:
         assert found > 60
 
 
-@pytest.mark.parametrize("kind", BOARDS)
-def test_no_text_depends_on_what_only_browsers_draw(kind: str) -> None:
-    drawing = svg.draw(*any_position(kind))
+def test_no_text_depends_on_what_only_browsers_draw() -> None:
+    drawing = svg.draw(*any_position("packaged"))
     for word in ("paint-order", "dominant-baseline", "textLength", "foreignObject", "<style", "<image", "href", "url("):
         assert word not in drawing
     root = ElementTree.fromstring(drawing)
@@ -448,7 +418,7 @@ def test_elephants_never_hide_demand(city: str) -> None:
         assert a.shared(b) < 1, "each bale shows"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_elephants_on_random_boards_stay_clear_of_cities(seed: int) -> None:
     board = Board.random(seed)
     drawn = board_map.arranged(board)
@@ -471,7 +441,7 @@ def test_icons_stay_in_the_frame_and_apart(kind: str) -> None:
     assert max(hidden) < 0.05
 
 
-@pytest.mark.parametrize("seed", [None, *range(10)])
+@pytest.mark.parametrize("seed", [None, *range(4)])
 def test_trails_show_up_to_their_ends(seed: int | None) -> None:
     """A trail runs from centre to centre without a gap, and nothing that is fixed covers it where it leaves an icon."""
     board = Board.load() if seed is None else Board.random(seed)
@@ -548,8 +518,3 @@ def test_places_on_the_map_do_not_depend_on_the_state() -> None:
     start, later = (parse(game, states) for states in (game.new_states([1]), play(game, 1, 60)))
     names = [[drawn.box for drawn in find(root, "text") if drawn.element.text == "G1"] for root in (start, later)]
     assert names[0] == names[1]
-
-
-def test_picture_in_the_readme_is_what_the_program_draws() -> None:
-    """`python -m docs.generate` draws it anew."""
-    assert PICTURE.read_text(encoding="utf-8") == readme_picture.page()

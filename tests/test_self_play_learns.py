@@ -85,11 +85,11 @@ def test_the_table_of_best_play():
     assert takings(play_randomly) < 0.4 * worth
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_self_play_learns_the_best_play(seed):
     assert takings(play_learned(trained(SeatRolloutBuffer, seed))) > 0.97 * takings(play_best)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_the_stock_buffer_learns_to_waste(seed):
     assert takings(play_learned(trained(MaskableRolloutBuffer, seed))) < 0.5 * takings(play_randomly)

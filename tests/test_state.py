@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,26 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bombay_env import Board, Rules
-from bombay_env.state import check_invariants, state_dtype, state_from_dict, state_to_dict
-from helpers.game_states import GAME, SLOW, each_count, finished, part_over, pick, plain, played
+from bombay_env.state import check_invariants, state_from_dict, state_to_dict
+from helpers.game_states import GAME, SLOW, finished, part_over, pick, plain, played
 from helpers.mutations import mutated
-from helpers.position import official, play, position, setup_of, variant
+from helpers.position import each_count, official, play, position, setup_of, variant
 from helpers.refusal import refusal
 from helpers.variants import random_game
 
 # --- the state record ---
 
 
-@pytest.mark.parametrize("num_sites", [21, 24, 30, 64])
-def test_the_state_has_no_padding(num_sites):
-    dtype = state_dtype(num_sites)
-    assert dtype.itemsize == sum(dtype[name].itemsize for name in dtype.names)
-    ends = [dtype.fields[name][1] + dtype[name].itemsize for name in dtype.names]
-    assert [0, *ends[:-1]] == [dtype.fields[name][1] for name in dtype.names]
-
-
 def test_equal_states_are_equal_bytes():
-    """The same position reached in two ways: E1 before G1, and the reverse."""
+    """Different actions of one game often reach the same position."""
     rng = np.random.default_rng(5)
     seen = {}
     for seed in range(5 if SLOW else 40):
@@ -54,13 +47,6 @@ def test_a_state_can_be_saved_as_bytes_files_and_pickles(tmp_path):
     assert states.tobytes() == part_over().tobytes()
 
 
-def test_unused_seats_stay_zero():
-    states = finished(official(2))
-    for name in GAME.state_dtype.names:
-        if states[name].shape[1:2] == (5,):
-            assert not states[name][:, 2:].any(), name
-
-
 @each_count
 def test_a_state_equals_its_json_form_at_every_step(n):
     rng = random.Random(n)
@@ -75,39 +61,33 @@ def test_a_state_equals_its_json_form_at_every_step(n):
             assert isinstance(again, np.recarray)
             assert again.dtype == game.state_dtype
             assert again.tobytes() == states.tobytes()
-            assert described["bag"] == bag_of(game, described)
             if game.is_terminal(states)[0]:
                 break
             game.step(states, pick(game, states, dice))
 
 
-def bag_of(game, facts):
-    out = np.sum(facts["markets"], axis=0) + np.sum(facts["basket"], axis=0)
-    return (np.array(game.rules.bales) - out).tolist()
-
-
-def sample_facts():
+@cache
+def samples():
     """The facts of different states: dealt, running, with a `take` pending, over; official rules and variants."""
     games = [official(2), official(5), random_game(random.Random(8), 3), variant(3, client_supply=None, basket=1)]
-    samples = []
+    found = []
     for game in games:
         states = [played(game, lanes=1, steps=steps, seed=steps) for steps in (0, 9, 30)] + [finished(game, lanes=1)]
-        samples += [(game, state_to_dict(state[0], game.rules, game.board)) for state in states]
+        found += [(game, state_to_dict(state[0], game.rules, game.board)) for state in states]
     game = official(2)
     token = next(site for site, kind in setup_of(game)["palace_tokens"].items() if kind == "bale")
     taking = play(game, position(game, at=token, basket=["blue"]), "build:blue")
     assert taking["take_pending"] == 1
-    return [*samples, (game, state_to_dict(taking[0], game.rules, game.board))]
+    return [*found, (game, state_to_dict(taking[0], game.rules, game.board))]
 
 
-SAMPLES = sample_facts()
 TEXTS = ["", "E1", "F2", "G3", "Indore", "Bombay", "blue", "client", "seed", "over", "1"]
 
 
 @settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data())
 def test_a_damaged_state_is_rejected_or_can_be_played(data):
-    game, facts = data.draw(st.sampled_from(SAMPLES))
+    game, facts = data.draw(st.sampled_from(samples()))
     broken = mutated(data, facts, TEXTS)
     states = refused = None
     try:
@@ -126,7 +106,7 @@ def test_a_damaged_state_is_rejected_or_can_be_played(data):
         check_invariants(after[0], game.rules, game.board)
 
 
-@pytest.mark.parametrize("data", [None, 3, [], "state", {}, {"seed": 1}], ids=repr)
+@pytest.mark.parametrize("data", [None, [], {"seed": 1}], ids=repr)
 def test_a_malformed_state_is_rejected(data):
     refusal(lambda: state_from_dict(data, GAME.rules, GAME.board), "state")
 
@@ -137,21 +117,13 @@ def test_a_malformed_state_is_rejected(data):
         ("city_palace_tokens", [100, 0, 0, 0]),  # an index beyond the end of the fame awards
         ("client_palace_tokens", [1, 0, 0, 0]),  # a palace token without a palace
         ("rupees", [2**31 - 1, 2, 2, 2]),  # would overflow
-        ("rupees", [2.5, 2, 2, 2]),
         ("rupees", [2.0, 2, 2, 2]),
-        ("actions_left", 3.0),
-        ("buys", False),
-        ("over", 0),
         ("rupees", [float("nan"), 2, 2, 2]),
         ("rupees", [-1, 2, 2, 2]),
-        ("seed", -1),
+        ("buys", False),
         ("seed", 2**64),
-        ("seed", 1.5),
         ("seed", "7"),
-        ("current_player", 4),
         ("current_player", -1),
-        ("current_player", -2),
-        ("actions_left", 0),
         ("actions_left", 4),
         ("take_pending", True),  # the test below fills the basket
         ("over", True),
@@ -160,10 +132,7 @@ def test_a_malformed_state_is_rejected(data):
         ("position", ["A", "A", "A", "Delhi"]),
         ("position", ["A", "A", "A"]),
         ("palaces", {"Bombay": 0}),
-        ("palaces", {"C9": 0}),
-        ("client_supply", None),
         ("client_supply", 15),
-        ("city_piles", {"Bombay": 3}),
         ("markets", 0),
         ("demand", {"Bombay": ["blue", "blue", "blue"]}),
     ],
@@ -186,7 +155,6 @@ def test_nonzero_fields_of_an_unused_seat_are_rejected(name):
 def test_a_state_of_other_rules_or_another_board_is_rejected():
     facts = state_to_dict(position(GAME)[0], GAME.rules, GAME.board)
     refusal(lambda: state_from_dict(facts, Rules.official(3), GAME.board))
-    refusal(lambda: state_from_dict(facts, Rules(4, client_supply=3), GAME.board))
     refusal(lambda: state_from_dict(facts, Rules(4, bales=(3, 1, 5, 5)), GAME.board))
     other = json.loads(json.dumps(GAME.board.to_dict()).replace('"Indore"', '"Delhi"'))
     refusal(lambda: state_from_dict(facts, GAME.rules, Board.from_dict(other)))

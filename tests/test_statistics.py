@@ -16,7 +16,6 @@ from bombay_training.evaluation.arena import one_vs_rest
 from bombay_training.matches.intervals import Estimate, Moments, share_bounds
 from bombay_training.matches.results import LostGame, Match, Timing
 from bombay_training.matches.statistics import (
-    describe_lineup,
     final_with_interval,
     margin_with_interval,
     results_table,
@@ -51,9 +50,6 @@ def made_match(shares, finals=None):
     )
 
 
-# --- estimates ---
-
-
 def test_the_interval_is_that_of_block_means():
     # Block means of a: 1, ½, ½, 0.
     win, loss = [1, 0], [0, 1]
@@ -61,30 +57,6 @@ def test_the_interval_is_that_of_block_means():
     for confidence in (0.95, 0.99):
         low, high = share_bounds(Moments.of(np.array([1, 0.5, 0.5, 0])), confidence)
         assert share_with_interval(match, confidence=confidence) == Estimate(0.5, low, high)
-
-
-def test_the_interval_has_a_width_where_all_blocks_agree():
-    always = share_with_interval(made_match([[[1, 0], [0, 1]]] * 100))
-    assert always.mean == always.high == 1
-    assert 0.95 < always.low < 0.97
-    never = share_with_interval(made_match([[[0, 1], [1, 0]]] * 100))
-    assert never.mean == never.low == 0
-    assert never.high == pytest.approx(1 - always.low)
-    even = share_with_interval(made_match([[[1, 0], [1, 0]]] * 100))
-    assert even.low < even.mean == 0.5 < even.high
-    assert 0.05 < share_with_interval(made_match([[[1, 0], [0, 1]]])).low < 0.3
-
-
-def test_intervals_have_their_nominal_coverage():
-    rng = np.random.default_rng(8)
-    covered = 0
-    for _ in range(400):
-        strength = rng.uniform(0.5, 1, (100, 1))  # of `a` on each deal: games of a block are alike
-        wins = rng.random((100, 2)) < strength
-        first = np.stack([wins[:, 0], ~wins[:, 1]], axis=1)  # seat 0's win, in each of both seatings
-        share = share_with_interval(made_match(np.stack([first, ~first], axis=2)))
-        covered += share.low <= 0.75 <= share.high
-    assert 0.92 < covered / 400 < 0.98
 
 
 def test_margin_and_final_have_intervals_over_blocks():
@@ -97,11 +69,6 @@ def test_margin_and_final_have_intervals_over_blocks():
     assert margin.high == pytest.approx(1.25 + half)
     assert final.mean == 8.5
     assert margin_with_interval(match, "b").mean == -1.25
-
-
-def test_one_block_gives_no_interval_of_rupees():
-    match = made_match([[[1, 0], [0, 1]]])
-    assert margin_with_interval(match).to_dict() == {"mean": 0, "low": None, "high": None}
 
 
 def test_games_that_ended_by_faults_are_not_in_means_of_rupees():
@@ -124,9 +91,6 @@ def test_an_agent_not_in_the_match_is_refused():
     for agent in ("c", 2, -1):
         with pytest.raises(ValueError, match="there are a, b"):
             share_with_interval(match, agent)
-
-
-# --- tables and JSON ---
 
 
 def shown(table, width):
@@ -179,7 +143,3 @@ def test_a_narrow_table_never_cuts_names_and_shares(width, left_out, faults):
 def test_faults_of_the_rest_are_shown_beside_the_agents_own():
     assert "0 / 3 │" in shown(results_table([one_vs_rest(TINY, First(), Raises("lost"), 1)]), 200)
     assert "3 / 0 │" in shown(results_table([one_vs_rest(TINY, Raises("lost"), First(), 1)]), 200)
-
-
-def test_line_ups_are_described_with_counts():
-    assert describe_lineup(["a", "b", "a", "c"]) == "2 × a, b, c"

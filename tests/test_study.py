@@ -35,21 +35,16 @@ def train(trial):
     run.loop(trial.folder)
 
 
+@pytest.fixture
+def trained(tiny, tmp_path):
+    """A trial of that study, trained."""
+    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
+    train(trial)
+    return trial
+
+
 def lines(out):
     return (out / study.MATCHES).read_text().splitlines()
-
-
-@needs_jit
-def test_runs_and_matches_are_done_once(tiny, tmp_path):
-    for _ in range(2):
-        for trial in study.trials("tiny", [1.0], [0, 1], tmp_path):
-            train(trial)
-            (row,) = study.judge(trial, [2], tmp_path, games=16)
-            assert (row["seed"], row["games"], row["par"]) == (trial.seed, 4, 0.5)
-            assert row["learned_from"].items() >= {"update": 1, "games": 2}.items()
-            assert row["learned_from"].keys() == {"update", "games", "positions", "seconds"}
-        assert len(lines(tmp_path)) == 2
-    assert {path.name for path in tmp_path.iterdir()} == {"tiny-1min-seed0", "tiny-1min-seed1", study.MATCHES}
 
 
 @needs_jit
@@ -67,6 +62,10 @@ def test_the_command_trains_what_is_missing_and_plays_what_is_missing(tiny, tmp_
     assert {path.name for path in tmp_path.iterdir()} == {"tiny-1min-seed3", study.MATCHES}
     rows = command()
     assert [(row["seed"], row["players"], row["games"], row["deals"]) for row in rows] == [(3, 2, 4, 5), (4, 2, 4, 5)]
+    for row in rows:
+        assert row["par"] == 0.5
+        assert row["learned_from"].items() >= {"update": 1, "games": 2}.items()
+        assert row["learned_from"].keys() == {"update", "games", "positions", "seconds"}
     with monkeypatch.context() as patch:
         patch.setattr(study, "_play", raiser(AssertionError))
         assert command() == rows
@@ -90,13 +89,11 @@ def raiser(error):
 
 
 @needs_jit
-def test_an_incomplete_line_is_played_again(tiny, tmp_path):
-    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
-    train(trial)
-    first = list(study.judge(trial, [2], tmp_path, games=16))
+def test_an_incomplete_line_is_played_again(trained, tmp_path):
+    first = list(study.judge(trained, [2], tmp_path, games=16))
     (tmp_path / study.MATCHES).write_text(lines(tmp_path)[0][:50])
     assert study.read(tmp_path / study.MATCHES) == []
-    (again,) = study.judge(trial, [2], tmp_path, games=16)
+    (again,) = study.judge(trained, [2], tmp_path, games=16)
     assert again["win_share"] == first[0]["win_share"]
     assert len(study.read(tmp_path / study.MATCHES)) == 1
 
@@ -115,40 +112,32 @@ def test_lines_that_are_no_matches_are_left_out(tmp_path):
 
 
 @needs_jit
-def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
-    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
-    train(trial)
-    trial.folder.rename(tmp_path / "tiny-1min-seed7")
+def test_another_run_in_the_folder_is_refused(trained, tmp_path):
+    trained.folder.rename(tmp_path / "tiny-1min-seed7")
     (other,) = study.trials("tiny", [1.0], [7], tmp_path)
     with pytest.raises(ValueError, match="tiny-1min-seed7' holds another run: its seed is 0, not 7"):
         other.settings()
 
 
 @needs_jit
-def test_a_match_counts_only_for_the_net_that_played_it(tiny, tmp_path):
-    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
-    train(trial)
-    (first,) = study.judge(trial, [2], tmp_path, games=16)
-    other = dataclasses.replace(trial, seed=1, folder=tmp_path / "tiny-1min-seed1")
-    train(other)
-    (other.folder / "agent.safetensors").replace(trial.folder / "agent.safetensors")
-    (again,) = study.judge(trial, [2], tmp_path, games=16)
-    assert again["net"] != first["net"]
-    (elsewhere,) = study.judge(trial, [2], tmp_path, deals=5)
+def test_a_match_counts_only_for_its_net_its_deals_and_while_the_others_decide_as_they_did(
+    trained, tmp_path, monkeypatch
+):
+    (first,) = study.judge(trained, [2], tmp_path, games=16)
+    (elsewhere,) = study.judge(trained, [2], tmp_path, deals=5)
     assert (first["deals"], elsewhere["deals"]) == (2028, 5)
-    assert len(lines(tmp_path)) == 3
-
-
-@needs_jit
-def test_a_match_counts_only_while_the_others_decide_as_they_did(tiny, tmp_path, monkeypatch):
-    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
-    train(trial)
-    (first,) = study.judge(trial, [2], tmp_path, games=16)
-    ladder_make = ladder.make
-    monkeypatch.setattr(ladder, "make", lambda spec: ladder_make("random-turn" if spec == "random" else spec))
-    (again,) = study.judge(trial, [2], tmp_path, games=16)
-    assert (again["net"], len(lines(tmp_path))) == (first["net"], 2)
-    assert again["digest"] != first["digest"]
+    with monkeypatch.context() as patch:
+        make = ladder.make
+        patch.setattr(ladder, "make", lambda spec: make("random-turn" if spec == "random" else spec))
+        (otherwise,) = study.judge(trained, [2], tmp_path, games=16)
+    assert otherwise["net"] == first["net"]
+    assert otherwise["digest"] != first["digest"]
+    other = dataclasses.replace(trained, seed=1, folder=tmp_path / "tiny-1min-seed1")
+    train(other)
+    (other.folder / "agent.safetensors").replace(trained.folder / "agent.safetensors")
+    (again,) = study.judge(trained, [2], tmp_path, games=16)
+    assert again["net"] != first["net"]
+    assert len(lines(tmp_path)) == 4
 
 
 def test_numbers_of_players_that_are_not_learned_are_refused():
@@ -158,11 +147,9 @@ def test_numbers_of_players_that_are_not_learned_are_refused():
 
 
 @needs_jit
-def test_a_match_with_a_fault_is_not_a_result(tiny, tmp_path):
-    (trial,) = study.trials("tiny", [1.0], [0], tmp_path)
-    train(trial)
+def test_a_match_with_a_fault_is_not_a_result(trained, tmp_path):
     with pytest.raises(AgentFault, match=r"^agent .*agent.safetensors,rounds=0'.*: .*was not trained on these"):
-        list(study.judge(trial, [3], tmp_path, games=16))
+        list(study.judge(trained, [3], tmp_path, games=16))
     assert not (tmp_path / study.MATCHES).exists()
 
 

@@ -10,12 +10,11 @@ import pytest
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent, favourite_colour
-from bombay_agents.turns import enumeration
 from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
 from bombay_training.evaluation.arena import cyclic_seatings, one_vs_rest
 from bombay_training.matches.statistics import share_with_interval
-from helpers.position import official, position, random_play, variant
+from helpers.position import official, position, random_play
 from helpers.variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
@@ -98,19 +97,14 @@ def test_styles_beat_random_players_and_compete_with_greedy(style):
 # --- The hoarder's colour ---
 
 
-def test_the_hoarders_colour_never_changes_in_a_game():
+def test_the_hoarders_colour_depends_on_the_deal_and_never_changes_in_a_game():
+    found = set()
     for number in range(2 if SLOW else 40):
         game = random_game(random.Random(number), 2 + number % 4)
         colours = {favourite_colour(states[0], game.tables[0]) for states in random_play(game, lanes=1, seed=number)}
         assert len(colours) == 1
-        assert 0 <= colours.pop() < NUM_COLOURS
-
-
-def test_the_hoarders_colour_depends_on_the_deal():
-    game = official(4)
-    states = game.new_states(range(10 if SLOW else 200))
-    colours = {favourite_colour(state, game.tables[0]) for state in states}
-    assert len(colours) > 1
+        found |= colours
+    assert SLOW or found == set(range(NUM_COLOURS))
 
 
 # --- Small positions ---
@@ -121,12 +115,3 @@ def test_the_seller_keeps_its_bale_where_the_builder_builds():
     states = position(game, at="G4", basket=["blue"], actions_left=1)
     assert not game.action_name(SellerAgent().act(game, states, None)[0]).startswith("build")
     assert game.action_name(BuilderAgent().act(game, states, None)[0]) == "build:blue"
-
-
-@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
-def test_a_style_refuses_a_turn_with_too_many_states(style, monkeypatch):
-    if SLOW:
-        monkeypatch.setattr(enumeration, "MAX_NODES", 100)
-    game = variant(4, actions_per_turn=9, buys_per_turn=9, basket=9, market_rupees=(0, 0, 0))
-    with pytest.raises(OverflowError, match="allow fewer actions_per_turn"):
-        style().act(game, position(game, at="E3"), None)

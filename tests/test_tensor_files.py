@@ -67,7 +67,7 @@ def test_every_flipped_bit_is_seen(file, tmp_path):
     refusal(lambda: read(path), "damaged")
 
 
-@pytest.mark.parametrize("cut", [0, 7, 8, 100, -1])
+@pytest.mark.parametrize("cut", [0, 8, -1])
 def test_a_file_cut_short_is_refused(file, cut):
     file.write_bytes(file.read_bytes()[:cut])
     refusal(lambda: read(file), "not a safetensors file")
@@ -77,15 +77,11 @@ def test_a_file_cut_short_is_refused(file, cut):
     ("header", "reason"),
     [
         (None, "its format is None"),
-        ({}, "its format is None"),
-        ({KEY: "{"}, "its header is not JSON"),
         ({KEY: "[" * 100_000}, "its header is not JSON"),
         ({KEY: "3"}, "its header is 3; it must be an object"),
         ({KEY: json.dumps({"format": "x" * 10_000})}, "its format is 'xxx"),
         ({KEY: json.dumps({"format": FORMAT})}, "it has no sha256"),
-        ({KEY: json.dumps({"format": FORMAT, "sha256": None})}, "it has no sha256"),
         ({KEY: json.dumps({"format": FORMAT, "sha256": 3})}, "it is damaged"),
-        ({KEY: json.dumps({"format": FORMAT, "sha256": ""})}, "it is damaged"),
         ({KEY: json.dumps({"format": FORMAT, "sha256": "0" * 64})}, "it is damaged"),
     ],
 )
@@ -105,25 +101,20 @@ def test_a_file_that_is_too_long_is_not_read(file, monkeypatch):
     refusal(lambda: read(file), "it is longer than the 100 bytes allowed")
 
 
-@pytest.mark.parametrize(("name", "flips"), [(name, 10) for name in SHIPPED])
-def test_a_shipped_net_with_a_flipped_byte_is_refused(name, flips, tmp_path):
-    refuse_flips(shipped.WEIGHTS / f"{name}.safetensors", tmp_path / "changed", SHIPPED[name].load, flips)
-
-
-@pytest.mark.slow
+@pytest.mark.parametrize("flips", [10, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_thousand_shipped_nets_with_a_flipped_byte_are_refused(name, tmp_path):
-    refuse_flips(shipped.WEIGHTS / f"{name}.safetensors", tmp_path / "changed", SHIPPED[name].load, 1000)
-
-
-def refuse_flips(path, changed, load, flips):
-    """Change one random byte at a time; half of them in the header."""
-    data, rng = path.read_bytes(), np.random.default_rng(0)
+def test_a_shipped_net_with_a_changed_byte_is_refused(name, flips, tmp_path):
+    """One random byte at a time; half of them in the header."""
+    data, changed, rng = (
+        (shipped.WEIGHTS / f"{name}.safetensors").read_bytes(),
+        tmp_path / "changed",
+        np.random.default_rng(0),
+    )
     header = 8 + int.from_bytes(data[:8], "little")
     for number in range(flips):
         place, mask = int(rng.integers(header if number % 2 else len(data))), int(rng.integers(1, 256))
         changed.write_bytes(data[:place] + bytes([data[place] ^ mask]) + data[place + 1 :])
-        refusal(lambda: load(changed), str(changed))
+        refusal(lambda: SHIPPED[name].load(changed), str(changed))
 
 
 @pytest.mark.parametrize("name", SHIPPED)

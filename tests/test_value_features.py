@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from bombay_agents.nets.value import features as net
+from bombay_agents.nets.value.encoding import NO_ROW
+from bombay_agents.nets.value.evaluator import new_evaluator
 from bombay_env import Game, Rules
 from bombay_env.board import SiteKind
 from bombay_env.rules import COLOUR_NAMES, MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS, TOKEN_NAMES
 from bombay_env.state import NOBODY, state_to_dict
-from helpers.nets import SLOW, read
+from helpers.nets import SLOW, random_net, rows_of, value_of
 from helpers.position import random_play, variant
 from helpers.variants import random_board, random_game
 
@@ -211,11 +213,17 @@ def readings(game):
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_each_feature_has_the_value_that_its_description_and_the_rules_give(game):
-    sizes = {feature.name: feature.size for feature in net.all_features(game.board.num_sites)}
+    described = net.all_features(game.board.num_sites)
+    sizes = {feature.name: feature.size for feature in described}
+    first = dict(zip(sizes, net.first_rows(game.board.num_sites), strict=True))
+    evaluator = new_evaluator(game, random_net(game))
     for state, viewer, plain in readings(game):
         assert {name: prod(size for _, size in parts) for name, parts in plain.items()}.items() <= sizes.items()
-        wanted = {name: int(np.ravel_multi_index(*zip(*parts, strict=True))) for name, parts in plain.items()}
-        assert read(game, state, viewer) == dict.fromkeys(sizes) | wanted  # None for seats that are not in the game
+        expected = dict.fromkeys(sizes, NO_ROW)  # for seats that are not in the game
+        for name, parts in plain.items():
+            expected[name] = first[name] + np.ravel_multi_index(*zip(*parts, strict=True))
+        value_of(game, evaluator, state, viewer)
+        assert dict(zip(sizes, rows_of(evaluator).tolist(), strict=True)) == expected
 
 
 @pytest.mark.skipif(SLOW, reason="needs many positions")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,12 +13,9 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason="self-play PPO needs the `ppo` extra (stable-baselines3, sb3-contrib)")
 
-from safetensors.numpy import save_file
-from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from bombay_agents.nets import files
-from bombay_agents.nets.files import HEADER
 from bombay_agents.nets.policy.agent import PolicyNetAgent
 from bombay_agents.nets.policy.net import PolicyNet
 from bombay_env import Board, Game, IllegalActionError, Rules
@@ -28,14 +24,12 @@ from bombay_env.rewards import seat_rewards
 from bombay_env.state import NOBODY
 from bombay_env.streams import EPISODE
 from bombay_training.learners.ppo.run import PPORun
-from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
 from bombay_training.learners.runs import Progress, periodic_eval
 from bombay_training.learners.runs.run_files import AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
 from bombay_training.learners.train import open_run, resume, train
 from helpers import killed
-from helpers.bad_actions import NOT_ACTIONS
 from helpers.nets import rewritten
 from helpers.refusal import refusal
 from helpers.runs import shorten_quick_matches, updates_done
@@ -44,7 +38,6 @@ shorten_quick_matches()
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1 if SLOW else 2}  # so that many games end
 STEPS = 24 if SLOW else 150
-COUNTS = [3] if SLOW else [2, 3, 4, 5]
 
 
 def short_games(*players: int) -> list[Game]:
@@ -70,8 +63,9 @@ def potential(game: Game, states: np.ndarray, blend: float) -> np.ndarray:
 # --- the environment ---
 
 
-@pytest.mark.parametrize("players", COUNTS)
-@pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("players", "shaping_weight"), [(3, 0.5)] if SLOW else [(2, 0.0), (3, 0.5), (4, 1.0), (5, 0.5)]
+)
 def test_environments_are_games_stepped_by_hand(players, shaping_weight):
     """Compared with one game each: deals, views, masks, movers, rewards of all seats, and what follows the end of a game."""
     (game,) = short_games(players)
@@ -106,6 +100,7 @@ def test_environments_are_games_stepped_by_hand(players, shaping_weight):
         np.testing.assert_array_equal(env.last_seats, movers)
         np.testing.assert_array_equal(env.last_dones, dones)
         np.testing.assert_allclose(env.last_seat_rewards[:, :players], expected, atol=1e-5)
+        assert not env.last_seat_rewards[:, players:].any()
         np.testing.assert_allclose(rewards, expected[np.arange(3), movers], atol=1e-5)
     assert ends > 0
 
@@ -117,58 +112,6 @@ def test_player_counts_share_the_environments():
     players = env.groups[0][1].game.feature_layout.split(observations)["num_players"]
     np.testing.assert_array_equal(players.argmax(axis=1) + 2, env.num_seats)
     assert env.observation_space.contains(observations[0])
-
-
-@pytest.mark.parametrize("blend", [0.5] if SLOW else [0.0, 0.5, 1.0])
-def test_rewards_sum_to_zero_in_each_game(blend):
-    env = BombayVecEnv(short_games(*COUNTS), num_envs=4, seed=3, blend=blend, shaping_weight=1.0)
-    env.reset()
-    rng, totals, ended = np.random.default_rng(1), np.zeros((4, MAX_SEATS)), 0
-    for _ in range(STEPS):
-        env.step(random_actions(env.action_masks(), rng))
-        np.testing.assert_allclose(env.last_seat_rewards.sum(axis=1), 0, atol=1e-5)
-        assert not env.last_seat_rewards[np.arange(MAX_SEATS) >= env.num_seats[:, None]].any()
-        totals += env.last_seat_rewards
-        ended += env.last_dones.sum()
-    assert ended
-    assert totals.any()
-
-
-@pytest.mark.parametrize("shaping_weight", [0.5] if SLOW else [0.0, 0.5, 1.0])
-def test_over_a_game_shaping_changes_the_reward_only_by_the_margin_at_the_deal(shaping_weight):
-    (game,) = short_games(5)
-    env = BombayVecEnv([game], num_envs=1, seed=5, blend=0.5, shaping_weight=shaping_weight)
-    env.reset()
-    rng, total = np.random.default_rng(2), np.zeros(MAX_SEATS)
-    states = game.new_states([5])
-    dealt = potential(game, states, 0.5)[0]
-    while True:
-        actions = random_actions(env.action_masks(), rng)
-        game.step(states, actions)
-        *_, dones, _ = env.step(actions)
-        total += env.last_seat_rewards[0]
-        if dones[0]:
-            break
-    margin, win = (seat_rewards(game.results(states), kind)[0] for kind in ("margin", "win"))
-    np.testing.assert_allclose(total, (margin + win) / 2 - shaping_weight * dealt, atol=1e-4)
-
-
-def test_margins_are_those_if_the_game_ended_now():
-    """In rewards' unit, ten rupees, whatever the weight of the win; rupees and palaces count."""
-    game = Game(Rules.official(3))
-    env = BombayVecEnv([game], num_envs=8, seed=2, blend=0.75, shaping_weight=1.0)
-    env.reset()
-    rng, states = np.random.default_rng(4), np.asarray(env.groups[0][1].states)
-    for _ in range(40):
-        env.step(random_actions(env.action_masks(), rng))
-        np.testing.assert_allclose(env.margins[:, :3], potential(game, states, 0.75), atol=1e-6)
-    assert len(np.unique(env.margins)) > 8
-    before = env.margins
-    states["rupees"][:, 1] += 9
-    env.refresh()
-    np.testing.assert_allclose(
-        env.margins - before, np.broadcast_to([-0.3, 0.6, -0.3, 0, 0], (8, MAX_SEATS)), atol=1e-6
-    )
 
 
 def test_games_in_progress_continue_in_another_environment():
@@ -193,32 +136,6 @@ def test_games_in_progress_continue_in_another_environment():
             assert info.keys() == other.keys()
             ended += len(info) > 0
     assert ended
-
-
-def test_seat_views_are_each_seats_own():
-    env = BombayVecEnv(short_games(3, 5), num_envs=4, seed=0, observation_mode="screened")
-    env.reset()
-    views = env.seat_views()
-    assert views.shape == (4, MAX_SEATS, *env.observation_space.shape)
-    for lanes, games in env.groups:
-        for seat in range(games.game.num_players):
-            seen = games.game.observe(games.states, seats=seat, screened=True)
-            np.testing.assert_array_equal(views[lanes, seat], seen)
-    assert not views[:2, 3:].any()
-
-
-def test_masks_reach_maskable_ppo():
-    env = BombayVecEnv(short_games(2, 4), num_envs=6, seed=0)
-    env.reset()
-    assert is_masking_supported(env)
-    masks = get_action_masks(env)
-    assert masks.shape == (6, env.num_actions)
-    assert masks.dtype == bool
-    np.testing.assert_array_equal(masks, env.action_masks())
-    np.testing.assert_array_equal(env.env_method("action_masks", indices=[4])[0], masks[4])
-    assert not env.has_attr("no_such_thing")
-    with pytest.raises(AttributeError, match="no_such_thing"):
-        env.env_method("no_such_thing")
 
 
 def test_returned_arrays_are_new():
@@ -263,13 +180,6 @@ def test_fewer_environments_than_games_are_refused():
         BombayVecEnv(short_games(2, 3, 4), num_envs=2, seed=0)
 
 
-def test_an_illegal_action_is_an_error():
-    env = BombayVecEnv(short_games(2), num_envs=2, seed=0)
-    env.reset()
-    with pytest.raises(IllegalActionError):
-        env.step(env.action_masks().argmin(axis=1))
-
-
 def contents(env: BombayVecEnv) -> list[bytes]:
     return [array.tobytes() for array in env.tensors().values()]
 
@@ -286,12 +196,12 @@ def test_an_illegal_action_in_one_game_changes_none():
     assert contents(env) != before
 
 
-@pytest.mark.parametrize("what", NOT_ACTIONS)
-def test_actions_that_are_not_whole_numbers_are_refused(what):
+@pytest.mark.parametrize("actions", [None, [0.0, np.nan, 0.0, 0.0], np.zeros((4, 1), int), np.zeros(9, int)])
+def test_actions_that_are_not_whole_numbers_are_refused(actions):
     env = BombayVecEnv(short_games(2), num_envs=4, seed=0)
     env.reset()
     before = contents(env)
-    refusal(lambda: env.step(NOT_ACTIONS[what]), "actions must be integers of shape (4,)")
+    refusal(lambda: env.step(actions), "actions must be integers of shape (4,)")
     assert contents(env) == before
     env.step(env.action_masks().argmax(axis=1).tolist())
 
@@ -335,6 +245,9 @@ def run(tmp_path_factory):
 
 def test_a_run_leaves_agent_settings_and_metrics(run):
     agent, watcher = run
+    about = PolicyNet.load(agent).about
+    assert (about["training"]["updates"], about["training"]["decisions"]) == (2, 8 * TINY.num_steps)
+    files.check_trained_on("net", about, Game(Rules.official(TINY.players[0])))
     kept = sorted(path.name for path in agent.parent.iterdir())
     assert kept.pop(3).startswith("events.out.tfevents")
     assert kept == [LOCK, AGENT, CHECKPOINT, METRICS, SETTINGS]
@@ -429,12 +342,6 @@ def test_an_agent_refuses_other_games(run):
         foreign.act(game, game.new_states([1]), np.random.default_rng(0))
 
 
-def test_a_net_file_records_its_training(run):
-    about = PolicyNet.load(run[0]).about
-    assert (about["training"]["updates"], about["training"]["decisions"]) == (2, 8 * TINY.num_steps)
-    files.check_trained_on("net", about, Game(Rules.official(TINY.players[0])))
-
-
 def without_time(folder):
     """The metrics without times and what depends on them."""
     lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
@@ -458,10 +365,17 @@ def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(tmp_path):
     assert without_time(folder) == without_time(whole.parent)
 
 
-def test_stopped_and_resumed_it_ends_in_the_same_weights(run, tmp_path):
-    """Stopped after its first update by Ctrl-C."""
+class Interrupt(Progress):
+    """Presses Ctrl-C after the first update."""
+
+    def update(self, fraction, metrics):
+        if metrics:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_stopped_by_ctrl_c_and_resumed_it_ends_in_the_same_weights(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        train(TINY, tmp_path, Interrupt(signal.SIGINT))
+        train(TINY, tmp_path, Interrupt())
     assert updates_done(tmp_path) == 1
     agent = resume(tmp_path)
     assert agent.read_bytes() == run[0].read_bytes()
@@ -478,42 +392,9 @@ def test_a_folder_without_a_run_cannot_be_resumed(run, tmp_path):
         open_run(tmp_path)
 
 
-class Interrupt(Progress):
-    """Sends this process a signal after the first update."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def update(self, fraction, metrics):
-        if metrics:
-            signal.raise_signal(self.number)
-
-
-ENDLESS = dataclasses.replace(TINY, updates=None, minutes=60)
-
-
-def test_ctrl_c_saves_the_run(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        train(ENDLESS, tmp_path, Interrupt(signal.SIGINT))
-    assert PolicyNet.load(tmp_path / "agent.safetensors").about["training"]["updates"] == 1
-    assert not list(tmp_path.glob("*.tmp"))
-
-
-def test_sigterm_saves_the_run_and_then_kills(tmp_path):
-    code = "import signal, sys; from test_vec_env import *; train(ENDLESS, sys.argv[1], Interrupt(signal.SIGTERM))"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], timeout=300, cwd=os.path.dirname(__file__))
-    assert done.returncode == -signal.SIGTERM
-    assert PolicyNet.load(tmp_path / "agent.safetensors").about["training"]["updates"] == 1
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("minutes", 0),
-        ("updates", 0),
-        ("players", ()),
-        ("players", (4, 6)),
-        ("players", (4, 4)),
         ("blend", 1.5),
         ("num_envs", 3),
         ("batch_size", 1),
@@ -523,10 +404,7 @@ def test_sigterm_saves_the_run_and_then_kills(tmp_path):
         ("trunk", (0,)),
         ("activation", "sine"),
         ("observation_mode", "x-ray"),
-        ("num_steps", 1.5),
-        ("threads", 0),
         ("threads", 1000),
-        ("seed", -1),
         ("seed", 2**32),
     ],
 )
@@ -555,14 +433,11 @@ def test_the_smallest_run_is_valid(num_envs):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda header, tensors: header.update(format="bombay-net/9"), "its format is 'bombay-net/9'"),
-        (lambda header, tensors: header.clear(), "its format is None"),
         (lambda header, tensors: header.update(layers={"trunk": 10000000}), "number of layers"),
         (lambda header, tensors: header.update(activation="sine"), "activation"),
         (lambda header, tensors: header.update(features=3), "features"),
         (lambda header, tensors: header.update(num_actions=40), "num_actions"),
         (lambda header, tensors: header.update(format="bombay-net/2"), "its format is 'bombay-net/2'"),
-        (lambda header, tensors: header.update(observation_mode="lookahead"), "observation_mode is 'lookahead'"),
         (lambda header, tensors: tensors.pop("trunk.0.bias"), "missing: trunk.0.bias"),
         (lambda header, tensors: tensors.update(extra=np.zeros(1, np.float32)), "unknown tensors: extra"),
         (lambda header, tensors: tensors.update({"trunk.0.bias": np.zeros(3, np.float32)}), r"trunk.0 has weight"),
@@ -576,20 +451,3 @@ def test_a_file_that_is_no_net_is_refused(run, tmp_path, change, complaint):
         PolicyNetAgent(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("header", [None, {}, {HEADER: "{"}, {HEADER: "[]"}, {HEADER: "{}"}])
-def test_a_safetensors_file_of_another_kind_is_refused(tmp_path, header):
-    path = tmp_path / "agent.safetensors"
-    save_file({"w": np.zeros(1, np.float32)}, path, metadata=header)
-    with pytest.raises(ValueError, match=r"agent\.safetensors: its (header|format) (is|cannot be read)"):
-        PolicyNet.load(path)
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "agent.safetensors"
-    path.write_bytes(b"a pickle, perhaps")
-    with pytest.raises(ValueError, match="not a safetensors file"):
-        PolicyNet.load(path)
-    with pytest.raises(FileNotFoundError):
-        PolicyNet.load(tmp_path / "nowhere.safetensors")

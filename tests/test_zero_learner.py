@@ -1,6 +1,7 @@
-"""`zero`: the training targets of a game, the gradient, that a run repeats bit for bit, and that it learns from nothing."""
+"""`zero`: the training targets of a game, the gradient, that a run repeats bit for bit, and that it learns."""
 
 import dataclasses
+import itertools
 import json
 
 import numba
@@ -12,10 +13,8 @@ from bombay_agents.nets.value import features
 from bombay_agents.nets.value import net as value_net
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
-from bombay_agents.turns import TURN_GOES_ON
-from bombay_agents.turns.evaluator import NUM_OUTPUTS, new_turns
+from bombay_agents.turns.evaluator import NUM_OUTPUTS
 from bombay_env import Game, Rules, chance, streams
-from bombay_env.jit.kernels import kernel
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
@@ -23,7 +22,7 @@ from bombay_training.learners.train import train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions
 from helpers import killed
-from helpers.nets import HIDDEN, SECOND, SLOW, lay_out, random_net, values_of
+from helpers.nets import HIDDEN, SECOND, SLOW, outcomes_of, random_net, rows_of, value_of
 from helpers.runs import shorten_quick_matches
 
 shorten_quick_matches()
@@ -57,7 +56,7 @@ def played(epsilon=0.3, td_lambda=0.6):
 
 
 def hand_made(expected, explored=(), best=0.0):
-    """A game of two seats that alternate; each mover expects `expected` for itself, and its opposite for the other seat."""
+    """A game of two seats that alternate; each mover expects `expected` for itself, and the opposite for the other."""
     samples = np.zeros(len(expected), self_play.sample_dtype(24))
     for index, value in enumerate(expected):
         samples[index]["seat"] = index % 2
@@ -103,32 +102,27 @@ def test_samples_hold_the_ends_of_turns_with_the_results_of_all_seats():
     assert len(finals) <= 2  # of two games
 
 
-@kernel
-def expect_again(net, samples, workspace, outputs):
-    """Overwrite `outputs` (k, 2, 5) with margins and shares of samples, as the optimizer computes them."""
-    for number in range(len(samples)):
-        sample = samples[number]
-        workspace[0].accumulator[:] = net[0].first_bias
-        value_net.add_rows(net[0], workspace[0].accumulator, sample.rows)
-        value_net.forward(net[0], np.int64(sample.num_players), sample.final, sample.turns_left, workspace[0])
-        outputs[number, 0] = workspace[0].margin
-        outputs[number, 1] = workspace[0].share
+def expected_of(net, sample, workspace):
+    """Margins and shares that a net expects of a sample, as the optimizer computes them."""
+    workspace["accumulator"] = net["first_bias"]
+    value_net.add_rows(net[0], workspace["accumulator"][0], sample["rows"])
+    value_net.forward(net[0], int(sample["num_players"]), sample["final"], sample["turns_left"], workspace[0])
+    return workspace["margin"][0].copy(), workspace["share"][0].copy()
 
 
 def test_the_optimizer_expects_of_a_sample_what_play_expected():
-    """Without exploring and with λ = 0, a seat's target is what the next sample expects for it: the same rows and temperature."""
+    """With λ = 0 a seat's target is what the next sample expects for it: by the same rows, baseline and temperature."""
     play, trainer, _ = played(epsilon=0.0, td_lambda=0.0)
     compared = 0
     for number, game in enumerate(play.games):
         n = game.num_players
         for samples, count in zip(play.samples[number], play.counts[number], strict=True):
-            outputs = np.zeros((count, 2, MAX_PLAYERS), np.float32)
-            expect_again(trainer.net, samples[:count], trainer.workspaces[:1], outputs)
-            for before, after, expected in zip(samples[: count - 1], samples[1:count], outputs[1:], strict=True):
+            for before, after in itertools.pairwise(samples[:count]):
+                margin, share = expected_of(trainer.net, after, trainer.workspaces[:1])
                 seats = (before["seat"] + np.arange(n)) % n  # of the entries of `before`
                 places = (seats - after["seat"]) % n
-                assert before["margin"][:n] == pytest.approx(expected[0, places], abs=1e-4)
-                assert before["share"][:n] == pytest.approx(expected[1, places], abs=1e-4)
+                assert before["margin"][:n] == pytest.approx(margin[places], abs=1e-4)
+                assert before["share"][:n] == pytest.approx(share[places], abs=1e-4)
                 compared += 1
     assert compared > 10
 
@@ -138,43 +132,33 @@ def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
     game = short_games()[1]
     play, trainer, _ = played(epsilon=1.0)
     evaluator = value_evaluator.new_evaluator(game, random_net(game))._replace(net=trainer.net)
-    turn, explored = new_turns(game, 1), 0
+    explored = 0
     for number in range(2):
         seed = np.uint64(chance.random_word(np.uint64(5), streams.SELF_PLAY_DEALS, np.uint64(number * MAX_PLAYERS + 2)))
         sample = play.samples[1, number, 0]
-        count = lay_out(np.asarray(game.new_states([int(seed)]))[0], game.tables, evaluator, turn)
-        nodes = np.flatnonzero(turn["memory"]["node"]["due"][0, :count] != TURN_GOES_ON)
-        best = nodes[turn["values"][0, nodes].argmax()]
-        drawn = nodes[int(chance.random_word(seed, streams.EXPLORED, np.uint64(0))) % len(nodes)]
+        found = outcomes_of(game, evaluator, np.asarray(game.new_states([int(seed)]))[0])
+        best = found.values.argmax()
+        drawn = int(chance.random_word(seed, streams.EXPLORED, np.uint64(0))) % len(found.nodes)
         assert sample["explored"] == (drawn != best)
         explored += sample["explored"]
-        outputs = turn["outputs"][0, best]  # in seat order from the mover, as in a sample
+        outputs = found.outputs[best]  # in seat order from the mover, as in a sample
         assert sample["best_margin"][:3] == pytest.approx(outputs[:3], abs=1e-5)
         assert sample["best_share"][:3] == pytest.approx(outputs[MAX_PLAYERS : MAX_PLAYERS + 3], abs=1e-5)
-        values_of(game, evaluator, turn["memory"]["node"]["state"][0, drawn : drawn + 1], [sample["seat"]])
-        encoded = evaluator.memory["encoding"][0]
-        assert sample["rows"].tolist() == [*encoded["entry"][0]["rows"], *encoded["own"]]
+        value_of(game, evaluator, found.states[drawn], int(sample["seat"]))
+        assert sample["rows"].tolist() == rows_of(evaluator).tolist()
     assert explored == 2
 
 
 # --- Learning ---
 
 
-@kernel
-def loss_of(samples, indices, nets, weight, workspaces):
+def loss_of(samples, net, weight, workspace):
     """The loss, summed over samples."""
-    total, workspace = 0.0, workspaces[0]
-    for index in indices:
-        sample, net = samples[index], nets[0]
-        for unit in range(len(workspace.accumulator)):
-            workspace.accumulator[unit] = net.first_bias[unit]
-        value_net.add_rows(net, workspace.accumulator, sample.rows)
-        n = np.int64(sample.num_players)
-        value_net.forward(net, n, sample.final, sample.turns_left, workspace)
-        for place in range(n):
-            difference = np.float64(workspace.margin[place]) - np.float64(sample.margin[place])
-            total += weight / 2 * difference * difference
-            total -= sample.share[place] * np.log(np.float64(workspace.share[place]))
+    total = 0.0
+    for sample in samples:
+        n = sample["num_players"]
+        margin, share = (part[:n].astype(float) for part in expected_of(net, sample, workspace))
+        total += weight / 2 * ((margin - sample["margin"][:n]) ** 2).sum() - (sample["share"][:n] * np.log(share)).sum()
     return total
 
 
@@ -198,9 +182,8 @@ def test_the_gradient_is_that_of_the_loss():
             up, down = trainer.net.copy(), trainer.net.copy()
             up[name][0][tuple(where)] += step
             down[name][0][tuple(where)] -= step
-            slope = (
-                loss_of(samples, some, up, weight, workspace) - loss_of(samples, some, down, weight, workspace)
-            ) / (2 * step)
+            higher, lower = (loss_of(samples[some], net, weight, workspace) for net in (up, down))
+            slope = (higher - lower) / (2 * step)
             assert abs(slope) > 0.005, "the slope is too small for a comparison"
             assert found[name][tuple(where)] == pytest.approx(slope, rel=0.08), (name, where)
             checked += 1
@@ -244,13 +227,6 @@ def test_steps_are_those_of_adam_and_the_average_follows():
     tail = trainer.tails.dtype.itemsize // 4
     assert known[-tail:].mean() > 0.5
     assert (first[:-tail] != 0).sum() > 100
-
-
-def test_learning_from_the_same_positions_lowers_the_loss():
-    play, trainer, indices = played()
-    samples = play.samples.reshape(-1)
-    losses = [trainer.step(samples, indices, 3e-3, 1.0, 0.9).sum() for _ in range(5 if SLOW else 40)]
-    assert losses[-1] < losses[0]
 
 
 # --- Runs ---
@@ -324,10 +300,8 @@ def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp
     ("changes", "reason"),
     [
         ({"hidden": 6}, "hidden is 6; it must be a whole number from 4 to 1024, a multiple of 4"),
-        ({"second": 2}, "second is 2; it must be a whole number from 4 to 1024"),
         ({"games": 1}, "games is 1; it must be at least 2, one for each number of players"),
         ({"final_epsilon": 1.5}, "final_epsilon is 1.5; it must be from 0 to 1"),
-        ({"share_weight": -1}, "share_weight is -1; it must be from 0 to 100"),
         ({"learning_rate": "fast"}, "learning_rate is 'fast'; it must be above 0"),
     ],
 )
@@ -338,14 +312,9 @@ def test_settings_out_of_range_are_refused(changes, reason):
 
 @needs_jit
 def test_it_learns_from_the_rules_alone(tmp_path):
-    """Untrained it takes next to nothing from `greedy`; after some seconds much more."""
+    """After some seconds it beats `greedy` now and then. An untrained net hardly ever does; see `test_value_net.py`."""
     settings = ZeroSettings(players=(2,), games=64, updates=60, epsilon=0.1)
     net = ValueNet.load(train(settings, tmp_path))
     assert net.about["training"]["games"] == 60 * 64
-    game = Game(Rules.official(2))
-    untrained, trained = (
-        arena.one_vs_rest(game, ValueNetAgent(each, rounds=0), "greedy", 50, 1)
-        for each in (ZeroRun(settings).net(), net)
-    )
-    assert untrained.of_agent(untrained.win_share).mean() <= 0.05
-    assert trained.of_agent(trained.win_share).mean() > 0.2
+    match = arena.one_vs_rest(Game(Rules.official(2)), ValueNetAgent(net, rounds=0), "greedy", 50, 1)
+    assert match.of_agent(match.win_share).mean() > 0.2

@@ -13,8 +13,12 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{checks.shown_path(path)}: cannot be read: {reason}") from None
+        raise ValueError(unreadable(path, error)) from None
+
+
+def unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> str:
+    """The message about a file that could not be opened; it starts with the path."""
+    return f"{checks.shown_path(path)}: cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

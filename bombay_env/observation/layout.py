@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from bombay_env.jit.kernels import record_dtype
-from bombay_env.jit.records import ALIGNMENT
 from bombay_env.rules import (
     COLUMN_HEIGHT,
     MAX_PLAYERS,
@@ -28,6 +27,7 @@ from bombay_env.rules import (
     NUM_POSTS,
     TOKEN_NAMES,
 )
+from bombay_env.state import ALIGNMENT
 
 # Divisors that scale the usual numbers of the official game to about 1. Larger values are clipped to the piece's upper bound.
 RUPEES_SCALE: Final = 20

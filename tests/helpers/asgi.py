@@ -38,24 +38,22 @@ class Client:
         self.loop.run_until_complete(self.to_app.put({"type": f"lifespan.{event}"}))
         assert self.loop.run_until_complete(self.from_app.get())["type"] == f"lifespan.{event}.complete"
 
-    def request(self, method, path, body=b"", headers=None, **changed):
+    def request(self, method, path, body=b"", headers=None):
         """The status, the headers and the body of the answer. A header that is None is left out."""
         given = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json"} | (headers or {})
         raw = [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value is not None]
         path, _, query = path.partition("?")
         scope = {
             "type": "http",
-            "method": method,
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": query.encode(),
-        }
-        scope |= {
-            "headers": raw,
             "http_version": "1.1",
             "scheme": "http",
             "server": ("127.0.0.1", 4711),
+            "method": method,
             "root_path": "",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": raw,
         }
         sent = []
 
@@ -65,18 +63,18 @@ class Client:
         async def send(message):
             sent.append(message)
 
-        self.loop.run_until_complete(self.app(scope | changed, receive, send))
+        self.loop.run_until_complete(self.app(scope, receive, send))
         text = b"".join(message.get("body", b"") for message in sent[1:])
         return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}, text
 
-    def get(self, path, **more):
+    def get(self, path):
         """The status and the JSON of a page below the token."""
-        status, _, text = self.request("GET", f"/{TOKEN}/{path}", **more)
+        status, _, text = self.request("GET", f"/{TOKEN}/{path}")
         return status, json.loads(text or b"null")
 
-    def post(self, path, data, **more):
+    def post(self, path, data):
         """The same for a POST of `data`."""
-        status, _, text = self.request("POST", f"/{TOKEN}/{path}", json.dumps(data).encode(), **more)
+        status, _, text = self.request("POST", f"/{TOKEN}/{path}", json.dumps(data).encode())
         return status, json.loads(text or b"null")
 
     def settle(self, done, seconds=20.0):

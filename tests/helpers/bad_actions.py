@@ -9,13 +9,11 @@ NOT_AN_ACTION = {
     "None": None,
     "a float": 1.0,
     "a bool": True,
-    "NaN": float("nan"),
     "text": "buy",
     "long text": "x" * 300_000,
     "a list": [1],
     "an array": np.array([1, 2]),
     "a NumPy float": np.float64(2),
-    "an empty dict": {},
     "a dict": {"action": 1},
     "an array of objects": np.array(None),
 }

@@ -16,7 +16,6 @@ SHORT = {"sets": 2, "turns_per_set": 1}  # a short game with one restock during 
 LANES = 3 if SLOW else 5
 STEPS = 12 if SLOW else 60
 each_count = pytest.mark.parametrize("n", [2, 5] if SLOW else [2, 3, 4, 5])
-each_mode = pytest.mark.parametrize("mode", MODES)
 each_autoreset = pytest.mark.parametrize("autoreset", AutoresetMode)
 
 

@@ -2,19 +2,20 @@
 
     python -m helpers.hostile_states COUNT SEED KIND …
 
-COUNT is the number of records of each KIND, one of `KINDS`, or `agents`: sound states for the project's agents. Prints a line for
-each: the kind, the records tried, the sound ones.
+COUNT is the number of records of each KIND: one of `KINDS`; `agents`, sound states for the project's agents; `lanes`, games with
+autoreset; or `bounds`, which fails unless Numba checks indices. Prints for each the kind, the records tried, and the sound ones.
 """
 
 import contextlib
-import inspect
 import random
 import sys
 
 import numba
 import numpy as np
 
-from bombay_env import Game, IllegalActionError, Rules, batch, registry
+from bombay_env import Board, Game, IllegalActionError, Rules, batch, registry
+from bombay_env.envs.autoreset_games import AutoresetGames
+from bombay_env.jit.kernels import kernel
 from bombay_env.state import MAX_HOLDING, NOBODY, rows
 from helpers.variants import random_rules
 
@@ -25,15 +26,22 @@ LARGE = Rules(
     sets=4,
     turns_per_set=4,
     actions_per_turn=9,
+    starting_rupees=(1000, 0, 0, 0, 0),
     bales=(30, 30, 30, 30),
     restock_draw=120,
     basket=9,
     buys_per_turn=9,
+    market_rupees=(100, 100, 100),
+    sale_rupees=(100, 100, 100),
+    sale_clients=(100, 100, 100),
+    colour_rupees=(100, 100, 100, 100),
+    colour_clients=(100, 100, 100, 100),
     palaces=60,
     palace_tokens=(0, 8, 0, 0),
     city_tokens=100,
     client_supply=10_000,
-    fame=(0, 0, 9),
+    majority=(1000, 0, 0, 0, 0),
+    fame=(0, 0, 1000),
 )
 VARIANTS = (
     *map(Rules.official, (2, 3, 4, 5)),
@@ -112,14 +120,6 @@ def with_random_bytes(game, rng):
     return rng.integers(256, size=(BATCH, game.state_dtype.itemsize), dtype=np.uint8)
 
 
-def with_changed_bytes(game, rng):
-    """States of games with one to five random bytes changed."""
-    data = as_bytes(played(game, rng))
-    for _ in range(rng.integers(1, 6)):
-        data[np.arange(BATCH), rng.integers(data.shape[1], size=BATCH)] = rng.integers(256, size=BATCH, dtype=np.uint8)
-    return data
-
-
 def with_changed_entries(game, rng):
     """States of games with one random entry of one field changed."""
     states = played(game, rng)
@@ -147,7 +147,6 @@ def inside_limits(game, rng):
 
 KINDS = {
     "bytes": with_random_bytes,
-    "changed": with_changed_bytes,
     "entries": with_changed_entries,
     "inside": inside_limits,
 }
@@ -202,13 +201,6 @@ def calls(game, states, rng):
         "restock_outcomes": restock_outcomes,
         "as_record": lambda: [game.as_record(states[lane : lane + 1]) for lane in range(len(some))],
     }
-
-
-def methods():
-    """The public methods of `Game` whose first argument is one state or many, but for the one that only views the memory."""
-    found = inspect.getmembers(Game, inspect.isfunction)
-    first = {name: [*inspect.signature(method).parameters, ""][1] for name, method in found if name[0] != "_"}
-    return {name for name, parameter in first.items() if parameter in ("states", "state")} - {"as_readings"}
 
 
 ONE_STATE = ("restock_outcomes", "as_record")  # called on the first few states only
@@ -296,7 +288,39 @@ def try_agents(count, seed):
     return tried, tried
 
 
+def try_lanes(count, seed):
+    """Play at least `count` games with autoreset; returns how many there were, twice, as `main` does."""
+    tried = 0
+    while tried < count:
+        for rules in VARIANTS:
+            game = Game(rules, Board.random(seed))
+            lanes = AutoresetGames(game, BATCH, seed)
+            lanes.rollout(200, seed)
+            observations = np.empty((9, BATCH, game.num_features), np.float32)
+            lanes.collect(seed, 200, observations, np.empty((9, BATCH, game.num_actions), bool))
+            lanes.step(game.sample_actions(lanes.states, lanes.seeds))
+            lanes.reset()
+            tried += BATCH
+    return tried, tried
+
+
+@kernel
+def element(array, index):
+    return array[index]
+
+
+def try_bounds(count, seed):
+    """Index 3 of a view of three must be an error, as it is if NUMBA_BOUNDSCHECK is set."""
+    try:
+        element(np.arange(4)[:3], 3)
+    except IndexError:
+        return 1, 1
+    raise SystemExit("bounds are not checked")
+
+
+OTHERS = {"agents": try_agents, "lanes": try_lanes, "bounds": try_bounds}
+
 if __name__ == "__main__":
     count, seed = map(int, sys.argv[1:3])
     for kind in sys.argv[3:]:
-        print(kind, *(try_agents(count, seed) if kind == "agents" else main(kind, count, seed)), flush=True)
+        print(kind, *(OTHERS[kind](count, seed) if kind in OTHERS else main(kind, count, seed)), flush=True)

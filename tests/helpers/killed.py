@@ -37,27 +37,29 @@ class Kill(runs.Progress):
 def finish(folder, start, resume, rng):
     """Start the run in `folder`; kill it after its first update, after its third, and at a random moment; let it finish.
 
-    `start` and `resume` are the code of the processes. They find the folder, and the number of the update after which to kill,
-    in `sys.argv`.
+    `start` and `resume` are the code of the processes. Their number is that of the update after which to kill.
     """
+
+    def run(number):
+        return launch(folder, resume if (folder / CHECKPOINT).exists() else start, number)
+
     for number in (1, 3):
-        assert launch(folder, start, resume, number).wait(PATIENCE) == -signal.SIGKILL
+        assert run(number).wait(PATIENCE) == -signal.SIGKILL
         # The checkpoint is one update older: this line must be dropped, and its update repeated.
         assert len((folder / METRICS).read_text().splitlines()) == number
     before = written(folder)
-    process = launch(folder, start, resume, 0)
+    process = run(0)
     end = time.monotonic() + PATIENCE
     while process.poll() is None and written(folder) == before and time.monotonic() < end:
         time.sleep(0.001)
     time.sleep(rng.uniform(0, 0.1))
     process.kill()
     process.wait()
-    assert launch(folder, start, resume, 0).wait(PATIENCE) == 0
+    assert run(0).wait(PATIENCE) == 0
 
 
-def launch(folder, start, resume, number):
-    """A process that starts or resumes the run."""
-    code = resume if (folder / CHECKPOINT).exists() else start
+def launch(folder, code, number=0):
+    """A process that runs the code, which finds the folder and the number in `sys.argv`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen([sys.executable, "-c", code, str(folder), str(number)], env=environment)
 

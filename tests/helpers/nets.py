@@ -1,17 +1,17 @@
-"""Value nets of random weights, positions that they value in tests, what they read, and net files that are changed on purpose."""
+"""Value nets of random weights, positions to value, what nets read, and net files that are changed on purpose."""
 
-from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numba
 import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import files, tensor_files
-from bombay_agents.nets.value import encoding, features
 from bombay_agents.nets.value import evaluator as value_evaluator
+from bombay_agents.nets.value import features
 from bombay_agents.nets.value.net import ValueNet
-from bombay_agents.turns.evaluator import value_turn
+from bombay_agents.search import tree
+from bombay_agents.search.tree import SearchParams
 from bombay_env.jit.kernels import kernel
 from bombay_env.state import NOBODY
 from helpers.position import variant
@@ -57,90 +57,49 @@ def starts_of_turns(game, lanes, seed):
     return np.asarray(states)[fresh & (states["take_pending"] == 0)]
 
 
-def seat_that_moved(game, state):
-    """The seat whose turn has just ended, in a position between turns."""
-    set_ended = state["set"] > 0 and state["turn"] == 0 and not np.any(state["market"])
-    if set_ended and state["current_player"] == state["first_player"] and game.rules.rotate_first_player:
-        return int(state["current_player"] - 2) % game.num_players  # the set that has ended began one seat earlier
-    return int(state["current_player"] - 1) % game.num_players
+class Outcomes(NamedTuple):
+    """The outcomes of a turn in the order in which they are found."""
+
+    nodes: np.ndarray
+    states: np.ndarray
+    due: np.ndarray
+    values: np.ndarray  # to the mover
+    outputs: np.ndarray  # margins and shares in seat order from the mover
 
 
-@cache
-def first_rows_by_name(num_sites):
-    names = [feature.name for feature in features.all_features(num_sites)]
-    return dict(zip(names, features.first_rows(num_sites), strict=True))
+def outcomes_of(game, evaluator, state):
+    """The outcomes of the turn of a record, valued by a compiled evaluator.
 
-
-@kernel
-def read_first(nodes, tables, viewer, workspaces):
-    return encoding.encode_position(nodes[0], tables[0], viewer, workspaces[0])
-
-
-def read(game, states, viewer=0):
-    """The values of all features of a position at the end of a turn, by name; None for features of absent seats."""
-    workspace = np.zeros(1, encoding.workspace_dtype(game.board.num_sites, 4))
-    encoding.set_constants(workspace, game.board.num_sites)
-    node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
-    node["state"] = np.asarray(states)
-    place = read_first(node, game.tables, viewer, workspace)
-    rows = np.concatenate((workspace[0]["entry"][place]["rows"], workspace[0]["own"]))
-    first = first_rows_by_name(game.board.num_sites).items()
-    return {
-        name: None if row == encoding.NO_ROW else int(row - start)
-        for (name, start), row in zip(first, rows, strict=True)
-    }
-
-
-@kernel
-def value_positions(states, viewers, tables, evaluator, nodes, outputs):
-    """Overwrite `outputs` (k, 2, 5) with margins and shares of positions between turns, as `viewers` (k,) see them."""
-    memory, node = evaluator.memory[0], nodes[0]
-    value_evaluator.clear_cache(memory)
-    for number in range(len(states)):
-        node.state = states[number]
-        value_evaluator.value_position(node, tables[0], viewers[number], evaluator.net[0], memory)
-        outputs[number, 0] = memory.forward.margin
-        outputs[number, 1] = memory.forward.share
-
-
-@cache
-def new_node(num_sites):
-    return np.zeros(1, turns.memory_dtype(num_sites)["node"].base)
-
-
-def values_of(game, evaluator, states, viewers):
-    """Margins and shares of positions between turns by a value net, seat 0 first, (k, 2, n) float32.
-
-    The first is computed in full and the others by the rows that differ, as are the outcomes of a turn.
+    The tree's kernel does it, as its code is kept on disk. Kernels of tests are compiled in every process.
     """
-    outputs = np.zeros((len(states), 2, 5), np.float32)
-    value_positions(states, np.array(viewers), game.tables, evaluator, new_node(game.board.num_sites), outputs)
-    seats = (np.arange(game.num_players) - np.array(viewers)[:, None]) % game.num_players
-    return np.take_along_axis(outputs, seats[:, None], axis=2)
+    search = tree.new_search(game, evaluator, 1, SearchParams(np.float32(1)))
+    turns.check_count(tree.init(state, game.tables[0], search))
+    turn = search.root[0]
+    nodes = np.flatnonzero(turn["memory"]["node"]["due"] != turns.TURN_GOES_ON)
+    node = turn["memory"]["node"][nodes]
+    return Outcomes(nodes, node["state"], node["due"], turn["values"][nodes], turn["outputs"][nodes])
 
 
 @kernel
-def lay_out(state, tables, evaluator, turn):
-    """Lay out and evaluate the turn of a state, by any evaluator, in `turn`, (1,). Returns the number of nodes."""
-    turn[0].memory.node[0].state = state
-    return value_turn(tables[0], evaluator, turn[0])
+def value_first(nodes, tables, viewer, evaluator):
+    memory = evaluator.memory[0]
+    value_evaluator.clear_cache(memory)
+    value_evaluator.value_position(nodes[0], tables[0], viewer, evaluator.net[0], memory)
 
 
-class NetInPython:
-    """The value net of an agent as an evaluator written in Python: one number for each seat, margin + share weight · share."""
+def value_of(game, evaluator, state, viewer):
+    """Margins and shares of a position between turns by a value net, computed in full, in seat order from `viewer`."""
+    node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
+    node["state"] = np.asarray(state)
+    value_first(node, game.tables, viewer, evaluator)
+    forward = evaluator.memory["forward"][0]
+    return forward["margin"][: game.num_players].copy(), forward["share"][: game.num_players].copy()
 
-    def __init__(self, agent):
-        self.agent, self.game = agent, None
 
-    def values(self, game, states):
-        if game is not self.game:
-            self.game, self.evaluator = game, self.agent.evaluator(game)
-        margins, shares = values_of(
-            game, self.evaluator, states, [seat_that_moved(game, state) for state in states]
-        ).swapaxes(0, 1)
-        return margins + self.evaluator.share_weight * shares
-
-    results = values
+def rows_of(evaluator):
+    """The rows of the position that `value_of` valued last."""
+    encoded = evaluator.memory["encoding"][0]
+    return np.concatenate((encoded["entry"][0]["rows"], encoded["own"]))
 
 
 def rewritten(path, target, change):

@@ -17,6 +17,7 @@ from functools import cache
 
 import numba
 import numpy as np
+import pytest
 
 from bombay_env import Game, Rules
 from bombay_env.rules import COLOUR_NAMES, TOKEN_NAMES
@@ -27,6 +28,7 @@ CITIES = ("Bombay", "Indore", "Nagpur", "Hyderabad")
 DRAW = (1, 2, 3, 3)  # the first restock of the fixed deal
 MANY = 300 if numba.config.DISABLE_JIT else 20_000  # deals in a statistical test
 LANES = 4 if numba.config.DISABLE_JIT else 16  # random games in a test of an invariant
+each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 @cache
@@ -83,7 +85,6 @@ def position(
     actions_left=None,
     turn=0,
     set=0,
-    check=True,
 ):
     """The fixed deal with these facts changed, and all facts that follow from them: a (1,) array.
 
@@ -100,7 +101,6 @@ def position(
         city_tokens: {seat: cities}. The tokens come from the piles of these cities.
         actions_left, turn, set: actions left in the turn, turn within the set, set within the game. The first player of the set
             follows from `set`.
-        check: whether to check that the rules allow the position.
     """
     states = dealt(game).copy()
     state, site_of = states[0], game.board.site_index
@@ -135,8 +135,7 @@ def position(
         for city in cities:
             state.city_tokens[seat, CITIES.index(city)] = 1
             state.city_piles[CITIES.index(city)] -= 1
-    if check:
-        check_invariants(state, game.rules, game.board)
+    check_invariants(state, game.rules, game.board)
     return states
 
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from bombay_env.state import state_to_dict
-from helpers.position import official
 from helpers.variants import random_game
 
 SLOW = bool(numba.config.DISABLE_JIT)
 KINDS = ("client", "city", "rupees", "bale")
 HILLS = ("start_hill", "hill")
 HIDDEN = ("rupees", "clients", "city_tokens", "city_palace_tokens", "empire", "fame")
-BY_SEAT = [name for name in official(2).state_dtype.names if official(2).state_dtype[name].shape[:1] == (5,)]
 COMPARED = ("empire_rank", "majority", "margin")  # depend on the other seats, even for the viewer's own entry
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 each_mode = pytest.mark.parametrize("screened", [False, True], ids=["perfect_recall", "screened"])

@@ -31,7 +31,7 @@ PLAYERS: Final = 4  # any number: it changes no kernel
 
 
 class Job(NamedTuple):
-    """Something to compile: what it is called, and the function and arguments of the work that compiles it."""
+    """Work that compiles something, under a name that a user understands."""
 
     name: str
     work: Callable[..., None]
@@ -76,12 +76,8 @@ def use_game(num_games: int) -> None:
     lanes.step(game.legal_actions(lanes.states).argmax(axis=1))
     lanes.reset()
     lanes.rollout(2, keys)
-    lanes.collect(
-        keys,
-        0,
-        np.empty((1, num_games, game.num_features), np.float32),
-        np.empty((1, num_games, game.num_actions), bool),
-    )
+    seen = np.empty((1, num_games, game.num_features), np.float32)
+    lanes.collect(keys, 0, seen, np.empty((1, num_games, game.num_actions), bool))
 
 
 def jobs_of_run(settings: Any, opponents: Iterable[str] = ()) -> list[Job]:
@@ -92,21 +88,18 @@ def jobs_of_run(settings: Any, opponents: Iterable[str] = ()) -> list[Job]:
 
 
 def least_work() -> dict[str, str]:
-    """The spec with which each of our agents calls its kernels in little time, by name; searches, the most expensive, first."""
-    found = {}
-    for entry in entry_points(group=GROUP):
-        least = entry.load().least if entry.value.startswith("bombay_agents.") else None
-        if least is not None:
-            found[entry.name] = f"{entry.name}:{least}" if least else entry.name
+    """The specs of our agents that call their kernels in little time, by name; searches, the most expensive, first."""
+    ours = [entry for entry in entry_points(group=GROUP) if entry.value.startswith("bombay_agents.")]
+    least = {entry.name: entry.load().least for entry in ours}
+    found = {name: f"{name}:{options}" if options else name for name, options in least.items() if options is not None}
     return dict(sorted(found.items(), key=lambda item: (item[0] == item[1], item[0])))
 
 
 def jobs_of_agents(specs: Iterable[str], board: str | Path | None = None) -> list[Job]:
     """What agents by name need to play. There is no job for agents that people add, nor for searches by another `value`."""
     names = {spec.partition(":")[0] for spec in specs if "[" not in spec}
-    return [
-        Job(f"play {name}", play, (spec, board and str(board))) for name, spec in least_work().items() if name in names
-    ]
+    least = least_work().items()
+    return [Job(f"play {name}", play, (spec, board and str(board))) for name, spec in least if name in names]
 
 
 def all_jobs() -> list[Job]:
@@ -118,12 +111,7 @@ def all_jobs() -> list[Job]:
 
 
 def compile_all(jobs: Sequence[Job], processes: int | None, progress: Callable[[int], None]) -> None:
-    """Do all jobs, side by side, and note that they are done.
-
-    Args:
-        jobs: what to compile.
-        processes: how many at a time; one a core if None.
-        progress: called with 1 whenever a job is done.
+    """Do all jobs, `processes` at a time (None: one a core), note that they are done, and call `progress` with 1 for each.
 
     Raises:
         RuntimeError: a job failed, or its process was ended. The message names the job.

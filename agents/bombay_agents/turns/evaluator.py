@@ -20,9 +20,8 @@ from numba.extending import lower_builtin, type_callable
 from bombay_agents.turns.enumeration import MAX_NODES, memory_dtype
 from bombay_env import Game, engine
 from bombay_env.jit.kernels import kernel
-from bombay_env.jit.records import composed_dtype, new_records
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import result_dtype
+from bombay_env.state import composed_dtype, new_records, result_dtype
 
 MARGIN_UNIT: Final = 10.0  # rupees of margin that count as 1
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS  # for each outcome: a margin for each seat, then a share of the win for each
@@ -80,7 +79,7 @@ def new_result() -> np.ndarray:
 
 def new_turns(game: Game, count: int) -> np.ndarray:
     """Memory for evaluated turns of `game`, (count,) of `turn_dtype`, about one megabyte each; for one thread at a time."""
-    return new_records(turn_dtype(game.board.num_sites), count)
+    return np.asarray(new_records(count, turn_dtype(game.board.num_sites)))
 
 
 def value_turn(tables: Any, evaluator: Any, turn: Any) -> int:

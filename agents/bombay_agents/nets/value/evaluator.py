@@ -15,9 +15,8 @@ from bombay_agents.nets.value import net as value_net
 from bombay_agents.turns.evaluator import value_result
 from bombay_env import Game
 from bombay_env.jit.kernels import kernel
-from bombay_env.jit.records import composed_dtype, new_records
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import NOBODY
+from bombay_env.state import NOBODY, composed_dtype, new_records
 
 
 def memory_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
@@ -52,7 +51,7 @@ class ValueNetEvaluator(NamedTuple):
 
 def new_evaluator(game: Game, net: value_net.ValueNet) -> ValueNetEvaluator:
     """Evaluates turns of `game` by `net`, with fresh memory."""
-    memory = new_records(memory_dtype(game.board.num_sites, *net.units), 1)
+    memory = np.asarray(new_records(1, memory_dtype(game.board.num_sites, *net.units)))
     set_constants(memory, game.board.num_sites)
     return ValueNetEvaluator(net.record(), np.float32(net.share_weight), memory)
 

@@ -18,9 +18,8 @@ from bombay_agents.nets.value import evaluator, features
 from bombay_agents.turns.evaluator import turn_dtype, value_result
 from bombay_env import Game, batch, chance, streams
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
-from bombay_env.jit.records import composed_dtype, new_records
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS, Rules
-from bombay_env.state import NOBODY
+from bombay_env.state import NOBODY, composed_dtype, new_records
 
 TO_UNIT: Final = 2.0**-64
 CHUNKS: Final = 16  # pieces of work, whatever the number of threads
@@ -67,7 +66,7 @@ def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
 def new_workspaces(game: Game, hidden: int, second: int, count: int) -> np.ndarray:
     """Memory for playing `game`, (count,) of `workspace_dtype`."""
     num_sites = game.board.num_sites
-    workspaces = new_records(workspace_dtype(num_sites, hidden, second), count)
+    workspaces = np.asarray(new_records(count, workspace_dtype(num_sites, hidden, second)))
     evaluator.set_constants(workspaces["memory"], num_sites)
     return workspaces
 
