@@ -13,6 +13,7 @@ __version__ = "0.1.0"  # first: files of results name it
 from bombay_env import bombay_v0, text
 from bombay_env.agent import Agent, AgentFault, ask
 from bombay_env.board import Board, BoardError
+from bombay_env.envs import wrappers
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.jit.kernels import kernel
@@ -40,12 +41,13 @@ __all__ = [
     "kernel",
     "read_records",
     "text",
+    "wrappers",
     "write_records",
 ]
 
 # PettingZoo's names are in lower case, Gymnasium's start with a capital; both libraries accept both spellings.
 for _id in ("bombay/bombay-v0", "bombay/Bombay-v0"):
-    if _id not in pettingzoo.aec_registry:
+    if _id not in getattr(pettingzoo, "aec_registry", (_id,)):  # PettingZoo 1.26 has no registry
         pettingzoo.register("aec", _id, entry_point="bombay_env.bombay_v0:env")
     if _id not in gymnasium.registry:
         gymnasium.register(

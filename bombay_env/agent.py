@@ -8,7 +8,7 @@ players by name; `bombay_agents/random.py` is the smallest one to read.
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -23,13 +23,10 @@ NO_ACTION: Final = "none"  # how a record names the action of an agent that did 
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player of Bombay, for any number of games at once. Any object with these two members is an agent.
+    """A player of Bombay, for any number of games at once. Any object with this method is an agent.
 
-    Attributes:
-        name: the name in tables and records.
+    If it has an attribute `name`, that is its name in tables and records; if not, the name of its class.
     """
-
-    name: str
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose one action for each state.
@@ -41,9 +38,47 @@ class Agent(Protocol):
             rng: the only source of randomness to use. The same states and generator give the same actions.
 
         Returns:
-            (batch,) int64, a legal action for each state.
+            (batch,) integers, a legal action for each state.
         """
         ...
+
+
+def name_of(agent: Any) -> str:
+    """An agent's name in tables and records."""
+    return str(getattr(agent, "name", type(agent).__name__))
+
+
+def check_plays(agent: Any, game: Game) -> None:
+    """Raise ValueError if an agent cannot play a game, as a net cannot that learned by other rules.
+
+    An agent that plays only some games has a method `check_game(game)` that raises ValueError.
+    """
+    check_game = getattr(agent, "check_game", None)
+    if check_game is not None:
+        check_game(game)
+
+
+class LaneGenerator(np.random.Generator):
+    """A generator that also has a random key for each lane. Environments with opponents give it to their agents.
+
+    Attributes:
+        keys: (batch,) uint64. They depend on the lane alone: on the seed of its game and the number of moves so far.
+    """
+
+    keys: np.ndarray
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.bit_generator,)
+
+
+def lane_keys(rng: np.random.Generator, count: int) -> np.ndarray:
+    """A random key for each lane, (count,) uint64, to draw from what is random in the lane.
+
+    An agent that takes all its randomness from these keys decides in each lane of an environment independently of the others.
+    """
+    if isinstance(rng, LaneGenerator):
+        return rng.keys
+    return rng.integers(1 << 64, size=count, dtype=np.uint64)
 
 
 class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the program
@@ -128,7 +163,7 @@ def ask(
     if isinstance(seeds, np.random.Generator):
         seeds = seeds.integers(MAX_SEED, size=count, dtype=np.uint64, endpoint=True)
     seen = game.scrub(states, seeds)
-    who = f"agent {agent.name!r}" if who is None else who
+    who = f"agent {name_of(agent)!r}" if who is None else who
     failures: Mapping[int, tuple[str, str]] = {}
     with nullcontext() if during is None else during, Blame(who, range(count)):
         try:
@@ -193,9 +228,11 @@ def _checked(
     game: Game, states: np.ndarray, answer: Any, who: str, failures: Mapping[int, tuple[str, str]]
 ) -> np.ndarray:
     """An answer as (batch,) int64 actions, all of them legal. `failures`: the lanes without one. Raises AgentFault."""
-    count = len(states)
+    count, kind = len(states), type(answer).__name__
+    if isinstance(answer, (list, tuple)):
+        with suppress(ValueError):  # lists of different lengths
+            answer = np.array(answer)
     if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
-        kind = type(answer).__name__
         found = checks.form(answer) if isinstance(answer, np.ndarray) else f"a {kind}"
         raise AgentFault(who, f"its actions are {found}, not integers of shape ({count},)", range(count), kind)
     chosen = checks.actions(answer, count).copy()

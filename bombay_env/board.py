@@ -225,7 +225,7 @@ def _parsed(content: bytes, where: str) -> dict[str, Any]:
     if max(line.count(b".") for line in content.split(b"\n")) > MAX_DOTS:
         raise BoardError(f"{where}: a line has more than {MAX_DOTS} full stops")
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))  # some editors begin a file with a byte order mark
     except RecursionError:
         raise BoardError(f"{where}: not a board: the TOML is nested too deeply") from None
     except ValueError as error:  # UnicodeDecodeError is one

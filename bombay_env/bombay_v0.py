@@ -9,6 +9,7 @@
 | length | a fixed number of turns; games are never truncated |
 
 `env.unwrapped.game.feature_layout.table()` describes the features.
+`bombay_env.text.describe_rules(env.unwrapped.game)` tells the rules of the game in words.
 
 Version history: v0 is the first version.
 """

@@ -281,8 +281,9 @@ class Game:
         )
         legal = [self.action_names[a] for a in np.flatnonzero(self.legal_actions(records[lane : lane + 1])[0])]
         more = f"; {len(lanes) - 1} more lanes have illegal actions" if len(lanes) > 1 else ""
+        where = f"lane {lane}: " if len(records) > 1 else ""
         raise IllegalActionError(
-            f"lane {lane}: action {name} is illegal for seat {records[lane]['current_player']}; "
+            f"{where}action {name} is illegal for seat {records[lane]['current_player']}; "
             f"legal are {checks.one_line(', '.join(legal), MAX_SHOWN_ACTIONS)}{more}",
             lanes.tolist(),
         )
@@ -401,7 +402,7 @@ class Game:
             ValueError: an argument has the wrong shape or dtype, a seat is out of range, or a state is not sound (see `Game`).
         """
         records = self.check_states(states)
-        viewers = NO_SEATS if seats is None else self._seats(seats, len(records))
+        viewers = NO_SEATS if seats is None else self.check_seats(seats, len(records))
         features = checks.new_or_output(out, (len(records), self.num_features), np.float32, states, seats)
         scratch = self.scratch(bool(screened))
         rows = self.as_feature_records(features)
@@ -504,7 +505,8 @@ class Game:
             raise ValueError(f"keys has {len(streams)} entries for {count} states")
         return streams
 
-    def _seats(self, seats: Any, count: int) -> np.ndarray:
+    def check_seats(self, seats: Any, count: int) -> np.ndarray:
+        """Check seats, as `observe` does: one integer, or (count,) integers. Returns (count,) int64; raises ValueError."""
         numbers = checks.array(seats)
         if numbers.dtype.kind not in "iu" or numbers.shape not in ((), (count,)):
             raise ValueError(f"seats is {checks.shown(seats)}; it must be one integer or integers of shape ({count},)")

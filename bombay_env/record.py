@@ -209,9 +209,12 @@ class Record:
         except ValueError as error:
             raise RecordError(f"setup: {error}") from None
         try:
-            return self.game.new_states([self.seed or 0], setup=self.setup, restocks=[self._draw(0)])
+            states = self.game.new_states([self.seed or 0], setup=self.setup, restocks=[self._draw(0)])
         except ValueError as error:
             raise self._refusal(0, str(error)) from None
+        if self.seed is not None and (states != self.game.new_states([self.seed])).any():
+            raise RecordError(f"seed is {self.seed}, which deals another game; it must be null where chance was given")
+        return states
 
     def _restock_after(self, number: int) -> list[int] | None:
         following = number + 1
@@ -246,6 +249,10 @@ class Record:
             raise self._refusal(number, "it ends the set, so a restock must follow")
         if not ended and restock is not None:
             raise self._refusal(number + 1, "no restock is due")
+        if restock is not None and self.seed is not None:
+            self.game.step(before, [self.game.action_index(name)])
+            if (states != before).any():
+                raise self._refusal(number + 1, f"seed {self.seed} draws {restock_event(before[0])}")
 
     def _refusal(self, number: int, reason: str) -> RecordError:
         return RecordError(f"event {number} {checks.shown(self.events[number])}: {reason}")

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from bombay_env import checks
-from bombay_env.agent import Agent, describe_error
+from bombay_env.agent import Agent, describe_error, name_of
 
 GROUP = "bombay_env.agents"
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ def _option_text(value: Any) -> str:
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
         return f"[{text}]" if "," in text or text.startswith("[") else text
-    return f"[{value.name}]"
+    return f"[{name_of(value)}]"
 
 
 def described(knowledge: str, least: str | None = "") -> Callable[[Factory], Factory]:
@@ -191,12 +191,10 @@ def _is_message(error: Exception) -> bool:
 def _checked(agent: Any, name: str, methods: tuple[str, ...]) -> Any:
     """The agent, named by its spec if it has no name, or ValueError if it is no agent and has none of the other methods."""
     if callable(getattr(agent, "act", None)) and not hasattr(agent, "name"):
-        with contextlib.suppress(AttributeError):  # a class with slots: the check below reports the missing name
+        with contextlib.suppress(AttributeError):  # a class with slots; it has the name of its class
             agent.name = name
     if not isinstance(agent, Agent) and not _has(agent, methods[1:]):
-        lacks = (
-            "lacks `name` or `act`" if len(methods) == 1 else f"has none of {', '.join(f'`{one}`' for one in methods)}"
-        )
+        lacks = "lacks `act`" if len(methods) == 1 else f"has none of {', '.join(f'`{one}`' for one in methods)}"
         hint = "; an evaluator plays as search:value=[…]" if hasattr(agent, "values") else ""
         raise ValueError(
             f"{checks.shown(name)} makes a {type(agent).__name__}, which is not an agent: it {lacks}{hint}"

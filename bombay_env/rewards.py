@@ -1,6 +1,6 @@
-"""The rewards of a finished game: the three kinds that the environments offer (DESIGN 5).
+"""The rewards of a finished game, of the three kinds that the environments offer (DESIGN 5), and the places of the seats.
 
-All three are zero-sum. They are computed from results (`Game.results`) alone.
+Rewards are zero-sum. Rewards and places are computed from results (`Game.results`) alone.
 """
 
 from typing import Any, Final
@@ -31,11 +31,24 @@ def seat_rewards(results: Any, kind: str = "win") -> np.ndarray:
     if kind == "margin":
         final = results["final"].astype(np.float64)
         return (final - final.mean(axis=1, keepdims=True)) / MARGIN_SCALE  # type: ignore[no-any-return]
+    return _ahead(results).sum(axis=2) / (n - 1)  # type: ignore[no-any-return] # (wins − losses) / (n − 1)
+
+
+def seat_places(results: Any) -> np.ndarray:
+    """The place of every seat, (batch, n) int64: 1 is the best; by rupees and then Clients. Tied seats share the better place.
+
+    Args:
+        results: (batch,) records of `Game.results`, of games that are over.
+    """
+    return 1 + (_ahead(results) < 0).sum(axis=2)  # type: ignore[no-any-return]
+
+
+def _ahead(results: Any) -> np.ndarray:
+    """Each pair of seats compared by rupees, then by Clients, (batch, n, n): 1 if the first is ahead, −1 if it is behind."""
     final, clients = results["final"].astype(np.int64), results["clients"].astype(np.int64)
     rupees_ahead = final[:, :, None] - final[:, None, :]
     clients_ahead = clients[:, :, None] - clients[:, None, :]
-    # Each pair of seats is compared by rupees, then by Clients. The reward is (wins − losses) / (n − 1).
-    return np.sign(2 * np.sign(rupees_ahead) + np.sign(clients_ahead)).sum(axis=2) / (n - 1)  # type: ignore[no-any-return]
+    return np.sign(2 * np.sign(rupees_ahead) + np.sign(clients_ahead))  # type: ignore[no-any-return]
 
 
 def check_reward(kind: str) -> None:

@@ -8,6 +8,7 @@ A `Rules` object is one variant for one number of players (RULES 5, "Fields of `
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Annotated, Any, Final, Literal, Self
@@ -16,6 +17,7 @@ from pydantic import AfterValidator, Field
 
 from bombay_env import checks
 from bombay_env.files.forms import check_fields, parse
+from bombay_env.files.reading import read_json
 
 MIN_PLAYERS: Final = 2
 MAX_PLAYERS: Final = 5
@@ -191,6 +193,19 @@ class Rules:
             num_players,
             starting_rupees=(2,) * checks.whole_number(num_players, "num_players", MIN_PLAYERS, MAX_PLAYERS),
         )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], num_players: int) -> Self:
+        """Read a JSON file of the fields that differ from the official rules for `num_players` players.
+
+        Raises:
+            ValueError: the file cannot be read, is of another form, or is for another number of players.
+        """
+        changes = read_json(path)
+        if not isinstance(changes, dict) or changes.get("num_players", num_players) != num_players:
+            form = f"an object with fields of Rules; num_players may be left out, or is {num_players}"
+            raise ValueError(f"{checks.shown_path(path)} must be {form}")
+        return cls.from_dict({"num_players": num_players, **changes})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -19,12 +19,17 @@ EPISODE: Final = np.uint64(5)  # seeds of the next games in an environment
 SEAT: Final = np.uint64(6)  # the learner's seat in an environment with built-in opponents
 SCRUB: Final = np.uint64(7)  # seeds of the copies that those opponents get, by number of their moves
 OPPONENTS: Final = np.uint64(8)  # seeds of those opponents' random generator
+CHOICES: Final = np.uint64(11)  # keys of those opponents' random choices, by number of their moves
 POLICY: Final = np.uint64(9)  # decisions of a random policy
+ILLEGAL: Final = np.uint64(10)  # legal actions in place of the learner's illegal ones, by number of these
 
 # Matches.
 DEALS: Final = np.uint64(1001)  # of the arena
 REGRET_DEALS: Final = np.uint64(1103)
 REGRET_SCRUBS: Final = np.uint64(1104)
+
+# Players.
+SAMPLED_ACTIONS: Final = np.uint64(2001)  # of a policy net
 
 # Searches.
 ROLLOUT_CHOICES: Final = np.uint64(2002)  # outcomes that seats take in a rollout

@@ -33,10 +33,13 @@ templates_path = ["_templates"]
 # Every reference must be found, except those to other projects: their lists of names are not at hand without a network.
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|contextlib|enum|gymnasium|np|numba|numpy|os|pathlib|pettingzoo|random|typing)\b.*"),
+    (
+        "py:.*",
+        r"(collections|contextlib|enum|gymnasium|nn|np|numba|numpy|os|pathlib|pettingzoo|random|torch|typing)\b.*",
+    ),
     ("py:exc", "ResetNeeded|DependencyNotInstalled"),  # Gymnasium's
     # Made once and passed on; nobody calls their methods.
-    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool|LastAction|RunSettings|LostGame|Timing)"),
+    ("py:class", r".*\.(TurnWorkspace|EndgameWorkspace|WorkerPool|ValueNet|LastAction|RunSettings|LostGame|Timing)"),
     (
         "py:class",
         r".*\.(HasEvaluator|PythonEvaluator|Match|Progress|Estimate)",
@@ -52,6 +55,7 @@ autodoc_typehints_description_target = "documented"
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+autodoc_mock_imports = ["torch"]  # of an extra that the site does not need
 highlight_language = "text"  # of blocks that name no language
 default_role = "literal"  # `name` in docstrings is code, as in Markdown
 

@@ -366,7 +366,7 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("none", "is not an agent"),
         (
             "test_agents:Even",
-            "makes a Even, which is not an agent: it lacks `name` or `act`; an evaluator plays as search",
+            "makes a Even, which is not an agent: it lacks `act`; an evaluator plays as search",
         ),
         ("test_agents:EVALUATOR", "of type Even, is not an agent: it lacks `act`"),
         ("test_agents:MADE:depth=1", "'test_agents:MADE' is an object, not a factory"),

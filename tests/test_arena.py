@@ -29,6 +29,7 @@ from bombay_training.evaluation.arena import (
 from bombay_training.matches.results import Timing
 from bombay_training.matches.statistics import par, share_with_interval, summary
 from helpers.failing_agents import First, Raises, Wrong, leaving, raising
+from helpers.refusal import refusal
 
 BLOCKS = 2 if numba.config.DISABLE_JIT else 12
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
@@ -454,3 +455,9 @@ def test_games_of_agents_that_search_are_played_one_by_one():
     run_blocks(TINY, [alone, First(), First()], 2)
     assert searcher.sizes == other.sizes == {1}
     assert max(alone.sizes) > 1
+
+
+def test_an_agent_that_cannot_play_the_rules_is_refused_before_the_first_game():
+    game = Game(Rules(2, toll=2))
+    refusal(lambda: one_vs_rest(game, "zero", "random", 1), "not trained on these rules", "force=true")
+    refusal(lambda: one_vs_rest(game, "random", "zero-search:nodes=8", 1), "force=true")

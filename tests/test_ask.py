@@ -1,4 +1,4 @@
-"""Asking an agent: it sees scrubbed copies, its answer is checked, and whatever goes wrong is an AgentFault in one line."""
+"""Asking an agent: it sees scrubbed copies, and whatever goes wrong is an AgentFault in one line."""
 
 import pickle
 import signal
@@ -73,7 +73,12 @@ def illegal(first):
         (lambda first: np.full(4, 2**64 - 1, np.uint64), (0, 1, 2, 3), "9223372036854775807", "it chose action 92"),
         (lambda first: first[:3], (0, 1, 2, 3), "ndarray", r"int64 of shape \(3,\), not integers of shape \(4,\)"),
         (lambda first: first * 1.0, (0, 1, 2, 3), "ndarray", "its actions are float64 of shape"),
-        (lambda first: first.tolist(), (0, 1, 2, 3), "list", "its actions are a list, not integers"),
+        (
+            lambda first: [first.tolist()],
+            (0, 1, 2, 3),
+            "list",
+            r"its actions are int64 of shape \(1, 4\), not integers",
+        ),
     ],
 )
 def test_a_bad_answer_is_a_fault_of_its_lanes(answer, lanes, action, reason):
@@ -177,5 +182,21 @@ class Nameless:
 
 
 def test_an_agent_without_a_name_is_named_by_its_spec():
-    assert not isinstance(Nameless(), Agent)
     assert make("test_ask:Nameless").name == "test_ask:Nameless"
+
+
+def test_an_object_with_act_is_an_agent_without_a_name_and_may_answer_with_a_list():
+    class Lists:
+        __slots__ = ()  # so that it cannot be given a name
+
+        def act(self, game, states, rng):
+            return game.legal_actions(states).argmax(axis=1).tolist()
+
+    class Broken(Lists):
+        def act(self, game, states, rng):
+            return [[0], [0, 1]]
+
+    assert isinstance(Lists(), Agent)
+    assert asked(Lists()).tolist() == asked(First()).tolist()
+    with pytest.raises(AgentFault, match=r"^agent 'Broken': its actions are a list, not integers of shape"):
+        asked(Broken())

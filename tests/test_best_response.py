@@ -18,7 +18,7 @@ from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
 from bombay_training.cli.errors import UserError
 from bombay_training.cli.learn.training import learn
-from bombay_training.evaluation import arena
+from bombay_training.evaluation import arena, ladder
 from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (
     BestResponseRun,
@@ -51,6 +51,12 @@ def net(seed=1):
     run = ZeroRun(ZeroSettings(players=(2, 3), games=2, updates=1, seed=seed, **WIDTHS))
     made = run.net()
     return dataclasses.replace(made, about={**made.about, "training": {"games": 1000}})
+
+
+@pytest.fixture(autouse=True)
+def few_positions(monkeypatch):
+    """A run knows its victim by the decisions in a few positions; the usual number takes seconds."""
+    monkeypatch.setattr(ladder, "POSITIONS", 3)
 
 
 @pytest.fixture
@@ -231,6 +237,7 @@ def test_a_resumed_response_ends_in_the_same_weights(tmp_path):
     assert (about["victim"], about["games"]) == ("random-turn", 12)
 
 
+@needs_jit
 def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
     run = BestResponseRun(dataclasses.replace(TINY, victim=victim))
     run.create(tmp_path / "run")

@@ -111,7 +111,9 @@ def test_a_minari_dataset_has_an_episode_for_each_seat(tmp_path, monkeypatch):
         assert (episode.terminations == each.last[mine]).all()
         assert not episode.truncations.any()
     env = dataset.recover_environment()
-    assert env.spec.kwargs == {"num_players": 3, "observation_mode": "screened", "reward": "margin"}
+    assert env.unwrapped.game == records[0].game
+    assert (env.unwrapped.observation_mode, env.spec.kwargs["reward"]) == ("screened", "margin")
+    assert env.spec.max_episode_steps >= max(len(episode.actions) for episode in dataset.iterate_episodes())
     assert env.observation_space == dataset.observation_space
 
 

@@ -1,7 +1,7 @@
 """`solve` against brute force on hand-made endgames, and on endgames that a person can solve.
 
-The brute force is max^n from RULES 5: every sequence of actions by `Game.step`, scored by the functions of `naive.py`. A mover
-maximises its share of the win, then its margin; ties go to the outcome found first.
+The brute force is max^n from RULES 5: every sequence of actions by `Game.step`, scored by the functions of `naive.py`.
+A mover maximises its share of the win, then its margin; ties go to the outcome found first.
 """
 
 from fractions import Fraction
@@ -145,7 +145,7 @@ def solved(game, states):
 
 
 def test_four_rupees_now_would_lose_the_majority():
-    #  A sale in Bombay brings 4 for blue, 1 and a Client token for orange. The opponent leads the empire by one Client, worth 4.
+    #  A sale in Bombay brings 4 for blue, 1 and a Client token for orange. The opponent leads the empire by one, worth 4.
     #  blue:  10 + 4 = 14,      10 + 4 = 14, and the tie goes to the Client token
     #  orange: 10 + 1 + 2 = 13, 10 + 2 = 12
     states = last_turn(at="Bombay", basket=["blue", "orange"], actions_left=1, rupees=[10, 10], clients=[0, 1])

@@ -16,6 +16,7 @@ from helpers.own_environment import python_with, run_tests
 EXAMPLES = {
     "sb3_gymnasium": ("sb3_contrib", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
     "cleanrl_ppo": ("torch", {"NUM_ENVS": 4, "NUM_STEPS": 16}),
+    "plain_torch": ("torch", {"NUM_LANES": 4, "NUM_STEPS": 16, "BATCH": 32}),
     "torchrl_ppo": ("torchrl", {"NUM_STEPS": 48, "EPOCHS": 1}),
     "tianshou_ppo": ("tianshou", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
     "rllib_ppo": ("ray.rllib", {"BATCH": 64, "MINIBATCH": 32}),
@@ -64,6 +65,23 @@ def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
     monkeypatch.setattr(example, "train", lambda *_: lambda seen, masks: masks.argmax(axis=1))
     example.main(minutes=0, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
+
+
+def test_plain_torch_credits_each_decision_with_the_result_of_its_own_seat(monkeypatch):
+    """With λ = 1, and a game long enough to end: the margin of the seat that moved, whoever moves last."""
+    example, torch = load("plain_torch"), importlib.import_module("torch")
+    for constant, value in {"NUM_LANES": 2, "NUM_STEPS": 250, "TD_LAMBDA": 1.0}.items():
+        monkeypatch.setattr(example, constant, value)
+    game = Game(Rules.official(3))
+    rollout = example.Rollout(game, seed=5)
+    with torch.inference_mode():
+        returns = rollout.play(example.Net(game.num_features, game.num_actions))
+    for lane in range(2):
+        end = int(rollout.ended[:, lane].argmax())
+        margins = rollout.rewards[end, lane]
+        assert len(set(margins.tolist())) > 1
+        assert margins.sum() == pytest.approx(0, abs=1e-5)
+        assert returns[: end + 1, lane].tolist() == margins[rollout.seats[: end + 1, lane]].tolist()
 
 
 @pytest.mark.slow

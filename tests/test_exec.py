@@ -1,6 +1,6 @@
-"""Players that are programs of their own: what they see, what they may answer, and that a fault costs the game and nothing else.
+"""Players that are programs of their own: what they see, what they may answer, and that a fault costs only the game.
 
-`helpers/misbehaving_program.py` has the ways to fail. A process that stays behind is found by a mark in its environment.
+`helpers/misbehaving_program.py` has the ways to fail. Processes that stay behind have a mark in their environment.
 """
 
 import copy
@@ -29,7 +29,7 @@ from bombay_env import Game, Rules
 from bombay_env.agent import AgentFault, ask
 from bombay_env.record import Record, read_records
 from bombay_env.state import state_to_dict
-from bombay_env.text import describe_actions, describe_position
+from bombay_env.text import describe_actions, describe_board, describe_position, describe_rules
 from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
 from bombay_training.matches.pool import WorkerPool
 from helpers.failing_agents import First
@@ -45,7 +45,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 def marked(mark: str) -> list[int]:
-    """The processes with this mark in their environment, without this one and the one that Python starts beside pools."""
+    """The processes with this mark in their environment, without this one and the one of Python beside pools."""
     own = (os.getpid(), getattr(resource_tracker._resource_tracker, "_pid", None))
     found = []
     for folder in Path("/proc").iterdir():
@@ -159,6 +159,8 @@ def test_what_a_program_is_told(tmp_path: Path, mark: str) -> None:
     assert Game(Rules.from_dict(game["rules"]), type(GAME.board).from_dict(game["board"])) == GAME
     assert (game["players"], tuple(game["actions"])) == (3, GAME.action_names)
     assert told[4]["players"] == 2
+    assert game["text"].startswith(describe_rules(GAME))
+    assert game["text"].endswith(describe_board(GAME))
     for lane, question in enumerate(told[2:4]):
         state = states[lane : lane + 1]
         assert set(question) == {"type", "id", "seat", "random", "legal", "state", "observation", "text"}
@@ -258,7 +260,7 @@ ACTIONS = {"illegal-name": "take:blue", "illegal-number": "take:yellow", "turn-t
 
 
 def assert_lost(match, records: list[Record], kind: str) -> None:
-    """Every game is lost by the agent at place 0 of the line-up alone, for the expected reason, and the others share it."""
+    """The first agent of the line-up loses every game for the expected reason, and the others share it."""
     assert len(match.faults) == len(records) == match.num_games
     for fault, record in zip(match.faults, records, strict=True):
         assert fault.agent == 0

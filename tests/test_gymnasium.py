@@ -40,6 +40,16 @@ def test_stable_baselines_checker_finds_no_problems(n, mode):
     checker.check_env(env.unwrapped, skip_render_check=False)
 
 
+def test_maskable_ppo_learns_on_it():
+    contrib = pytest.importorskip("sb3_contrib")
+    # It fails if the mask is ignored.
+    env = gymnasium.make(ID, rules=Rules(2, sets=1, turns_per_set=1), illegal_action="raise")
+    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
+    model.learn(64)
+    assert model.num_timesteps == 64
+    assert {type(won) for won in model.ep_success_buffer} == {bool}  # of games that ended: the success rate
+
+
 # --- construction ---
 
 
@@ -74,7 +84,7 @@ def test_spaces_are_as_documented():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"illegal_action": "terminate"}, ("illegal_action", "'terminate'", "end_turn", "raise")),
+        ({"illegal_action": "terminate"}, ("illegal_action", "'terminate'", "random", "raise")),
         ({"seat": 4}, ("seat", "4", "random", "0 to 3")),
         ({"seat": "first"}, ("seat", "'first'", "random", "0 to 3")),
         ({"seat": True}, ("seat", "True", "0 to 3")),
@@ -121,7 +131,7 @@ def test_a_game_gives_the_learner_its_observations_and_its_reward(n):
             state = env.game_state
             assert env.observation_space.contains(observation)
             assert (observation == env.game.observe(state, info["seat"], mode == "screened")[0]).all()
-            assert list(info) == ["action_mask", "illegal_actions", "seat"]
+            assert list(info)[:3] == ["action_mask", "illegal_actions", "seat"]
             assert info["action_mask"].dtype == np.int8
             assert (info["action_mask"] == env.game.legal_actions(state)[0]).all()
             assert (info["action_mask"] == env.action_masks()).all()

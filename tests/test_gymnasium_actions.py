@@ -21,40 +21,41 @@ from helpers.refusal import refusal
 # --- illegal actions ---
 
 
+@pytest.mark.filterwarnings("ignore:.*actions in a game were illegal")
 @pytest.mark.parametrize("action", [-1, 39, 2**70, "some move"], ids=str)
-def test_an_illegal_action_becomes_end_turn_and_is_counted(action):
-    env, twin = single(), single()
-    for other in (env, twin):
-        other.reset(seed=3)
-    end_turn = env.game.action_index("end_turn")
+def test_a_legal_action_is_played_for_an_illegal_one_and_it_is_counted(action):
+    env = single()
+    env.reset(seed=3)
     if action == "some move":
         action = int(np.flatnonzero(~env.action_masks())[0])
-    for count in (1, 2):
-        *returned, info = env.step(action)
-        *expected, _ = twin.step(end_turn)
-        assert same(returned, expected)
-        assert info["illegal_actions"] == count
-        if returned[2]:
-            break
-    env.reset()
-    assert env.step(end_turn)[-1]["illegal_actions"] == 0
+    *_, over, _, info = env.step(action)
+    assert info["illegal_actions"] == 1
+    if not over:
+        still_illegal = not (0 <= action < env.game.num_actions and env.action_masks()[action])
+        assert env.step(action)[-1]["illegal_actions"] == 1 + still_illegal
+    _, info = env.reset()
+    assert info["illegal_actions"] == 0
+    assert env.step(int(info["action_mask"].argmax()))[-1]["illegal_actions"] == 0
 
 
-def test_an_illegal_action_becomes_the_lowest_legal_action_while_a_take_is_pending():
-    """While a bale must be taken, `end_turn` is itself an illegal action."""
-    for action in ("end_turn", "buy", "take:orange"):
+def test_while_a_take_is_pending_only_a_take_is_played():
+    """`end_turn` is itself an illegal action then."""
+    taken = set()
+    for seed in range(20):
         env = single(2, seat=0, short=False)
-        env.reset(seed=1)
-        env._games.states[:] = position(env.game, at="G4", basket=["blue"])
+        env.reset(seed=seed)
+        state = position(env.game, at="G4", basket=["blue"])
+        state["seed"] = seed
+        env._games.states[:] = state
         env._games.history = History(env.game, env._games.states, None)
         env._games.advance()
         _, _, _, _, info = env.step(env.game.action_index("build:blue"))
         legal = [env.game.action_name(number) for number in np.flatnonzero(info["action_mask"])]
         assert all(name.startswith("take:") for name in legal)
-        _, _, _, _, info = env.step(env.game.action_index(action))
-        played = next(event for event in env.record()["events"] if event.startswith("0 take:"))
-        assert played == f"0 {action if action in legal else legal[0]}"
-        assert info["illegal_actions"] == (action not in legal)
+        _, _, _, _, info = env.step(env.game.action_index("end_turn"))
+        taken.add(next(event for event in env.record()["events"] if event.startswith("0 take:")))
+        assert info["illegal_actions"] == 1
+    assert taken == {f"0 {name}" for name in legal}
 
 
 def test_illegal_action_raise_names_the_lanes_and_changes_nothing():
@@ -77,7 +78,7 @@ def test_illegal_action_raise_names_the_lanes_and_changes_nothing():
 
 @pytest.mark.parametrize("what", NOT_AN_ACTION)
 def test_an_action_that_is_not_a_whole_number_is_rejected_in_both_modes(what):
-    for mode in ("raise", "end_turn"):
+    for mode in ("raise", "random"):
         env = single(illegal_action=mode)
         env.reset(seed=1)
         kept = pickle.dumps(env._games)
@@ -87,7 +88,7 @@ def test_an_action_that_is_not_a_whole_number_is_rejected_in_both_modes(what):
 
 @pytest.mark.parametrize("what", NOT_ACTIONS)
 def test_actions_that_are_not_whole_numbers_are_rejected_in_both_modes(what):
-    for mode in ("raise", "end_turn"):
+    for mode in ("raise", "random"):
         many = vector(illegal_action=mode)
         many.reset(seed=1)
         kept = pickle.dumps(many._games)

@@ -14,6 +14,7 @@ from helpers.refusal import refusal
 # --- comparison with single environments ---
 
 
+@pytest.mark.filterwarnings("ignore:.*actions in a game were illegal")
 @each_count
 @each_autoreset
 def test_each_lane_behaves_like_the_single_environment(n, autoreset):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bombay_env import Board
+from bombay_env import Board, Game, Rules, text
 from bombay_env.record import Record
 from bombay_training.play.model_table import ModelTable
 from bombay_training.play.seats import SAFE_AGENTS
@@ -70,6 +70,38 @@ def test_a_model_plays_whole_games() -> None:
     played(script)
 
 
+def test_the_rules_are_a_tool_and_resources() -> None:
+    async def script(client: Any) -> None:
+        texts = {n: text.describe_rules(Game(Rules.official(n), Board.load())) for n in (2, 3, 4, 5)}
+        assert await call(client, "rules") == texts[4]
+        assert await call(client, "rules", players=2) == texts[2]
+        await call(client, "new_game", seats=["model", "random", "random"], seed=7)
+        assert await call(client, "rules") == texts[3]
+        await refused(client, "rules", "players is 6; it must be a whole number from 2 to 5", players=6)
+        listed = (await client.list_resources()).resources
+        assert [str(resource.uri) for resource in listed] == [f"bombay://rules/{n}" for n in texts]
+        for n, resource in zip(texts, listed, strict=True):
+            (content,) = (await client.read_resource(resource.uri)).contents
+            assert content.text == texts[n]
+
+    played(script)
+
+
+def test_actions_may_be_numbers_and_objects() -> None:
+    game = Game(Rules.official(2), Board.load())
+    move = game.action_index("move:E1")
+    forms = [move, str(move), [move], ["move:E1"], f"{move} move:E1", {"actions": [move]}, '{"action": "move:E1"}']
+
+    async def script(client: Any) -> None:
+        for form in forms:
+            await call(client, "new_game", seats=["model", "random"], seed=7)
+            assert "seat 0: Move to E1" in await call(client, "act", actions=form)
+        await refused(client, "act", "True is no action", actions=True)
+        await refused(client, "act", "1.5 is no action", actions=1.5)
+
+    played(script)
+
+
 def test_it_is_told_what_the_others_did_once() -> None:
     async def script(client: Any) -> None:
         await call(client, "new_game", seats=["model", "greedy"], seed=7)
@@ -87,7 +119,7 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
         before = await call(client, "legal_actions")
         await refused(client, "act", "buy is illegal", actions="move:H1, buy")
         await refused(client, "act", "is no action", actions="fly to the moon")
-        await refused(client, "resign", "there is no tool 'resign'; there are new_game, observe, ")
+        await refused(client, "resign", "there is no tool 'resign'; there are rules, new_game, ")
         assert await call(client, "legal_actions") == before
         told = await call(client, "act", actions="move:E1, move:G1, move:E1")
         assert "seat 0: Move to G1" in told
@@ -146,7 +178,7 @@ def test_the_command_speaks_the_protocol_only(tmp_path: Path) -> None:
         )
         async with mcp.Client(command) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
-            assert names == {"new_game", "observe", "legal_actions", "act", "record"}
+            assert names == {"rules", "new_game", "observe", "legal_actions", "act", "record"}
             told = await call(client, "new_game", seats=["mine:Printing", "model"], seed=7)
             assert "You are seat 1" in told
             assert "game over after 4 sets" in await to_the_end(client, told)

@@ -1,6 +1,9 @@
 """Bombay in OpenSpiel: its own checks and search run, chance has the right outcomes, and positions are the engine's."""
 
+import copy
+import json
 import math
+import pickle
 from math import factorial
 
 import numpy as np
@@ -18,6 +21,7 @@ from open_spiel.python.algorithms import mcts
 from bombay_training.evaluation import arena
 from bombay_training.matches.statistics import share_with_interval
 from bombay_training.openspiel import BombayGame
+from helpers.refusal import refusal
 
 each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
@@ -92,7 +96,7 @@ def test_a_draw_that_is_not_possible_is_refused():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"players": 6}, "num_players is 6; it must be a whole number from 2 to 5"),
+        ({"players": 6}, "players is 6; it must be a whole number from 2 to 5"),
         ({"reward": "gold"}, "reward is 'gold'; it must be one of"),
     ],
 )
@@ -172,3 +176,32 @@ def test_the_script_prints_an_interval(capsys):
 def test_openspiels_mcts_beats_random():
     match = arena.one_vs_rest(Game(), openspiel_mcts.MCTSAgent(4, 50), "random", blocks=20, seed=1)
     assert share_with_interval(match).low > 0.25
+
+
+def test_copies_of_the_game_and_of_states_go_on():
+    game = load(3)
+    for copied in (copy.copy(game), copy.deepcopy(game), pickle.loads(pickle.dumps(game))):
+        assert str(copied) == str(game)
+        assert copied.new_initial_state().chance_outcomes() == game.new_initial_state().chance_outcomes()
+    state = dealt(game, game.game.new_states([3]))
+    for copied in (state.clone(), copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
+        copied.apply_action(copied.legal_actions()[0])
+        assert str(state) != str(copied)
+
+
+def test_an_illegal_action_raises_openspiels_error():
+    game = load(3)
+    state = dealt(game, game.game.new_states([3]))
+    message = refusal(lambda: state.apply_action(game.game.action_index("buy")), "is illegal", error=pyspiel.SpielError)
+    assert "lane" not in message
+    refusal(lambda: game.new_initial_state().apply_action(4), "outcome 4 is impossible", error=pyspiel.SpielError)
+    refusal(lambda: load(7), "players is 7; it must be a whole number from 2 to 5")
+
+
+def test_a_state_is_told_as_json_and_as_a_struct():
+    game = load(2)
+    assert json.loads(game.new_initial_state().to_json()) == {"deal": []}
+    state = dealt(game, game.game.new_states([3]))
+    facts = json.loads(state.to_json())
+    assert "seed" not in facts
+    assert facts["rupees"] == state.to_struct().rupees == [2, 2]

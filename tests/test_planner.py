@@ -1,4 +1,4 @@
-"""`planner-v1`: it takes the outcome of its turn that it values most, by public facts only, and its decisions never change."""
+"""`planner-v1`: it takes the outcome that it values most, by public facts only, and its decisions never change."""
 
 import hashlib
 import random
@@ -121,7 +121,7 @@ def worth_of(game, state, seat, workspace):
 
 
 def read_slowly(game, state, workspace):
-    """Margins and shares of a position between turns by seat, from the formula, or the result of a game that is over."""
+    """Margins and shares of a position between turns by seat, from the formula; of a game that is over its result."""
     if game.is_terminal(state.reshape(1))[0]:
         result = game.results(state.reshape(1))[0]
         return (result["final"] - result["final"].mean()) / 10, result["win_share"]

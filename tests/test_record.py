@@ -47,6 +47,30 @@ def test_golden_games_contain_every_kind_of_action():
 # --- contents and replays ---
 
 
+@each_count
+def test_a_seed_that_deals_another_game_is_refused(n):
+    """A program that knows only doubles rounds large seeds."""
+    record = play_record(official(n), 2**60 + 1, random.Random(1))
+    record.verify()
+    verify(record.to_dict() | {"seed": None})
+    message = refusal(lambda: verify(record.to_dict() | {"seed": 2**60}))
+    assert message == f"seed is {2**60}, which deals another game; it must be null where chance was given"
+
+
+def test_a_restock_that_the_seed_does_not_draw_is_refused():
+    record = play_record(official(2), 7, random.Random(1))
+    number = max(number for number, event in enumerate(record.events) if event.startswith("restock"))
+    others = [play_record(official(2), seed, random.Random(1)).events for seed in range(8, 30)]
+    drawn = {event for events in others for event in events if event.startswith("restock")}
+    for other in sorted(drawn - {record.events[number]}):
+        changed = record.to_dict() | {"events": [*record.events[:number], other, *record.events[number + 1 :]]}
+        message = refusal(lambda data=changed: verify(data))
+        if "seed 7 draws" in message:
+            assert record.events[number] in message
+            return
+    raise AssertionError("no other restock was possible")
+
+
 def test_the_record_written_by_hand_is_valid():
     record = Record.from_dict(BASE)
     states = record.verify()
@@ -204,7 +228,7 @@ def test_a_file_is_written_atomically(tmp_path):
     [
         (b"\xff\xfe\x00", ("line 1", "JSON")),
         (b"[1, 2]", ("line 1", "object")),
-        (b"\xef\xbb\xbf{}", ("line 1", "JSON")),  # a byte order mark
+        (b"\xef\xbb\xbf{}", ("line 1", "format is missing")),  # a byte order mark is skipped
         (b'{"seed":' * 100_000, ("line 1", "JSON")),
         (b"\n\n{", ("line 3", "JSON")),
         (json.dumps(BASE).encode() + b"\n{", ("line 2", "JSON")),

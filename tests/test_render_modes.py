@@ -42,6 +42,17 @@ def first_legal(mask):
 # --- frames ---
 
 
+@pytest.mark.parametrize("make", [bombay_v0.env, BombaySingleEnv, BombayVectorEnv])
+def test_a_screened_environment_hides_what_the_viewer_does_not_see(make):
+    for mode, hidden in (("perfect_recall", False), ("screened", True)):
+        env = make(num_players=3, observation_mode=mode, render_mode="ansi")
+        env.reset(seed=1)
+        shown = env.render()
+        text = shown if isinstance(shown, str) else shown[0]
+        assert ("?" in text) == hidden
+        assert ("?" in env.unwrapped._repr_html_()) == hidden
+
+
 def test_the_petting_zoo_environment_draws_frames_with_the_last_action():
     env = bombay_v0.env(num_players=3, render_mode="rgb_array")
     env.reset(seed=1)

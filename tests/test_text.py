@@ -342,6 +342,7 @@ NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
         pytest.param(10**5000, ["a value of type int is no action"], id="a huge number"),
         (True, ["True is no action"]),
         ([["buy"]], ["['buy'] is no action"]),
+        ({"move": "buy"}, ["is no action"]),
         ('{"move": "buy"}', ["is no action"]),
         ("sell blue", ["sell:blue is illegal", NOW]),
         ("buy, buy", ["after buy, buy is illegal; legal are move:G1, move:G5, move:H1, end_turn"]),

@@ -39,7 +39,7 @@ each_kind = pytest.mark.parametrize("kind", [*MAKERS, "python"])
 
 
 def compiled_outcomes(game, evaluator):
-    """A function that lists a turn's outcomes: states, whether restocks are due, worths to the mover, and to each seat."""
+    """A function that lists a turn's outcomes: states, whether restocks are due, worths to the mover, to each seat."""
 
     def outcomes(state):
         n, found = game.num_players, outcomes_of(game, evaluator, state)

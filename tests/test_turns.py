@@ -1,4 +1,4 @@
-"""Whole turns: the enumeration against a plain recursion on the twin of `naive.py`, its limit, `random-turn` and plans."""
+"""Whole turns: the enumeration against a plain recursion on the twin of `naive.py`, its limit, and plans."""
 
 import json
 import random
@@ -67,7 +67,7 @@ def naive_turns(twin: NaiveGame) -> dict[tuple[str, ...], str]:
 
 
 def whose_turn(twin: NaiveGame) -> tuple[int, ...]:
-    """A key of the turn. With two players the same player may end a set and begin the next, so the player is not enough."""
+    """A key of the turn. Of two players one may end a set and begin the next, so the player is not enough."""
     return twin.set_number, twin.turn, twin.turns_taken
 
 

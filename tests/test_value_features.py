@@ -1,4 +1,4 @@
-"""Every feature of the value net against a slow second reading, written from the descriptions of the features and the rules."""
+"""Every feature of the value net against a slow second reading, written from the descriptions and the rules."""
 
 import random
 import re

@@ -7,6 +7,7 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game
+from bombay_env.agent import lane_keys
 from bombay_env.registry import described
 
 
@@ -19,7 +20,7 @@ class RandomAgent:
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw for each state, (batch,) int64."""
         masks = game.legal_actions(states)
-        chosen = rng.integers(masks.sum(axis=1))  # index among the legal actions
+        chosen = lane_keys(rng, len(masks)) % masks.sum(axis=1, dtype=np.uint64)  # index among the legal actions
         return np.asarray((masks.cumsum(axis=1) > chosen[:, None]).argmax(axis=1), np.int64)
 
 

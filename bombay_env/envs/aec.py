@@ -11,7 +11,7 @@
 """
 
 import copy
-import functools
+import inspect
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,16 +21,14 @@ from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
 from bombay_env import checks
-from bombay_env.board import Board
 from bombay_env.envs import common
-from bombay_env.envs.common import DEFAULT_PLAYERS, OBSERVATION_MODES, RENDER_MODES
+from bombay_env.envs.common import OBSERVATION_MODES, RENDER_MODES, GivenBoard, GivenRules
 from bombay_env.envs.one_game import OneGame, whole_action
 from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
 from bombay_env.render.view import LastAction, last_action
 from bombay_env.rewards import check_reward, seat_rewards
-from bombay_env.rules import Rules
 
 ILLEGAL_ACTIONS = ("raise", "terminate")
 
@@ -73,9 +71,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
     """Bombay for 2 to 5 players, one agent for each seat; see `bombay_env.bombay_v0` for the spaces.
 
     Args:
-        num_players: 2 to 5. If `rules` is given, its number of players is used.
-        rules: the variant; the official rules if None.
-        board: the board; the packaged board if None.
+        num_players: 2 to 5. None: that of the rules, or 4.
+        rules: the variant: `Rules`, a dict of fields that differ from the official rules, or the path of a JSON file with them.
+        board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid to every seat at the end, zero-sum; see `bombay_env.rewards`.
         illegal_action: "raise" or "terminate"; see this module's table.
@@ -99,9 +97,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
 
     def __init__(
         self,
-        num_players: int = DEFAULT_PLAYERS,
-        rules: Rules | None = None,
-        board: Board | None = None,
+        num_players: int | None = None,
+        rules: GivenRules = None,
+        board: GivenBoard = None,
         observation_mode: str = "perfect_recall",
         reward: str = "win",
         illegal_action: str = "raise",
@@ -250,10 +248,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
-        info = self.infos.get(agent)
+        seat = self._seats[agent]
+        acts = seat == self._play.mover and self._fault is None
         return {
-            "observation": self._play.observe(self._seats[agent], self._screened),
-            "action_mask": self._no_actions() if info is None else info["action_mask"].copy(),
+            "observation": self._play.observe(seat, self._screened),
+            "action_mask": self._play.action_mask() if acts else self._no_actions(),
         }
 
     def state(self) -> np.ndarray:
@@ -266,7 +265,11 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         Raises:
             ResetNeeded: the environment has not been reset yet.
         """
-        return self._renderer.render(self.render_mode, self.game, self._play.states, [self._last])[0]
+        return self._renderer.render(self.render_mode, self.game, self._play.states, [self._viewer()], [self._last])[0]
+
+    def _viewer(self) -> int | None:
+        """The seat whose view drawings show: in `screened` mode that of the agent to act."""
+        return self._play.mover if self._screened else None
 
     def close(self) -> None:
         """Close the window, if there is one."""
@@ -276,7 +279,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         """What a notebook shows: the drawing of the position; None before the first reset."""
         if isinstance(self._play, NoGame):
             return None
-        return html(self.game, self._play.states, [self._last])
+        return html(self.game, self._play.states, [self._viewer()], [self._last])
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:
@@ -306,10 +309,14 @@ class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.nda
         return self.unwrapped._repr_html_()
 
 
-@functools.wraps(raw_env, assigned=(), updated=())  # for its signature
 def env(*args: Any, **kwargs: Any) -> Any:
-    """`raw_env` in PettingZoo's wrapper that rejects calls in the wrong order. It takes the arguments of `raw_env`."""
-    return OrderEnforcingWrapper(raw_env(*args, **kwargs))
+    """`raw_env` in PettingZoo's wrapper that rejects calls in the wrong order.
+
+    It takes the arguments of `raw_env`; `illegal_action` is "terminate" if it is not given, as in PettingZoo's own games.
+    """
+    given = inspect.signature(raw_env).bind_partial(*args, **kwargs)
+    given.arguments.setdefault("illegal_action", "terminate")
+    return OrderEnforcingWrapper(raw_env(**given.arguments))
 
 
 def observation_space(game: Game) -> spaces.Dict:

@@ -3,6 +3,8 @@
 `aec.py`, `single.py` and `vector.py` use it. It contains no rules of the game and stores no game.
 """
 
+import os
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +12,7 @@ from gymnasium import spaces
 
 from bombay_env import chance, checks, streams
 from bombay_env.board import Board
+from bombay_env.files.reading import read_json
 from bombay_env.game import Game
 from bombay_env.record import Record
 from bombay_env.render import raster, svg
@@ -33,13 +36,39 @@ class UnsupportedRenderModeError(TypeError, ValueError):
 # --- arguments ---
 
 
-def make_game(num_players: int, rules: Rules | None, board: Board | None) -> Game:
-    """The game that an environment's arguments describe. Raises ValueError if they are invalid or contradict each other."""
-    if rules is None:
-        return Game(Rules.official(num_players), board)
-    if isinstance(rules, Rules) and num_players not in (DEFAULT_PLAYERS, rules.num_players):
-        raise ValueError(f"num_players is {checks.shown(num_players)}, but the rules are for {rules.num_players}")
-    return Game(rules, board)
+GivenRules = Rules | Mapping[str, Any] | str | os.PathLike[str] | None
+GivenBoard = Board | Mapping[str, Any] | str | os.PathLike[str] | None
+
+
+def make_game(num_players: int | None, rules: GivenRules, board: GivenBoard) -> Game:
+    """The game that an environment's arguments describe.
+
+    Args:
+        num_players: 2 to 5; that of the rules if None, and `DEFAULT_PLAYERS` if they do not say it.
+        rules: the variant: `Rules`, a dict of fields that differ from the official rules, or the path of a JSON file with them.
+            None: the official rules.
+        board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
+
+    Raises:
+        ValueError: an argument is invalid, or the number of players and the rules contradict each other.
+    """
+    given = read_json(rules) if isinstance(rules, str | os.PathLike) else rules
+    if not isinstance(given, Rules):
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(
+                f"rules must be Rules, a dict of changed fields or the path of one, not {type(given).__name__}"
+            )
+        given = Rules.from_dict(
+            {"num_players": DEFAULT_PLAYERS if num_players is None else num_players, **(given or {})}
+        )
+    if isinstance(board, str | os.PathLike):
+        board = Board.load(board)
+    elif isinstance(board, Mapping):
+        board = Board.from_dict(board)
+    game = Game(given, board)
+    if num_players not in (None, game.num_players):
+        raise ValueError(f"num_players is {checks.shown(num_players)}, but the rules are for {game.num_players}")
+    return game
 
 
 def check_render_mode(render_mode: Any) -> None:
@@ -107,11 +136,14 @@ def feature_space(game: Game) -> spaces.Box:
 
 
 def draw(
-    render_mode: str | None, game: Game, states: np.ndarray, last: LastAction | None = None
+    render_mode: str | None, game: Game, states: np.ndarray, viewer: int | None, last: LastAction | None
 ) -> str | np.ndarray | None:
-    """The (1,) state as text ("ansi"), as an SVG document ("svg") or as pixels; None if there is no render mode."""
+    """The (1,) state as text ("ansi"), as an SVG document ("svg") or as pixels; None if there is no render mode.
+
+    A `viewer`'s drawing hides what opponents keep behind their screens (RULES 6).
+    """
     if render_mode == "ansi":
-        return describe_position(game, states)
+        return describe_position(game, states, viewer)
     if render_mode == "svg":
-        return svg.draw(game, states, last=last)
-    return None if render_mode is None else raster.draw(game, states, last=last)
+        return svg.draw(game, states, viewer, last)
+    return None if render_mode is None else raster.draw(game, states, viewer, last)

@@ -1,28 +1,34 @@
-"""Games in which the learner plays one seat and agents play the others. Both Gymnasium environments are built on this module.
+"""Games in which the learner plays one seat and agents play the others, or the learner plays all seats.
+
+Both Gymnasium environments are built on this module.
 
 Any number of games run at once, as one array of states. Between two decisions of the learner, the opponents move in all games
 together: one call of an agent's `act` covers all lanes that wait for this agent. Opponents get copies of the states with other
 seeds, so that they cannot predict draws from the bag. The seed of a copy depends on the seed of the game and on the number of the
-opponents' moves so far, and not on other lanes. Only the random generator that `act` gets is shared by all lanes. Rules, legality
-and scoring are in `Game` and `rewards.py`. Read `vector.py` and `single.py` next.
+opponents' moves so far, and not on other lanes. So do the keys of random choices, which our agents use (`agent.lane_keys`). An
+agent that draws from the generator itself shares it with all lanes. Rules, legality and scoring are in `Game` and `rewards.py`.
+Read `vector.py` and `single.py` next.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from bombay_env import batch, chance, checks, registry, streams
-from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask
+from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask, check_plays, name_of
 from bombay_env.envs import common
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.record import History
 from bombay_env.render.view import LastAction, last_action
-from bombay_env.rewards import check_reward, seat_rewards
+from bombay_env.rewards import check_reward, seat_places, seat_rewards
 from bombay_env.state import NOBODY, rows
 
-ILLEGAL_ACTIONS: Final = ("end_turn", "raise")
+ILLEGAL_ACTIONS: Final = ("random", "raise")
 RANDOM_SEAT: Final = "random"
+ALL_SEATS: Final = "all"
+RANDOM_OPPONENTS: Final = "random"  # the default
 LEARNER: Final = "learner"  # the learner's name in records
 
 Opponents = str | Agent | Sequence[str | Agent]
@@ -38,10 +44,11 @@ class LearnerGames:
         num_games: the number of lanes.
         opponents: the players of the other seats: one agent or spec for all of them, or a list of n − 1 of them for the seats
             that follow the learner's clockwise. If an agent or spec is listed more than once, one agent plays all of its seats.
-        seat: the learner's seat, or "random": drawn from the seed of each game.
+        seat: the learner's seat; "random": drawn from the seed of each game; or "all": the learner plays every seat in its turn,
+            and `opponents` must be the default.
         observation_mode, reward: see `bombay_v0`.
-        illegal_action: "end_turn": an illegal action is replaced by `end_turn`, or by the lowest legal action if `end_turn` is
-            illegal, and it is counted. "raise": an illegal action raises `IllegalActionError`; nothing changes.
+        illegal_action: "random": an illegal action is replaced by a random legal one, drawn by the game's seed, and it is
+            counted. "raise": an illegal action raises `IllegalActionError`; nothing changes.
         keep_history: whether to keep the history of the game, for its record; for one lane only.
 
     Raises:
@@ -49,8 +56,10 @@ class LearnerGames:
 
     Attributes:
         states: (num_games,) the current states, a plain structured array.
-        seats: (num_games,) int64, the learner's seat in each lane.
+        seats: (num_games,) int64, the learner's seat in each lane. If it plays all seats: the seat to act, and after the end the
+            seat that acted last.
         illegal_actions: (num_games,) int64, the number of illegal actions of the learner in the current game.
+        decisions: (num_games,) int64, the number of all actions of the learner in the current game.
         masks: (num_games, A) bool, the learner's legal actions; updated by `advance`.
         rng: the random generator for the agents.
         dealt: whether `deal` has been called.
@@ -75,20 +84,23 @@ class LearnerGames:
         check_reward(reward)
         self.game = game
         self.seat = _checked_seat(seat, game.num_players)
-        self.opponents = _checked_opponents(opponents, game.num_players)
+        self.opponents = _checked_opponents(opponents, game.num_players, self.seat)
+        for agent in self.opponents:
+            check_plays(agent, game)
         self.reward = reward
         self.illegal_action = illegal_action
         self.screened = observation_mode == "screened"
         self.agents = list({id(agent): agent for agent in self.opponents}.values())
         self._agent_of = np.array([[a is o for a in self.agents].index(True) for o in self.opponents])
-        self._end_turn = game.action_index("end_turn")
         self._keep_history = keep_history
         self.states = np.asarray(game.new_states(np.zeros(num_games, np.uint64)))
         self.states["current_player"] = NOBODY
         self.seats = np.zeros(num_games, np.int64)
         self.illegal_actions = np.zeros(num_games, np.int64)
+        self.decisions = np.zeros(num_games, np.int64)
+        self._warned = False
         self.masks = np.zeros((num_games, game.num_actions), np.bool_)
-        self.rng = np.random.default_rng()
+        self.rng = LaneGenerator(np.random.PCG64())
         self.dealt = False
         self.playable = False
         self.history: History | None = None
@@ -132,19 +144,19 @@ class LearnerGames:
         if given.any():
             # Not the seeds themselves: agents could read them from the generator.
             words = self._words(keys[given], streams.OPPONENTS, np.zeros(given.sum(), np.uint64))
-            self.rng = np.random.default_rng(words.tolist())
+            self.rng = LaneGenerator(np.random.PCG64(words.tolist()))
         self._keys[lanes], self._episodes[lanes] = keys, episodes + np.uint64(1)
         rows(self.states)[lanes] = rows(states)
         self.dealt = True
         self.history = history
-        self.illegal_actions[lanes] = 0
+        self.illegal_actions[lanes] = self.decisions[lanes] = 0
         self._moves[lanes] = 0
         if self._keeps_last:
             for lane in lanes.tolist():
                 self.last[lane] = None
         if isinstance(self.seat, int):
             self.seats[lanes] = self.seat
-        else:
+        elif self.seat == RANDOM_SEAT:
             words = self._words(dealt_by, streams.SEAT, np.zeros(len(lanes), np.uint64))
             self.seats[lanes] = words % np.uint64(self.game.num_players)
 
@@ -171,12 +183,19 @@ class LearnerGames:
         if self.illegal_action == "raise":
             self._play(actions)
             return
-        inside = (actions >= 0) & (actions < self.game.num_actions)
+        inside, running = (actions >= 0) & (actions < self.game.num_actions), ~self.over()
         legal = inside & self.masks[np.arange(len(actions)), np.where(inside, actions, 0)]
-        illegal = ~legal & ~self.over()
-        instead = np.where(self.masks[:, self._end_turn], self._end_turn, self.masks.argmax(axis=1))
-        self._play(np.where(illegal, instead, actions))
-        self.illegal_actions += illegal
+        lanes = np.flatnonzero(running & ~legal)
+        if lanes.size:
+            actions = actions.copy()
+            words = self._words(
+                self.states["seed"][lanes], streams.ILLEGAL, self.illegal_actions[lanes].astype(np.uint64)
+            )
+            position = words % self.masks[lanes].sum(axis=1, dtype=np.uint64)  # among the legal actions
+            actions[lanes] = (self.masks[lanes].cumsum(axis=1) > position[:, None]).argmax(axis=1)
+        self._play(actions)
+        self.illegal_actions[lanes] += 1
+        self.decisions += running
 
     def advance(self) -> None:
         """Let the opponents move until every game is over or at the learner's turn. `states` and `masks` are overwritten.
@@ -187,6 +206,8 @@ class LearnerGames:
         """
         self.playable = False  # until all opponents have moved: an exception leaves games in the middle of a turn
         movers = self.states["current_player"]  # a view
+        if self.seat == ALL_SEATS:
+            np.copyto(self.seats, movers, where=movers != NOBODY)
         while True:
             waiting = np.flatnonzero((movers != self.seats) & (movers != NOBODY))
             if not waiting.size:
@@ -202,10 +223,25 @@ class LearnerGames:
                     self._let_act(agent, lanes)
         self.game.legal_actions(self.states, out=self.masks)
         self.playable = True
+        if not self._warned and self.illegal_actions.any():
+            self._warn_of_illegal_actions()
+
+    def _warn_of_illegal_actions(self) -> None:
+        """Warn, once, of a game that is over if most of the learner's actions were illegal."""
+        for lane in np.flatnonzero(self.over() & (2 * self.illegal_actions > self.decisions))[:1]:
+            self._warned = True
+            warnings.warn(
+                f"{self.illegal_actions[lane]} of the learner's {self.decisions[lane]} actions in a game were illegal, and a "
+                "random legal one was played for each of them. info['action_mask'] and env.unwrapped.action_masks() mark the "
+                "legal actions; a learner that can use a mask learns faster",
+                stacklevel=4,
+            )
 
     def _let_act(self, agent: Agent, lanes: np.ndarray) -> None:
         states = self._picked(lanes)
-        seeds, who = self._words(states["seed"], streams.SCRUB, self._moves[lanes]), f"opponent {agent.name!r}"
+        moves, who = self._moves[lanes], f"opponent {name_of(agent)!r}"
+        seeds = self._words(states["seed"], streams.SCRUB, moves)
+        self.rng.keys = self._words(states["seed"], streams.CHOICES, moves)
         try:
             actions = ask(agent, self.game, states, self.rng, seeds, who)
         except AgentFault as fault:
@@ -256,6 +292,10 @@ class LearnerGames:
         """The learner's observation of each game, (num_games, F) float32. `out` is overwritten and returned if given."""
         return self.game.observe(self.states, seats=self.seats, screened=self.screened, out=out)
 
+    def viewers(self) -> list[int | None]:
+        """The seat whose view the drawing of each lane shows: in `screened` mode the learner's, else None."""
+        return [seat if self.screened else None for seat in self.seats.tolist()]
+
     def views(self, lanes: np.ndarray) -> np.ndarray:
         """The learner's observation of the games in some lanes, (k, F) float32."""
         return self.game.observe(self._picked(lanes), seats=self.seats[lanes], screened=self.screened)
@@ -265,26 +305,50 @@ class LearnerGames:
         paid = seat_rewards(self.game.results(self._picked(lanes)), self.reward)
         return paid[np.arange(len(lanes)), self.seats[lanes]]  # type: ignore[no-any-return]
 
+    def outcomes(self, lanes: np.ndarray) -> dict[str, np.ndarray]:
+        """What the last info of a game contains, for some lanes, whose games must be over; see `single.py`.
+
+        Returns:
+            (k,) arrays: `final` and `place`, int64, `win_share`, float64, and `is_success`, bool. If the learner plays all seats,
+            also `seat_rewards`, (k, n) float64.
+        """
+        results = self.game.results(self._picked(lanes))
+        own = np.arange(len(lanes)), self.seats[lanes]
+        win_share = results["win_share"][own]
+        found = {
+            "final": results["final"][own].astype(np.int64),
+            "win_share": win_share,
+            "place": seat_places(results)[own],
+            "is_success": win_share > 0,
+        }
+        return found | {"seat_rewards": seat_rewards(results, self.reward)} if self.seat == ALL_SEATS else found
+
     def names(self, lane: int) -> list[str]:
         """The player's name for each seat of a lane: "learner" for the learner, and the names of the agents."""
-        others = [agent.name for agent in self.opponents]
+        others = [name_of(agent) for agent in self.opponents]
         return [
-            others[(seat - int(self.seats[lane])) % self.game.num_players - 1] if seat != self.seats[lane] else LEARNER
+            LEARNER
+            if self.seat == ALL_SEATS or seat == self.seats[lane]
+            else others[(seat - int(self.seats[lane])) % self.game.num_players - 1]
             for seat in range(self.game.num_players)
         ]
 
 
 def _checked_seat(seat: Any, num_players: int) -> int | str:
-    if isinstance(seat, str) and seat == RANDOM_SEAT:
+    if isinstance(seat, str) and seat in (RANDOM_SEAT, ALL_SEATS):
         return seat
     if not checks.is_whole_number(seat, 0, num_players - 1):
-        allowed = f"{RANDOM_SEAT!r} or a whole number from 0 to {num_players - 1}"
+        allowed = f"{RANDOM_SEAT!r}, {ALL_SEATS!r} or a whole number from 0 to {num_players - 1}"
         raise ValueError(f"seat is {checks.shown(seat)}; it must be {allowed}")
     return int(seat)
 
 
-def _checked_opponents(opponents: Any, num_players: int) -> list[Agent]:
-    """The agents of the seats that follow the learner's. Equal specs in a list become one agent."""
+def _checked_opponents(opponents: Any, num_players: int, seat: int | str) -> list[Agent]:
+    """The agents of the seats that follow the learner's; none if it plays all seats. Equal specs in a list become one agent."""
+    if seat == ALL_SEATS:
+        if not isinstance(opponents, str) or opponents != RANDOM_OPPONENTS:
+            raise ValueError(f"opponents must not be given with seat={ALL_SEATS!r}: the learner plays every seat")
+        return []
     others = num_players - 1
     if isinstance(opponents, (list, tuple)):
         if len(opponents) != others:
@@ -299,6 +363,6 @@ def _checked_opponents(opponents: Any, num_players: int) -> list[Agent]:
                 made[entry] = registry.make(entry)
         elif isinstance(entry, type) or not isinstance(entry, Agent):
             raise ValueError(
-                f"opponents must be specs such as 'greedy', or agents, which have `name` and `act`, not {type(entry).__name__}"
+                f"opponents must be specs such as 'greedy', or agents, which have `act`, not {type(entry).__name__}"
             )
     return [made[entry] if isinstance(entry, str) else entry for entry in given]

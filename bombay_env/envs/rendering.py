@@ -47,20 +47,28 @@ class Renderer:
         common.check_render_mode(mode)
         self._window = Window() if mode == LIVE else None
 
-    def render(self, mode: Any, game: Game, states: np.ndarray, last: Sequence[LastAction | None]) -> list[Rendered]:
+    def render(
+        self,
+        mode: Any,
+        game: Game,
+        states: np.ndarray,
+        viewers: Sequence[int | None],
+        last: Sequence[LastAction | None],
+    ) -> list[Rendered]:
         """What `render()` returns for each game. A window is updated.
 
         Args:
             mode: the render mode.
             game: what is played.
             states: (k,) records.
+            viewers: the seat that looks at each game in `screened` mode; None where nothing is hidden.
             last: the last action of each game, if it is known.
 
         Raises:
             UnsupportedRenderModeError, DependencyNotInstalled: as the constructor.
         """
         common.check_render_mode(mode)
-        drawn = [common.draw(mode, game, states[i : i + 1], last[i]) for i in range(len(states))]
+        drawn = [common.draw(mode, game, states[i : i + 1], viewers[i], last[i]) for i in range(len(states))]
         if mode != LIVE:
             return drawn
         if self._window is None:
@@ -74,7 +82,7 @@ class Renderer:
             self._window.close()
 
 
-def html(game: Game, states: np.ndarray, last: Sequence[LastAction | None]) -> str:
-    """Games as notebooks show them: their drawings, several beside each other."""
+def html(game: Game, states: np.ndarray, viewers: Sequence[int | None], last: Sequence[LastAction | None]) -> str:
+    """Games as notebooks show them: their drawings, several beside each other. `viewers` and `last` as for `Renderer.render`."""
     width = 960 if len(states) == 1 else 480
-    return "".join(framed(svg.draw(game, states[i : i + 1], last=last[i]), width) for i in range(len(states)))
+    return "".join(framed(svg.draw(game, states[i : i + 1], viewers[i], last[i]), width) for i in range(len(states)))

@@ -1,19 +1,43 @@
-"""The Gymnasium environment: one game, in which the learner plays one seat and built-in opponents play the others.
+"""The Gymnasium environment: one game, in which the learner plays one seat and built-in opponents play the others, or all seats.
 
 It connects `LearnerGames`, with one lane, to `gymnasium.Env` and contains no rules of the game.
 
 | event | what happens |
 | --- | --- |
 | reset | `reset(seed=s)` deals the game of seed s; `reset()` deals the next game of a stream keyed by the last seed given |
-| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action if it is illegal; counted in `illegal_actions` |
+| illegal action, "random" | a random legal action, drawn by the game's seed, is played; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError`; nothing changes |
 | illegal action of an opponent | `IllegalActionError` that names it; the environment must be reset |
 | exception of an opponent | `AgentFault` that names it; the environment must be reset |
-| end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
+| end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero; see below |
 | reset to a record in which the learner has no decision left | the mask is all zero; the next step ignores its action and ends |
 | truncation | never: a game has a fixed number of turns |
 | step after the end | `ResetNeeded` |
 | step or render before the first reset | `ResetNeeded` |
+
+At the end of a game, and only then, the info also contains
+
+| key | what it is |
+| --- | --- |
+| `final` | the learner's final rupees, int64 |
+| `win_share` | its share of the win, float64: 1 for a win alone, 1/k for a win that k seats share, else 0 |
+| `place` | its place by rupees and then Clients, int64: 1 is the best; tied seats share the better place |
+| `is_success` | whether it won, alone or with others: `win_share` > 0; Stable-Baselines3 reports the mean as the success rate |
+| `seat_rewards` | with seat="all": the reward of every seat, (n,) float64 |
+
+With seat="all" the learner plays every seat in its turn:
+
+| what | whose it is |
+| --- | --- |
+| observation, mask and `seat` | of the seat to act; after the end, of the seat that acted last |
+| reward of a step | of the seat that acted; zero until the end of the game, so that only the seat that acted last gets one |
+| `seat_rewards` in the last info | of every seat |
+| `final`, `win_share`, `place`, `is_success` | of the seat that acted last |
+
+One trap: a learner for a single agent, such as PPO of Stable-Baselines3, takes the value of the next observation for that of
+the seat that acted, although the next observation often belongs to another seat, whose gain is the first one's loss. Such
+a learner runs without an error and hardly learns. Compute returns and advantages for each seat from its own decisions, which
+`seat` identifies, and from its own entry of `seat_rewards`.
 """
 
 from typing import Any, ClassVar
@@ -24,34 +48,34 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import RenderCollection
 
-from bombay_env.board import Board
 from bombay_env.envs import common
-from bombay_env.envs.common import DEFAULT_PLAYERS, RENDER_MODES
+from bombay_env.envs.common import RENDER_MODES, GivenBoard, GivenRules
 from bombay_env.envs.one_game import whole_action
-from bombay_env.envs.opponents import LearnerGames, Opponents
+from bombay_env.envs.opponents import RANDOM_OPPONENTS, LearnerGames, Opponents
 from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
-from bombay_env.rules import Rules
 
 COLLECTED_MODES = tuple(f"{mode}_list" for mode in RENDER_MODES if mode != LIVE)
 LANE = np.zeros(1, np.int64)  # the index of the only lane
 
 
 class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
-    """Bombay for one learner and its opponents: `gymnasium.make("bombay/Bombay-v0", …)`.
+    """Bombay for one learner and its opponents: `gymnasium.make("bombay_env:bombay/Bombay-v0", …)`.
 
     Observations are the learner's, (F,) float32. Infos contain `action_mask`, (A,) int8, and two NumPy int64 scalars:
-    `illegal_actions`, the number of illegal actions of the learner in the current game, and `seat`, the learner's seat.
+    `illegal_actions`, the number of illegal actions of the learner in the current game, and `seat`, the learner's seat. The last
+    info of a game also has its outcome; see this module's second table.
 
     Args:
-        num_players: 2 to 5. If `rules` is given, its number of players is used.
-        rules: the variant; the official rules if None.
-        board: the board; the packaged board if None.
+        num_players: 2 to 5. None: that of the rules, or 4.
+        rules: the variant: `Rules`, a dict of fields that differ from the official rules, or the path of a JSON file with them.
+        board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
         opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
             that follow the learner's clockwise.
-        seat: the learner's seat, from 0, or "random": drawn from the seed of each game.
+        seat: the learner's seat, from 0; "random": drawn from the seed of each game; or "all": the learner plays every seat in
+            its turn, and `opponents` is not given (self-play; see this module's table).
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
-        illegal_action: "end_turn" or "raise"; see this module's table.
+        illegal_action: "random" or "raise"; see this module's table.
         render_mode: what `render()` returns: None, "ansi" (the position as text), "svg" (a picture), "rgb_array" (pixels) or
             "human" (a window); see `bombay_env.envs.rendering`.
 
@@ -64,18 +88,19 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
 
     def __init__(
         self,
-        num_players: int = DEFAULT_PLAYERS,
-        rules: Rules | None = None,
-        board: Board | None = None,
-        opponents: Opponents = "random",
+        num_players: int | None = None,
+        rules: GivenRules = None,
+        board: GivenBoard = None,
+        opponents: Opponents = RANDOM_OPPONENTS,
         seat: int | str = "random",
         observation_mode: str = "perfect_recall",
         reward: str = "win",
-        illegal_action: str = "end_turn",
+        illegal_action: str = "random",
         render_mode: str | None = None,
     ) -> None:
         self._renderer = Renderer(render_mode)
         self.game = common.make_game(num_players, rules, board)
+        self.observation_mode = observation_mode
         self.render_mode = render_mode
         self._games = LearnerGames(
             self.game, 1, opponents, seat, observation_mode, reward, illegal_action, keep_history=True
@@ -130,7 +155,8 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         self._ended_by_reset = False
         over = bool(self._games.over()[0])
         reward = float(self._games.rewards(LANE)[0]) if over else 0.0
-        return self._games.observe()[0], reward, over, False, self._info()
+        info = self._info() | (self._outcome() if over else {})
+        return self._games.observe()[0], reward, over, False, info
 
     def _show(self) -> None:
         if self.render_mode == LIVE:
@@ -142,6 +168,11 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             "illegal_actions": self._games.illegal_actions[0],
             "seat": self._games.seats[0],
         }
+
+    def _outcome(self) -> dict[str, Any]:
+        outcome = {name: values[0] for name, values in self._games.outcomes(LANE).items()}
+        # Not NumPy's bool, of which Gymnasium's `SyncVectorEnv` makes an array of objects.
+        return outcome | {"is_success": bool(outcome["is_success"])}
 
     # --- observing ---
 
@@ -161,7 +192,9 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         """
         if not self._games.dealt:
             raise ResetNeeded("there is no game to render: call reset first")
-        return self._renderer.render(self.render_mode, self.game, self._games.states, self._games.last)[0]
+        return self._renderer.render(
+            self.render_mode, self.game, self._games.states, self._games.viewers(), self._games.last
+        )[0]
 
     def close(self) -> None:
         """Close the window, if there is one."""
@@ -169,7 +202,9 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the drawing of the position; None before the first reset."""
-        return html(self.game, self._games.states, self._games.last) if self._games.dealt else None
+        return (
+            html(self.game, self._games.states, self._games.viewers(), self._games.last) if self._games.dealt else None
+        )
 
     @property
     def game_state(self) -> np.recarray[Any, Any]:

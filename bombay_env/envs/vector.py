@@ -1,12 +1,14 @@
 """The Gymnasium vector environment: many games, in which the learner plays one seat and built-in opponents play the others.
 
+With seat="all" the learner plays every seat. Whose observations and rewards these are, and the trap in it, is in `single.py`.
+
 It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules of the game.
 
 | event | what happens |
 | --- | --- |
 | reset | lane i is dealt from seed s + i, or from `seed[i]`; without a seed each lane gets the next game of its own stream |
 | reset with `reset_mask` | only the marked lanes are reset; the others do not change |
-| illegal action, "end_turn" | plays `end_turn`, or the lowest legal action if it is illegal; counted in `illegal_actions` |
+| illegal action, "random" | a random legal action, drawn by the game's seed, is played; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError` with `.lanes`; no lane changes |
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
 | exception of an opponent | `AgentFault` that names it; all lanes must be reset |
@@ -16,6 +18,11 @@ It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules
 | after the end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
 | after the end, `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
 | after the end, `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
+
+In a step that ends games, infos also contain the outcome of these games: the arrays `final`, `win_share`, `place` and
+`is_success`, (num_envs,), and with seat="all" `seat_rewards`, (num_envs, n). `single.py` says what they are. As always in
+Gymnasium, `_final` and so on mark the lanes that have a value; other lanes have zeros. In the mode `SAME_STEP` they are in
+`final_info` instead.
 """
 
 from typing import Any
@@ -23,40 +30,46 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from bombay_env import checks
-from bombay_env.board import Board
 from bombay_env.checks import MAX_SEED
 from bombay_env.envs import common
-from bombay_env.envs.common import DEFAULT_PLAYERS, RENDER_MODES
-from bombay_env.envs.opponents import LearnerGames, Opponents
+from bombay_env.envs.common import RENDER_MODES, GivenBoard, GivenRules
+from bombay_env.envs.opponents import RANDOM_OPPONENTS, LearnerGames, Opponents
 from bombay_env.envs.rendering import FPS, LIVE, Rendered, Renderer, html, shows_last
-from bombay_env.rules import Rules
+
+try:
+    from gymnasium.vector import AutoresetMode
+except ImportError:
+    raise ImportError(
+        "the vector environment needs Gymnasium 1.1; with 1.0, give make_vec vectorization_mode='sync'"
+    ) from None
 
 MAX_SHOWN_LANES = 4  # in a notebook
 
 
 class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """Bombay for one learner and its opponents, `num_envs` games at once: `gymnasium.make_vec("bombay/Bombay-v0", …)`.
+    """Bombay for one learner and its opponents, `num_envs` games at once: `gymnasium.make_vec("bombay_env:bombay/Bombay-v0", …)`.
 
     Observations are the learner's, (num_envs, F) float32. Infos contain for every lane: `action_mask`, (num_envs, A) int8;
     `illegal_actions`, (num_envs,) int64, the number of illegal actions of the learner in the current game; and `seat`,
-    (num_envs,) int64, the learner's seat.
+    (num_envs,) int64, the learner's seat. When games end there is also their outcome; see this module's last paragraph.
 
     Args:
         num_envs: the number of lanes, that is, of games at once.
-        num_players: 2 to 5. If `rules` is given, its number of players is used.
-        rules: the variant; the official rules if None.
-        board: the board; the packaged board if None.
+        num_players: 2 to 5. None: that of the rules, or 4.
+        rules: the variant: `Rules`, a dict of fields that differ from the official rules, or the path of a JSON file with them.
+        board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
         opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
-            that follow the learner's clockwise. Agents draw random numbers from one generator for all lanes; `reset` with a seed
-            reseeds it.
-        seat: the learner's seat, from 0, or "random": drawn from the seed of each game.
+            that follow the learner's clockwise. Our agents decide in each lane independently of the others, so that lane 0 plays
+            the game of the single environment with the same seed; `agent.lane_keys` shows how an agent of yours can.
+        seat: the learner's seat, from 0; "random": drawn from the seed of each game; or "all": the learner plays every seat in
+            its turn, and `opponents` is not given (self-play; see `single.py`).
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
-        illegal_action: "end_turn" or "raise"; see this module's table.
+        illegal_action: "random" or "raise"; see this module's table.
         autoreset_mode: an `AutoresetMode`, or its name or value as a string, such as "same_step" or "SameStep"; see this module's
             table.
         copy: if False, `reset` and `step` return the environment's own arrays, which the next step overwrites.
@@ -77,14 +90,14 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def __init__(
         self,
         num_envs: int = 1,
-        num_players: int = DEFAULT_PLAYERS,
-        rules: Rules | None = None,
-        board: Board | None = None,
-        opponents: Opponents = "random",
+        num_players: int | None = None,
+        rules: GivenRules = None,
+        board: GivenBoard = None,
+        opponents: Opponents = RANDOM_OPPONENTS,
         seat: int | str = "random",
         observation_mode: str = "perfect_recall",
         reward: str = "win",
-        illegal_action: str = "end_turn",
+        illegal_action: str = "random",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,
@@ -176,15 +189,15 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         terminations[:] = ended
         truncations = self._own(self._truncations)
         truncations.fill(False)
-        final: dict[str, Any] = {}
+        ends = self._outcomes(ended, lanes) if lanes.size else {}
         if lanes.size and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._final(ended, lanes)
+            ends = self._final(ended, lanes, ends)
             games.deal(lanes)
             games.advance()
         else:
             self._ended = ended
         self._show()
-        return self._seen(), rewards, terminations, truncations, final | self._infos()
+        return self._seen(), rewards, terminations, truncations, ends | self._infos()
 
     def _check_playable(self) -> None:
         if not self._games.playable:
@@ -193,7 +206,16 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             lanes = ", ".join(map(str, np.flatnonzero(self._ended)))
             raise ResetNeeded(f"games are over; call reset with a reset_mask that marks lanes {checks.one_line(lanes)}")
 
-    def _final(self, ended: np.ndarray, lanes: np.ndarray) -> dict[str, Any]:
+    def _outcomes(self, ended: np.ndarray, lanes: np.ndarray) -> dict[str, Any]:
+        """The outcomes of games that are over, in the form of Gymnasium's `SyncVectorEnv`."""
+        infos: dict[str, Any] = {}
+        for name, values in self._games.outcomes(lanes).items():
+            infos[name] = np.zeros((self.num_envs, *values.shape[1:]), values.dtype)
+            infos[name][lanes] = values
+            infos["_" + name] = ended.copy()
+        return infos
+
+    def _final(self, ended: np.ndarray, lanes: np.ndarray, outcomes: dict[str, Any]) -> dict[str, Any]:
         """The last observations and infos of games that are over, in the form of Gymnasium's `SyncVectorEnv`."""
         views = np.full(self.num_envs, None, object)
         for lane, view in zip(lanes, self._games.views(lanes), strict=True):
@@ -202,7 +224,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         info = {
             key: ended.copy() if key.startswith("_") else np.where(_column(ended, value), value, value.dtype.type(0))
             for key, value in infos.items()
-        }
+        } | outcomes
         return {"final_obs": views, "_final_obs": ended.copy(), "final_info": info, "_final_info": ended.copy()}
 
     # --- observing ---
@@ -247,7 +269,8 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise ResetNeeded("there are no games to render: call reset first")
         if self.render_mode is None:
             return None
-        drawn = self._renderer.render(self.render_mode, self.game, self._games.states, self._games.last)
+        games = self._games
+        drawn = self._renderer.render(self.render_mode, self.game, games.states, games.viewers(), games.last)
         return None if self.render_mode == LIVE else tuple(drawn)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -256,8 +279,8 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the drawings of the first lanes; None before the first reset."""
-        lanes = slice(MAX_SHOWN_LANES)
-        return html(self.game, self._games.states[lanes], self._games.last[lanes]) if self._games.dealt else None
+        games, lanes = self._games, slice(MAX_SHOWN_LANES)
+        return html(self.game, games.states[lanes], games.viewers(), games.last) if games.dealt else None
 
     @property
     def game_states(self) -> np.recarray[Any, Any]:

@@ -4,6 +4,7 @@ A `Form` is an object of a file or a message from elsewhere. `check_fields` chec
 as `Rules`. Nothing is converted: a text is no number, and neither is true.
 """
 
+import codecs
 import dataclasses
 import os
 from typing import Any, Final, TypeVar
@@ -32,6 +33,8 @@ def check(form: type[Kind], value: Any, name: str) -> Kind:
 
 def parse(form: type[Kind], text: str | bytes, name: str) -> Kind:
     """The value of a JSON text as this form. Raises ValueError, which calls the value `name`, if it is no JSON or of another."""
+    if isinstance(text, bytes):
+        text = text.removeprefix(codecs.BOM_UTF8)
     try:
         value = from_json(text, allow_inf_nan=False)
     except ValueError as error:

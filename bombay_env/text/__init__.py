@@ -1,8 +1,9 @@
-"""The game in words, for people and language models: positions, what actions do, results, and the reading of an answer."""
+"""The game in words, for people and language models: rules, positions, what actions do, results, and the reading of answers."""
 
 from bombay_env.text.answers import AnswerError, parse_answer
 from bombay_env.text.effects import ActionEffect, action_effects, describe_actions
 from bombay_env.text.position import describe_board, describe_position, describe_result
+from bombay_env.text.rulebook import describe_rules
 
 __all__ = [
     "ActionEffect",
@@ -12,5 +13,6 @@ __all__ = [
     "describe_board",
     "describe_position",
     "describe_result",
+    "describe_rules",
     "parse_answer",
 ]

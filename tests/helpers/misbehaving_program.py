@@ -1,7 +1,7 @@
-"""A player's program that misbehaves: `python misbehaving_program.py KIND NUMBER` does so at its question NUMBER, from 1.
+"""A player's program that misbehaves: `python misbehaving_program.py KIND NUMBER` does so at question NUMBER, from 1.
 
-Before that it takes the first legal action. With NUMBER 0 it misbehaves at the start. A third argument, a city's name and a
-colour as `Bombay:blue`, restricts it to games in which this colour is on top of the city's column.
+Before that it takes the first legal action. With NUMBER 0 it misbehaves at the start. A third argument, a city's name
+and a colour as `Bombay:blue`, restricts it to games in which this colour is on top of the city's column.
 """
 
 import json
@@ -101,7 +101,7 @@ KINDS = {
     "illegal-name": lambda: answer("take:blue"),
     "illegal-number": lambda: answer(33),
     "too-large": lambda: answer(10**25),
-    "object": lambda: answer({"action": "buy"}),
+    "object": lambda: answer({"move": "buy"}),
     "empty": lambda: answer([]),
     "turn-too-long": lambda: answer(["end_turn", "end_turn"]),
     "wrong-id": lambda: answer(0, ID + 1),

@@ -21,6 +21,7 @@ _WHERE: Final = {
     "openspiel": "openspiel",
     "resume": "learners.train:resume",
     "statistics": "matches.statistics",
+    "torch_nets": "torch_nets",
     "train": "learners.train:train",
 }
 __all__ = list(_WHERE)

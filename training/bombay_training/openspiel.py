@@ -20,14 +20,15 @@ all holdings, and the information-state tensor adds all actions and outcomes so 
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NamedTuple
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from bombay_env import Game, Rules, batch
+from bombay_env import Game, IllegalActionError, Rules, batch, checks
 from bombay_env.envs.one_game import OneGame
 from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
-from bombay_env.rules import COLOUR_NAMES, TOKEN_NAMES
+from bombay_env.rules import COLOUR_NAMES, MAX_PLAYERS, MIN_PLAYERS, TOKEN_NAMES
 from bombay_env.setup import SETUP_KEYS, bales_off_elephants, draw_probabilities
 from bombay_env.state import MAX_HOLDING, state_to_dict
 from bombay_training.extras import missing_extra
@@ -79,7 +80,7 @@ class BombayGame(pyspiel.Game):
         given: dict[str, Any] = {"players": 4, "reward": "win"} | (params or {})
         self.reward: str = given["reward"]
         check_reward(self.reward)
-        rules = Rules.official(given["players"])
+        rules = Rules.official(checks.whole_number(given["players"], "players", MIN_PLAYERS, MAX_PLAYERS))
         self.game = Game(rules)
         self.deal = _deal(self.game)
         low, high = {"win": (-1 / (rules.num_players - 1), 1), "rank": (-1, 1)}.get(
@@ -97,6 +98,17 @@ class BombayGame(pyspiel.Game):
             max_game_length=rules.sets * rules.turns_per_set * rules.num_players * turn,
         )
         super().__init__(GAME_TYPE, info, given)
+
+    # OpenSpiel copies only its own part of a game.
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.get_parameters(),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # it never changes
 
     def new_initial_state(self) -> BombayState:
         """A state before the deal, a chance node."""
@@ -166,6 +178,16 @@ class BombayState(pyspiel.State):
         return [(kind, count / sum(left)) for kind, count in enumerate(left) if count]
 
     def _apply_action(self, action: int) -> None:
+        try:
+            self._apply(action)
+        except IllegalActionError as error:
+            raise pyspiel.SpielError(str(error)) from None
+
+    def _apply(self, action: int) -> None:
+        if self.is_chance_node():
+            counts = self._left() if self.restocks is None else self.restocks[1]
+            if not (0 <= action < len(counts) and counts[action] > 0):
+                raise IllegalActionError(f"outcome {action} is impossible at this chance node")
         if self.restocks is not None:
             self._restock(action)
         elif self.play is None:
@@ -188,10 +210,18 @@ class BombayState(pyspiel.State):
         return "restock:" + ",".join(map(str, self.restocks[0][action].tolist()))
 
     def __str__(self) -> str:
+        return f"deal:{self.drawn}" if self.play is None else self.to_json()
+
+    def to_json(self) -> str:
+        """The position as a JSON object, the state of RULES 8 without its seed; before the first restock, the deal so far."""
         if self.play is None:
-            return f"deal:{self.drawn}"
+            return json.dumps({"deal": self.drawn})
         facts = state_to_dict(self.play.states[0], self.game.rules, self.game.board)
         return json.dumps({name: value for name, value in facts.items() if name != "seed"}, sort_keys=True)
+
+    def to_struct(self) -> SimpleNamespace:
+        """The object of `to_json` with attributes."""
+        return SimpleNamespace(**json.loads(self.to_json()))
 
     # --- chance ---
 

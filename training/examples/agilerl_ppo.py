@@ -18,8 +18,6 @@ from agilerl.algorithms import PPO
 from agilerl.rollouts import collect_rollouts
 from common import Blocks, Minutes, Players, Policy, Seed, report
 
-import bombay_env  # noqa: F401 - registers the environment
-
 NUM_ENVS, NUM_STEPS = 16, 256  # games at once, and decisions in each of them between two updates
 NET = {"encoder_config": {"hidden_size": [64]}, "head_config": {"hidden_size": [64]}}
 
@@ -29,7 +27,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     arguments = {"num_players": num_players, "reward": "margin", "autoreset_mode": "same_step"}
-    envs = gymnasium.make_vec("bombay/Bombay-v0", num_envs=NUM_ENVS, **arguments)
+    envs = gymnasium.make_vec("bombay_env:bombay/Bombay-v0", num_envs=NUM_ENVS, **arguments)
     agent = PPO(
         envs.single_observation_space,
         envs.single_action_space,

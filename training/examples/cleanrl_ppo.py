@@ -18,8 +18,6 @@ from common import Blocks, Minutes, Players, Policy, Seed, report
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
-import bombay_env  # noqa: F401 - registers the environment
-
 NUM_ENVS, NUM_STEPS, EPOCHS, MINIBATCHES = 64, 64, 4, 8
 LEARNING_RATE, GAE_LAMBDA, CLIP, ENTROPY, VALUE, MAX_NORM = 1e-3, 0.95, 0.2, 0.01, 0.5, 0.5  # the discount is 1
 
@@ -45,7 +43,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     arguments = {"num_players": num_players, "reward": "margin", "autoreset_mode": "same_step"}
-    envs = gymnasium.make_vec("bombay/Bombay-v0", num_envs=NUM_ENVS, **arguments)
+    envs = gymnasium.make_vec("bombay_env:bombay/Bombay-v0", num_envs=NUM_ENVS, **arguments)
     net = Net(envs.single_observation_space.shape[0], envs.single_action_space.n)
     optimizer = torch.optim.Adam(net.parameters(), LEARNING_RATE, eps=1e-5)
     observation, info = envs.reset(seed=seed)

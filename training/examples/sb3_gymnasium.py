@@ -16,8 +16,6 @@ from common import Blocks, Minutes, Players, Policy, Seed, report
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.env_util import make_vec_env
 
-import bombay_env  # noqa: F401 - registers the environment
-
 NUM_ENVS, NUM_STEPS = 8, 512  # games at once, and decisions in each of them between two updates
 
 
@@ -28,7 +26,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     arguments = {"num_players": num_players, "opponents": "random", "reward": "margin"}
     model = MaskablePPO(
         "MlpPolicy",
-        make_vec_env("bombay/Bombay-v0", n_envs=NUM_ENVS, seed=seed, env_kwargs=arguments),
+        make_vec_env("bombay_env:bombay/Bombay-v0", n_envs=NUM_ENVS, seed=seed, env_kwargs=arguments),
         n_steps=NUM_STEPS,
         batch_size=512,
         n_epochs=4,

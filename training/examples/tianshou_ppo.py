@@ -26,22 +26,9 @@ from tianshou.trainer import OnPolicyTrainerParams
 from tianshou.utils.net.common import MLP, AbstractDiscreteActor
 from torch import Tensor, nn
 
-import bombay_env  # noqa: F401 - registers the environment
+from bombay_env import wrappers
 
 NUM_ENVS, NUM_STEPS = 8, 512  # games at once, and decisions in each of them between two updates
-
-
-class WithMask(gymnasium.ObservationWrapper):
-    """Observations are a dict of `obs`, (F,) float32, and `mask`, (A,) bool."""
-
-    def __init__(self, env: gymnasium.Env) -> None:
-        super().__init__(env)
-        mask = gymnasium.spaces.MultiBinary(int(env.action_space.n))
-        self.observation_space = gymnasium.spaces.Dict({"obs": env.observation_space, "mask": mask})
-
-    def observation(self, observation: np.ndarray) -> dict[str, np.ndarray]:
-        """The observation with the mask."""
-        return {"obs": observation, "mask": self.unwrapped.action_masks()}
 
 
 class Actor(AbstractDiscreteActor):
@@ -78,7 +65,8 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     torch.set_num_threads(1)
 
     def make_env() -> gymnasium.Env:
-        return WithMask(gymnasium.make("bombay/Bombay-v0", num_players=num_players, reward="margin"))
+        env = gymnasium.make("bombay_env:bombay/Bombay-v0", num_players=num_players, reward="margin")
+        return wrappers.ActionMaskObservation(env, mask_key="mask", observation_key="obs")
 
     envs = DummyVectorEnv([make_env] * NUM_ENVS)
     envs.seed(seed)

@@ -15,11 +15,18 @@ from pydantic import ConfigDict, Field
 
 from bombay_agents.external.process import Program, ProgramError
 from bombay_env import Game, checks
-from bombay_env.agent import NO_ACTION, FailedLanes
+from bombay_env.agent import NO_ACTION, FailedLanes, lane_keys
 from bombay_env.files.forms import Form, Kind, parse
 from bombay_env.registry import described, format_spec
 from bombay_env.state import state_to_dict
-from bombay_env.text import AnswerError, describe_actions, describe_position, parse_answer
+from bombay_env.text import (
+    AnswerError,
+    describe_actions,
+    describe_board,
+    describe_position,
+    describe_rules,
+    parse_answer,
+)
 
 PROTOCOL: Final = "bombay-exec/1"
 PARTS: Final = ("state", "observation", "text")  # of a question, besides the legal actions
@@ -28,7 +35,6 @@ MAX_SECONDS: Final = 86_400.0
 MAX_MEMORY: Final = 1 << 20  # megabytes
 MIN_MEMORY: Final = 16
 MAX_PLANNED: Final = 65_536  # states with a decision given before; the oldest are dropped
-RANDOM: Final = 1 << 32
 
 
 class Ready(Form):
@@ -93,7 +99,7 @@ class ExecAgent:
         """
         records = game.check_states(states).copy()
         records["seed"] = 0
-        randoms = rng.integers(RANDOM, size=len(records))
+        randoms = lane_keys(rng, len(records)) >> np.uint64(32)
         actions, failures = np.full(len(records), -1, np.int64), {}
         with self._lock:
             for lane in range(len(records)):
@@ -164,7 +170,7 @@ class _Session:
         """Ask about one state whose seed is zero. Raises ProgramError and AnswerError."""
         messages = []
         if game != self.game:
-            messages.append(_game_message(game))
+            messages.append(_game_message(game, "text" in self.wants))
             self.game = game
         self.asked += 1
         messages.append(self._question(game, states, random))
@@ -220,14 +226,17 @@ def _split(command: str) -> tuple[str, ...]:
     return parts
 
 
-def _game_message(game: Game) -> dict[str, Any]:
-    return {
+def _game_message(game: Game, in_words: bool) -> dict[str, Any]:
+    message: dict[str, Any] = {
         "type": "game",
         "players": game.num_players,
         "rules": game.rules.to_dict(),
         "board": game.board.to_dict(),
         "actions": list(game.action_names),
     }
+    if in_words:
+        message["text"] = f"{describe_rules(game)}\n\n## Trails\n{describe_board(game)}"
+    return message
 
 
 def _facts(game: Game, states: np.ndarray) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from bombay_agents.scripted.greedy_value import GreedyWeights, survey, time_left, value
 from bombay_env import Game, engine
 from bombay_env.actions import CONSOLIDATE
+from bombay_env.agent import lane_keys
 from bombay_env.jit.kernels import kernel
 from bombay_env.registry import described
 from bombay_env.rules import NUM_COLOURS
@@ -31,9 +32,8 @@ class GreedyAgent:
         records = game.check_states(states)
         actions = np.empty(len(records), np.int64)
         trial = np.zeros(1, game.state_dtype)
-        choose_all(
-            records, game.legal_actions(records), game.tables, self.weights, rng.random(len(records)), trial, actions
-        )
+        uniforms = (lane_keys(rng, len(records)) >> np.uint64(11)) * 2.0**-53  # in [0, 1)
+        choose_all(records, game.legal_actions(records), game.tables, self.weights, uniforms, trial, actions)
         return actions
 
 

@@ -17,6 +17,7 @@ from bombay_agents.search.tree import DEFAULT_EXPLORATION, DEFAULT_TEMPERATURE, 
 from bombay_agents.turns.agent import TurnAgent
 from bombay_agents.turns.evaluator import MARGIN_UNIT, HasEvaluator, PythonEvaluator
 from bombay_env import Game
+from bombay_env.agent import check_plays
 from bombay_env.checks import number, whole_number
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
@@ -116,6 +117,10 @@ class SearchAgent(TurnAgent):
                 raise ValueError(f"{self.name}: a compiled evaluator has value_turn and share_weight; a {kind} has not")
             self.search = CompiledSearch(game, evaluator, size + 1, self.params)
         return self.search.workspace
+
+    def check_game(self, game: Game) -> None:
+        """Raise ValueError if the evaluator cannot value this game."""
+        check_plays(self.value, game)
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """The node of the outcome that the search finds best."""

@@ -13,6 +13,7 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.memory import WithMemory
 from bombay_env import Game
+from bombay_env.agent import lane_keys
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
 
@@ -69,7 +70,7 @@ class TurnAgent(WithMemory, ABC):
         """
         records = game.check_states(states).copy()  # a copy, to zero the seeds
         records["seed"] = 0
-        keys = rng.integers(1 << 64, size=len(records), dtype=np.uint64)
+        keys = lane_keys(rng, len(records))
         actions = np.empty(len(records), np.int64)
         with self.lock:
             self.make_ready(game)

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bombay_env import Board, Game, Rules, checks
-from bombay_env.files.reading import read_json
+from bombay_env import Game, checks
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training import locks
 from bombay_training.extras import missing_extra
+from bombay_training.variants import games_for
 
 
 def player_counts(players: str) -> tuple[int, ...]:
@@ -33,14 +33,7 @@ def player_counts(players: str) -> tuple[int, ...]:
 
 def games_of(players: str, rules: Path | None, board: Path | None) -> list[Game]:
     """A game for each number of players. The rules file holds the fields that differ from the official rules."""
-    changes: Any = {}
-    if rules is not None:
-        changes = read_json(rules)
-        if not isinstance(changes, dict) or "num_players" in changes:
-            form = "an object with fields of Rules, without num_players (use --players)"
-            raise ValueError(f"{checks.shown_path(rules)} must be {form}")
-    loaded = Board.load(board)
-    return [Game(Rules.from_dict({"num_players": count, **changes}), loaded) for count in player_counts(players)]
+    return games_for(player_counts(players), rules, board)
 
 
 def check_distinct(specs: list[str]) -> None:

@@ -16,13 +16,14 @@ from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
 
+import bombay_env
 from bombay_env import Game
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.files import atomic
-from bombay_env.rules import Rules
 from bombay_training.datasets.decisions import Decisions, View
 
 DATA: Final = "data"  # the folder of the files, where `minari.load_dataset` looks
+AUTHOR: Final = "The bombay_env developers"
 GAMES_AT_ONCE: Final = 32  # games whose episodes are written together
 
 
@@ -72,21 +73,27 @@ def write(folder: Path, found: Iterable[Decisions], game: Game, view: View) -> i
                 "dataset_id": folder.name,
                 "minari_version": minari.__version__,
                 "algorithm_name": ", ".join(agents),
+                "author": {AUTHOR},
+                "description": f"Bombay for {game.num_players} players, an episode for each seat of a game",
+                "requirements": [f"bombay-env=={bombay_env.__version__}"],
             }
         )
     return episodes
 
 
 def _env_spec(game: Game, view: View) -> Any:
-    """The environment of these games; None for other rules or boards, which its spec cannot hold."""
-    if not game.board.is_packaged or game.rules != Rules.official(game.num_players):
-        return None
+    """The environment of these games."""
+    rules = game.rules
     spec = copy.deepcopy(gymnasium.spec("bombay/Bombay-v0"))
+    # Loaders that ask how long an episode can be get a bound that none reaches: each action of a turn may have a `take` after it.
+    spec.max_episode_steps = rules.sets * rules.turns_per_set * (2 * rules.actions_per_turn + 1)
     spec.kwargs = {
-        "num_players": game.num_players,
+        "rules": rules.to_dict(),
         "observation_mode": view.observation_mode,
         "reward": view.reward,
     }
+    if not game.board.is_packaged:
+        spec.kwargs["board"] = game.board.to_dict()
     return spec
 
 

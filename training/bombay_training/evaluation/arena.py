@@ -17,6 +17,7 @@ import numpy as np
 
 from bombay_agents import Agent, make
 from bombay_env import Game, checks, streams
+from bombay_env.agent import check_plays, name_of
 from bombay_env.chance import random_word
 from bombay_env.record import Record
 from bombay_training.matches.play import Chunk, DecisionTimes, Plan, Played, play
@@ -144,7 +145,8 @@ def run_blocks(
         first: number of the first deal. A match played in consecutive parts is the same match if no chunk is cut.
 
     Raises:
-        ValueError: the line-up does not fill the seats, a number is out of range, or a spec is invalid.
+        ValueError: the line-up does not fill the seats, a number is out of range, a spec is invalid, or an agent cannot play this
+            game, as a net cannot that learned by other rules.
         MatchStopped: on Ctrl-C, with what was played; `records` then receives the records of these games only.
     """
     seatings = cyclic_seatings(game.num_players) if seatings is None else np.asarray(seatings)
@@ -155,8 +157,8 @@ def run_blocks(
         checks.whole_number(chunk_games, "chunk_games", 1, checks.MAX_COUNT)
     seed = checks.seed(seed)
     players = list({_identity(player): player for player in lineup}.values())
-    agents = [make(player) if isinstance(player, str) else player for player in players]
-    names = tuple(player if isinstance(player, str) else player.name for player in players)
+    agents = [_made(player, game) for player in players]
+    names = tuple(player if isinstance(player, str) else name_of(player) for player in players)
     identities = [_identity(player) for player in players]
     base = np.array([identities.index(_identity(player)) for player in lineup])
     block, seating = (part.ravel() for part in np.indices((blocks, len(seatings))))
@@ -177,6 +179,13 @@ def run_blocks(
 def searches(agent: Agent) -> bool:
     """Whether an agent has a budget of time or of work, one of `BUDGETS`. Its games are best played one by one."""
     return any(getattr(agent, name, None) is not None for name in BUDGETS)
+
+
+def _made(player: Player, game: Game) -> Agent:
+    """The agent. Raises ValueError if a spec is invalid, or if the agent cannot play the game."""
+    agent = make(player) if isinstance(player, str) else player
+    check_plays(agent, game)
+    return agent
 
 
 def _check(game: Game, lineup: Sequence[Player], seatings: np.ndarray) -> None:
@@ -205,7 +214,7 @@ def _play(
         for chunk in chunks:
             played.append(play(plan, chunk, agents, warm, listener))
         return
-    objects = [player.name for player in players if not isinstance(player, str)]
+    objects = [name_of(player) for player in players if not isinstance(player, str)]
     if objects:
         raise ValueError(
             f"agent {checks.shown(objects[0])} is an object; to play in other processes it must be given by a spec"

@@ -24,7 +24,7 @@ from bombay_agents import Agent
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Game
-from bombay_env.agent import AgentFault, Blame, ask
+from bombay_env.agent import AgentFault, Blame, ask, name_of
 from bombay_env.checks import MAX_SEED
 from bombay_env.state import state_to_dict
 
@@ -205,7 +205,7 @@ class _Watched:
     """An agent with a record of the lanes whose states it changed in its last call, `changed`."""
 
     def __init__(self, agent: Agent) -> None:
-        self.agent, self.name = agent, agent.name
+        self.agent, self.name = agent, name_of(agent)
         self.changed = np.zeros(0, np.int64)
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:

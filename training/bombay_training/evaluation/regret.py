@@ -16,7 +16,7 @@ from bombay_agents import Agent
 from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search import endgame
 from bombay_env import Game, chance, streams
-from bombay_env.agent import AgentFault, ask
+from bombay_env.agent import AgentFault, ask, name_of
 from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
 
 AGENTS: Final = (
@@ -82,7 +82,7 @@ def take_turn(agent: Agent, game: Game, state: np.ndarray, key: Sequence[int]) -
         game.step(after, ask(agent, game, after, rng, seeds.integers(1 << 63, size=1)))
         if after["current_player"][0] != state["current_player"][0]:
             return after
-    raise AgentFault(f"agent {agent.name!r}", f"it has not ended its turn after {MAX_DECISIONS} decisions")
+    raise AgentFault(f"agent {name_of(agent)!r}", f"it has not ended its turn after {MAX_DECISIONS} decisions")
 
 
 class BestPlay:

@@ -8,6 +8,7 @@ import numpy as np
 import bombay_agents
 from bombay_agents.turns.evaluator import PythonEvaluator
 from bombay_env import Game
+from bombay_env.agent import name_of
 from bombay_env.render.view import plural, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_training.play.effects import action_words, effect_words, preview
@@ -41,10 +42,10 @@ def make_adviser(spec: str) -> Adviser:
     """The agent that gives hints. Raises ValueError if the spec is malformed or the agent gives none."""
     agent = bombay_agents.make(spec)
     if not isinstance(agent, Adviser):
-        raise ValueError(f"agent {agent.name!r} gives no hints; champion and zero-search do")
+        raise ValueError(f"agent {name_of(agent)!r} gives no hints; champion and zero-search do")
     if isinstance(getattr(agent, "value", None), PythonEvaluator):
         raise ValueError(
-            f"agent {agent.name!r} gives no hints: its value is a Python object; champion and zero-search give hints"
+            f"agent {name_of(agent)!r} gives no hints: its value is a Python object; champion and zero-search give hints"
         )
     return agent
 

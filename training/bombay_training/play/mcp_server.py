@@ -1,22 +1,26 @@
 """The MCP server of `bombay mcp`: the tools of a `ModelTable` by the official SDK, which the extra `llm` installs."""
 
+import functools
 from typing import Any, Final
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resources import FunctionResource
 from pydantic import ValidationError
 
-from bombay_env import __version__, checks
+from bombay_env import MAX_PLAYERS, MIN_PLAYERS, __version__, checks
 from bombay_training.play.model_table import ModelTable
 
-INSTRUCTIONS: Final = """Bombay is a board game of elephants, silk and palaces; the richest merchant wins. Start with new_game.
-On your turn read the position and the legal actions, and answer with act: one action, or all actions of the turn separated by
-commas, such as "move:E1, buy, end_turn". The others then act until it is your turn again."""
+INSTRUCTIONS: Final = """Bombay is a board game of elephants, silk and palaces; the richest merchant wins. Read the rules, then
+start with new_game. On your turn read the position and the legal actions, and answer with act: one action, or all actions of the
+turn separated by commas, such as "move:E1, buy, end_turn". The others then act until it is your turn again."""
 
 
 class BombayServer(MCPServer):
     """A server with the tools of a table. What a model must correct is told in one line.
+
+    Its resources `bombay://rules/2` to `bombay://rules/5` are the rules for these numbers of players.
 
     Args:
         table: the game. Its tools are called one at a time.
@@ -27,6 +31,10 @@ class BombayServer(MCPServer):
         self._one_call = anyio.Lock()
         for tool in table.tools():
             self.add_tool(tool, structured_output=False)
+        for players in range(MIN_PLAYERS, MAX_PLAYERS + 1):
+            rules, name = functools.partial(table.rules, players), f"Rules for {players} players"
+            uri = f"bombay://rules/{players}"
+            self.add_resource(FunctionResource.from_function(rules, uri, name=name, mime_type="text/markdown"))
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """The answer of a tool. Raises ToolError for what the model must correct."""

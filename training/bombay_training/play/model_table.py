@@ -8,16 +8,29 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Annotated, Any, Final
+
+from pydantic import WithJsonSchema
 
 import bombay_agents
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_env.text import describe_actions, describe_board, describe_position, describe_result, parse_answer
+from bombay_env.text import (
+    describe_actions,
+    describe_board,
+    describe_position,
+    describe_result,
+    describe_rules,
+    parse_answer,
+)
 from bombay_training.play.messages import log
 from bombay_training.play.session import END_TURN, Session
 
 MODEL: Final = "model"  # the seat of the language model
+DEFAULT_PLAYERS: Final = 4
+# What a model should write. `parse_answer` understands more and says what is wrong.
+ACTION_SCHEMA: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+ACTIONS_SCHEMA: Final = {"anyOf": [*ACTION_SCHEMA["anyOf"], {"type": "array", "items": ACTION_SCHEMA}]}
 
 
 class ModelTable:
@@ -35,7 +48,19 @@ class ModelTable:
 
     def tools(self) -> list[Callable[..., str]]:
         """What a model can do: functions whose docstrings it is told. They raise ValueError for what it must mend."""
-        return [self.new_game, self.observe, self.legal_actions, self.act, self.record]
+        return [self.rules, self.new_game, self.observe, self.legal_actions, self.act, self.record]
+
+    def rules(self, players: int | None = None) -> str:
+        """The rules of the game in words. Read them before your first game.
+
+        Args:
+            players: the number of players, 2 to 5. Default: that of the running game, or 4.
+        """
+        if players is not None:
+            checks.whole_number(players, "players", MIN_PLAYERS, MAX_PLAYERS)
+        elif self._session is not None:
+            return describe_rules(self._session.game)
+        return describe_rules(Game(Rules.official(players or DEFAULT_PLAYERS), self.board))
 
     def new_game(self, seats: list[str] | None = None, seed: int | None = None, screened: bool = False) -> str:
         """Start a new game; one that is running ends without a result.
@@ -46,7 +71,7 @@ class ModelTable:
             seed: the seed of the deal; drawn if it is left out.
             screened: whether to hide opponents' rupees and tokens from you.
         """
-        given = [MODEL, *[self.opponents[-1]] * 3] if seats is None else seats
+        given = [MODEL, *[self.opponents[-1]] * (DEFAULT_PLAYERS - 1)] if seats is None else seats
         if not MIN_PLAYERS <= len(given) <= MAX_PLAYERS:
             raise ValueError(f"seats has {len(given)} entries; it must have {MIN_PLAYERS} to {MAX_PLAYERS}")
         for name in given:
@@ -85,10 +110,11 @@ class ModelTable:
         actions = describe_actions(session.game, session.states, session.viewer)
         return f"You are seat {session.mover}. Legal actions:\n{actions}"
 
-    def act(self, actions: str | list[str]) -> str:
+    def act(self, actions: Annotated[Any, WithJsonSchema(ACTIONS_SCHEMA)]) -> str:
         """Take one action or the actions of your whole turn, such as "move:E1, buy, end_turn", or a list of them.
 
-        They are played only if all of them are legal. When your turn is over, the others act until it is your turn again.
+        An action is a name or a number. All are played if all are legal, else none is.
+        When your turn is over, the others act until it is your turn again.
         """
         session = self._game()
         if not session.human_to_move:

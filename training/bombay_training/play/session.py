@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from bombay_env import Game, checks
-from bombay_env.agent import Agent, AgentFault, ask
+from bombay_env.agent import Agent, AgentFault, ask, check_plays, name_of
 from bombay_env.record import History, Record
 from bombay_env.render.view import LastAction, last_action
 from bombay_env.state import NOBODY
@@ -77,7 +77,8 @@ class Session:
         fault: the seat of an agent that failed, and the reason; None if there is none.
 
     Raises:
-        ValueError: the number of seats is wrong, the seed is out of range, or `screened` has no human to show the game to.
+        ValueError: the number of seats is wrong, the seed is out of range, `screened` has no human to show the game to, or an
+            agent cannot play this game.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class Session:
         if screened and None not in seats:
             raise ValueError("screened mode shows the game to a human, and all seats are agents")
         self.game, self.seed, self.screened = game, checks.seed(seed), screened
+        for agent in seats:
+            check_plays(agent, game)
         self.agents = list(seats)
-        self.names = [name_of(agent) for agent in seats]
+        self.names = [HUMAN if agent is None else name_of(agent) for agent in seats]
         self.states: np.ndarray = game.new_states([seed])
         self.history = History(game, self.states, seed)
         self.version = version
@@ -206,7 +209,7 @@ class Session:
             return None
         states, rng, seat = self.states.copy(), self._rngs[self.mover], self.mover
         seeds = self._scrub_rng.integers(checks.MAX_SEED, size=1, dtype=np.uint64, endpoint=True)
-        who = f"seat {seat} ({agent.name})"
+        who = f"seat {seat} ({name_of(agent)})"
         return Question(
             self.version, seat, self.names[seat], lambda: int(ask(agent, self.game, states, rng, seeds, who)[0])
         )
@@ -240,7 +243,7 @@ class Session:
         """Give the seat of the agent that failed to another agent, or to a human if None. Raises SessionError."""
         seat = self._check_fault(version)
         self.agents[seat] = agent
-        self.names[seat] = f"{self.names[seat]}, then {name_of(agent)}"
+        self.names[seat] = f"{self.names[seat]}, then {HUMAN if agent is None else name_of(agent)}"
         self.fault = None
         self._begin_turn()
         self.version += 1
@@ -306,8 +309,3 @@ class Session:
     def _begin_turn(self) -> None:
         if self.human_to_move and len(self.humans) == 1:
             self._viewer = self.mover
-
-
-def name_of(agent: Agent | None) -> str:
-    """What a record calls who sits in a seat."""
-    return HUMAN if agent is None else agent.name

@@ -9,6 +9,8 @@ import numpy as np
 from bombay_agents.memory import WithMemory
 from bombay_agents.nets import files
 from bombay_agents.nets.policy.net import PolicyNet
+from bombay_env import chance, streams
+from bombay_env.agent import lane_keys
 from bombay_env.game import Game
 
 
@@ -37,14 +39,15 @@ class PolicyNetAgent(WithMemory):
                 its rules and board.
         """
         if game is not self._checked:
-            self._check(game)
+            self.check_game(game)
             self._checked = game
         logits, _ = self.net.forward(game.observe(states, screened=self.net.observation_mode == "screened"))
         if self.sample:
-            logits = logits + rng.gumbel(size=logits.shape)
+            logits = logits + _gumbel(lane_keys(rng, len(logits)), logits.shape[1])
         return np.asarray(np.where(game.legal_actions(states), logits, -np.inf).argmax(axis=1), np.int64)
 
-    def _check(self, game: Game) -> None:
+    def check_game(self, game: Game) -> None:
+        """Raise ValueError if the net cannot play the game, as `act` does."""
         net = self.net
         files.check_fits(
             self.name,
@@ -56,3 +59,12 @@ class PolicyNetAgent(WithMemory):
         )
         if not self.force:
             files.check_trained_on(self.name, net.about, game)
+
+
+def _gumbel(keys: np.ndarray, count: int) -> np.ndarray:
+    """Gumbel noise, (batch, count) float64, a function of the keys, (batch,). The largest sum with logits is a sample."""
+    words = np.empty(len(keys) * count, np.uint64)
+    indices = np.tile(np.arange(count, dtype=np.uint64), len(keys))
+    chance.random_words(keys.repeat(count), streams.SAMPLED_ACTIONS, indices, words)
+    uniforms = ((words >> np.uint64(12)) + 0.5) * 2.0**-52  # strictly between 0 and 1
+    return np.asarray(-np.log(-np.log(uniforms))).reshape(len(keys), count)

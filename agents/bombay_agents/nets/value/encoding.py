@@ -48,7 +48,7 @@ from bombay_agents.nets.value.features import (
     TRADE,
 )
 from bombay_env import engine
-from bombay_env.jit.kernels import kernel, record_dtype
+from bombay_env.jit.kernels import kernel, long_kernel, record_dtype
 from bombay_env.rules import COLUMN_HEIGHT, MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS, NUM_POSTS, PalaceToken
 from bombay_env.state import NOBODY
 from bombay_env.tables import NO_LIMIT, NOT_A_CITY
@@ -145,6 +145,25 @@ def encode_position(node, tables, viewer, workspace):
         workspace.num_entries += 1
     encode_own(node.state, tables, viewer, workspace, workspace.entry[place])
     return place
+
+
+@long_kernel
+def encode_positions(states, viewers, tables, nodes, workspaces, rows, final, turns_left):
+    """Encode positions between turns, each from the perspective of its viewer.
+
+    Overwrites for each of them `rows`, (k, features) int32, `final`, (k, MAX_PLAYERS) float32, and `turns_left`, (k,) float32.
+    `nodes` and `workspaces` are memory, (1,).
+    """
+    node, workspace = nodes[0], workspaces[0]
+    width = len(workspace.entry[0].rows)
+    for number in range(len(states)):
+        node.state = states[number]
+        clear_cache(workspace)
+        place = encode_position(node, tables[0], np.int64(viewers[number]), workspace)
+        rows[number, :width] = workspace.entry[place].rows
+        rows[number, width:] = workspace.own
+        final[number] = workspace.final
+        turns_left[number] = workspace.turns_left
 
 
 @kernel

@@ -61,10 +61,11 @@ def play(
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    prepare(warm_up.jobs_of_agents([spec for spec in specs if spec != HUMAN], board))
+    jobs = warm_up.jobs_of_agents([spec for spec in specs if spec != HUMAN], board)
     if text:
         from bombay_training.play import terminal
 
+        prepare(jobs)
         terminal.play(session, adviser)
         return
     with user_input():
@@ -75,5 +76,6 @@ def play(
         except ImportError as error:
             raise ValueError(missing_extra("bombay play in the browser", "play", error)) from None
         listening = server.bind(host, port, remote)
+    prepare(jobs)
     worker = Worker()
     server.serve(listening, host, PlayApp(session, worker, adviser, pause).application, worker, say)

@@ -8,7 +8,7 @@ import typer
 
 import bombay_agents
 from bombay_agents.nets.value.agent import ValueNetAgent
-from bombay_env.agent import Agent
+from bombay_env.agent import Agent, name_of
 from bombay_env.files import atomic
 from bombay_env.record import Record, RecordError, read_records
 from bombay_env.render import replay as replays
@@ -113,7 +113,7 @@ def win_shares(
     """
     if not isinstance(agent, ValueNetAgent):
         raise ValueError(
-            f"--values is {agent.name}, which values no positions; take zero, or net:path=FILE of a net of zero"
+            f"--values is {name_of(agent)}, which values no positions; take zero, or net:path=FILE of a net of zero"
         )
     game, found = record.game, []
     for _, states in record.replay():

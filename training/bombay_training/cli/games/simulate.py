@@ -14,7 +14,7 @@ from rich.table import Table
 
 import bombay_agents
 from bombay_env import Game, checks
-from bombay_env.agent import Agent
+from bombay_env.agent import Agent, check_plays
 from bombay_env.envs.common import OBSERVATION_MODES
 from bombay_env.record import Record, write_records
 from bombay_env.rewards import REWARDS
@@ -149,11 +149,15 @@ def _counted(records: list[Record], advance: Callable[[float], None]) -> Iterato
 
 
 def _made(specs: list[str], variants: list[Game]) -> list[Agent]:
-    """The agents. Raises ValueError if they are more than the seats."""
+    """The agents. Raises ValueError if they are more than the seats, or one cannot play a game."""
     seats = min(game.num_players for game in variants)
     if len(specs) > seats:
         raise ValueError(f"{len(specs)} agents are given for {seats} seats")
-    return [bombay_agents.make(spec) for spec in specs]
+    made = [bombay_agents.make(spec) for spec in specs]
+    for game in variants:
+        for agent in made:
+            check_plays(agent, game)
+    return made
 
 
 def _play(

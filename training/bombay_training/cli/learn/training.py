@@ -10,7 +10,6 @@ import typer
 from rich.progress import BarColumn, TimeRemainingColumn
 
 import bombay_agents
-from bombay_env import Board, Game, Rules
 from bombay_env.agent import AgentFault
 from bombay_training import warm_up
 from bombay_training.cli import output
@@ -24,6 +23,7 @@ from bombay_training.learners.runs import Run, run_files
 from bombay_training.learners.study import FILE, POLICY
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
+from bombay_training.variants import games_for
 
 BLOCKS: Final = 250  # deals for each row of the closing table
 REFERENCES: Final = ("random", "greedy", "planner-v1")  # opponents of the closing table
@@ -135,12 +135,11 @@ def closing_matches(
     Returns:
         The matches, and the data of the closing table.
     """
-    new = [bombay_agents.make(spec.replace(FILE, str(path))) for spec in agents.values()]
+    new: list[Any] = [bombay_agents.make(spec.replace(FILE, str(path))) for spec in agents.values()]
     for agent, name in zip(new, agents, strict=True):
         agent.name = name
     rivals = [bombay_agents.make(spec) for spec in opponents]
-    loaded = Board.load(settings.board)
-    games = [Game(Rules.official(count), loaded) for count in settings.players]
+    games = games_for(settings.players, settings.rules, settings.board)
     total = sum(settings.players) * blocks * len(new) * len(rivals)
     with output.progress_bar("evaluation", total, quiet) as advance, user_input(*MATCH_ERRORS):
         matches = [
@@ -173,12 +172,13 @@ def finish(
     curve = draw_curve(folder)
     if not as_json:
         counts = ",".join(map(str, settings.players))
-        board = f" --board {shlex.quote(settings.board)}" if settings.board else ""
+        files = {"--rules": settings.rules, "--board": settings.board}
+        options = "".join(f" {option} {shlex.quote(file)}" for option, file in files.items() if file)
         output.say(
             *lines,
             f"The agent, its settings, seed, versions and metrics are in {folder}",
             curve,
-            f"More games: bombay arena 'net:path={path}' greedy --players {counts}{board}",
+            f"More games: bombay arena 'net:path={path}' greedy --players {counts}{options}",
         )
 
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from bombay_agents import Agent
 from bombay_agents.nets.files import about_games
-from bombay_env import Board, Game, Rules
 from bombay_env.checks import shown_path
 from bombay_env.files import atomic
 from bombay_env.jit.kernels import CONFIG
@@ -31,6 +30,7 @@ from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, 
 from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.runs.stop import Stop, stop_on_signal
 from bombay_training.locks import BaseFileLock
+from bombay_training.variants import games_for
 
 EARLY: Final = 5.0  # seconds of learning; the second evaluation is due after 10 s, later ones at doubling times
 SAVE_SECONDS: Final = 30.0  # between two checkpoints
@@ -94,15 +94,14 @@ class Run(abc.ABC):
 
     settings_class: ClassVar[type[RunSettings]]
     checkpoint_format: ClassVar[str]
-    neutral_settings: ClassVar[tuple[str, ...]] = ("board",)
-    """Settings that may differ between a checkpoint and its run. The board's contents are compared, not its path."""
+    neutral_settings: ClassVar[tuple[str, ...]] = ("board", "rules")
+    """Settings that may differ between a checkpoint and its run. The contents of these files are compared, not their paths."""
     distributions: ClassVar[tuple[str, ...]] = run_files.DISTRIBUTIONS
     """Packages whose versions `settings.json` records."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
-        board = Board.load(settings.board)
-        self.games = [Game(Rules.official(players), board) for players in settings.players]
+        self.games = games_for(settings.players, settings.rules, settings.board)
         self.clock = RunClock(settings.minutes, settings.updates)
         self.folder: Path | None = None
         self._lock: BaseFileLock | None = None

@@ -60,6 +60,9 @@ class RunSettings:
     board: Annotated[str | None, Field(title="a path, or none")] = setting(
         None, "Path of a board file; none for the packaged board."
     )
+    rules: Annotated[str | None, Field(title="a path, or none")] = setting(
+        None, "Path of a JSON file with the fields of Rules to change; none for the official rules."
+    )
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = setting(
         0, "Seed of all chance in the run: deals, initial weights, exploration."
     )

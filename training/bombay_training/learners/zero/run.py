@@ -104,7 +104,7 @@ class ZeroRun(Run):
     settings_class: ClassVar[type[ZeroSettings]] = ZeroSettings
     checkpoint_format = "bombay-zero-checkpoint/1"
     algorithm: ClassVar[str] = "self-play TD(λ) on all outcomes of turns, from the rules alone"
-    neutral_settings = ("board", "threads")
+    neutral_settings = (*Run.neutral_settings, "threads")
     settings: ZeroSettings
 
     def __init__(self, settings: ZeroSettings) -> None:
