@@ -1,8 +1,8 @@
 """What a player is, how it is asked for actions, and what happens when it fails.
 
-`Agent` is the one method that matches, training, environments and notebooks call, and `ask` is the one way to call
-it: on copies without the games' seeds, with every answer checked. This module knows no player. `registry.py` makes
-players by name; `bombay_agents/random.py` is the smallest one to read.
+An `Agent` is an object with the method `act`. Matches, training, environments and notebooks call it only through `ask`, which
+passes copies without the games' seeds and checks every answer. This module contains no player. `registry.py` makes players by
+name; `bombay_agents/random.py` is the smallest one to read.
 """
 
 import signal

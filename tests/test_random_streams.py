@@ -16,9 +16,9 @@ from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.search.agent import SearchAgent
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, streams
+from bombay_training import variants
 from bombay_training.evaluation import arena, regret
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
-from bombay_training.learners.runs import run as runs
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated
 from helpers.failing_agents import First
@@ -95,7 +95,7 @@ def updates(request):
 
 def use_short_games(patch):
     """Let runs play short games instead of the official ones."""
-    patch.setattr(runs, "Rules", types.SimpleNamespace(official=lambda players: Rules(players, **SHORT)))
+    patch.setattr(variants, "Rules", types.SimpleNamespace(official=lambda players: Rules(players, **SHORT)))
 
 
 def each_learner(*names):

@@ -5,8 +5,9 @@ Both Gymnasium environments are built on this module.
 Any number of games run at once, as one array of states. Between two decisions of the learner, the opponents move in all games
 together: one call of an agent's `act` covers all lanes that wait for this agent. Opponents get copies of the states with other
 seeds, so that they cannot predict draws from the bag. The seed of a copy depends on the seed of the game and on the number of the
-opponents' moves so far, and not on other lanes. So do the keys of random choices, which our agents use (`agent.lane_keys`). An
-agent that draws from the generator itself shares it with all lanes. Rules, legality and scoring are in `Game` and `rewards.py`.
+opponents' moves so far, and not on other lanes. The keys of random choices (`agent.lane_keys`) depend on the same two things, and
+our agents use only these keys. An agent that draws from the generator directly gets random numbers that depend on the other lanes
+too. Rules, legality and scoring are in `Game` and `rewards.py`.
 Read `vector.py` and `single.py` next.
 """
 

@@ -21,7 +21,7 @@ At the end of a game, and only then, the info also contains
 | --- | --- |
 | `final` | the learner's final rupees, int64 |
 | `win_share` | its share of the win, float64: 1 for a win alone, 1/k for a win that k seats share, else 0 |
-| `place` | its place by rupees and then Clients, int64: 1 is the best; tied seats share the better place |
+| `place` | its place by final rupees, then Client tokens, int64: 1 is the best; tied seats share the better place |
 | `is_success` | whether it won, alone or with others: `win_share` > 0; Stable-Baselines3 reports the mean as the success rate |
 | `seat_rewards` | with seat="all": the reward of every seat, (n,) float64 |
 
@@ -34,10 +34,10 @@ With seat="all" the learner plays every seat in its turn:
 | `seat_rewards` in the last info | of every seat |
 | `final`, `win_share`, `place`, `is_success` | of the seat that acted last |
 
-One trap: a learner for a single agent, such as PPO of Stable-Baselines3, takes the value of the next observation for that of
-the seat that acted, although the next observation often belongs to another seat, whose gain is the first one's loss. Such
-a learner runs without an error and hardly learns. Compute returns and advantages for each seat from its own decisions, which
-`seat` identifies, and from its own entry of `seat_rewards`.
+Be careful: a learner for a single agent, such as PPO of Stable-Baselines3, uses the value of the next observation as if it were
+the value for the seat that acted. But the next observation often belongs to an opponent, and what is good for the opponent is
+bad for the seat that acted. Such a learner runs without an error and hardly learns. Compute returns and advantages for each
+seat from its own decisions, which `seat` identifies, and from its own entry of `seat_rewards`.
 """
 
 from typing import Any, ClassVar

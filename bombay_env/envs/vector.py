@@ -1,6 +1,6 @@
 """The Gymnasium vector environment: many games, in which the learner plays one seat and built-in opponents play the others.
 
-With seat="all" the learner plays every seat. Whose observations and rewards these are, and the trap in it, is in `single.py`.
+With seat="all" the learner plays every seat. `single.py` says whose observations and rewards these are, and warns of a mistake.
 
 It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules of the game.
 

@@ -1,6 +1,6 @@
 """Wrappers of the Gymnasium environments: the action mask as a part of the observation, and observations in words.
 
-They follow Gymnasium's conventions, work under and over its own wrappers, and contain no rules of the game.
+They follow Gymnasium's conventions, can be combined with its own wrappers in any order, and contain no rules of the game.
 """
 
 import string

@@ -1,9 +1,9 @@
 """Compiled kernels on disk, kept from one process to the next: Numba's own cache in a folder of ours.
 
-Where Numba would keep code, it notices edits only in the file of the function itself, and ignores other settings. Here the folder
-is named by a digest of all sources, versions and settings that shape the code of a package, so everything in it is current. Files
-are written under a lock, because two processes that write to one index of Numba's can make it point to the wrong code. Whatever
-goes wrong with a file or the folder, the kernel is compiled and not kept. Importing this module does not touch the disk.
+Numba by itself notices edits only in the file of the function that it keeps, and no other settings. So the name of our folder has
+a digest of all sources, versions and settings that affect the compiled code of a package. Files are written under a lock: two
+processes that write to one index file can make it point to the wrong code. If a file or the folder cannot be used, the kernel is
+compiled and its code is not kept. Importing this module does not touch the disk.
 
 The files are pickles with machine code, and loading one executes it. So the folder must belong to this user, and nobody else may
 have access to it. Read `parts.py` next.

@@ -1,10 +1,9 @@
 """Compiles a kernel completely where Python calls it, and only as far as necessary where another kernel calls it.
 
 Numba compiles every function that a kernel calls as if Python called it as well: with wrappers for other callers, with all
-optimisations, and to machine code. None of that is used, because the code is linked into the calling kernel and optimised again
-there, at every level of calls. Here, such a part is compiled only to unoptimised code for the linker, and only the whole kernel
-is optimised, which halves the time. A kernel that is called in both ways is compiled twice. Only whole kernels are kept on disk.
-Read `kernels.py` next.
+optimisations, and to machine code. This work is wasted, because each caller links the function's code and optimises it again.
+Here, such a part is compiled only to unoptimised code for the linker, and only the whole kernel is optimised, which halves the
+time. A function that both Python and kernels call is compiled twice. Only whole kernels are kept on disk. Read `kernels.py` next.
 """
 
 from typing import Any

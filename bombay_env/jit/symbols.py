@@ -1,9 +1,9 @@
 """Names of record types, as parts of the names of compiled functions, that are the same in every process.
 
-Numba puts the types of the arguments into a function's name, and for a record type it uses a counter, which starts again in each
-process. So functions for different records, compiled in different processes, can have the same name. If both are then loaded
-from disk into one process, one of them runs in place of the other and reads memory by the wrong layout: `tests/test_numba.py`
-shows it in 20 lines. Here a record type is named by a digest of its fields instead. Importing this module changes the names.
+Numba numbers record types anew in each process, and the number of an argument's type is part of a function's name. So functions
+for different records, compiled in different processes, can have the same name. If both are then loaded from disk into one
+process, one of them is called instead of the other and reads fields at wrong places: `tests/test_numba.py` shows it in 20 lines.
+Here a record type is named by a digest of its fields. Importing this module replaces Numba's names.
 """
 
 import functools

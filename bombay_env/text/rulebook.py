@@ -1,7 +1,7 @@
 """The rules of a game in plain words, for readers who have never seen it.
 
-Every number comes from the game's `Rules` and every name from its board, so a variant has a text of its own. RULES.md is the
-specification; this is a summary without its reasons and rulings.
+Every number comes from the game's `Rules` and every name from its board, so each variant gets its own text. RULES.md is the
+specification; this is a summary that leaves out reasons and special cases.
 """
 
 from collections.abc import Iterable, Iterator
@@ -66,7 +66,7 @@ def _board(game: Game) -> Iterator[str]:
     yield "Trails connect the sites and can be used in both directions. Elephants may share a site."
     yield f"- Cities: {_listed(_sites(game, SiteKind.CITY))}. Each demands three colours."
     yield f"- Trading posts: {_listed(posts)}. Each offers one colour; each colour has {plural(per_colour, 'post')}."
-    yield f"- Palace sites: {_listed(_sites(game, SiteKind.PALACE_SITE))}. Each has a palace token."
+    yield f"- Sites with a palace token: {_listed(_sites(game, SiteKind.PALACE_SITE))}."
     yield f"- Hilltops: {_listed(start + _sites(game, SiteKind.HILL))}. All elephants start on {start[0]}."
     yield f"- Open sites: {_listed(empty)}."
 
@@ -92,8 +92,9 @@ def _restock(rules: Rules) -> Iterator[str]:
 
 
 def _turn(rules: Rules) -> Iterator[str]:
-    yield f"You have {plural(rules.actions_per_turn, 'action')} and may combine them in any order."
-    yield "An action is legal only if you can pay its full cost. The turn ends when all actions are spent."
+    yield f"You have {plural(rules.actions_per_turn, 'action')} and may use them in any order, also for the same thing again."
+    yield "An action is legal only if you can pay its full cost."
+    yield "The turn ends when all actions are spent and no bale is waiting to be taken."
 
 
 def _actions(game: Game) -> Iterator[str]:
@@ -144,7 +145,7 @@ def _palace_tokens(rules: Rules) -> Iterator[str]:
         "counts as a Client token at the end",
         "counts as a City token at the end",
         f"pays {plural(rules.palace_token_rupees, 'rupee')} at once",
-        "gives a bale of your choice from the leftmost market that is not empty",
+        "gives a bale of your choice from the leftmost market that is not empty, if there is one",
     )
     yield f"There are {NUM_PALACE_TOKENS}:"
     for name, count, gain in zip(TOKEN_NAMES, rules.palace_tokens, gains, strict=True):

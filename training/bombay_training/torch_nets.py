@@ -1,4 +1,4 @@
-"""The value net of `zero` as a PyTorch module, and back: train it by a method of your own, then play or search with it.
+"""Converts the value net of `zero` to a PyTorch module and back: train it by your own method, then play or search with it.
 
 `bombay_agents.make("zero").net` is such a net; `from_torch(module, like=net).save(path)` writes a file that the agent
 `net:path=…` plays. The first layer is a sum of rows, one for each feature of a position: an embedding bag. Needs PyTorch (extra

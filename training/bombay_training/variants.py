@@ -1,4 +1,4 @@
-"""The games that numbers of players, a rules file and a board file describe."""
+"""Makes a `Game` for each number of players from a rules file and a board file."""
 
 import os
 from collections.abc import Iterable

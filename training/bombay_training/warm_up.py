@@ -1,4 +1,4 @@
-"""Compiling ahead of use: jobs that do a little of what a command does, each in a process, side by side.
+"""Compiles kernels in advance. Each job does a small part of a command's work in a process of its own; jobs run in parallel.
 
 bombay warm-up          all jobs
 bombay train, arena …   those that the command needs, unless they were done before
