@@ -219,9 +219,8 @@ class Rules:
         known = [field.name for field in dataclasses.fields(cls)]
         for name in data:
             if name not in known:
-                raise ValueError(
-                    f"unknown field {checks.one_line(repr(name), 40)} of rules; the fields are {', '.join(known)}"
-                )
+                unknown = f"unknown field {checks.one_line(repr(name), 40)} of rules"
+                raise ValueError(checks.message(f"{unknown}; the fields are {', '.join(known)}"))
         if "num_players" not in data:
             raise ValueError(f"num_players is missing; it must be a whole number from {MIN_PLAYERS} to {MAX_PLAYERS}")
         for name in data:

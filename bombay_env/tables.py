@@ -5,6 +5,7 @@ Every value is copied or derived from `rules.py` and `board.py`; this module con
 changes during a game is in `state.py`.
 """
 
+import dataclasses
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +19,8 @@ from bombay_env.rules import (
     MAX_PLAYERS,
     NUM_CITIES,
     NUM_COLOURS,
-    NUM_MARKETS,
     NUM_PALACE_TOKENS,
     NUM_POSTS,
-    PalaceToken,
     Rules,
 )
 
@@ -30,71 +29,42 @@ NOT_A_CITY: Final = -1
 HILLS: Final = (SiteKind.START_HILL, SiteKind.HILL)
 
 
-# The fields of `Rules` that are copied unchanged.
-PLAIN_FIELDS: Final = (
-    "num_players",
-    "sets",
-    "turns_per_set",
-    "rotate_first_player",
-    "actions_per_turn",
-    "bales",
-    "restock_draw",
-    "basket",
-    "buys_per_turn",
-    "market_rupees",
-    "market_actions",
-    "move_cost",
-    "hill_cost",
-    "sell_cost",
-    "build_cost",
-    "palaces",
-    "toll",
-    "consolidate_rupees",
-    "palace_tokens",
-    "palace_token_rupees",
-    "city_tokens",
-    "outer_posts",
+# Fields of `Rules` that kernels need in another form, which `_fill_rules` makes.
+CONVERTED: Final = (
+    "starting_rupees",
+    "sale_rupees",
+    "sale_clients",
+    "colour_rupees",
+    "colour_clients",
+    "client_supply",
+    "majority",
+    "fame",
+    "demand_columns",
 )
+# The shape of every other field. They are copied unchanged, under their names.
+COPIED: Final = {
+    field.name: np.shape(getattr(Rules.official(MAX_PLAYERS), field.name))
+    for field in dataclasses.fields(Rules)
+    if field.name not in CONVERTED
+}
 
 
 def tables_dtype(num_sites: int) -> np.dtype[Any]:
     """The dtype of the tables of a board with `num_sites` sites."""
     return record_dtype(
         [
-            ("num_players", np.int32),
-            ("num_sites", np.int32),
-            # the rules, under the names of their fields
-            ("sets", np.int32),
-            ("turns_per_set", np.int32),
-            ("rotate_first_player", np.int32),
-            ("actions_per_turn", np.int32),
+            *((name, np.int32, shape) for name, shape in COPIED.items()),
             ("starting_rupees", np.int32, (MAX_PLAYERS,)),
-            ("bales", np.int32, (NUM_COLOURS,)),
-            ("restock_draw", np.int32),
-            ("basket", np.int32),
-            ("buys_per_turn", np.int32),
-            ("market_rupees", np.int32, (NUM_MARKETS,)),
-            ("market_actions", np.int32, (NUM_MARKETS,)),
-            ("move_cost", np.int32),
-            ("hill_cost", np.int32),
-            ("sell_cost", np.int32),
-            ("build_cost", np.int32),
             ("sale_rupees", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),  # of the place plus of the colour
             ("sale_clients", np.int32, (COLUMN_HEIGHT, NUM_COLOURS)),
-            ("palaces", np.int32),
-            ("toll", np.int32),
-            ("consolidate_rupees", np.int32),
-            ("palace_tokens", np.int32, (len(PalaceToken),)),
-            ("palace_token_rupees", np.int32),
-            ("city_tokens", np.int32),
             ("client_supply", np.int32),  # NO_LIMIT for None
             # [players ahead, other players tied] (RULES 5)
             ("majority_share", np.int32, (MAX_PLAYERS, MAX_PLAYERS)),
             # by number of City tokens; the last entry is repeated, also for the tokens that an impossible state may have and gain
             ("fame", np.int32, (MAX_CITY_TOKENS + NUM_PALACE_TOKENS + 1,)),
-            ("outer_posts", np.int32),
             ("demand_columns", np.int32, (NUM_CITIES, COLUMN_HEIGHT)),  # colours
             # the board
+            ("num_sites", np.int32),
             ("start", np.int32),  # the site where every elephant starts
             ("city_sites", np.int32, (NUM_CITIES,)),
             ("post_sites", np.int32, (NUM_POSTS,)),  # inner posts, then outer posts
@@ -118,9 +88,8 @@ def make_tables(rules: Rules, board: Board) -> np.ndarray:
 
 
 def _fill_rules(tables: Any, rules: Rules) -> None:
-    for name, value in rules.to_dict().items():
-        if name in PLAIN_FIELDS:
-            tables[name] = value
+    for name in COPIED:
+        tables[name] = getattr(rules, name)
     tables.sale_rupees[:] = np.add.outer(rules.sale_rupees, rules.colour_rupees)
     tables.sale_clients[:] = np.add.outer(rules.sale_clients, rules.colour_clients)
     tables.client_supply = NO_LIMIT if rules.client_supply is None else rules.client_supply

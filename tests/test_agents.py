@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from bombay_agents import Agent, make
-from bombay_agents.random import RandomAgent, RandomTurnAgent
+from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
-from bombay_agents.scripted.planner import PlannerAgent
-from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgent, TollKeeperAgent
+from bombay_agents.scripted.styles import TollKeeperAgent
 from bombay_env import registry
 from bombay_env.registry import agent_names, format_spec
 from bombay_env.state import check_invariants
 from bombay_training.evaluation.arena import one_vs_rest, run_blocks
 from bombay_training.matches.statistics import final_with_interval, share_with_interval
+from bombay_training.warm_up import least_work
 from helpers.position import official, play, position, variant
 from helpers.refusal import refusal
 from helpers.variants import random_game
@@ -31,8 +31,8 @@ SLOW = numba.config.DISABLE_JIT
 GAMES = 4 if SLOW else 24  # random variants and boards
 LANES = 1 if SLOW else 8
 EVERY = 12 if SLOW else 1  # one in so many decisions is the agent's, the others are random
-AGENTS = [RandomAgent(), RandomTurnAgent(), GreedyAgent(), PlannerAgent()]
-AGENTS += [SellerAgent(), BuilderAgent(), TollKeeperAgent(), HoarderAgent()]
+QUICK = [make(name) for name, spec in least_work().items() if spec == name]  # all but searches
+AGENTS = [agent for agent in QUICK if not hasattr(agent, "check_game")]  # that play any rules on any board
 every = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
 

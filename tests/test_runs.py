@@ -19,6 +19,7 @@ from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs import run as runs
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, CHECKPOINT, LOCK, METRICS, SETTINGS
 from bombay_training.learners.runs.settings import RunSettings
+from bombay_training.learners.train import SETTINGS as LEARNERS
 from bombay_training.learners.train import open_run
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers import killed
@@ -338,5 +339,5 @@ def test_a_whole_number_stays_one_where_a_fraction_is_allowed():
 
 def test_an_unknown_learner_is_refused(tmp_path):
     (tmp_path / SETTINGS).write_text('{"learner": "sarsa"}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"^there is no learner 'sarsa'; the learners are zero, ppo, best-response$"):
+    with pytest.raises(ValueError, match=f"^there is no learner 'sarsa'; the learners are {', '.join(LEARNERS)}$"):
         open_run(tmp_path)

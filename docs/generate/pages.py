@@ -4,10 +4,8 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from bombay_training.learners.best_response import BestResponseSettings
-from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.runs import RunSettings
-from bombay_training.learners.zero import ZeroSettings
+from bombay_training.learners.train import SETTINGS
 from docs.generate import agents, commands, markdown, picture, settings, spaces
 from docs.generate.results import Results
 from docs.generate.speed import Speed
@@ -21,9 +19,10 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "agents": agents.agents_table,
         "agent-options": agents.options_table,
         "settings": functools.partial(settings.table, RunSettings),
-        "settings-zero": functools.partial(settings.table, ZeroSettings, RunSettings),
-        "settings-ppo": functools.partial(settings.table, PPOSettings, RunSettings),
-        "settings-best-response": functools.partial(settings.table, BestResponseSettings, ZeroSettings),
+        **{
+            f"settings-{name}": functools.partial(settings.table, kind, kind.__base__)
+            for name, kind in SETTINGS.items()
+        },
         "strength": results.strength,
         "ladder": results.ladder,
         "card-zero": functools.partial(results.card, "zero", "zero-search"),

@@ -11,6 +11,7 @@ Does not know the kinds of nets.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,6 +23,7 @@ from bombay_agents.nets import tensor_files
 from bombay_agents.nets.tensor_files import Header, Tensors
 from bombay_env.checks import shown
 from bombay_env.game import Game
+from bombay_env.rules import Rules
 
 HEADER: Final = "bombay_net"  # the key under which safetensors' own header holds ours, as JSON
 
@@ -122,13 +124,22 @@ def check_trained_on(name: str, about: Header, game: Game) -> None:
     rules, board = about.get("rules"), about.get("board")
     if not isinstance(rules, list) or board is None:
         reason = "does not say which rules and board it was trained on"
-    elif _rules_of(game) not in rules:
+    elif game.rules not in _read_rules(rules):
         reason = f"was not trained on these rules for {game.num_players} players"
     elif _board_of(game) != board:
         reason = f"was not trained on the board {game.board.name}"
     else:
         return
     raise ValueError(f"{name} {reason}; force=true plays it all the same")
+
+
+def _read_rules(entries: Sequence[Any]) -> list[Rules]:
+    """The rules that a file lists. A field that the file does not know has its official value."""
+    found = []
+    for entry in entries:
+        with contextlib.suppress(ValueError):
+            found.append(Rules.from_dict(entry))
+    return found
 
 
 def _rules_of(game: Game) -> Any:

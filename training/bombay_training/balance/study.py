@@ -183,9 +183,8 @@ class Change:
                 f"--vary is {checks.shown(text)}; it must be FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3"
             )
         if field not in fields:
-            raise ValueError(
-                f"--vary names the unknown field {checks.one_line(repr(field), 40)}; the fields are {', '.join(fields)}"
-            )
+            unknown = f"--vary names the unknown field {checks.one_line(repr(field), 40)}"
+            raise ValueError(checks.message(f"{unknown}; the fields are {', '.join(fields)}"))
         try:
             parsed = json.loads(f"[{values}]")
         except ValueError:
