@@ -4,7 +4,7 @@
 
 PettingZoo's tutorial for Connect Four turns an AEC environment into a single-agent one with a wrapper, and trains one MaskablePPO
 for all players. `SelfPlayEnv` takes the place of that wrapper, and is right for any AEC environment with action masks whose
-agents all stay until the end. `docs/training.md` says what goes wrong with the wrapper itself (`last_mover_sb3.py`).
+agents all stay until the end. `docs/trainers.md` says what goes wrong with the wrapper itself (`last_mover_sb3.py`).
 
 This file needs the extra `ppo`. The trainer of this project, `bombay train ppo`, learns from all seats at once and is faster.
 """
