@@ -242,6 +242,7 @@ def test_an_illegal_action_can_end_the_game(n, action):
     assert all(env.terminations.values())
     assert not any(env.truncations.values())
     assert not any(info["action_mask"].any() for info in env.infos.values())
+    assert not any(env.observe(agent)["action_mask"].any() for agent in env.possible_agents)
     record = env.record()
     assert record["result"] is None
     assert record["fault"]["seat"] == int(offender[-1])

@@ -146,6 +146,17 @@ def test_a_policy_given_plays_the_rollout():
     assert taken.max() == count
 
 
+def test_a_rollout_by_a_policy_in_pieces_is_one_rollout_also_of_every_other_state():
+    game, policy = Game(Rules(2, sets=1)), batch.uniform
+    states = game.new_states([1, 1, 2, 2])
+    expected = states[::2].copy()
+    game.rollout(expected, [3, 4], 9, policy=policy)
+    game.rollout(states[::2], [3, 4], 4, policy=policy)
+    game.rollout(states[::2], [3, 4], 5, policy=policy, index=4)
+    assert states[::2].tobytes() == expected.tobytes()
+    assert states[1::2].tobytes() == game.new_states([1, 2]).tobytes()
+
+
 @pytest.mark.parametrize("policy", ["random", abs], ids=["name", "function"])
 def test_what_is_no_compiled_policy_is_refused(policy):
     if QUICK and callable(policy):

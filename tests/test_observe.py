@@ -201,10 +201,10 @@ def test_large_holdings_show_as_the_upper_bound(amount):
         assert after["margin"][second] == -after["margin"][first]
 
 
-@pytest.mark.parametrize("supply", [128, 10_000])
-def test_a_large_supply_of_clients_shows_as_the_upper_bound(supply):
+@pytest.mark.parametrize("supply", [0, 128, 10_000])
+def test_a_supply_of_clients_shows_at_most_as_the_upper_bound(supply):
     game = Game(Rules(2, client_supply=supply))
-    assert seen(game, position(game))["client_supply"] == [2.0]
+    assert seen(game, position(game))["client_supply"] == [2.0 if supply else 0.0]
 
 
 # --- derived features against the effects of steps ---

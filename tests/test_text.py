@@ -47,6 +47,13 @@ def test_text_tells_every_seat_and_market(seed: int) -> None:
         assert any(line[10:].startswith(city) for line in lines)
 
 
+@pytest.mark.parametrize(("supply", "line"), [(0, "bank      0 Clients"), (1, "bank      1 Client"), (None, None)])
+def test_the_bank_shows_also_when_it_is_empty(supply: int | None, line: str | None) -> None:
+    game = Game(Rules(2, client_supply=supply))
+    lines = text.describe_position(game, position(game)).splitlines()
+    assert [words for words in lines if words.startswith("bank")] == ([line] if line else [])
+
+
 def test_text_of_a_position() -> None:
     states = position(
         player=1,
