@@ -182,6 +182,7 @@ def test_decisions_and_turns_are_timed_after_the_first_call():
     assert [timing.decisions for timing in match.timings] == [agent.calls - 1 for agent in agents]
     assert [timing.turns for timing in match.timings] == [3, 3]
     assert all(timing.seconds > 0 for timing in match.timings)
+    assert all(0 < timing.p99_ms <= 1000 * timing.seconds for timing in match.timings)
     assert Timing(decisions=4, turns=2, seconds=0.5).ms_per_turn == 250
     assert Timing().ms_per_turn is None
 

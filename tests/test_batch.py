@@ -132,6 +132,16 @@ def lowest_legal(state, tables, moves, others, random):
     return tables.num_sites + batch.place_of_bit(others, 0)
 
 
+@each_count
+def test_a_deal_leaves_nothing_of_the_game_before(n):
+    game, seeds = Game(Rules(n)), np.arange(4, dtype=np.uint64)
+    used = game.new_states(seeds)
+    for name in used.dtype.names:
+        used[name] = 1
+    batch.deal_all(np.asarray(used), game.tables, seeds)
+    assert used.tobytes() == game.new_states(seeds).tobytes()
+
+
 def test_a_policy_given_plays_the_rollout():
     game = Game(Rules(2, sets=1, turns_per_set=2))
     policy = numba.njit(lowest_legal)

@@ -204,6 +204,10 @@ def test_a_record_can_be_continued():
     play(other)
     Record.from_dict(other.record()).verify()
     refusal(lambda: env.reset(options={"record": other.record()}), "over")
+    other.reset(seed=8, options={"record": record})
+    play(other)
+    assert other.record()["seed"] is None  # its restocks are those of another seed than the deal
+    Record.from_dict(other.record()).verify()
 
 
 def test_a_record_without_a_decision_of_the_learner_ends_at_the_next_step():

@@ -255,12 +255,16 @@ def test_the_learning_rate_exploring_and_lambda_follow_the_run(monkeypatch):
     rates = {"learning_rate": 1.0, "lr_hold": 0.5}
     play = {"epsilon": 0.3, "final_epsilon": 0.1, "td_lambda": 0.5, "final_td_lambda": 0.9}
     run, played_by = ZeroRun(dataclasses.replace(TINY, updates=10, **rates, **play)), []
+    firsts: list[int] = []
     monkeypatch.setattr(run.learner, "step", lambda *_: np.zeros(2))
     monkeypatch.setattr(
-        run.generator, "play", lambda net, key, first, options: played_by.append(options) or np.arange(4)
+        run.generator,
+        "play",
+        lambda net, key, first, options: firsts.append(first) or played_by.append(options) or np.arange(4),
     )
     rates = [run.step()["learning_rate"] for _ in range(10)]
     assert rates == pytest.approx([*[1.0] * 6, *(1 - 0.95 * np.arange(1, 5) / 5)])
+    assert firsts == [run.games_each * number for number in range(10)]  # other games in each update
     assert [options.epsilon for options in played_by] == pytest.approx(0.3 - 0.02 * np.arange(10))
     assert [options.td_lambda for options in played_by] == pytest.approx(0.5 + 0.04 * np.arange(10))
 
