@@ -74,9 +74,10 @@ class LaneGenerator(np.random.Generator):
 def lane_keys(rng: np.random.Generator, count: int) -> np.ndarray:
     """A random key for each lane, (count,) uint64, to draw from what is random in the lane.
 
-    An agent that takes all its randomness from these keys decides in each lane of an environment independently of the others.
+    An agent that takes all its randomness from these keys decides in each lane of an environment independently of the others. If
+    an agent passes only some of its lanes on to another, that agent's keys are drawn from the generator.
     """
-    if isinstance(rng, LaneGenerator):
+    if isinstance(rng, LaneGenerator) and len(rng.keys) == count:
         return rng.keys
     return rng.integers(1 << 64, size=count, dtype=np.uint64)
 

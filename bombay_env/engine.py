@@ -131,7 +131,7 @@ def bales_in_bag(state, tables, colour):
 
 @kernel
 def draw_restock(state, tables, drawn):
-    """Draw the restock of the current set: overwrite `drawn` (4,) with the number of bales of each colour (DESIGN 3).
+    """Draw the restock of the current set: overwrite `drawn` (4,) with the number of bales of each colour (RULES 3).
 
     Each bale has a random priority, and the bales with the lowest priorities are drawn. A bale's priority does not depend on the
     other bales in the bag, so games that differ a little draw nearly the same bales. The markets must be empty.

@@ -1,4 +1,4 @@
-"""The rewards of a finished game, of the three kinds that the environments offer (DESIGN 5), and the places of the seats.
+"""The rewards of a finished game, of the three kinds that the environments offer, and the places of the seats.
 
 Rewards are zero-sum. Rewards and places are computed from results (`Game.results`) alone.
 """

@@ -1,4 +1,4 @@
-"""The PettingZoo environment (DESIGN 5): PettingZoo's own tests, arguments, spaces, episodes and illegal actions."""
+"""The PettingZoo environment: PettingZoo's own tests, arguments, spaces, episodes and illegal actions."""
 
 import json
 import warnings

@@ -436,7 +436,7 @@ def test_one_digest_for_any_threads_layer_and_process():
 
 
 @needs_jit
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="with one thread, kernels do not run in parallel")
 def test_python_threads_may_observe_large_and_small_batches_of_a_game_at_once():
     """Kernels on several threads let go of the interpreter, so a small batch can be observed in their midst."""
     game = game_for(4)

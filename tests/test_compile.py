@@ -23,7 +23,9 @@ ROOT = Path(cache.__file__).parents[2]
 LINE = COMPILING[0] + "but only the first time; `bombay warm-up` compiles all of them\n"
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="owners, modes and forks are POSIX's")
+posix = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="Windows has no such owners and modes of folders, and no fork"
+)
 
 HELPER = """
 from bombay_env.jit.kernels import kernel

@@ -1,5 +1,6 @@
 """What the environments take as rules, board and opponents, and what they do with actions that are illegal."""
 
+import inspect
 import json
 import warnings
 from importlib import resources
@@ -107,6 +108,9 @@ def test_in_pettingzoo_an_illegal_action_ends_the_game_unless_it_is_raw():
     assert bombay_v0.env().unwrapped.illegal_action == "terminate"
     assert bombay_v0.env(illegal_action="raise").unwrapped.illegal_action == "raise"
     assert bombay_v0.raw_env().illegal_action == "raise"
+    assert inspect.signature(bombay_v0.env).parameters["illegal_action"].default == "terminate"
+    with pytest.raises(TypeError, match="num_seats"):
+        bombay_v0.env(num_seats=3)
 
 
 # --- lanes and returned arrays ---
@@ -134,6 +138,19 @@ def test_a_lane_plays_the_game_of_the_single_environment_whatever_the_others_do(
         actions = (rng.random(infos["action_mask"].shape) * infos["action_mask"]).argmax(axis=1)
         others, *_, infos = vector.step(actions)
         seen, *_, info = single.step(int(actions[0]))
+
+
+def test_an_opponent_may_pass_some_of_its_lanes_on_to_another_agent():
+    class Half:
+        def act(self, game, states, rng):
+            first, second = np.array_split(np.arange(len(states)), 2)
+            other = bombay_agents.make("random")
+            return np.concatenate([other.act(game, states[part], rng) for part in (first, second)])
+
+    env = BombayVectorEnv(5, 2, SHORT, opponents=Half())
+    _, infos = env.reset(seed=1)
+    for _ in range(6):
+        *_, infos = env.step(infos["action_mask"].argmax(axis=1))
 
 
 def test_what_pettingzoo_returns_is_not_its_memory():

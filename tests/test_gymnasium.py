@@ -1,4 +1,4 @@
-"""The Gymnasium environment (DESIGN 5): the libraries' checkers, arguments, one game, records, copies and drawings."""
+"""The Gymnasium environment: the libraries' checkers, arguments, one game, records, copies and drawings."""
 
 import copy
 import json

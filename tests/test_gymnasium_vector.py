@@ -1,4 +1,4 @@
-"""The Gymnasium vector environment (DESIGN 5): lanes, seeds, autoreset modes and its arrays."""
+"""The Gymnasium vector environment: lanes, seeds, autoreset modes and its arrays."""
 
 import pickle
 

@@ -226,7 +226,7 @@ def test_each_feature_has_the_value_that_its_description_and_the_rules_give(game
         assert dict(zip(sizes, rows_of(evaluator).tolist(), strict=True)) == expected
 
 
-@pytest.mark.skipif(SLOW, reason="needs many positions")
+@pytest.mark.skipif(SLOW, reason="it needs many positions, which take minutes with the compiler off")
 def test_the_positions_show_the_values_of_features():
     """Of each part of a feature at least two in three values, the first and the last among them."""
     seen = defaultdict(set)

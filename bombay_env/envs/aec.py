@@ -312,11 +312,17 @@ class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.nda
 def env(*args: Any, **kwargs: Any) -> Any:
     """`raw_env` in PettingZoo's wrapper that rejects calls in the wrong order.
 
-    It takes the arguments of `raw_env`; `illegal_action` is "terminate" if it is not given, as in PettingZoo's own games.
+    It takes the arguments of `raw_env`; the default of `illegal_action` is "terminate", as in PettingZoo's own games.
     """
-    given = inspect.signature(raw_env).bind_partial(*args, **kwargs)
-    given.arguments.setdefault("illegal_action", "terminate")
+    given = SIGNATURE.bind(*args, **kwargs)
+    given.apply_defaults()
     return OrderEnforcingWrapper(raw_env(**given.arguments))
+
+
+PARAMETERS = {**inspect.signature(raw_env).parameters}
+PARAMETERS["illegal_action"] = PARAMETERS["illegal_action"].replace(default="terminate")
+SIGNATURE = inspect.Signature([*PARAMETERS.values()])
+env.__signature__ = SIGNATURE  # type: ignore[attr-defined] # editors and `help` show it
 
 
 def observation_space(game: Game) -> spaces.Dict:

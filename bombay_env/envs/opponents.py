@@ -7,8 +7,7 @@ together: one call of an agent's `act` covers all lanes that wait for this agent
 seeds, so that they cannot predict draws from the bag. The seed of a copy depends on the seed of the game and on the number of the
 opponents' moves so far, and not on other lanes. The keys of random choices (`agent.lane_keys`) depend on the same two things, and
 our agents use only these keys. An agent that draws from the generator directly gets random numbers that depend on the other lanes
-too. Rules, legality and scoring are in `Game` and `rewards.py`.
-Read `vector.py` and `single.py` next.
+too. Rules, legality and scoring are in `Game` and `rewards.py`. Read `vector.py` and `single.py` next.
 """
 
 import warnings
@@ -86,12 +85,12 @@ class LearnerGames:
         self.game = game
         self.seat = _checked_seat(seat, game.num_players)
         self.opponents = _checked_opponents(opponents, game.num_players, self.seat)
-        for agent in self.opponents:
-            check_plays(agent, game)
         self.reward = reward
         self.illegal_action = illegal_action
         self.screened = observation_mode == "screened"
         self.agents = list({id(agent): agent for agent in self.opponents}.values())
+        for agent in self.agents:
+            check_plays(agent, game)
         self._agent_of = np.array([[a is o for a in self.agents].index(True) for o in self.opponents])
         self._keep_history = keep_history
         self.states = np.asarray(game.new_states(np.zeros(num_games, np.uint64)))
