@@ -36,6 +36,8 @@ from bombay_env.batch import chunk_lanes, num_chunks
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.record import History, Record
+from bombay_env.render import picture, raster
+from bombay_env.render.view import last_action
 
 BATCH: Final = 4096
 VECTOR_GAMES: Final = 256  # side by side in the vector environments
@@ -126,6 +128,14 @@ def cases(game: Game) -> list[Case]:
         Case("zero's tree", "a simulation: a turn laid out, all outcomes valued for all seats", 1, 0, _search),
         Case("planner-v1", "a turn laid out, its best outcome chosen", 1, 0, _planner),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
+        Case(
+            "frame",
+            "policy, step, the drawing as SVG and as pixels",
+            1,
+            3 * picture.HEIGHT * picture.WIDTH,
+            _frame,
+            needs="resvg_py",
+        ),
     ]
 
 
@@ -303,6 +313,18 @@ def evaluate_positions(states, tables, net, memory):
         node.state = states[lane]
         evaluator.clear_cache(net.memory[0])
         evaluator.value_position(node, tables[0], np.int64(states[lane].current_player), net.net[0], net.memory[0])
+
+
+def _frame(game: Game) -> Play:
+    """A frame after each decision of random play. The background of the board is drawn before."""
+    lanes, keys = AutoresetGames(game, 1), _keys(1)
+
+    def draw(number: int) -> None:
+        before, actions = lanes.states.copy(), game.sample_actions(lanes.states, keys, number)
+        lanes.step(actions)
+        raster.draw(game, lanes.states, last=last_action(game, before, int(actions[0])))
+
+    return _batches(draw, 1)
 
 
 def _train(game: Game) -> Play:

@@ -3,19 +3,15 @@
 import os
 import subprocess
 import sys
-import time
 import zlib
 
 import numpy as np
 import pytest
 
-from bombay_env import Board, Game, Rules
+from bombay_env import Game, Rules
 from bombay_env.render import picture, raster, svg
-from bombay_env.render.view import last_action
 from test_render import any_position
 from test_render_facts import random_state
-
-MAX_MS = 30  # for a frame of a running game, SVG and pixels together
 
 
 def whole(drawing: picture.Picture) -> np.ndarray:
@@ -58,20 +54,6 @@ def test_frames_share_no_memory_and_do_not_depend_on_what_was_drawn_before() -> 
     raster._part.cache_clear()
     raster._background.cache_clear()
     assert (raster.draw(game, states) == kept).all()
-
-
-def test_a_frame_takes_less_than_30_ms() -> None:
-    """Processor time of every decision of a game, after its first frame; the background of a board is drawn once."""
-    game = Game(Rules.official(5), Board.load())
-    states, times = game.new_states([4]), []
-    raster.draw(game, states)
-    for step in range(120):
-        before, actions = states.copy(), game.sample_actions(states, [9], index=step)
-        game.step(states, actions)
-        start = time.process_time()
-        raster.draw(game, states, last=last_action(game, before, int(actions[0])))
-        times.append(1000 * (time.process_time() - start))
-    assert np.median(times) < MAX_MS
 
 
 def test_no_system_font_is_needed(tmp_path) -> None:
