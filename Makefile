@@ -18,7 +18,7 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train curves test slow lint compiled interpreted package coverage bench ladder pages docs clean
+.PHONY: train curves test slow lint compiled interpreted package trainers coverage bench ladder pages docs clean
 
 # `zero` learns from the rules alone. LEARNER=ppo is PPO, which installs PyTorch.
 train: .venv/.$(LEARNER)
@@ -55,6 +55,10 @@ interpreted: .venv/.test
 # The distributions: built, installed into empty environments and played from there.
 package: .venv/.test
 	$(BIN)/pytest -q -m package
+
+# Other people's trainers and tools, each in an environment of its own that uv makes; it downloads gigabytes and takes an hour.
+trainers: .venv/.test
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -q -m trainers
 
 # The whole suite with the compiler off, as only so the lines of kernels are seen; measuring doubles the time.
 coverage: .venv/.test

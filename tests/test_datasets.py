@@ -115,6 +115,11 @@ def test_a_minari_dataset_has_an_episode_for_each_seat(tmp_path, monkeypatch):
     assert (env.unwrapped.observation_mode, env.spec.kwargs["reward"]) == ("screened", "margin")
     assert env.spec.max_episode_steps >= max(len(episode.actions) for episode in dataset.iterate_episodes())
     assert env.observation_space == dataset.observation_space
+    card = (tmp_path / "greedy-v0" / "README.md").read_text()
+    assert card.startswith("---\nlicense: mit\npretty_name: greedy-v0\n")
+    for said in ("3 games of Bombay for 3 players", "9 episodes", "`greedy`", "`screened`", "`margin`"):
+        assert said in card
+    assert "rules | official" in card
 
 
 def test_a_game_without_a_result_is_left_out():

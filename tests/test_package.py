@@ -67,6 +67,11 @@ def test_archives_contain_exactly_the_three_packages(built):
     assert project | {"tests/naive.py", "notebooks/1_first_game.ipynb"} <= held
 
 
+def test_the_package_index_would_accept_the_distributions(built):
+    command = [sys.executable, "-m", "twine", "check", "--strict", *built.iterdir()]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
 def test_short_game_from_an_empty_environment(built, tmp_path):
     """With the wheel, which was built from the source distribution."""
     (wheel,) = built.glob("*.whl")

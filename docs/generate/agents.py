@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any, Final
 
+from bombay_env import MAX_PLAYERS, MIN_PLAYERS, Game
 from bombay_env.registry import GROUP
 from docs.generate import markdown
 
@@ -35,6 +36,21 @@ def agents_table() -> str:
         rows.append([f"`{name}`", _first_sentence(factory), factory.knowledge, options])
     columns = ["agent", "how it plays", "scripted knowledge", "options"]
     return markdown.table(columns, rows, left=columns)
+
+
+def facts() -> str:
+    """The README's row of facts about the packaged board; agents that need a file or a program are not counted."""
+    game = Game()
+    ready = [
+        factory
+        for factory in factories().values()
+        if all(parameter.default is not parameter.empty for parameter in inspect.signature(factory).parameters.values())
+    ]
+    players = f"{MIN_PLAYERS}–{MAX_PLAYERS} players"
+    return (
+        f"{players} · {game.num_actions} actions · {game.num_features} features · about 160 decisions a game · "
+        f"on a CPU · {len(ready)} agents"
+    )
 
 
 def options_table() -> str:

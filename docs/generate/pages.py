@@ -16,6 +16,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
     results = Results(docs)
     speed = Speed(results)
     return {
+        "facts": agents.facts,
         "agents": agents.agents_table,
         "agent-options": agents.options_table,
         "settings": functools.partial(settings.table, RunSettings),

@@ -20,6 +20,7 @@ import bombay_env
 from bombay_env import Game
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.files import atomic
+from bombay_training.datasets import card
 from bombay_training.datasets.decisions import Decisions, View
 
 DATA: Final = "data"  # the folder of the files, where `minari.load_dataset` looks
@@ -78,6 +79,8 @@ def write(folder: Path, found: Iterable[Decisions], game: Game, view: View) -> i
                 "requirements": [f"bombay-env=={bombay_env.__version__}"],
             }
         )
+        made = card.text(folder.name, game, view, list(agents), episodes // game.num_players)
+        (temporary / "README.md").write_text(made, encoding="utf-8")
     return episodes
 
 
