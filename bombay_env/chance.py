@@ -49,6 +49,13 @@ def random_words(seeds, stream, indices, out):
         out[lane] = random_word(seeds[lane], stream, indices[lane])
 
 
+def lane_words(seeds: np.ndarray, stream: np.uint64, indices: np.ndarray) -> np.ndarray:
+    """`random_word` for each lane, (batch,) uint64, of seeds and indices, (batch,) uint64 each."""
+    words = np.empty(len(seeds), np.uint64)
+    random_words(np.ascontiguousarray(seeds), stream, indices, words)
+    return words
+
+
 @kernel
 def permutation(seed, stream, out):
     """Overwrite `out`, an integer array, with a random permutation of 0 … len(out)−1: the entries sorted by random words."""

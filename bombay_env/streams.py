@@ -25,6 +25,9 @@ ILLEGAL: Final = np.uint64(10)  # legal actions in place of the learner's illega
 
 # Matches.
 DEALS: Final = np.uint64(1001)  # of the arena
+GAMES: Final = np.uint64(1002)  # keys of the agents' randomness in a game, by deal and seating
+MATCH_SCRUBS: Final = np.uint64(1003)  # seeds of the copies that agents get, by number of the decision
+MATCH_CHOICES: Final = np.uint64(1004)  # keys of the agents' random choices, by number of the decision
 REGRET_DEALS: Final = np.uint64(1103)
 REGRET_SCRUBS: Final = np.uint64(1104)
 

@@ -1,6 +1,7 @@
 """The arena: blocks, deals, repeatability and faults."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import numba
 import numpy as np
 import pytest
 
+from bombay_agents import make
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
@@ -113,15 +115,21 @@ def test_a_seed_repeats_a_match():
     assert not same(run_blocks(TINY, lineup, BLOCKS, seed=6), run_blocks(TINY, lineup, BLOCKS, seed=7))
 
 
-def test_chunks_change_nothing_for_deterministic_agents():
-    lineup = [First("a"), First("b"), First("c")]
+@pytest.mark.parametrize("agent", [First, RandomAgent, GreedyAgent, functools.partial(make, "random-turn")])
+def test_chunks_change_no_result_of_agents_that_draw_from_the_keys_of_their_lanes(agent):
+    lineup = [agent(), agent(), RandomAgent()]
     whole = run_blocks(TINY, lineup, 7, seed=6)
     for size in (1, 6, 20):
         assert same(whole, run_blocks(TINY, lineup, 7, seed=6, chunk_games=size))
 
 
-def test_each_chunk_has_its_own_randomness():
-    lineup = [RandomAgent()] * 3
+def test_an_agent_that_draws_from_its_generator_has_other_draws_in_each_chunk():
+    class Drawing(First):
+        def act(self, game, states, rng):
+            masks = game.legal_actions(states)
+            return (rng.random(masks.shape) * masks).argmax(axis=1)
+
+    lineup = [Drawing("a"), Drawing("b"), Drawing("c")]
     cut = run_blocks(TINY, lineup, 4, seed=6, chunk_games=6)
     assert same(cut, run_blocks(TINY, lineup, 4, seed=6, chunk_games=6))
     longer = run_blocks(TINY, lineup, 6, seed=6, chunk_games=6)

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from importlib import resources
 from math import factorial
 
 import numpy as np
@@ -93,9 +94,25 @@ def test_a_draw_that_is_not_possible_is_refused():
         dealt(game, target).outcome_to(target)
 
 
+def test_rules_and_board_are_those_of_a_file_or_of_an_object(tmp_path):
+    path, board = tmp_path / "rules.json", tmp_path / "board.toml"
+    path.write_text('{"toll": 2}')
+    packaged = resources.files("bombay_env").joinpath("data", "reconstruction.toml").read_text()
+    board.write_text(packaged.replace("reconstruction", "mine"))
+    changed = Rules(3, toll=2)
+    assert load(3, rules='{"toll": 2}').game.rules == load(3, rules=str(path)).game.rules == changed
+    game = load(3, rules=str(path), board=str(board))
+    assert (game.game.rules, game.game.board.name) == (changed, "mine")
+    again = pyspiel.load_game("python_bombay", game.get_parameters())
+    assert again.game == game.game
+    pyspiel.random_sim_test(game, 1, True, False)
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
+        ({"players": 3, "rules": '{"fee": 2}'}, "unknown field 'fee'"),
+        ({"players": 3, "rules": '{"fee": 2'}, "rules"),
         ({"players": 6}, "players is 6; it must be a whole number from 2 to 5"),
         ({"reward": "gold"}, "reward is 'gold'; it must be one of"),
     ],
@@ -113,7 +130,7 @@ def test_the_tensors_show_the_view_and_with_perfect_recall_the_history():
     state.apply_action(first)
     game.game.step(states, [first])
     for seat in range(3):
-        view = game.game.observe(states, seats=seat)[0]
+        view = np.append(np.eye(3)[seat], game.game.observe(states, seats=seat)[0])
         assert (np.array(state.observation_tensor(seat)) == view).all()
         assert (np.array(state.information_state_tensor(seat))[: len(view)] == view).all()
         assert state.information_state_string(seat) == f"player {seat}: {state.history_str()}"

@@ -1,6 +1,8 @@
 """Worker processes: the same results for any number of them, and agents that hang or end their process."""
 
 import math
+import os
+import signal
 from contextlib import nullcontext
 
 import numba
@@ -50,6 +52,25 @@ def test_a_match_that_is_stopped_leaves_nothing_to_the_next_one_of_the_pool():
                 run_fixed_seats(TINY, ["greedy"] * 3, 8, seed=3, progress=stop, chunk_games=2, pool=pool)
             found = run_fixed_seats(TINY, ["random", "greedy", "greedy"], 8, seed=5, chunk_games=2, pool=pool)
             assert same(found, wanted)
+
+
+@pytest.mark.parametrize("kills", [1, 2, 5])
+def test_a_killed_worker_changes_no_result(kills):
+    """Chunks of it are played again with the same key; after a second kill game by game."""
+    killed = []
+
+    def kill(games):
+        if games > 0 and len(killed) < kills:
+            killed.append(pool.running[0].process.pid)
+            os.kill(killed[-1], signal.SIGKILL)
+
+    lineup = ["random", "greedy", "random-turn"]
+    wanted = run_blocks(TINY, lineup, 6, seed=5, chunk_games=9)
+    with WorkerPool(1) as pool:
+        found = run_blocks(TINY, lineup, 6, seed=5, chunk_games=9, pool=pool, progress=kill)
+    assert len(set(killed)) >= min(kills, 2)
+    assert same(found, wanted)
+    assert not found.faults
 
 
 def test_an_agent_that_hangs_or_ends_its_process_loses_that_game(monkeypatch):

@@ -11,7 +11,7 @@ import bombay_env
 import bombay_training
 from bombay_env import streams
 
-DRAWS = {"random_word": 1, "random_words": 1}  # functions that draw, and where they take the stream
+DRAWS = {"random_word": 1, "random_words": 1, "lane_words": 1}  # functions that draw, and where they take the stream
 FOLDERS = [Path(package.__file__).parent for package in (bombay_env, bombay_agents, bombay_training)]
 SOURCES = {path: path.read_text(encoding="utf-8") for folder in FOLDERS for path in folder.rglob("*.py")}
 

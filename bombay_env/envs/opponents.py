@@ -139,12 +139,12 @@ class LearnerGames:
         if seeds is not None:
             keys[given] = [checks.seed(seed) for seed in seeds if seed is not None]
             episodes[given] = 0
-        dealt_by = self._words(keys, streams.EPISODE, episodes)
+        dealt_by = chance.lane_words(keys, streams.EPISODE, episodes)
         dealt_by[given] = keys[given]
         states, history = self._dealt(dealt_by, given, options)
         if given.any():
             # Not the seeds themselves: agents could read them from the generator.
-            words = self._words(keys[given], streams.OPPONENTS, np.zeros(given.sum(), np.uint64))
+            words = chance.lane_words(keys[given], streams.OPPONENTS, np.zeros(given.sum(), np.uint64))
             self.rng = LaneGenerator(np.random.PCG64(words.tolist()))
         self._keys[lanes], self._episodes[lanes] = keys, episodes + np.uint64(1)
         rows(self.states)[lanes] = rows(states)
@@ -158,7 +158,7 @@ class LearnerGames:
         if isinstance(self.seat, int):
             self.seats[lanes] = self.seat
         elif self.seat == RANDOM_SEAT:
-            words = self._words(dealt_by, streams.SEAT, np.zeros(len(lanes), np.uint64))
+            words = chance.lane_words(dealt_by, streams.SEAT, np.zeros(len(lanes), np.uint64))
             self.seats[lanes] = words % np.uint64(self.game.num_players)
 
     def _dealt(self, seeds: np.ndarray, given: np.ndarray, options: dict[str, Any]) -> tuple[Any, History | None]:
@@ -202,7 +202,9 @@ class LearnerGames:
             following = ((actions % count)[:, None] + np.arange(count)) % count
             first = np.take_along_axis(masks, following, axis=1).argmax(axis=1)
             return np.asarray(following[np.arange(len(lanes)), first])
-        words = self._words(self.states["seed"][lanes], streams.ILLEGAL, self.illegal_actions[lanes].astype(np.uint64))
+        words = chance.lane_words(
+            self.states["seed"][lanes], streams.ILLEGAL, self.illegal_actions[lanes].astype(np.uint64)
+        )
         position = words % masks.sum(axis=1, dtype=np.uint64)  # among the legal actions
         return np.asarray((masks.cumsum(axis=1) > position[:, None]).argmax(axis=1))
 
@@ -249,8 +251,8 @@ class LearnerGames:
     def _let_act(self, agent: Agent, lanes: np.ndarray) -> None:
         states = self._picked(lanes)
         moves, who = self._moves[lanes], f"opponent {name_of(agent)!r}"
-        seeds = self._words(states["seed"], streams.SCRUB, moves)
-        self.rng.keys = self._words(states["seed"], streams.CHOICES, moves)
+        seeds = chance.lane_words(states["seed"], streams.SCRUB, moves)
+        self.rng.keys = chance.lane_words(states["seed"], streams.CHOICES, moves)
         try:
             actions = ask(agent, self.game, states, self.rng, seeds, who)
         except AgentFault as fault:
@@ -280,12 +282,6 @@ class LearnerGames:
         """Remember the actions that are played in some lanes in the states `before`."""
         for i, lane in enumerate(lanes.tolist()):
             self.last[lane] = last_action(self.game, before[i : i + 1], int(actions[i]))
-
-    @staticmethod
-    def _words(keys: np.ndarray, stream: np.uint64, indices: np.ndarray) -> np.ndarray:
-        words = np.empty(len(keys), np.uint64)
-        chance.random_words(np.ascontiguousarray(keys), stream, indices, words)
-        return words
 
     def _picked(self, lanes: np.ndarray) -> np.ndarray:
         """A copy of the states of some lanes."""

@@ -12,9 +12,11 @@ its exact probability (RULES 2 and 3), so the seed of a record takes no part.
     parameter   values
     players     2 to 5; 4 by default
     reward      "win", "rank" or "margin" (`bombay_env.rewards`), paid at the end; "win" by default
+    rules       the path of a JSON file with the fields of `Rules` to change, or the JSON object itself; "" for the official rules
+    board       the path of a TOML file; "" for the packaged board
 
-Everything is public (RULES 6), so this is a game of perfect information: the observation tensor is the viewer's observation with
-all holdings, and the information-state tensor adds all actions and outcomes so far.
+Everything is public (RULES 6), so this is a game of perfect information. The observation tensor is the viewer's seat, one-hot,
+and its observation with all holdings; the information-state tensor adds all actions and outcomes so far.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from bombay_env import Game, IllegalActionError, Rules, batch, checks
+from bombay_env import Game, IllegalActionError, batch, checks
+from bombay_env.envs.common import make_game
 from bombay_env.envs.one_game import OneGame
+from bombay_env.files.forms import parse
 from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
 from bombay_env.rules import COLOUR_NAMES, MAX_PLAYERS, MIN_PLAYERS, TOKEN_NAMES
 from bombay_env.setup import SETUP_KEYS, bales_off_elephants, draw_probabilities
@@ -38,6 +42,7 @@ try:
 except ImportError as error:
     raise ImportError(missing_extra("the game for OpenSpiel", "trainers", error)) from None
 
+DEFAULTS: Final = {"players": 4, "reward": "win", "rules": "", "board": ""}
 GAME_TYPE: Final = pyspiel.GameType(
     short_name="python_bombay",
     long_name="Bombay",
@@ -52,7 +57,7 @@ GAME_TYPE: Final = pyspiel.GameType(
     provides_information_state_tensor=True,
     provides_observation_string=True,
     provides_observation_tensor=True,
-    parameter_specification={"players": 4, "reward": "win"},
+    parameter_specification=DEFAULTS,
 )
 
 
@@ -66,22 +71,25 @@ class Draw(NamedTuple):
 
 
 class BombayGame(pyspiel.Game):
-    """The official rules on the packaged board as a game of OpenSpiel.
+    """A variant as a game of OpenSpiel.
 
     Attributes:
         game: the `Game`; `state_at` accepts its states.
         reward: the kind of reward.
 
     Raises:
-        ValueError: a parameter has a value that is not allowed.
+        ValueError, OSError: a parameter has a value that is not allowed, or names a file that cannot be read.
     """
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
-        given: dict[str, Any] = {"players": 4, "reward": "win"} | (params or {})
+        given: dict[str, Any] = DEFAULTS | (params or {})
         self.reward: str = given["reward"]
         check_reward(self.reward)
-        rules = Rules.official(checks.whole_number(given["players"], "players", MIN_PLAYERS, MAX_PLAYERS))
-        self.game = Game(rules)
+        players = checks.whole_number(given["players"], "players", MIN_PLAYERS, MAX_PLAYERS)
+        text = given["rules"]
+        changes = parse(dict[str, Any], text, "rules") if text.startswith("{") else text or None
+        self.game = make_game(players, changes, given["board"] or None)
+        rules = self.game.rules
         self.deal = _deal(self.game)
         low, high = {"win": (-1 / (rules.num_players - 1), 1), "rank": (-1, 1)}.get(
             self.reward, (-MAX_HOLDING / MARGIN_SCALE, MAX_HOLDING / MARGIN_SCALE)
@@ -275,17 +283,19 @@ class BombayState(pyspiel.State):
 
 
 class BombayObserver:
-    """What a seat sees, in the form of OpenSpiel's `PyObserver`. It is all zero before the first restock is due.
+    """What a seat sees, in the form of OpenSpiel's `PyObserver`. The observation is zero before the first restock is due.
 
     Attributes:
         tensor: all pieces, float32.
-        dict: `observation` (F,); with perfect recall also `history`: for each action and outcome so far its number + 1,
-            divided by the highest; zero beyond the end.
+        dict: `player` (n,), the viewer's seat, one-hot; `observation` (F,); with perfect recall also `history`: for each action
+            and outcome so far its number + 1, divided by the highest; zero beyond the end.
     """
 
     def __init__(self, game: BombayGame, kind: Any) -> None:
         self.recalls = kind.perfect_recall
-        sizes = {"observation": game.game.num_features} if kind.public_info else {}
+        sizes = {"player": game.num_players()}
+        if kind.public_info:
+            sizes["observation"] = game.game.num_features
         if kind.public_info and self.recalls:
             sizes["history"] = game.max_game_length() + game.max_chance_nodes_in_history()
         self.highest = max(game.game.num_actions, game.max_chance_outcomes())
@@ -296,6 +306,7 @@ class BombayObserver:
     def set_from(self, state: BombayState, player: int) -> None:
         """Show `state` as `player` sees it."""
         self.tensor.fill(0)
+        self.dict["player"][player] = 1
         if "observation" in self.dict and state.play is not None:
             self.dict["observation"][:] = state.play.observe(player, screened=False)
         if "history" in self.dict:

@@ -18,7 +18,7 @@ import numpy as np
 from bombay_agents import Agent, make
 from bombay_env import Game, checks, streams
 from bombay_env.agent import check_plays, name_of
-from bombay_env.chance import random_word
+from bombay_env.chance import lane_words, random_word
 from bombay_env.record import Record
 from bombay_training.matches.play import Chunk, DecisionTimes, Plan, Played, play
 from bombay_training.matches.pool import WorkerPool
@@ -138,8 +138,8 @@ def run_blocks(
         seed: of the deals and of the agents' randomness, from 0 to 2**64−1. The same seed gives every line-up the same deals.
         progress: called with the number of games played since the last call, in fractions as turns end.
         seatings: (k, n) permutations of the line-up, `cyclic_seatings` unless given.
-        chunk_games: number of games played together. Agents' randomness is keyed by the seed and the chunk's number, so
-            another value changes the play of random agents. Unless given, `CHUNK_GAMES`, or 1 if an agent `searches`.
+        chunk_games: number of games played together. Another value changes no result, unless an agent draws from its generator
+            itself (`agent.lane_keys`). Unless given, `CHUNK_GAMES`, or 1 if an agent `searches`.
         records: receives the record of every game, in order.
         pool: plays the games in its processes, if all agents are specs; None for this process.
         first: number of the first deal. A match played in consecutive parts is the same match if no chunk is cut.
@@ -164,7 +164,8 @@ def run_blocks(
     block, seating = (part.ravel() for part in np.indices((blocks, len(seatings))))
     deals = [random_word(np.uint64(seed), streams.DEALS, np.uint64(first + number)) for number in range(blocks)]
     deal = np.array(deals, np.uint64)[block]
-    plan = Plan(game, names, seed, deal, block + first, seating, base[seatings[seating]], records is not None)
+    key = lane_words(np.full(len(block), seed, np.uint64), streams.GAMES, _game_numbers(block + first, seating))
+    plan = Plan(game, names, seed, deal, key, block + first, seating, base[seatings[seating]], records is not None)
     size = chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
     chunks, lineup_names = _chunks(len(block), size, first * len(seatings)), tuple(names[index] for index in base)
     played: list[Played] = []
@@ -174,6 +175,11 @@ def run_blocks(
         games = _complete_games(played, len(block), len(seatings))
         raise MatchStopped(_match(plan, lineup_names, played, records, games) if games else None) from error
     return _match(plan, lineup_names, played, records, len(block))
+
+
+def _game_numbers(block: np.ndarray, seating: np.ndarray) -> np.ndarray:
+    """A number for each deal and seating, (G,) uint64."""
+    return (block.astype(np.uint64) << np.uint64(16)) | seating.astype(np.uint64)
 
 
 def searches(agent: Agent) -> bool:

@@ -2,8 +2,10 @@
 
 At each step every agent decides in one call for all games in which it is to move. An agent that fails, or that does not answer
 (`matches/pool.py`), loses the game. If a call for several games raises, the agent is called again for each game alone, so that it
-loses only those in which it fails. The result of a chunk depends on its games and its key alone, so chunks can be played in any
-order and in any process. This module does not know how results become estimates: see `matches/statistics.py`.
+loses only those in which it fails. Every decision of a game has random keys of its own, so the result of a game does not depend
+on the chunk that it is in. Only an agent that draws from its generator itself, and not from `agent.lane_keys`, also depends on
+the games and the key of its chunk. Chunks can be played in any order and in any process. This module does not know how results
+become estimates: see `matches/statistics.py`.
 """
 
 import contextlib
@@ -14,9 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from bombay_env import Game
-from bombay_env.agent import NO_ACTION, Agent, AgentFault, ask
-from bombay_env.checks import MAX_SEED
+from bombay_env import Game, streams
+from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask
+from bombay_env.chance import lane_words
 from bombay_env.record import History, Record
 from bombay_training.matches.results import LostGame
 
@@ -30,6 +32,7 @@ class Plan:
         names: the agents' names.
         seed: the match's seed.
         deal: (G,) uint64 seeds of the games.
+        key: (G,) uint64 keys of the agents' randomness in the games.
         block: (G,) int64 numbers of the deals.
         seating: (G,) int64 numbers of the seatings.
         seats: (G, n) int64 indices into `names`.
@@ -40,6 +43,7 @@ class Plan:
     names: tuple[str, ...]
     seed: int
     deal: np.ndarray
+    key: np.ndarray
     block: np.ndarray
     seating: np.ndarray
     seats: np.ndarray
@@ -72,14 +76,16 @@ class Chunk:
 
     Args:
         games: their numbers in the match.
-        key: of the agents' randomness.
+        key: of what agents draw from their generator itself, instead of from the keys of their lanes (`agent.lane_keys`).
         report_calls: whether to report the beginning of each call of an agent, to find the one that never returns or ends the
             process.
+        attempts: how many processes have ended while they played it.
     """
 
     games: tuple[int, ...]
     key: tuple[int, ...]
     report_calls: bool = False
+    attempts: int = 0
 
     def split(self) -> list["Chunk"]:
         """A chunk for each of the games, with reported calls."""
@@ -204,8 +210,9 @@ class _GameBatch:
     ) -> None:
         self.plan, self.game, self.agents, self.warm, self.listener = plan, plan.game, agents, warm, listener
         self.numbers = np.array(chunk.games)
-        keys = np.random.SeedSequence((plan.seed, *chunk.key)).spawn(1 + len(agents))
-        self.scrub_rng, *self.rngs = map(np.random.default_rng, keys)
+        keys = np.random.SeedSequence((plan.seed, *chunk.key)).spawn(len(agents))
+        self.rngs = [LaneGenerator(np.random.PCG64(key)) for key in keys]
+        self.decisions = 0  # in each of the games still running
         self.states: np.ndarray = self.game.new_states(plan.deal[self.numbers])
         self.running = np.arange(len(self.numbers))
         self.turns_left = np.full(len(self.numbers), plan.turns)
@@ -233,8 +240,8 @@ class _GameBatch:
         for agent in range(len(self.agents)):
             lanes = np.flatnonzero(to_act == agent)
             if lanes.size:
-                seeds = self.scrub_rng.integers(MAX_SEED, size=lanes.size, dtype=np.uint64, endpoint=True)
-                self._decide(agent, lanes, seeds, actions)
+                self._decide(agent, lanes, actions)
+        self.decisions += 1
         kept, turns = self._drop_lost()
         actions, to_act = actions[kept], to_act[kept]
         before = self.states[["set", "turn", "current_player"]].copy()
@@ -249,12 +256,15 @@ class _GameBatch:
 
     # --- decisions ---
 
-    def _decide(self, agent: int, lanes: np.ndarray, seeds: np.ndarray, actions: np.ndarray) -> None:
+    def _decide(self, agent: int, lanes: np.ndarray, actions: np.ndarray) -> None:
         """Write an agent's actions for some lanes into `actions`, and the games that it loses into `lost`."""
-        states, call = self.states[lanes], self._call(agent, lanes)
+        states, rng, call = self.states[lanes], self.rngs[agent], self._call(agent, lanes)
+        keys, number = self.plan.key[self.numbers[self.running[lanes]]], np.full(lanes.size, self.decisions, np.uint64)
+        seeds = lane_words(keys, streams.MATCH_SCRUBS, number)
+        rng.keys = lane_words(keys, streams.MATCH_CHOICES, number)
         timed = agent in self.warm
         try:
-            actions[lanes] = ask(self.agents[agent], self.game, states, self.rngs[agent], seeds, during=call)
+            actions[lanes] = ask(self.agents[agent], self.game, states, rng, seeds, during=call)
         except AgentFault as fault:
             if fault.answer is None and lanes.size > 1:  # asked again below, one by one
                 timed = False
@@ -266,7 +276,7 @@ class _GameBatch:
                 self._lose(int(lanes[0]), fault.action, fault.reason)
             else:
                 for place in range(lanes.size):
-                    self._decide(agent, lanes[place : place + 1], seeds[place : place + 1], actions)
+                    self._decide(agent, lanes[place : place + 1], actions)
         if timed:
             self._count(agent, lanes)
 

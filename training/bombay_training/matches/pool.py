@@ -3,11 +3,13 @@
 Processes are spawned, never forked, and make their agents from specs. The result of a chunk depends on the chunk alone, so the
 number of processes and their order change no result. Code that never returns can only be stopped from outside: with a time limit,
 a worker reports each call of an agent, and a worker whose call takes too long is killed and replaced. The chunk of a worker that
-ended is played again game by game, which finds the games to blame and spares the others. How a chunk is played is in
+ended is played again with the same key, because something else may have ended it. If it ends every time, or if a call took too
+long, the chunk is played game by game, which finds the games to blame and spares the others. How a chunk is played is in
 `matches/play.py`.
 """
 
 import contextlib
+import dataclasses
 import multiprocessing
 import os
 import signal
@@ -31,6 +33,7 @@ FIRST_CALL_SECONDS: Final = (
     60.0  # extra time for a first call in a process, which may compile code; halved after each timeout
 )
 REPORT_SECONDS: Final = 0.2  # between two reports of progress
+ATTEMPTS: Final = 3  # processes that may end before the games of their chunk are to blame
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
 MAX_WAIT: Final = 86_400.0  # seconds; a call in many games may take longer, but no operating system waits for a month
 
@@ -128,7 +131,7 @@ class WorkerPool:
     def _replace(
         self, worker: "_Worker", played: list[Played], waiting: deque[Chunk], progress: Callable[[int], None]
     ) -> None:
-        """End a worker that is gone or overdue. Its only game is lost; several games are put back, to be played one by one."""
+        """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
         code = worker.end()
         match, chunk = worker.match, worker.chunk
         if chunk is None or match is None or not worker.ready:
@@ -137,6 +140,9 @@ class WorkerPool:
                 f'under: if __name__ == "__main__":'
             )
         progress(-worker.turns)
+        if worker.gone and chunk.attempts < ATTEMPTS - 1:
+            waiting.appendleft(dataclasses.replace(chunk, report_calls=True, attempts=chunk.attempts + 1))
+            return
         if len(chunk.games) > 1 or not chunk.report_calls:
             waiting.extendleft(reversed(chunk.split()))
             if worker.agent is not None and worker.first:

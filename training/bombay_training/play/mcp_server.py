@@ -4,13 +4,19 @@ import functools
 from typing import Any, Final
 
 import anyio
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resources import FunctionResource
 from pydantic import ValidationError
 
 from bombay_env import MAX_PLAYERS, MIN_PLAYERS, __version__, checks
 from bombay_training.play.model_table import ModelTable
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.resources import FunctionResource
+except ImportError:  # version 1 of the SDK, which LangChain's adapters need; mypy sees version 2
+    from mcp.server.fastmcp import FastMCP as MCPServer  # type: ignore[attr-defined, no-redef]
+    from mcp.server.fastmcp.exceptions import ToolError  # type: ignore[no-redef]
+    from mcp.server.fastmcp.resources import FunctionResource  # type: ignore[no-redef]
 
 INSTRUCTIONS: Final = """Bombay is a board game of elephants, silk and palaces; the richest merchant wins. Read the rules, then
 start with new_game. On your turn read the position and the legal actions, and answer with act: one action, or all actions of the
@@ -27,7 +33,9 @@ class BombayServer(MCPServer):
     """
 
     def __init__(self, table: ModelTable) -> None:
-        super().__init__("bombay", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+        super().__init__("bombay", instructions=INSTRUCTIONS, log_level="WARNING")
+        server: Any = getattr(self, "_lowlevel_server", None) or getattr(self, "_mcp_server")  # noqa: B009 - of version 1
+        server.version = __version__
         self._one_call = anyio.Lock()
         for tool in table.tools():
             self.add_tool(tool, structured_output=False)
@@ -36,12 +44,13 @@ class BombayServer(MCPServer):
             uri = f"bombay://rules/{players}"
             self.add_resource(FunctionResource.from_function(rules, uri, name=name, mime_type="text/markdown"))
 
-    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+    async def call_tool(self, name: str, arguments: dict[str, Any], *context: Any) -> Any:
         """The answer of a tool. Raises ToolError for what the model must correct."""
-        self._check_names(name, arguments, {tool.name: tool.input_schema for tool in await self.list_tools()})
+        tools = [tool.model_dump(by_alias=True) for tool in await self.list_tools()]
+        self._check_names(name, arguments, {tool["name"]: tool["inputSchema"] for tool in tools})
         async with self._one_call:
             try:
-                return await super().call_tool(name, arguments, context)
+                return await super().call_tool(name, arguments, *context)
             except ToolError as error:
                 if not isinstance(error.__cause__, ValueError):
                     raise
