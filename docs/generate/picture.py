@@ -15,7 +15,7 @@ from bombay_env.render.view import LastAction, last_action
 
 SEED, DECISIONS = 29, 57
 GIF_WIDTH: Final = 640
-GIF_COLOURS: Final = 64
+GIF_COLOURS: Final = 96
 GIF_MS: Final = 500  # for each frame
 
 
@@ -47,7 +47,7 @@ def animation() -> bytes:
     size = GIF_WIDTH, GIF_WIDTH * HEIGHT // WIDTH
     images = [Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS) for frame in [*frames[::2], frames[-1]]]
     sample = Image.fromarray(np.concatenate([np.asarray(image) for image in images[::12]]))
-    palette = sample.quantize(GIF_COLOURS, Image.Quantize.MAXCOVERAGE)
+    palette = sample.quantize(GIF_COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3)
     indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     durations = [GIF_MS] * (len(indexed) - 1) + [10 * GIF_MS]
     file = io.BytesIO()
