@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from pettingzoo.test import api_test, seed_test
+from pettingzoo.utils import BaseWrapper
 
 from bombay_env import Board, Game, IllegalActionError, Rules, bombay_v0
 from bombay_env.envs.single import BombaySingleEnv
@@ -197,6 +198,27 @@ def test_agent_iter_rewards_each_agent_once_at_the_end(n):
         assert last == (final[seat], True)
 
 
+def test_a_wrapper_may_truncate_the_game():
+    """PettingZoo has no time limit, so people write their own."""
+
+    class TimeLimit(BaseWrapper):
+        def step(self, action):
+            super().step(action)
+            if len(self.unwrapped.record()["events"]) > 5:
+                self.unwrapped.truncations = dict.fromkeys(self.agents, True)
+
+    env = TimeLimit(bombay_v0.env(3))
+    env.reset(seed=1)
+    calls = 0
+    for _ in env.agent_iter():
+        observation, _, terminated, truncated, _ = env.last()
+        env.step(None if terminated or truncated else int(observation["action_mask"].argmax()))
+        calls += 1
+    assert not env.agents
+    assert 3 < calls < 12
+    assert str(env.env) == "bombay_v0"
+
+
 # --- illegal actions ---
 
 ILLEGAL = [-1, 35, 2**70, 10**5000, np.uint64(2**64 - 1)]
@@ -233,10 +255,11 @@ def test_an_action_may_be_any_whole_number(kind):
 
 @each_count
 @pytest.mark.parametrize("action", [-1, 35, 2**70])
-def test_an_illegal_action_can_end_the_game(n, action):
+def test_an_illegal_action_can_end_the_game(n, action, caplog):
     env = started(n, steps=5, illegal_action="terminate", reward="margin")
     offender, states = env.agent_selection, env.game_state
     env.step(action)
+    assert "Illegal move made" in caplog.text  # PettingZoo's own warning
     assert env.game_state.tobytes() == states.tobytes()
     assert env.rewards == {agent: -1.0 if agent == offender else 1 / (n - 1) for agent in env.possible_agents}
     assert all(env.terminations.values())

@@ -108,6 +108,55 @@ def test_rules_and_board_are_those_of_a_file_or_of_an_object(tmp_path):
     pyspiel.random_sim_test(game, 1, True, False)
 
 
+@pytest.mark.parametrize("changes", [{"sets": 1, "turns_per_set": 1}, {"bales": [1, 2, 3, 4], "restock_draw": 10}])
+def test_a_game_of_changed_rules_goes_through_its_string(changes, tmp_path):
+    path = tmp_path / "rules, 1.json"
+    path.write_text(json.dumps(changes))
+    for rules in (json.dumps(changes, indent=1), str(path)):
+        game = load(2, rules=rules)
+        path.rename(tmp_path / "elsewhere.json")
+        again = pyspiel.load_game(str(game))
+        assert (
+            again.game
+            == game.game
+            == Game(Rules(2, **{k: tuple(v) if type(v) is list else v for k, v in changes.items()}))
+        )
+        state = pickle.loads(pickle.dumps(dealt(again, again.game.new_states([1]))))
+        assert state.to_dict() == dealt(game, game.game.new_states([1])).to_dict()
+        pyspiel.random_sim_test(game, 1, True, False)
+        (tmp_path / "elsewhere.json").rename(path)
+
+
+def test_declared_bounds_hold_of_the_deal_and_of_margins():
+    game = load(3, rules='{"restock_draw": 17}', reward="margin")
+    assert game.max_chance_outcomes() == 4  # of the deal; one draw is possible in a restock
+    pyspiel.random_sim_test(game, 1, True, False)
+    assert 1 < game.max_utility() == -game.min_utility() < 30
+
+
+def test_states_that_are_not_one_of_the_game_are_refused():
+    game, other = load(4), load(2)
+    for states, words in (
+        (game.game.new_states(range(2)), "2 games; OpenSpiel plays one"),
+        (other.game.new_states([1]), "num_players is 2; it must be 4"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            game.state_at(states)
+        with pytest.raises(ValueError, match=words):
+            game.new_initial_state().outcome_to(states)
+
+
+def test_what_openspiel_asks_beside_the_game_is_answered():
+    game = load(2)
+    state = dealt(game, game.game.new_states([1]))
+    assert state.action_to_string(-1, 5) == "outcome:5"
+    nothing = game.make_py_observer(pyspiel.IIGObservationType(public_info=False, perfect_recall=False))
+    assert nothing.string_from(state, 1) == "player 1: "
+    for player in (-1, 2):
+        with pytest.raises(ValueError, match=f"player is {player}; it must be a whole number from 0 to 1"):
+            nothing.set_from(state, player)
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -221,4 +270,5 @@ def test_a_state_is_told_as_json_and_as_a_struct():
     state = dealt(game, game.game.new_states([3]))
     facts = json.loads(state.to_json())
     assert "seed" not in facts
-    assert facts["rupees"] == state.to_struct().rupees == [2, 2]
+    assert facts["rupees"] == [2, 2]
+    assert json.loads(state.to_struct().to_json()) == state.to_dict() == facts

@@ -19,6 +19,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
+from pettingzoo.utils.env_logger import EnvLogger
 
 from bombay_env import checks
 from bombay_env.envs import common
@@ -187,7 +188,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
             ResetNeeded: the environment has not been reset yet.
         """
         agent = self.agent_selection
-        if self.terminations[agent]:
+        if self.terminations[agent] or self.truncations[agent]:  # a wrapper may truncate
             self._was_dead_step(action)
             return
         number = whole_action(action)
@@ -197,6 +198,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         except IllegalActionError as error:
             if self.illegal_action == "raise":
                 raise
+            EnvLogger.warn_on_illegal_move()
             self._end_by_fault(self._seats[agent], number, str(error))
             return
         self._history.add(number)
@@ -303,6 +305,9 @@ class OrderEnforcingWrapper(wrappers.OrderEnforcingWrapper[str, dict[str, np.nda
         if not self._has_reset:
             return super().last(observe)  # raises the error
         return self.env.last(observe)
+
+    def __str__(self) -> str:  # PettingZoo's has it for its own class only
+        return str(self.env)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows; PettingZoo's wrappers pass on no names that begin with an underscore."""

@@ -291,7 +291,7 @@ def openspiel(script):
     state = game.new_initial_state()
 
     def views():
-        return {seat: state.observation_tensor(seat) for seat in range(script.n)}
+        return {seat: state.observation_tensor(seat)[script.n :] for seat in range(script.n)}  # after the seat itself
 
     for action in script.actions:
         while state.is_chance_node():

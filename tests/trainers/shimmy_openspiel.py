@@ -36,7 +36,7 @@ for players in range(2, 6):
         env.reset(seed=seed)
         for agent in env.agent_iter():
             observation, reward, termination, truncation, info = env.last()
-            if termination:  # the wrapper counts the last reward twice for all seats after the first, in every game
+            if termination:  # after this the wrapper adds rewards again, in every game
                 break
             if truncation or not info["action_mask"].any():
                 raise SystemExit(f"{agent} cannot act in a game that is not over")

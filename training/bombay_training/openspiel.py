@@ -12,7 +12,8 @@ its exact probability (RULES 2 and 3), so the seed of a record takes no part.
     parameter   values
     players     2 to 5; 4 by default
     reward      "win", "rank" or "margin" (`bombay_env.rewards`), paid at the end; "win" by default
-    rules       the path of a JSON file with the fields of `Rules` to change, or the JSON object itself; "" for the official rules
+    rules       the path of a JSON file with the fields of `Rules` to change, or the JSON object itself; "" for the official rules.
+                `;` may stand for `,` in it, because OpenSpiel splits the parameters in the name of a game at commas
     board       the path of a TOML file; "" for the packaged board
 
 Everything is public (RULES 6), so this is a game of perfect information. The observation tensor is the viewer's seat, one-hot,
@@ -22,7 +23,6 @@ and its observation with all holdings; the information-state tensor adds all act
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -30,11 +30,12 @@ import numpy as np
 from bombay_env import Game, IllegalActionError, batch, checks
 from bombay_env.envs.common import make_game
 from bombay_env.envs.one_game import OneGame
-from bombay_env.files.forms import parse
+from bombay_env.files.forms import check, parse
+from bombay_env.files.reading import read_json
 from bombay_env.rewards import MARGIN_SCALE, check_reward, seat_rewards
 from bombay_env.rules import COLOUR_NAMES, MAX_PLAYERS, MIN_PLAYERS, TOKEN_NAMES
 from bombay_env.setup import SETUP_KEYS, bales_off_elephants, draw_probabilities
-from bombay_env.state import MAX_HOLDING, state_to_dict
+from bombay_env.state import state_to_dict
 from bombay_training.extras import missing_extra
 
 try:
@@ -86,19 +87,19 @@ class BombayGame(pyspiel.Game):
         self.reward: str = given["reward"]
         check_reward(self.reward)
         players = checks.whole_number(given["players"], "players", MIN_PLAYERS, MAX_PLAYERS)
-        text = given["rules"]
-        changes = parse(dict[str, Any], text, "rules") if text.startswith("{") else text or None
+        changes = _changes(given["rules"])
+        given["rules"] = json.dumps(changes, separators=(";", ":")) if changes else ""
         self.game = make_game(players, changes, given["board"] or None)
         rules = self.game.rules
         self.deal = _deal(self.game)
-        low, high = {"win": (-1 / (rules.num_players - 1), 1), "rank": (-1, 1)}.get(
-            self.reward, (-MAX_HOLDING / MARGIN_SCALE, MAX_HOLDING / MARGIN_SCALE)
-        )
+        most = _most_rupees(self.game) / MARGIN_SCALE * (1 - 1 / rules.num_players)  # more than the mean
+        low, high = {"win": (-1 / (rules.num_players - 1), 1), "rank": (-1, 1)}.get(self.reward, (-most, most))
+        draws = len(draw_probabilities(rules.bales, rules.restock_draw)[0])  # of a full bag
         # At most each action of a turn has a `take` after it, and the turn is ended at last.
         turn = 2 * rules.actions_per_turn + 1
         info = pyspiel.GameInfo(
             num_distinct_actions=self.game.num_actions,
-            max_chance_outcomes=len(draw_probabilities(rules.bales, rules.restock_draw)[0]),  # of a full bag
+            max_chance_outcomes=max(draws, *(len(draw.kinds) for draw in self.deal)),
             num_players=rules.num_players,
             min_utility=low,
             max_utility=high,
@@ -123,7 +124,12 @@ class BombayGame(pyspiel.Game):
         return BombayState(self)
 
     def state_at(self, states: np.ndarray) -> BombayState:
-        """A state without history in the position of (1,) `states`, to search from. It cannot be serialized."""
+        """A state without history in the position of (1,) `states`, to search from.
+
+        Raises:
+            ValueError: they are not one state of this game.
+        """
+        _check_one(self.game, states)
         state = BombayState(self)
         state.play = OneGame(self.game, states)
         return state
@@ -150,10 +156,21 @@ class BombayState(pyspiel.State):
 
     def __init__(self, game: BombayGame) -> None:
         super().__init__(game)
-        self.game, self.reward, self.deal = game.game, game.reward, game.deal
         self.drawn: list[int] = []
         self.play: OneGame | None = None
         self.restocks: tuple[np.ndarray, np.ndarray] | None = None
+
+    # Not attributes: OpenSpiel copies these with every state.
+
+    @property
+    def game(self) -> Game:
+        """The game's rules and board."""
+        return self.get_game().game
+
+    @property
+    def deal(self) -> list[Draw]:
+        """The draws of the deal."""
+        return self.get_game().deal
 
     # --- what OpenSpiel calls ---
 
@@ -171,7 +188,7 @@ class BombayState(pyspiel.State):
         """The reward of each seat; zeros while the game runs."""
         if self.play is None or not self.is_terminal():
             return [0.0] * self.game.num_players
-        return seat_rewards(self.game.results(self.play.states), self.reward)[0].tolist()
+        return seat_rewards(self.game.results(self.play.states), self.get_game().reward)[0].tolist()
 
     def _legal_actions(self, player: int) -> list[int]:
         assert self.play is not None
@@ -212,24 +229,22 @@ class BombayState(pyspiel.State):
     def _action_to_string(self, player: int, action: int) -> str:
         if player != pyspiel.PlayerId.CHANCE:
             return self.game.action_name(action)
+        if not self.is_chance_node():  # OpenSpiel's printed histories ask the last state for the names of all outcomes
+            return f"outcome:{action}"
         if self.restocks is None:
             draw = self.deal[len(self.drawn)]
             return f"{draw.part}:{draw.place}={draw.kinds[action]}"
         return "restock:" + ",".join(map(str, self.restocks[0][action].tolist()))
 
     def __str__(self) -> str:
-        return f"deal:{self.drawn}" if self.play is None else self.to_json()
+        return json.dumps(self._to_struct(), sort_keys=True)
 
-    def to_json(self) -> str:
-        """The position as a JSON object, the state of RULES 8 without its seed; before the first restock, the deal so far."""
+    def _to_struct(self) -> dict[str, Any]:
+        """What `to_dict`, `to_json` and `to_struct` give: the state of RULES 8 without its seed; before that, the deal so far."""
         if self.play is None:
-            return json.dumps({"deal": self.drawn})
+            return {"deal": self.drawn}
         facts = state_to_dict(self.play.states[0], self.game.rules, self.game.board)
-        return json.dumps({name: value for name, value in facts.items() if name != "seed"}, sort_keys=True)
-
-    def to_struct(self) -> SimpleNamespace:
-        """The object of `to_json` with attributes."""
-        return SimpleNamespace(**json.loads(self.to_json()))
+        return {name: value for name, value in facts.items() if name != "seed"}
 
     # --- chance ---
 
@@ -237,8 +252,9 @@ class BombayState(pyspiel.State):
         """The outcome of this chance node that brings the game to (1,) `states`, such as `Game.new_states([seed])`.
 
         Raises:
-            ValueError: no outcome does, or this is not a chance node.
+            ValueError: no outcome does, they are not one state of this game, or this is not a chance node.
         """
+        _check_one(self.game, states)
         if not self.is_chance_node():
             raise ValueError("outcome_to: this is not a chance node")
         outcomes = [outcome for outcome, _ in self.chance_outcomes()]
@@ -292,11 +308,11 @@ class BombayObserver:
     """
 
     def __init__(self, game: BombayGame, kind: Any) -> None:
-        self.recalls = kind.perfect_recall
+        self.recalls, self.shows_game = kind.perfect_recall, kind.public_info
         sizes = {"player": game.num_players()}
-        if kind.public_info:
+        if self.shows_game:
             sizes["observation"] = game.game.num_features
-        if kind.public_info and self.recalls:
+        if self.shows_game and self.recalls:
             sizes["history"] = game.max_game_length() + game.max_chance_nodes_in_history()
         self.highest = max(game.game.num_actions, game.max_chance_outcomes())
         self.tensor = np.zeros(sum(sizes.values()), np.float32)
@@ -304,7 +320,8 @@ class BombayObserver:
         self.dict = dict(zip(sizes, parts, strict=False))
 
     def set_from(self, state: BombayState, player: int) -> None:
-        """Show `state` as `player` sees it."""
+        """Show `state` as `player` sees it. Raises ValueError if there is no such seat."""
+        checks.whole_number(player, "player", 0, len(self.dict["player"]) - 1)
         self.tensor.fill(0)
         self.dict["player"][player] = 1
         if "observation" in self.dict and state.play is not None:
@@ -315,7 +332,38 @@ class BombayObserver:
 
     def string_from(self, state: BombayState, player: int) -> str:
         """`state` as `player` sees it, or with perfect recall all actions and outcomes so far."""
-        return f"player {player}: {state.history_str() if self.recalls else state}"
+        seen = (state.history_str() if self.recalls else state) if self.shows_game else ""
+        return f"player {player}: {seen}"
+
+
+def _changes(text: str) -> dict[str, Any]:
+    """The changed fields that the parameter `rules` names. Raises ValueError or OSError if it is no object and no file."""
+    if text.startswith("{"):
+        return parse(dict[str, Any], text.replace(";", ","), "rules")
+    return check(dict[str, Any], read_json(text), "rules") if text else {}
+
+
+def _check_one(game: Game, states: np.ndarray) -> None:
+    """Raise ValueError unless these are (1,) states of the game."""
+    if len(game.check_states(states)) != 1:
+        raise ValueError(f"states has {len(states)} games; OpenSpiel plays one, so the shape must be (1,)")
+
+
+def _most_rupees(game: Game) -> int:
+    """More rupees than any seat can have at the end: by all sales, tolls, tokens and awards that one could get alone."""
+    rules, sites = game.rules, game.board.num_sites
+    turns = rules.sets * rules.turns_per_set
+    sales = turns * rules.buys_per_turn + sites  # of all bales that are bought, or taken from a palace token
+    tolls = (rules.num_players - 1) * turns * rules.actions_per_turn
+    return (
+        max(rules.starting_rupees)
+        + sales * (max(rules.sale_rupees) + max(rules.colour_rupees))
+        + tolls * rules.toll
+        + turns * rules.consolidate_rupees
+        + sites * rules.palace_token_rupees
+        + max(rules.majority)
+        + max(rules.fame)
+    )
 
 
 def _deal(game: Game) -> list[Draw]:
