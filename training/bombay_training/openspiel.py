@@ -12,8 +12,8 @@ its exact probability (RULES 2 and 3), so the seed of a record takes no part.
     parameter   values
     players     2 to 5; 4 by default
     reward      "win", "rank" or "margin" (`bombay_env.rewards`), paid at the end; "win" by default
-    rules       the path of a JSON file with the fields of `Rules` to change, or the JSON object itself; "" for the official rules.
-                `;` may stand for `,` in it, because OpenSpiel splits the parameters in the name of a game at commas
+    rules       the path of a JSON file with the fields of `Rules` to change, or the JSON object itself, where `;` may
+                stand for `,`, because OpenSpiel splits the parameters in a game's name at commas; "" for the official rules
     board       the path of a TOML file; "" for the packaged board
 
 Everything is public (RULES 6), so this is a game of perfect information. The observation tensor is the viewer's seat, one-hot,
