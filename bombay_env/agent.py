@@ -87,7 +87,7 @@ class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the p
 
     Args:
         who: the agent as the message names it, such as `agent 'greedy'`.
-        reason: what is wrong, in one line.
+        reason: what is wrong, in one line; empty if `who` says all.
         lanes: the lanes of the batch at fault. They are all lanes unless the answer is an array of actions, some of them illegal.
         action: the answer in the first of these lanes as a record tells it (RULES 8): an action's name or number, the type of
             an answer that is not an array of actions, or `none` if there was no answer.
@@ -98,13 +98,14 @@ class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the p
     def __init__(
         self,
         who: str,
-        reason: str,
+        reason: str = "",
         lanes: Sequence[int] = (),
         action: str = NO_ACTION,
         answer: np.ndarray | None = None,
         failures: Mapping[int, tuple[str, str]] | None = None,
     ) -> None:
-        super().__init__(checks.message(f"{who}: {reason}"))
+        # Without a reason `who` is another such error: AsyncVectorEnv makes an error from the error itself.
+        super().__init__(checks.message(f"{who}: {reason}" if reason else str(who)))
         self.who, self.reason = who, checks.message(reason)
         self.lanes, self.action, self.answer = tuple(lanes), action, answer
         self.failures = dict(failures or {})

@@ -34,7 +34,7 @@ class BoardError(ValueError):
     """A board is not valid. The message names the entry and what is wrong with it, in one line; entries count from 1."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(checks.message(message))
+        super().__init__(checks.message(str(message)))  # AsyncVectorEnv makes an error from the error itself
 
 
 class SiteKind(IntEnum):

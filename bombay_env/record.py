@@ -68,7 +68,7 @@ class RecordError(ValueError):
     """A record is malformed or breaks the rules. The message names the key, or the number of the event, and the reason."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(checks.message(message))
+        super().__init__(checks.message(str(message)))  # AsyncVectorEnv makes an error from the error itself
 
 
 class History:

@@ -3,15 +3,21 @@
 Warnings are errors in all tests, so none of this code is warned of anything either.
 """
 
+import pickle
+
 import gymnasium
 import pettingzoo
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from bombay_env import Rules
+from bombay_env import IllegalActionError, Rules
+from bombay_env.agent import AgentFault
+from bombay_env.board import BoardError
 from bombay_env.envs.common import UnsupportedRenderModeError
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
+from bombay_env.record import RecordError
+from bombay_env.text import AnswerError
 
 IDS = ("bombay/Bombay-v0", "bombay/bombay-v0")
 ID = IDS[0]
@@ -84,6 +90,25 @@ def test_action_masker_finds_the_masks_by_name():
 
 
 # --- Gymnasium ---
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        IllegalActionError("action 5 is illegal", [1]),
+        RecordError("record.format is missing"),
+        BoardError("sites has 3 entries"),
+        AgentFault("opponent 'bad'", "it raised RuntimeError: boom"),
+        AnswerError("fly is no action", 3),
+        UnsupportedRenderModeError("render_mode is 5"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_can_be_made_from_itself(error):
+    """As Gymnasium's `AsyncVectorEnv` does with the errors of its processes."""
+    again = type(error)(error)
+    assert str(again) == str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_lanes_answer_calls_as_environments_in_a_sync_vector_do():

@@ -73,7 +73,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         illegal_action: "next", "random" or "raise"; see this module's table.
         autoreset_mode: an `AutoresetMode`, or its name or value as a string, such as "same_step" or "SameStep"; see this module's
             table.
-        copy: if False, `reset` and `step` return the environment's own arrays, which the next step overwrites.
+        copy: if False, `reset` and `step` return the environment's own array of observations, which the next step overwrites.
         render_mode: what `render()` returns for each lane: None, "ansi" (the position as text), "svg" (a picture), "rgb_array"
             (pixels) or "human" (one window for all lanes, at most 16 of them); see `bombay_env.envs.rendering`.
 
@@ -120,8 +120,6 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._ended = np.zeros(self.num_envs, np.bool_)  # lanes that must deal their next game
         self._all = np.arange(self.num_envs)
         self._observations = np.zeros((self.num_envs, self.game.num_features), np.float32)
-        self._rewards = np.zeros(self.num_envs, np.float64)
-        self._terminations, self._truncations = (np.zeros(self.num_envs, np.bool_) for _ in range(2))
 
     # --- playing ---
 
@@ -183,13 +181,9 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         games.advance()
         ended = games.over()
         lanes = np.flatnonzero(ended)
-        rewards, terminations = self._own(self._rewards), self._own(self._terminations)
-        rewards.fill(0.0)
+        rewards, truncations = np.zeros(self.num_envs, np.float64), np.zeros(self.num_envs, np.bool_)
         if lanes.size:
             rewards[lanes] = games.rewards(lanes)
-        terminations[:] = ended
-        truncations = self._own(self._truncations)
-        truncations.fill(False)
         ends = self._outcomes(ended, lanes) if lanes.size else {}
         if lanes.size and self.autoreset_mode is AutoresetMode.SAME_STEP:
             ends = self._final(ended, lanes, ends)
@@ -198,7 +192,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         else:
             self._ended = ended
         self._show()
-        return self._seen(), rewards, terminations, truncations, ends | self._infos()
+        return self._seen(), rewards, ended.copy(), truncations, ends | self._infos()
 
     def _check_playable(self) -> None:
         if not self._games.playable:
@@ -221,7 +215,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         views = np.full(self.num_envs, None, object)
         for lane, view in zip(lanes, self._games.views(lanes), strict=True):
             views[lane] = view
-        infos = self._infos(fresh=True)
+        infos = self._infos()
         info = {
             key: ended.copy() if key.startswith("_") else np.where(_column(ended, value), value, value.dtype.type(0))
             for key, value in infos.items()
@@ -231,9 +225,9 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     # --- observing ---
 
     def _seen(self) -> np.ndarray:
-        return self._games.observe(out=self._own(self._observations))
+        return self._games.observe(out=np.empty_like(self._observations) if self.copy else self._observations)
 
-    def _infos(self, fresh: bool = False) -> dict[str, Any]:
+    def _infos(self) -> dict[str, Any]:
         infos: dict[str, Any] = {}
         present = np.ones(self.num_envs, np.bool_)
         values: dict[str, np.ndarray] = {
@@ -242,17 +236,13 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             "seat": self._games.seats,
         }
         for name, value in values.items():
-            infos[name] = value.copy() if self.copy or fresh else value
+            infos[name] = value.copy()
             infos["_" + name] = present.copy()
         return infos
 
-    def _own(self, array: np.ndarray) -> np.ndarray:
-        """The array to fill and return: the environment's own if `copy` is False, else a new one."""
-        return np.empty_like(array) if self.copy else array
-
     def action_masks(self) -> np.ndarray:
         """The learner's legal actions in each lane, (num_envs, A) bool; all False after the end of the game."""
-        return self._games.masks.copy() if self.copy else self._games.masks
+        return self._games.masks.copy()
 
     def _show(self) -> None:
         if self.render_mode == LIVE:

@@ -83,11 +83,14 @@ class VectorActionMaskObservation(VectorWrapper):
         self._keys = (observation_key, mask_key)
         self.single_observation_space = _masked_space(env.single_observation_space, env.single_action_space, self._keys)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._masks = np.zeros((self.num_envs, 1), np.int8)  # those of the last observations
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Observations, dict[str, Any]]:
         """`reset` of the environment, with the masks in the observations."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        return _joined(self._keys, observations, infos), infos
+        # After a reset of some lanes, Gymnasium's own vector environments leave out the infos of the others.
+        masks = np.where(infos[f"_{MASK}"][:, None], infos[MASK], self._masks)
+        return self._seen(observations, masks), infos
 
     def step(self, actions: np.ndarray) -> tuple[Observations, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """`step` of the environment, with the masks in the observations."""
@@ -97,7 +100,11 @@ class VectorActionMaskObservation(VectorWrapper):
             for lane in np.flatnonzero(infos["_final_obs"]):
                 final[lane] = _joined(self._keys, final[lane], {MASK: masks[lane]})
             infos = infos | {"final_obs": final}
-        return _joined(self._keys, observations, infos), rewards, terminations, truncations, infos
+        return self._seen(observations, infos[MASK]), rewards, terminations, truncations, infos
+
+    def _seen(self, observations: np.ndarray, masks: np.ndarray) -> Observations:
+        self._masks = masks.copy()
+        return _joined(self._keys, observations, {MASK: masks})
 
 
 class TextObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstructorArgs):
@@ -105,7 +112,8 @@ class TextObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstructorAr
 
     The parts are those of `bombay_env.text`: `describe_position` and `describe_actions`. `bombay_env.text.parse_answer` reads an
     answer. In `screened` mode the words do not tell what opponents keep behind their screens. After the end of a game the text
-    shows the result. For many games, use `gymnasium.make_vec(…, vectorization_mode="sync", wrappers=[TextObservation])`.
+    shows the result. For many games, use `gymnasium.make_vec(…, vectorization_mode="sync", wrappers=[TextObservation])`. With
+    "async", Gymnasium needs `vector_kwargs={"shared_memory": False}` for texts.
 
     Args:
         env: the environment of `gymnasium.make("bombay/Bombay-v0", …)`, possibly wrapped.

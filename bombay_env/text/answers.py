@@ -56,7 +56,7 @@ class AnswerError(ValueError):
     """
 
     def __init__(self, message: str, action: int | None = None) -> None:
-        super().__init__(checks.message(message))
+        super().__init__(checks.message(str(message)))
         self.action = action
 
 
