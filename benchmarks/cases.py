@@ -91,8 +91,7 @@ class Rates:
 
 def cases(game: Game) -> list[Case]:
     """Everything that is measured of our own, for one game."""
-    state, row, mask = game.state_dtype.itemsize, 4 * game.num_features, game.num_actions
-    action = np.dtype(np.int64).itemsize
+    state, row, mask, action = game.state_dtype.itemsize, 4 * game.num_features, game.num_actions, 8  # bytes
     return [
         Case("random play", "policy, mask (as bits), autoreset", BATCH, state, _random_play, threaded=True),
         Case("collect", "policy, mask, observation, autoreset", BATCH, row + mask + action + 1, _collect, True),
@@ -128,14 +127,7 @@ def cases(game: Game) -> list[Case]:
         Case("zero's tree", "a simulation: a turn laid out, all outcomes valued for all seats", 1, 0, _search),
         Case("planner-v1", "a turn laid out, its best outcome chosen", 1, 0, _planner),
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
-        Case(
-            "frame",
-            "policy, step, the drawing as SVG and as pixels",
-            1,
-            3 * picture.HEIGHT * picture.WIDTH,
-            _frame,
-            needs="resvg_py",
-        ),
+        Case("frame", "policy, step, the drawing as pixels", 1, 3 * picture.HEIGHT * picture.WIDTH, _frame),
     ]
 
 

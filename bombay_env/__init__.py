@@ -10,10 +10,9 @@ import pettingzoo
 
 __version__ = "0.1.0"  # first: files of results name it
 
-from bombay_env import bombay_v0, text
+from bombay_env import bombay_v0, text, wrappers
 from bombay_env.agent import Agent, AgentFault, ask
 from bombay_env.board import Board, BoardError
-from bombay_env.envs import wrappers
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import Game, IllegalActionError
 from bombay_env.jit.kernels import kernel

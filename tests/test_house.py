@@ -11,7 +11,7 @@ PACKAGES = (ROOT / "bombay_env", ROOT / "agents" / "bombay_agents", ROOT / "trai
 SOURCES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
 
 MAX_MODULES = 14  # in a folder
-MAX_MODULES_OF_THE_GAME = 19  # in bombay_env/ itself
+MAX_MODULES_OF_THE_GAME = 20  # in bombay_env/ itself
 MAX_MODULE_LINES = 600
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 10

@@ -25,7 +25,7 @@ from bombay_env.render.view import LastAction, last_action
 from bombay_env.rewards import check_reward, seat_places, seat_rewards
 from bombay_env.state import NOBODY, rows
 
-ILLEGAL_ACTIONS: Final = ("next", "random", "raise")  # the first is the default
+ILLEGAL_ACTIONS: Final = ("random", "raise")
 RANDOM_SEAT: Final = "random"
 ALL_SEATS: Final = "all"
 RANDOM_OPPONENTS: Final = "random"  # the default
@@ -47,9 +47,8 @@ class LearnerGames:
         seat: the learner's seat; "random": drawn from the seed of each game; or "all": the learner plays every seat in its turn,
             and `opponents` must be the default.
         observation_mode, reward: see `bombay_v0`.
-        illegal_action: what happens to an illegal action. "next": the legal action with the next number is played, counted on
-            from the illegal one and from 0 after the last. "random": a random legal action is played, drawn by the game's seed.
-            Both are counted. "raise": it raises `IllegalActionError`; nothing changes.
+        illegal_action: "random": an illegal action is replaced by a random legal one, drawn by the game's seed, and it is
+            counted. "raise": an illegal action raises `IllegalActionError`; nothing changes.
         keep_history: whether to keep the history of the game, for its record; for one lane only.
 
     Raises:
@@ -189,24 +188,14 @@ class LearnerGames:
         lanes = np.flatnonzero(running & ~legal)
         if lanes.size:
             actions = actions.copy()
-            actions[lanes] = self._replacements(lanes, actions[lanes])
+            words = chance.lane_words(
+                self.states["seed"][lanes], streams.ILLEGAL, self.illegal_actions[lanes].astype(np.uint64)
+            )
+            position = words % self.masks[lanes].sum(axis=1, dtype=np.uint64)  # among the legal actions
+            actions[lanes] = (self.masks[lanes].cumsum(axis=1) > position[:, None]).argmax(axis=1)
         self._play(actions)
         self.illegal_actions[lanes] += 1
         self.decisions += running
-
-    def _replacements(self, lanes: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Legal actions, (lanes,) int64, in the place of illegal ones."""
-        masks = self.masks[lanes]
-        if self.illegal_action == "next":
-            count = self.game.num_actions
-            following = ((actions % count)[:, None] + np.arange(count)) % count
-            first = np.take_along_axis(masks, following, axis=1).argmax(axis=1)
-            return np.asarray(following[np.arange(len(lanes)), first])
-        words = chance.lane_words(
-            self.states["seed"][lanes], streams.ILLEGAL, self.illegal_actions[lanes].astype(np.uint64)
-        )
-        position = words % masks.sum(axis=1, dtype=np.uint64)  # among the legal actions
-        return np.asarray((masks.cumsum(axis=1) > position[:, None]).argmax(axis=1))
 
     def advance(self) -> None:
         """Let the opponents move until every game is over or at the learner's turn. `states` and `masks` are overwritten.
@@ -242,9 +231,9 @@ class LearnerGames:
         for lane in np.flatnonzero(self.over() & (2 * self.illegal_actions > self.decisions))[:1]:
             self._warned = True
             warnings.warn(
-                f"{self.illegal_actions[lane]} of the learner's {self.decisions[lane]} actions in a game were illegal; the "
-                f"{self.illegal_action} legal one was played in place of each. info['action_mask'] and "
-                "env.unwrapped.action_masks() mark the legal actions; a learner that can use a mask learns faster",
+                f"{self.illegal_actions[lane]} of the learner's {self.decisions[lane]} actions in a game were illegal, and a "
+                "random legal one was played for each of them. info['action_mask'] and env.unwrapped.action_masks() mark the "
+                "legal actions; a learner that can use a mask learns faster",
                 stacklevel=4,
             )
 

@@ -5,7 +5,6 @@ It connects `LearnerGames`, with one lane, to `gymnasium.Env` and contains no ru
 | event | what happens |
 | --- | --- |
 | reset | `reset(seed=s)` deals the game of seed s; `reset()` deals the next game of a stream keyed by the last seed given |
-| illegal action, "next" | the legal action with the next number is played, from 0 after the last; counted in `illegal_actions` |
 | illegal action, "random" | a random legal action, drawn by the game's seed, is played; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError`; nothing changes |
 | illegal action of an opponent | `IllegalActionError` that names it; the environment must be reset |
@@ -76,7 +75,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
             its turn, and `opponents` is not given (self-play; see this module's table).
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
-        illegal_action: "next", "random" or "raise"; see this module's table.
+        illegal_action: "random" or "raise"; see this module's table.
         render_mode: what `render()` returns: None, "ansi" (the position as text), "svg" (a picture), "rgb_array" (pixels) or
             "human" (a window); see `bombay_env.envs.rendering`.
 
@@ -96,7 +95,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         seat: int | str = "random",
         observation_mode: str = "perfect_recall",
         reward: str = "win",
-        illegal_action: str = "next",
+        illegal_action: str = "random",
         render_mode: str | None = None,
     ) -> None:
         self._renderer = Renderer(render_mode)

@@ -8,7 +8,6 @@ It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules
 | --- | --- |
 | reset | lane i is dealt from seed s + i, or from `seed[i]`; without a seed each lane gets the next game of its own stream |
 | reset with `reset_mask` | only the marked lanes are reset; the others do not change |
-| illegal action, "next" | the legal action with the next number is played, from 0 after the last; counted in `illegal_actions` |
 | illegal action, "random" | a random legal action, drawn by the game's seed, is played; counted in `illegal_actions` |
 | illegal action, "raise" | `IllegalActionError` with `.lanes`; no lane changes |
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
@@ -70,7 +69,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             its turn, and `opponents` is not given (self-play; see `single.py`).
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).
         reward: "win", "rank" or "margin": paid at the end; see `bombay_env.rewards`.
-        illegal_action: "next", "random" or "raise"; see this module's table.
+        illegal_action: "random" or "raise"; see this module's table.
         autoreset_mode: an `AutoresetMode`, or its name or value as a string, such as "same_step" or "SameStep"; see this module's
             table.
         copy: if False, `reset` and `step` return the environment's own array of observations, which the next step overwrites.
@@ -98,7 +97,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seat: int | str = "random",
         observation_mode: str = "perfect_recall",
         reward: str = "win",
-        illegal_action: str = "next",
+        illegal_action: str = "random",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,

@@ -46,7 +46,8 @@ def evaluate(policy: Policy, num_players: int, opponent: str = "random", blocks:
     )
 
 
-def report(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> None:
-    """Print the result of `evaluate`."""
-    share = evaluate(policy, num_players, opponent, blocks)
-    print(f"win share against {opponent}: {share}, par {1 / num_players:.3f}")
+def report(policy: Policy, num_players: int, blocks: int = 250) -> None:
+    """Print the results of `evaluate` against `random`, which even an agent that always consolidates beats, and `greedy`."""
+    for opponent in ("random", "greedy"):
+        share = evaluate(policy, num_players, opponent, blocks)
+        print(f"win share against {opponent}: {share}, par {1 / num_players:.3f}")

@@ -18,9 +18,7 @@ from pettingzoo_sb3 import FrozenPolicy, learn, policy_of
 import bombay_env  # noqa: F401 - registers the environment
 
 
-def main(
-    minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, opponent: str = "random", blocks: Blocks = 250
-) -> None:
+def main(minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, blocks: Blocks = 250) -> None:
     """Learn as in the tutorial, then play deals from every seat and print the win share."""
 
     def make_env() -> gymnasium.Env:
@@ -28,7 +26,7 @@ def main(
 
     model = learn(make_env, 60 * minutes, seed, FrozenPolicy(seed))
     print(f"{model.num_timesteps:,} steps, ", end="")
-    report(policy_of(model), players, opponent, blocks)
+    report(policy_of(model), players, blocks)
 
 
 if __name__ == "__main__":

@@ -171,13 +171,11 @@ def train(num_players: int, seconds: float, seed: int = 0) -> MaskablePPO:
     )
 
 
-def main(
-    minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, opponent: str = "random", blocks: Blocks = 250
-) -> None:
+def main(minutes: Minutes = 1, players: Players = 4, seed: Seed = 0, blocks: Blocks = 250) -> None:
     """Learn by self-play through PettingZoo, then play deals from every seat and print the win share."""
     model = train(players, 60 * minutes, seed)
     print(f"{model.num_timesteps:,} steps, ", end="")
-    report(policy_of(model), players, opponent, blocks)
+    report(policy_of(model), players, blocks)
 
 
 if __name__ == "__main__":
