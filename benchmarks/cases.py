@@ -13,11 +13,13 @@ import itertools
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numba
@@ -38,6 +40,7 @@ from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.record import History, Record
 from bombay_env.render import picture, raster
 from bombay_env.render.view import last_action
+from bombay_training.matches.pool import num_cores
 
 BATCH: Final = 4096
 VECTOR_GAMES: Final = 256  # side by side in the vector environments
@@ -129,6 +132,13 @@ def cases(game: Game) -> list[Case]:
         Case("MaskablePPO.train", "learning from decisions already made", 128, 0, _train, needs="sb3_contrib"),
         Case("frame", "policy, step, the drawing as pixels", 1, 3 * picture.HEIGHT * picture.WIDTH, _frame),
     ]
+
+
+def processor() -> str:
+    """The name of the processor and the number of cores that this process may use."""
+    names = Path("/proc/cpuinfo")  # of Linux
+    found = re.search(r"^model name\s*: (.*)", names.read_text() if names.exists() else "", re.MULTILINE)
+    return f"{found[1] if found else platform.machine()}, {num_cores()} cores"
 
 
 def _keys(count: int) -> np.ndarray:
@@ -525,7 +535,7 @@ def machine() -> dict[str, Any]:
     """The machine and the versions of the packages."""
     return {
         "system": platform.system(),
-        "processor": platform.machine(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -23,19 +23,23 @@ class Speed:
     def speed(self) -> str:
         """Three interfaces next to the peer that is most like each, on one thread; for the README."""
         data = self.results.read("bench")
-        rates = {row["name"]: row["rate"]["median"] for row in data["rows"] + data["peers"] if row["threads"] == 1}
+        rates = {row["name"]: row["rate"] for row in data["rows"] + data["peers"] if row["threads"] == 1}
         rows = []
-        for what, ours, peer in COMPARISONS:
-            factor = rates[ours] / rates[peer]
-            rows.append([what, f"{rates[ours]:,}", f"{rates[peer]:,}", f"{factor:.1f} ×", peer])
-        columns = ["what", "decisions/s", "peer's decisions/s", "factor", "peer"]
-        return markdown.table(columns, rows, left=("what", "peer"))
+        for what, name, peer in COMPARISONS:
+            ours, theirs = rates[name], rates[peer]
+            factor = f"{ours['median'] / theirs['median']:.1f} ×"
+            extremes = f"{ours['low'] / theirs['high']:.1f}–{ours['high'] / theirs['low']:.1f}"
+            rows.append([what, f"{ours['median']:,}", f"{theirs['median']:,}", factor, extremes, peer])
+        columns = ["what", "decisions/s", "peer's decisions/s", "factor", "slowest to fastest runs", "peer"]
+        table = markdown.table(columns, rows, left=("what", "peer"))
+        return f"One thread of {data['processor']}, {data['date']}, medians of {data['repeats']} runs:\n\n{table}"
 
     def speed_all(self) -> str:
         """Every row of the report."""
         data = self.results.read("bench")
         rows = [report.cells(row) for row in data["rows"] + data["peers"]]
-        return markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
+        table = markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
+        return f"Measured on {data['processor']}, {data['date']}.\n\n{table}"
 
     def speed_learning(self) -> str:
         """How fast nets are evaluated and learners learn, and the parts of the learners' time."""

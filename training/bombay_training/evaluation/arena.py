@@ -18,7 +18,7 @@ import numpy as np
 from bombay_agents import Agent, make
 from bombay_env import Game, checks, streams
 from bombay_env.agent import check_plays, name_of
-from bombay_env.chance import lane_words, random_word
+from bombay_env.chance import lane_words
 from bombay_env.record import Record
 from bombay_training.matches.play import Chunk, DecisionTimes, Plan, Played, play
 from bombay_training.matches.pool import WorkerPool
@@ -162,10 +162,10 @@ def run_blocks(
     identities = [_identity(player) for player in players]
     base = np.array([identities.index(_identity(player)) for player in lineup])
     block, seating = (part.ravel() for part in np.indices((blocks, len(seatings))))
-    deals = [random_word(np.uint64(seed), streams.DEALS, np.uint64(first + number)) for number in range(blocks)]
-    deal = np.array(deals, np.uint64)[block]
-    key = lane_words(np.full(len(block), seed, np.uint64), streams.GAMES, _game_numbers(block + first, seating))
-    plan = Plan(game, names, seed, deal, key, block + first, seating, base[seatings[seating]], records is not None)
+    block += first
+    deal = _words(seed, streams.DEALS, block)
+    key = _words(seed, streams.GAMES, (block << 16) | seating)  # fewer than 2**16 seatings
+    plan = Plan(game, names, seed, deal, key, block, seating, base[seatings[seating]], records is not None)
     size = chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
     chunks, lineup_names = _chunks(len(block), size, first * len(seatings)), tuple(names[index] for index in base)
     played: list[Played] = []
@@ -177,9 +177,9 @@ def run_blocks(
     return _match(plan, lineup_names, played, records, len(block))
 
 
-def _game_numbers(block: np.ndarray, seating: np.ndarray) -> np.ndarray:
-    """A number for each deal and seating, (G,) uint64."""
-    return (block.astype(np.uint64) << np.uint64(16)) | seating.astype(np.uint64)
+def _words(seed: int, stream: np.uint64, numbers: np.ndarray) -> np.ndarray:
+    """A random word for each number, (G,) uint64."""
+    return lane_words(np.full(len(numbers), seed, np.uint64), stream, numbers.astype(np.uint64))
 
 
 def searches(agent: Agent) -> bool:
