@@ -156,15 +156,14 @@ def run_blocks(
     if chunk_games is not None:
         checks.whole_number(chunk_games, "chunk_games", 1, checks.MAX_COUNT)
     seed = checks.seed(seed)
-    players = list({_identity(player): player for player in lineup}.values())
+    distinct = {_identity(player): player for player in lineup}
+    players = list(distinct.values())
     agents = [_made(player, game) for player in players]
     names = tuple(player if isinstance(player, str) else name_of(player) for player in players)
-    identities = [_identity(player) for player in players]
-    base = np.array([identities.index(_identity(player)) for player in lineup])
+    base = np.array([list(distinct).index(_identity(player)) for player in lineup])
     block, seating = (part.ravel() for part in np.indices((blocks, len(seatings))))
     block += first
-    deal = _words(seed, streams.DEALS, block)
-    key = _words(seed, streams.GAMES, (block << 16) | seating)  # fewer than 2**16 seatings
+    deal, key = _words(seed, streams.DEALS, block), _words(seed, streams.GAMES, (block << 16) | seating)
     plan = Plan(game, names, seed, deal, key, block, seating, base[seatings[seating]], records is not None)
     size = chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
     chunks, lineup_names = _chunks(len(block), size, first * len(seatings)), tuple(names[index] for index in base)
