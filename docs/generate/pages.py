@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
-from docs.generate import agents, commands, markdown, picture, settings, spaces
+from docs.generate import agents, commands, markdown, picture, settings, spaces, trainers
 from docs.generate.results import Results
 from docs.generate.speed import Speed
 
@@ -35,6 +35,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "best-responses": results.best_responses,
         "fairness": results.fairness,
         "third-rupee": results.third_rupee,
+        "trainers": trainers.table,
         "speed": speed.speed,
         "speed-all": speed.speed_all,
         "speed-learning": speed.speed_learning,

@@ -1,0 +1,74 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["tianshou==2.0.1", "bombay-env", "tensorboard", "torch==2.13.0"]
+# [tool.uv.sources]
+# bombay-env = { path = "../..", editable = true }
+# ///
+"""Tianshou's DQN example for Gymnasium, with masks: 8,000 steps, then 200 games against `random`."""
+
+import gymnasium
+import numpy as np
+import torch
+from tianshou.data import Batch
+
+import upstream
+
+# glue
+from bombay_env import wrappers
+
+# end of glue
+
+example = upstream.file(
+    "thu-ml/tianshou",
+    "f2402056b03acafeedf2518a5088db55add004ab",
+    "examples/discrete/discrete_dqn.py",
+    "ce705280cb8e1052d879881a615ea0b1422572577915160b4ec038ea51bf4de0",
+)
+
+
+# glue
+def masked(**arguments):
+    env = gymnasium.make("bombay_env:bombay/Bombay-v0", reward="margin", **arguments)
+    return wrappers.ActionMaskObservation(env, mask_key="mask", observation_key="obs")
+
+
+gymnasium.register("MaskedBombay-v0", masked)
+# end of glue
+WATCH = "collector.collect(n_episode=100, render=1 / 35)"
+changes = {
+    # glue
+    'task = "CartPole-v1"': 'task = "MaskedBombay-v0"',
+    "target_freq = 0.9, 3, 320": "target_freq = 1.0, 40, 320",  # reward comes only at the end
+    "SpaceInfo.from_env(env)": 'SpaceInfo.from_spaces(env.action_space, env.observation_space["obs"])',
+    # end of glue
+    ', render_mode="human"': "",
+    "epoch, batch_size = 1e-3, 10,": "epoch, batch_size = 1e-3, 1,",
+    "num_test_envs = 10, 100": "num_test_envs = 10, 10",
+    "env_steps = 10000,": "env_steps = 8000,",
+    WATCH: "collector.reset(); return algorithm, result, collector.collect(n_episode=20)",  # 2.0.1 fails without a reset
+}
+torch.set_num_threads(1)
+torch.manual_seed(2)  # of a net that loses before it has learned
+np.random.seed(2)
+names = {"__name__": "example"}
+exec(compile(upstream.changed(example, changes), str(example), "exec"), names)
+algorithm, result, watched = names["main"]()
+if result.train_step != 8000 or result.update_step != 800 or not np.isfinite(watched.returns).all():
+    raise SystemExit(f"it did not train as it should: {result}, {watched}")
+env, shares, rupees = masked(), [], []
+for game in range(200):
+    observation, info = env.reset(seed=10**6 + game)
+    while "win_share" not in info:
+        batch = Batch(obs=Batch(obs=observation["obs"][None], mask=observation["mask"][None]), info=Batch())
+        with torch.no_grad():
+            action = algorithm.policy(batch).act[0]
+        observation, _, _, _, info = env.step(int(action))
+    if info["illegal_actions"]:
+        raise SystemExit("an illegal action in spite of the mask")
+    shares.append(info["win_share"])
+    rupees.append(info["final"])
+share, error = np.mean(shares), 1.96 * np.std(shares) / len(shares) ** 0.5
+result = f"win share {share:.3f} ± {error:.3f}, {np.mean(rupees):.1f} rupees against `random` (par .250, 8.3)"
+if share < 0.5 or np.mean(rupees) < 12:
+    raise SystemExit(f"it did not learn: {result}")
+print(f"8,000 steps; {result}")
