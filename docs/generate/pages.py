@@ -39,7 +39,6 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "speed": speed.speed,
         "speed-all": speed.speed_all,
         "speed-learning": speed.speed_learning,
-        "speed-targets": speed.speed_targets,
         "cold-start": speed.cold_start,
     }
 

@@ -12,6 +12,7 @@ COMPARISONS = (
     ("observation, mask, autoreset", "collect", "Pgx connect_four, batch 4096, CPU"),
     ("one game at a time, from Python", "AEC loop", "PettingZoo connect_four, AEC loop"),
 )
+PEERS = ("pettingzoo", "open_spiel", "pgx", "jax")
 
 
 class Speed:
@@ -29,17 +30,18 @@ class Speed:
             ours, theirs = rates[name], rates[peer]
             factor = f"{ours['median'] / theirs['median']:.1f} ×"
             extremes = f"{ours['low'] / theirs['high']:.1f}–{ours['high'] / theirs['low']:.1f}"
-            rows.append([what, f"{ours['median']:,}", f"{theirs['median']:,}", factor, extremes, peer])
+            rows.append([what, f"{ours['median']:,.0f}", f"{theirs['median']:,.0f}", factor, extremes, peer])
         columns = ["what", "decisions/s", "peer's decisions/s", "factor", "slowest to fastest runs", "peer"]
         table = markdown.table(columns, rows, left=("what", "peer"))
-        return f"One thread of {data['processor']}, {data['date']}, medians of {data['repeats']} runs:\n\n{table}"
+        return f"One thread of {_when(data)}, medians of {data['repeats']} runs:\n\n{table}"
 
     def speed_all(self) -> str:
         """Every row of the report."""
         data = self.results.read("bench")
         rows = [report.cells(row) for row in data["rows"] + data["peers"]]
         table = markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
-        return f"Measured on {data['processor']}, {data['date']}.\n\n{table}"
+        versions = ", ".join(f"{name} {data['machine'][name]}" for name in PEERS)
+        return f"Measured on {_when(data)}, with {versions}.\n\n{table}"
 
     def speed_learning(self) -> str:
         """How fast nets are evaluated and learners learn, and the parts of the learners' time."""
@@ -64,14 +66,10 @@ class Speed:
             rows.append([name, f"{old['measured']:.1f}", f"{found['first use']:.1f}", f"{old['target']}"])
         return markdown.table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
 
-    def speed_targets(self) -> str:
-        """Targets of speed: what was measured, and whether that is enough."""
-        rows = [
-            [row["what"], row["target"], row["measured"], "pass" if row["passed"] else "**miss**"]
-            for row in self.results.read("speed_targets")
-        ]
-        columns = ["what", "target", "measured", "result"]
-        return markdown.table(columns, rows, left=columns)
+
+def _when(report: dict[str, Any]) -> str:
+    """The processor and the day."""
+    return f"{report['machine']['processor']}, {report['time'][:10]}"
 
 
 def _rate(row: dict[str, Any]) -> tuple[str, str]:
