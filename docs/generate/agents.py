@@ -48,7 +48,7 @@ def facts() -> str:
     ]
     players = f"{MIN_PLAYERS}–{MAX_PLAYERS} players"
     return (
-        f"{players} · {game.num_actions} actions · {game.num_features} features · about 160 decisions a game · "
+        f"{players} · {game.num_actions} actions · {game.num_features} features · about 160 decisions in a game of four · "
         f"on a CPU · {len(ready)} agents"
     )
 

@@ -31,7 +31,7 @@ class Speed:
             factor = f"{ours['median'] / theirs['median']:.1f} ×"
             extremes = f"{ours['low'] / theirs['high']:.1f}–{ours['high'] / theirs['low']:.1f}"
             rows.append([what, f"{ours['median']:,.0f}", f"{theirs['median']:,.0f}", factor, extremes, peer])
-        columns = ["what", "decisions/s", "peer's decisions/s", "factor", "slowest to fastest runs", "peer"]
+        columns = ["what", "decisions/s", "peer's decisions/s", "factor", "range of the factor", "peer"]
         table = markdown.table(columns, rows, left=("what", "peer"))
         return f"One thread of {_when(data)}, medians of {data['repeats']} runs:\n\n{table}"
 
