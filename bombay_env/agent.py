@@ -59,10 +59,10 @@ def check_plays(agent: Any, game: Game) -> None:
 
 
 class LaneGenerator(np.random.Generator):
-    """A generator that also has a random key for each lane. Environments with opponents give it to their agents.
+    """A generator that also has a random key for each lane. Environments with opponents, and matches, give it to their agents.
 
     Attributes:
-        keys: (batch,) uint64. They depend on the lane alone: on the seed of its game and the number of moves so far.
+        keys: (batch,) uint64. They depend on the lane alone: on its game and the number of moves so far.
     """
 
     keys: np.ndarray

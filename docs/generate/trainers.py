@@ -58,6 +58,7 @@ def table() -> str:
         ]
         for name, script in sorted(scripts().items())
     ]
-    return markdown.table(
+    made = markdown.table(
         ["what runs", "version", "glue lines", "result"], rows, left=["what runs", "version", "result"]
     )
+    return f"{made}\n\nThe results are of {max(result['date'] for result in results.values())} or earlier, each of one run."
