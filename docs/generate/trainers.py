@@ -43,7 +43,7 @@ def read(path: Path) -> Script:
 
 def scripts() -> dict[str, Script]:
     """All scripts, by name."""
-    return {path.stem: read(path) for path in FOLDER.glob("*.py") if path.stem != "upstream"}
+    return {path.stem: read(path) for path in FOLDER.glob("*.py") if path.read_text().startswith("# /// script\n")}
 
 
 def table() -> str:

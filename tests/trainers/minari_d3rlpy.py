@@ -14,6 +14,8 @@ import minari
 import numpy as np
 import torch
 
+import against_random
+
 torch.set_num_threads(1)
 d3rlpy.seed(1)
 # glue
@@ -45,17 +47,9 @@ buffer = d3rlpy.dataset.create_infinite_replay_buffer(episodes)
 if not np.isfinite(list(metrics.values())).all():
     raise SystemExit(f"not finite: {metrics}")
 algo = d3rlpy.load_learnable("d3rlpy_logs/bc/model_2000.d3")
-shares, rupees, illegal, steps = [], [], 0, 0
-for game in range(200):
-    observation, info = env.reset(seed=10**6 + game)
-    while "win_share" not in info:
-        observation, _, _, _, info = env.step(int(algo.predict(observation[None])[0]))
-        steps += 1
-    shares.append(info["win_share"])
-    rupees.append(info["final"])
-    illegal += int(info["illegal_actions"])
-share, error = np.mean(shares), 1.96 * np.std(shares) / len(shares) ** 0.5
-result = f"win share {share:.3f} ± {error:.3f}, {np.mean(rupees):.1f} rupees against `random` (par .250, 8.3)"
-if share < 0.5 or np.mean(rupees) < 12 or illegal > steps / 3:
-    raise SystemExit(f"it did not learn: {result}, {illegal / steps:.0%} illegal actions")
-print(f"{dataset.total_steps:,} decisions; {result}; {illegal / steps:.0%} of its actions were illegal, without masks")
+result, illegal = against_random.play(
+    env, lambda seen, info: algo.predict(seen[None])[0], games=200, share=0.5, rupees=12
+)
+if illegal > 1 / 3:
+    raise SystemExit(f"{illegal:.0%} of its actions were illegal")
+print(f"{dataset.total_steps:,} decisions; {result}; {illegal:.0%} of its actions were illegal, without masks")
