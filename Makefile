@@ -9,7 +9,7 @@ PLAYERS ?= 2-5
 LEARNER ?= zero
 SEED ?= 0
 WORKERS ?= 2
-LADDER ?= runs/ladder.jsonl
+LADDER ?= runs/ladder
 CURVES ?= runs/curves
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
@@ -74,7 +74,8 @@ bench: .venv/.bench
 
 # A fixed list of matches of one agent against copies of another: hours on two cores. A run that was stopped continues where it was.
 ladder: .venv/.zero
-	$(BIN)/bombay ladder --out $(LADDER)
+	$(INSTALL) --editable '.[data]'
+	$(BIN)/bombay run training/bombay_training/specs/ladder.toml --out $(LADDER)
 
 # The generated pages and tables.
 pages: .venv/.test

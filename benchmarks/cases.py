@@ -40,7 +40,7 @@ from bombay_env.jit.kernels import batch_kernel, kernel
 from bombay_env.record import History, Record
 from bombay_env.render import picture, raster
 from bombay_env.render.view import last_action
-from bombay_training.matches.pool import num_cores
+from bombay_training.matches.engines.local import num_cores
 
 BATCH: Final = 4096
 VECTOR_GAMES: Final = 256  # side by side in the vector environments

@@ -18,9 +18,10 @@ from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_env import Board, Game, Rules
 from bombay_env.record import Record, read_records
+from bombay_env.rewards import seat_places
 from bombay_training.cli.evaluate import arena as command
+from bombay_training.cli.evaluate import playing
 from bombay_training.evaluation.arena import (
-    MatchStopped,
     mixed,
     mixed_lineups,
     one_vs_rest,
@@ -28,8 +29,12 @@ from bombay_training.evaluation.arena import (
     run_fixed_seats,
     two_vs_two,
 )
-from bombay_training.matches.results import Timing
+from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.engines.local import Here
+from bombay_training.matches.run import run
 from bombay_training.matches.statistics import par, share_with_interval, summary
+from bombay_training.matches.store import Store
+from bombay_training.matches.times import Timing
 from helpers.failing_agents import First, Raises, Wrong, leaving, raising
 from helpers.refusal import refusal
 
@@ -86,14 +91,16 @@ def test_results_are_those_of_the_games():
         TINY.step(states, First().act(TINY, states, None))
     assert (match.final == TINY.results(states)["final"]).all()
     assert (match.win_share == TINY.results(states)["win_share"]).all()
+    assert (match.place == seat_places(TINY.results(states))).all()
+    assert (match.clients == TINY.results(states)["clients"]).all()
 
 
-def test_seatings_can_be_given():
-    seatings = [[0, 1, 2], [1, 0, 2]]
-    match = run_blocks(TINY, [First("a"), First("b"), First("c")], 2, seatings=np.array(seatings))
-    assert match.seats.tolist() == seatings * 2
-    with pytest.raises(ValueError, match="permutations"):
-        run_blocks(TINY, [First()] * 3, 2, seatings=np.array([[0, 0, 1]]))
+def test_rotating_seats_play_each_deal_once_and_every_seat_as_often():
+    agents = [First("a"), First("b"), First("c")]
+    match = run_blocks(TINY, agents, 6, seating=Seating.ROTATE)
+    assert match.num_games == match.num_blocks == len(set(match.deal.tolist())) == 6
+    assert match.seats.tolist() == [[0, 1, 2], [2, 0, 1], [1, 2, 0]] * 2
+    assert (match.deal == run_blocks(TINY, agents, 6).deal[::3]).all()
 
 
 def test_results_of_an_agent_in_several_seats_are_pooled():
@@ -244,48 +251,27 @@ class StopsAt(First):
 @pytest.mark.parametrize("seat", [0, 2])
 def test_a_match_that_was_stopped_has_its_first_complete_deals(chunk, seat):
     deals = run_fixed_seats(TINY, [First()] * 3, 5).deal
-    others, records, all_records = [First("b"), First("c")], [], []
-    with pytest.raises(MatchStopped) as stopped:
-        run_blocks(TINY, [StopsAt(deals[3], seat), *others], 5, chunk_games=chunk, records=records)
-    match = stopped.value.match
-    whole = run_blocks(TINY, [First("stops"), *others], 3, chunk_games=chunk, records=all_records)
+    lineup = (StopsAt(deals[3], seat), First("b"), First("c"))
+    cell, store = Cell(TINY, lineup, 5, records=True, chunk_games=chunk), Store()
+    with pytest.raises(KeyboardInterrupt):
+        run([cell], store)
+    match, records = store.match(cell), []
+    whole = run_blocks(TINY, [First("stops"), *lineup[1:]], 3, chunk_games=chunk, records=records)
     before = 9 + seat  # games of three deals, and those in which it has a lower seat
-    if before // chunk * chunk >= 9:
-        assert same(match, whole)
-        assert match.lineup == whole.lineup
-        assert records == all_records
-    else:
-        assert match.num_blocks == 2
-        assert records == all_records[:6]
-    assert summary(match)["games"] == match.num_games == 3 * match.num_blocks == len(records)
+    complete = 3 if before // chunk * chunk >= 9 else 2
+    assert match.num_blocks == complete
+    assert (match.final == whole.final[: 3 * complete]).all()
+    assert match.lineup == whole.lineup
+    assert list(match.records) == records[: 3 * complete]
+    assert summary(match)["games"] == match.num_games == 3 * complete
 
 
 def test_a_match_that_was_stopped_in_its_first_deal_has_no_result():
     (deal,) = run_fixed_seats(TINY, [First()] * 3, 1).deal
-    for play in (
-        lambda: run_blocks(TINY, [First(), First(), StopsAt(deal, 0)], 5),
-        lambda: one_vs_rest(TINY, StopsAt(deal, 2), First(), 5),
-    ):
-        with pytest.raises(MatchStopped) as stopped:
-            play()
-        assert stopped.value.match is None
-
-
-def test_a_match_that_was_stopped_keeps_its_format_and_its_faults():
-    deals = run_fixed_seats(TINY, [First()] * 3, 3).deal
-
-    class Illegal(StopsAt):
-        def act(self, game, states, rng):
-            return np.full(len(states), 99) if (states["current_player"] == 1).all() else super().act(game, states, rng)
-
-    with pytest.raises(MatchStopped) as stopped:
-        one_vs_rest(TINY, Illegal(deals[2], 0), First(), 3, chunk_games=1)
-    match = stopped.value.match
-    assert (match.format, match.num_blocks) == ("1vrest", 2)
-    assert [(fault.block, fault.seating) for fault in match.faults] == [(0, 1), (1, 1)]
-    with pytest.raises(MatchStopped) as stopped:
-        mixed(TINY, [First("a"), First("b"), StopsAt(deals[1], 0)], 3, chunk_games=1)
-    assert (stopped.value.match.format, stopped.value.match.num_blocks) == ("mixed", 1)
+    cell, store = Cell(TINY, (StopsAt(deal, 2), First(), First()), 5), Store()
+    with pytest.raises(KeyboardInterrupt):
+        run([cell], store)
+    assert store.match(cell) is None
 
 
 class StopsAfter(First):
@@ -305,10 +291,10 @@ class StopsAfter(First):
 def test_the_command_prints_and_saves_what_was_played_before_ctrl_c(monkeypatch, tmp_path, capsys, last, games):
     monkeypatch.setattr(StopsAfter, "calls", 0)
     monkeypatch.setattr(StopsAfter, "last", last)
-    monkeypatch.setattr(command, "WorkerPool", lambda *options: contextlib.nullcontext())
-    monkeypatch.setattr(command, "prepare", lambda jobs, quiet: None)
+    monkeypatch.setattr(playing, "WorkerPool", lambda *options: contextlib.nullcontext(Here()))
+    monkeypatch.setattr(playing, "prepare", lambda jobs, quiet: None)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2, "actions_per_turn": 2}')
-    options = {"players": "2", "blocks": 5, "rules": tmp_path / "rules.json", "out": tmp_path / "r.jsonl"}
+    options = {"players": "2", "blocks": 5, "rules": tmp_path / "rules.json", "records": tmp_path / "r.jsonl"}
     with pytest.raises(KeyboardInterrupt):
         command.arena(["test_arena:StopsAfter", "greedy", "random"], **options, as_json=True)
     done = capsys.readouterr()
@@ -341,7 +327,7 @@ class Waiting:
 def test_ctrl_c_in_the_middle_of_a_command_loses_no_complete_deal(tmp_path):
     (tmp_path / "mine.py").write_text(WAITING)
     command = [sys.executable, "-m", "bombay_training.cli", "arena", "mine:Waiting", "random", "--players", "2"]
-    command += ["--blocks", "100000", "--processes", "2", "--out", "r.jsonl", "--json"]
+    command += ["--blocks", "100000", "--processes", "2", "--records", "r.jsonl", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes) as process:

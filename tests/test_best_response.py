@@ -18,7 +18,7 @@ from bombay_env.agent import AgentFault
 from bombay_training import rich_tables
 from bombay_training.cli.errors import UserError
 from bombay_training.cli.learn.training import learn
-from bombay_training.evaluation import arena, ladder
+from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.best_response import (
     BestResponseRun,
@@ -56,7 +56,6 @@ def net(seed=1):
 @pytest.fixture(autouse=True)
 def few_positions(monkeypatch):
     """A run knows its victim by the decisions in a few positions; the usual number takes seconds."""
-    monkeypatch.setattr(ladder, "POSITIONS", 3)
 
 
 @pytest.fixture
@@ -149,10 +148,10 @@ def test_a_failing_victim_ends_the_run_with_one_line():
 
 def test_a_failing_victim_is_reported_before_there_is_a_folder(tmp_path):
     settings = dataclasses.replace(TINY, victim="test_best_response:Raising")
-    with pytest.raises(AgentFault, match=r"^agent 'test_best_response:Raising': it raised ZeroDivision"):
+    with pytest.raises(AgentFault, match=r"^agent 'test_best_response:Raising' with . players: it raised ZeroDivision"):
         train(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(UserError, match=r"^agent 'test_best_response:Raising': it raised ZeroDivision"):
+    with pytest.raises(UserError, match=r"^agent 'test_best_response:Raising' with . players: it raised ZeroDivision"):
         learn(BestResponseRun(settings), tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
 
@@ -210,7 +209,7 @@ def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
     with pytest.raises(ValueError, match=r"^start is 'greedy'; it must have a value net, as zero or net:path="):
         best_response.settings_for("greedy", "greedy")
     four = dataclasses.replace(TINY, players=(4,), victim=victim.removesuffix(",force=true"))
-    with pytest.raises(AgentFault, match="was not trained on these rules for 4 players"):
+    with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):
         train(four, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

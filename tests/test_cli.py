@@ -22,6 +22,7 @@ from helpers.nets import HIDDEN
 QUICK = bool(numba.config.DISABLE_JIT)
 
 OWN = """
+import multiprocessing
 import os
 import numpy as np
 
@@ -52,7 +53,7 @@ class Flaky:
 
     def __init__(self):
         Flaky.made += 1
-        if Flaky.made > 2:  # once to check the arguments, once for the first match
+        if Flaky.made > 1 and multiprocessing.parent_process():  # a worker makes it for the first match
             raise ValueError("the file of its net is gone")
 
     def act(self, game, states, rng):
@@ -162,7 +163,7 @@ def test_matches_before_one_that_cannot_be_played_are_not_lost(bombay):
 @pytest.mark.usefixtures("mine")
 def test_your_own_agent_can_be_played_and_gated(bombay, output, tmp_path):
     small = ("--rules", "rules.json", "--processes", 1)
-    data = output("arena", "mine:Careless", "random", *small, "--blocks", 1, "--out", "g.jsonl")
+    data = output("arena", "mine:Careless", "random", *small, "--blocks", 1, "--records", "g.jsonl")
     assert [match["format"] for match in data["matches"]] == ["1vrest"] * 2
     assert data["matches"][0]["agents"][0]["faults"] == 4
     assert data["matches"][0]["agents"][0]["win_share"]["mean"] == 0
@@ -321,11 +322,7 @@ def test_bare_commands_show_their_help(bombay, arguments, word):
         (["train", "best-response", "--victim", "random", "--start", "greedy"], ["start is 'greedy'", "a value net"]),
         (["train", "resume", "nowhere"], ["nowhere", "settings.json"]),
         (["train", "resume", "nowhere", "--minutes", "9"], ["--minutes"]),
-        (["ladder", "--only", "ppo", "--against", "nobody"], ["is against 'nobody'", "greedy, planner-v1"]),
         (["balance", "--tier", "random", "--vary", "tolls=1", "--out", "study"], ["--vary", "unknown field 'tolls'"]),
-        (["study", "sarsa"], ["there is no study of 'sarsa'", "zero, ppo"]),
-        (["study", "--minutes", "soon"], ["--minutes is 'soon'", "numbers of 0 or more, separated by commas"]),
-        (["study", "--seeds", "-1"], ["--seeds is '-1'"]),
         (["curve", "nowhere"], ["nowhere", "metrics.jsonl"]),
         (["curve", "one", "two"], ["--out", ".png"]),
         (["curve", "one", "--out", "curve.pdf"], ["curve.pdf", ".png"]),

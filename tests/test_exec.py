@@ -31,7 +31,7 @@ from bombay_env.record import Record, read_records
 from bombay_env.state import state_to_dict
 from bombay_env.text import describe_actions, describe_board, describe_position, describe_rules
 from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
-from bombay_training.matches.pool import WorkerPool
+from bombay_training.matches.engines.local import WorkerPool
 from helpers.failing_agents import First
 from helpers.misbehaving_program import KINDS
 
@@ -117,7 +117,7 @@ def test_the_arena_compares_a_program_with_an_agent(tmp_path: Path, mark: str) -
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     spec = f"exec:command={sys.executable} -I -S {EXAMPLES / 'exec_player.py'}"
     command = [sys.executable, "-m", "bombay_training.cli", "arena", spec, "planner-v1", "--rules", "rules.json"]
-    options = ["--players", "2", "--blocks", "2", "--processes", "1", "--out", "games.jsonl", "--json"]
+    options = ["--players", "2", "--blocks", "2", "--processes", "1", "--records", "games.jsonl", "--json"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     matches = json.loads(done.stdout)["matches"]

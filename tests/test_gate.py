@@ -9,7 +9,7 @@ import pytest
 from bombay_env import Game, Rules
 from bombay_training.evaluation import gate
 from bombay_training.evaluation.gate import Bounds
-from bombay_training.matches.pool import WorkerPool
+from bombay_training.matches.engines.local import WorkerPool
 from helpers.draws import assert_disjoint
 
 PAR, DELTA = 0.25, 0.05
@@ -133,12 +133,11 @@ def test_a_gate_has_at_least_one_block():
 def test_the_mean_over_numbers_of_players_decides(monkeypatch):
     """Here the new agent wins all games with 2 players and loses all with 3."""
 
-    def one_vs_rest(game, new, old, blocks, *args, **options):
-        return types.SimpleNamespace(
-            win_share=None, faults=(), of_agent=lambda values: np.full(blocks, float(game.num_players == 2))
-        )
+    def results(cell):
+        shares = np.full(cell.deals, float(cell.game.num_players == 2))
+        return types.SimpleNamespace(win_share=None, faults=(), of_agent=lambda values: shares)
 
-    monkeypatch.setattr(gate.arena, "one_vs_rest", one_vs_rest)
+    monkeypatch.setattr(gate, "run", lambda cells, *options: list(map(results, cells)))
     games = [Game(Rules(n)) for n in (2, 3)]
     verdict = gate.gate(games, "greedy", "random", Bounds(0.7, 0.05), 400)
     assert (verdict.replaced, verdict.decided) == (False, True)
@@ -146,20 +145,21 @@ def test_the_mean_over_numbers_of_players_decides(monkeypatch):
     assert gate.gate(games, "greedy", "random", Bounds(0.3, 0.05), 400).replaced
 
 
-def test_no_chunk_repeats_the_deals_of_another(monkeypatch):
-    real, deals = gate.arena.one_vs_rest, []
+def test_every_round_plays_new_deals_only(monkeypatch):
+    real, played = gate.run, []
 
-    def one_vs_rest(*args, **options):
-        match = real(*args, **options)
-        deals.append(set(match.deal.tolist()))
-        return match
+    def run(cells, store, *options):
+        before = store.results_of(cells[0]).num_known(cells[0])
+        matches = real(cells, store, *options)
+        played.append(set(matches[0].deal[before:].tolist()))
+        return matches
 
-    monkeypatch.setattr(gate.arena, "one_vs_rest", one_vs_rest)
+    monkeypatch.setattr(gate, "run", run)
     games, blocks = [Game(Rules(2, sets=1, turns_per_set=1, actions_per_turn=1))], 3 * gate.CHUNK_BLOCKS
     verdict = gate.gate(games, "random", "random", Bounds(0.5), blocks)
-    assert (verdict.blocks, len(deals)) == (blocks, 3)
-    assert_disjoint(deals)
-    assert len(set.union(*deals)) == blocks
+    assert (verdict.blocks, len(played)) == (blocks, 3)
+    assert_disjoint(played)
+    assert len(set.union(*played)) == blocks
 
 
 def test_an_old_agent_that_fails_is_an_error_and_a_new_one_is_rejected():

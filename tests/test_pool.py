@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from bombay_training.evaluation.arena import MatchStopped, run_blocks, run_fixed_seats
-from bombay_training.matches import pool as pool_module
-from bombay_training.matches.pool import WorkerPool
+from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
+from bombay_training.matches.engines import local as pool_module
+from bombay_training.matches.engines.local import WorkerPool
 from helpers.failing_agents import First
 
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
@@ -48,7 +48,7 @@ def test_a_match_that_is_stopped_leaves_nothing_to_the_next_one_of_the_pool():
     wanted = run_fixed_seats(TINY, ["random", "greedy", "greedy"], 8, seed=5, chunk_games=2)
     with WorkerPool(2) as pool:
         for _ in range(2):
-            with pytest.raises(MatchStopped):
+            with pytest.raises(KeyboardInterrupt):
                 run_fixed_seats(TINY, ["greedy"] * 3, 8, seed=3, progress=stop, chunk_games=2, pool=pool)
             found = run_fixed_seats(TINY, ["random", "greedy", "greedy"], 8, seed=5, chunk_games=2, pool=pool)
             assert same(found, wanted)

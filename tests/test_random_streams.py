@@ -17,9 +17,12 @@ from bombay_agents.search.agent import SearchAgent
 from bombay_agents.turns.agent import TurnAgent
 from bombay_env import Game, Rules, streams
 from bombay_training import variants
-from bombay_training.evaluation import arena, regret
+from bombay_training.evaluation import regret
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.run import run
+from bombay_training.matches.store import Store
 from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated
 from helpers.failing_agents import First
 from helpers.gym_envs import play, single
@@ -165,18 +168,21 @@ def test_ppo_repeats_no_deal_and_no_random_number(monkeypatch):
 
 # --- Matches ---
 
+REST = First()
+
 
 def test_successive_parts_of_a_match_share_no_deal_and_no_randomness():
-    game, agents, parts = Game(Rules(3, sets=1, turns_per_set=2)), [Listener("a"), Listener("b")], []
-    for first in (0, 2, 4):
-        match = arena.run_blocks(game, [*agents, First()], 2, seed=5, first=first, chunk_games=3)
+    game, agents, parts, store = Game(Rules(3, sets=1, turns_per_set=2)), [Listener("a"), Listener("b")], [], Store()
+    for deals in (2, 4, 6):
+        (match,) = run([Cell(game, (*agents, REST), deals, seed=5, chunk_games=3)], store)
         heard = [agent.take() for agent in agents]
         drawn, seeds = (list(itertools.chain(*part)) for part in zip(*heard, strict=True))
         assert not repeated(drawn)
         assert not repeated(seeds)
-        assert len(set(match.deal.tolist())) == 2
-        assert not set(match.deal.tolist()) & set(seeds)
-        parts.append((match.deal.tolist(), drawn, seeds))
+        new = match.deal[-6:].tolist()
+        assert len(set(new)) == 2
+        assert not set(new) & set(seeds)
+        parts.append((new, drawn, seeds))
     for stream in zip(*parts, strict=True):
         assert_disjoint(stream)
 

@@ -12,10 +12,12 @@ from rich.console import Console
 
 from bombay_agents.random import RandomAgent
 from bombay_env import Game, Rules
-from bombay_training.evaluation.arena import one_vs_rest
+from bombay_training.evaluation.arena import one_vs_rest, run_blocks
+from bombay_training.matches.cells import Seating
 from bombay_training.matches.intervals import Estimate, Moments, share_bounds
-from bombay_training.matches.results import LostGame, Match, Timing
+from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.statistics import (
+    design_effect,
     final_with_interval,
     margin_with_interval,
     results_table,
@@ -23,6 +25,7 @@ from bombay_training.matches.statistics import (
     share_with_interval,
     summary,
 )
+from bombay_training.matches.times import Timing
 from helpers.failing_agents import First, Raises
 from helpers.position import official
 
@@ -46,6 +49,8 @@ def made_match(shares, finals=None):
         seats=np.stack([seating % 2, 1 - seating % 2], axis=1),
         final=np.zeros((len(block), 2), np.int32) if finals is None else np.array(finals, np.int32),
         win_share=shares.reshape(-1, 2),
+        place=np.ones((len(block), 2), np.int8),
+        clients=np.zeros((len(block), 2), np.int16),
         timings=(Timing(), Timing()),
     )
 
@@ -143,3 +148,26 @@ def test_a_narrow_table_never_cuts_names_and_shares(width, left_out, faults):
 def test_faults_of_the_rest_are_shown_beside_the_agents_own():
     assert "0 / 3 │" in shown(results_table([one_vs_rest(TINY, First(), Raises("lost"), 1)]), 200)
     assert "3 / 0 │" in shown(results_table([one_vs_rest(TINY, Raises("lost"), First(), 1)]), 200)
+
+
+@pytest.mark.parametrize(
+    ("shares", "effect"),
+    [
+        ([[[1, 0], [1, 0]], [[0, 1], [0, 1]]] * 9, 0.0),  # the better seat wins each game: blocks agree
+        (
+            [[[1, 0], [0, 1]], [[0, 1], [1, 0]]] * 9,
+            2 * 35 / 36 * 18 / 17,
+        ),  # the better agent of a deal wins both its games
+    ],
+)
+def test_the_design_effect_compares_blocks_with_independent_games(shares, effect):
+    match = made_match(shares)
+    assert design_effect(match) == pytest.approx(effect)
+    (row, _) = summary(match)["agents"]
+    assert row["design_effect"] == pytest.approx(effect)
+
+
+def test_a_deal_that_is_played_once_has_no_design_effect():
+    match = run_blocks(TINY, ["random", "random-turn", "random"], 12, seating=Seating.ROTATE)
+    assert design_effect(match) == 1
+    assert math.isnan(design_effect(made_match([[[1, 0], [0, 1]]])))

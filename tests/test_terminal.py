@@ -1,7 +1,6 @@
 """What commands show in a terminal and in a pipe: progress, colours, widths, completion."""
 
 import fcntl
-import io
 import os
 import pty
 import re
@@ -15,7 +14,6 @@ import numba
 import pytest
 
 from bombay_training.cli import output
-from bombay_training.evaluation import ladder
 from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take the compiler")
@@ -69,7 +67,7 @@ def test_a_terminal_of_80_columns_shows_what_is_being_done_without_colour_if_so_
 
 @needs_jit
 def test_a_pipe_shows_results_only(tmp_path):
-    arguments = ("ladder", "--only", "random-turn", "--players", "2", "--blocks", "2")
+    arguments = ("arena", "random-turn", "random", "--players", "2", "--blocks", "2")
     done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert [line for line in done.stderr.splitlines() if not line.startswith(COMPILING)] == []
     assert "random-turn" in done.stdout
@@ -81,25 +79,6 @@ def test_bars_are_for_terminals(monkeypatch):
         monkeypatch.setattr(output.err, "_force_terminal", terminal)
         assert output.new_progress(quiet=False).disable != terminal
         assert output.new_progress(quiet=True).disable
-
-
-def parts(row):
-    kept = {"blocks": 100, "games": 400, "faults": 0, "clocks": [[100, 1.0, 2.0]] * 2}
-    return [{"row": {}, "first": 0, "kept": kept | {name: [40.0, 20.0, 100] for name in ("share", "margin", "final")}}]
-
-
-@pytest.mark.parametrize("width", [80, 100, None])
-def test_the_ladder_leaves_columns_out_where_there_is_no_room(width):
-    from rich.console import Console
-
-    rows = [ladder.Row(4, "planner-v1", "random", 100, 10), ladder.Row(4, "search:nodes=1000", "zero", 100, 10)]
-    table = ladder.results_table([(row, parts(row)) for row in rows], width)
-    console = Console(width=width or 300, record=True, file=io.StringIO())
-    console.print(table)
-    text = console.export_text()
-    assert text.count("0.400 [0.") == 2  # not folded
-    assert ("theirs" in text.splitlines()[2]) == (width is None)
-    assert ("no room for: theirs" in text) == (width is not None)
 
 
 @pytest.mark.parametrize(("words", "found"), [("bombay ar", "arena"), ("bombay arena planner-", "planner-v1")])

@@ -24,8 +24,8 @@ Ctrl-C and SIGTERM stop a command; what it leaves differs:
 | command | what is left | how to go on |
 | --- | --- | --- |
 | `train` | the run as it is at that moment; a second Ctrl-C ends it without saving | `bombay train resume FOLDER` |
-| `ladder`, `study` | all that was finished | the same command again |
-| `arena` | the first deals of the match ([evaluation](evaluation.md#faults)); SIGTERM leaves nothing | – |
+| `run`, `arena`, `balance` with `--out` | all games that were finished | the same command again |
+| `run`, `arena` without | the first deals of each match ([evaluation](evaluation.md#faults)); SIGTERM leaves nothing | – |
 | all others | nothing, except files that were finished | the same command again |
 
 """

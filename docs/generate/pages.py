@@ -6,15 +6,14 @@ from pathlib import Path
 
 from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
+from bombay_training.matches.store import ROW_COLUMNS
 from docs.generate import agents, commands, markdown, picture, settings, spaces, trainers
-from docs.generate.results import Results
 from docs.generate.speed import Speed
 
 
 def blocks(docs: Path) -> dict[str, Callable[[], str]]:
     """What makes the block of each name, from the results in the folder `docs`."""
-    results = Results(docs)
-    speed = Speed(results)
+    speed = Speed(docs / "data")
     return {
         "facts": agents.facts,
         "agents": agents.agents_table,
@@ -24,23 +23,19 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
             f"settings-{name}": functools.partial(settings.table, kind, kind.__base__)
             for name, kind in SETTINGS.items()
         },
-        "strength": results.strength,
-        "ladder": results.ladder,
-        "card-zero": functools.partial(results.card, "zero", "zero-search"),
-        "card-ppo": functools.partial(results.card, "ppo"),
-        "regret": results.regret,
-        "training-zero": results.training_zero,
-        "learning-zero-4": functools.partial(results.learning, (4,)),
-        "learning-zero-2-3-5": functools.partial(results.learning, (2, 3, 5)),
-        "best-responses": results.best_responses,
-        "fairness": results.fairness,
-        "third-rupee": results.third_rupee,
+        "rows": rows_table,
         "trainers": trainers.table,
         "speed": speed.speed,
         "speed-all": speed.speed_all,
         "speed-learning": speed.speed_learning,
         "cold-start": speed.cold_start,
     }
+
+
+def rows_table() -> str:
+    """The data dictionary of a store's rows."""
+    rows = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in ROW_COLUMNS.items()]
+    return markdown.table(["column", "type", "meaning"], rows, left=("column", "type", "meaning"))
 
 
 def generated(docs: Path) -> dict[Path, str]:

@@ -1,10 +1,11 @@
 """Tables of speed, made from saved reports of `python -m benchmarks --json`."""
 
+from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from bombay_env.files.reading import read_json
 from docs.generate import markdown
-from docs.generate.results import Results
 
 # The README's lines: what is compared, and the rows of ours and of the peer, by name and number of threads.
 COMPARISONS = (
@@ -18,12 +19,16 @@ PEERS = ("pettingzoo", "open_spiel", "pgx", "jax")
 class Speed:
     """The saved reports in a folder."""
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, name: str) -> Any:
+        """A report, by its name without the ending."""
+        return read_json(self.folder / f"{name}.json")
 
     def speed(self) -> str:
         """Three interfaces next to the peer that is most like each, on one thread; for the README."""
-        data = self.results.read("bench")
+        data = self.read("bench")
         rates = {row["name"]: row["rate"] for row in data["rows"] + data["peers"] if row["threads"] == 1}
         rows = []
         for what, name, peer in COMPARISONS:
@@ -37,7 +42,7 @@ class Speed:
 
     def speed_all(self) -> str:
         """Every row of the report."""
-        data = self.results.read("bench")
+        data = self.read("bench")
         rows = [report.cells(row) for row in data["rows"] + data["peers"]]
         table = markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
         versions = ", ".join(f"{name} {data['machine'][name]}" for name in PEERS)
@@ -45,7 +50,7 @@ class Speed:
 
     def speed_learning(self) -> str:
         """How fast nets are evaluated and learners learn, and the parts of the learners' time."""
-        data = self.results.read("bench_learning")
+        data = self.read("bench_learning")
         parts = list(data["learning"][0]["shares"])
         further, lines = report.further_columns(data["learning"])
         empty = [""] * (len(further) + len(parts))
@@ -59,7 +64,7 @@ class Speed:
 
     def cold_start(self) -> str:
         """Seconds until the first use with nothing compiled."""
-        data, before = self.results.read("cold_start"), self.results.read("cold_start_before")
+        data, before = self.read("cold_start"), self.read("cold_start_before")
         rows = []
         for name, found in data["environments"].items():
             old = before["environments"][name]

@@ -24,7 +24,7 @@ from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.train import run_class
 from bombay_training.learners.zero import ZeroSettings
-from bombay_training.matches import pool
+from bombay_training.matches.engines import local
 
 DECISIVE: Final = ("hidden", "second", "victim", "start", "board")  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no kernel
@@ -117,7 +117,7 @@ def compile_all(jobs: Sequence[Job], processes: int | None, progress: Callable[[
         RuntimeError: a job failed, or its process was ended. The message names the job.
     """
     others = multiprocessing.active_children()
-    executor = ProcessPoolExecutor(processes or pool.num_cores(), pool.SPAWN, pool.start_worker)
+    executor = ProcessPoolExecutor(processes or local.num_cores(), local.SPAWN, local.start_worker)
     try:
         jobs_of = {executor.submit(job.work, *job.arguments): job for job in jobs}
         for done in as_completed(jobs_of):

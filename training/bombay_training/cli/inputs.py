@@ -59,14 +59,14 @@ def _check_free(path: Path, option: str) -> None:
 
 
 @contextlib.contextmanager
-def new_output(path: Path | None, parents: bool = False) -> Iterator[None]:
+def new_output(path: Path | None, option: str = "--out") -> Iterator[None]:
     """Check that a file or folder that will be written does not exist yet, and keep it for this process during the block.
 
     Entered before anything is played, so that two commands with one name cannot replace each other's results.
 
     Args:
         path: the file or folder; None for none.
-        parents: whether the folders for it are created.
+        option: names it.
     Raises:
         ValueError: it exists, there is no folder for it, or another process is about to write it.
         OSError: it cannot be created.
@@ -74,13 +74,13 @@ def new_output(path: Path | None, parents: bool = False) -> Iterator[None]:
     if path is None:
         yield
         return
-    if parents:
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    _check_free(path, "--out")
+    _check_free(path, option)
     if not os.access(path.absolute().parent, os.W_OK):  # an error of the lock would name the lock
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     with locks.held(path.absolute()):
-        check_new_file(path)  # creates and removes it, which would remove what another process has written since
+        check_new_file(
+            path, option
+        )  # creates and removes it, which would remove what another process has written since
         yield
 
 

@@ -19,8 +19,8 @@ from bombay_training.cli.evaluate.arena import arena
 from bombay_training.cli.evaluate.audit import audit
 from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
-from bombay_training.cli.evaluate.ladder import ladder
 from bombay_training.cli.evaluate.regret import regret
+from bombay_training.cli.evaluate.run import run
 from bombay_training.cli.games import board as boards
 from bombay_training.cli.games.mcp import mcp
 from bombay_training.cli.games.play import play
@@ -31,7 +31,6 @@ from bombay_training.cli.learn.best_response import best_response
 from bombay_training.cli.learn.curve import curve
 from bombay_training.cli.learn.learner import command_of
 from bombay_training.cli.learn.resume import resume
-from bombay_training.cli.learn.study import study
 from bombay_training.learners.train import SETTINGS
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -40,8 +39,8 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
-    "Evaluation": (arena, gate, ladder, audit, regret, balance),
-    "Training": (study, curve),
+    "Evaluation": (arena, gate, run, audit, regret, balance),
+    "Training": (curve,),
     "Project": (warm_up,),
 }
 for panel, commands in COMMANDS.items():

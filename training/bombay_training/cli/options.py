@@ -11,6 +11,7 @@ import typer
 from bombay_env.checks import MAX_SEED
 from bombay_env.registry import agent_names
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training.matches.engines.local import MAX_TURN_LIMIT
 
 MAX_COUNT: Final = 1_000_000  # games or deals that one command plays
 AGENT_HELP: Final = "An agent spec, such as greedy or zero:rounds=0, or module:object for your own agent"
@@ -36,7 +37,22 @@ Processes = Annotated[
     int | None,
     typer.Option(help="Number of processes. Default: one per core. Results do not depend on it.", min=1),
 ]
-RecordsFile = Annotated[Path | None, typer.Option("--out", help="A new .jsonl file for the records of all games.")]
+TurnLimit = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds that a call of an agent may take for each game it decides in. An agent that exceeds it loses the game. "
+        "The first call in a process has a minute more.",
+        min=0.001,
+        max=MAX_TURN_LIMIT,
+    ),
+]
+StoreFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="A folder that keeps the results of all games; one that exists is continued. Needs the extra `data`.",
+    ),
+]
 Host = Annotated[str, typer.Option(help="The address to listen at; others than loopback need --remote.")]
 Port = Annotated[int, typer.Option(help="The port to listen at; 0 for any that is free.", min=0, max=65535)]
 Remote = Annotated[bool, typer.Option("--remote", help="Let other machines in: whoever has the address can act.")]

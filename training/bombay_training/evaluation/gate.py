@@ -14,7 +14,7 @@ block with a probability of at most beta. Both hold however often one looks, and
 in 0 ≤ x ≤ 1. The sizes of the bets are guesses, which only decide how soon the match ends.
 
 Source: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random variables by betting", JRSS B 86 (2024),
-with bets after its section B.3 (aGRAPA). Matches are played by `arena.one_vs_rest`.
+with bets after its section B.3 (aGRAPA).
 """
 
 import dataclasses
@@ -25,10 +25,12 @@ import numpy as np
 
 from bombay_agents import make
 from bombay_env import Game, checks
-from bombay_training.evaluation import arena
+from bombay_training.matches.cells import Cell, searches
+from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
-from bombay_training.matches.pool import WorkerPool
 from bombay_training.matches.results import LostGame
+from bombay_training.matches.run import run
+from bombay_training.matches.store import Store
 
 CHUNK_BLOCKS: Final = 16  # played together, unless an agent searches
 PRIOR_VARIANCE: Final = 0.25  # of block means, the largest possible; counts as one block
@@ -208,26 +210,27 @@ def gate(
             agent's strength.
     """
     checks.whole_number(max_blocks, "max_blocks", 1, checks.MAX_COUNT)
-    alone = any(arena.searches(make(spec)) for spec in (new, old))
-    shares = np.empty((len(games), 0))
-    faults: list[LostGame] = []
-    decision: bool | None = None
-    while decision is None and shares.shape[1] < max_blocks:
-        first = shares.shape[1]
-        blocks = min(CHUNK_BLOCKS * (pool.count if pool else 1), max_blocks - first)
-        part = []
-        for game in games:
-            chunk = 1 if alone else CHUNK_BLOCKS * game.num_players
-            match = arena.one_vs_rest(
-                game, new, old, blocks, seed, first=first, chunk_games=chunk, pool=pool, progress=progress
+    alone = any(searches(make(spec)) for spec in (new, old))
+    store, blocks, decision = Store(), 0, None
+    while decision is None and blocks < max_blocks:
+        blocks = min(blocks + CHUNK_BLOCKS * (pool.count if pool else 1), max_blocks)
+        cells = [
+            Cell(
+                game,
+                (new, *[old] * (game.num_players - 1)),
+                blocks,
+                seed,
+                format="1vrest",
+                chunk_games=1 if alone else CHUNK_BLOCKS * game.num_players,
             )
-            part.append(match.of_agent(match.win_share))
-            faults += match.faults
-        shares = np.concatenate([shares, part], axis=1)
+            for game in games
+        ]
+        matches = run(cells, store, pool, progress)
+        shares = np.array([match.of_agent(match.win_share) for match in matches])
         decision, used = bounds.decide(shares.mean(axis=0))
         # Keep whole chunks: they are the same for any number of processes.
         played = -(-used // CHUNK_BLOCKS) * CHUNK_BLOCKS
-        faults = [fault for fault in faults if fault.block < played]
+        faults = [fault for match in matches for fault in match.faults if fault.block < played]
         check_old_agent(faults)
     players = tuple(game.num_players for game in games)
     return Verdict(bool(decision), decision is not None, bounds, players, shares[:, :played], tuple(faults))

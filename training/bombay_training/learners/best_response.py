@@ -27,7 +27,7 @@ from bombay_env.chance import random_word
 from bombay_env.jit.kernels import CONFIG, kernel, piece_kernel
 from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
-from bombay_training.evaluation import ladder
+from bombay_training.evaluation import arena
 from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
 from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
 from bombay_training.learners.zero.self_play import (
@@ -39,7 +39,9 @@ from bombay_training.learners.zero.self_play import (
     set_final_targets,
     store_sample,
 )
+from bombay_training.matches.store import digest
 
+VICTIM_GAMES: Final = 2  # whose results show that the victim of a resumed run still plays as it did
 COPIES: Final = 8  # of the victim, each of which plays its own lanes, whatever the number of threads
 
 
@@ -315,7 +317,12 @@ class BestResponseRun(ZeroRun):
 
     @functools.cached_property
     def _victim_digests(self) -> list[str]:
-        return [ladder.Digests(game).of([self.settings.victim]) for game in self.games]
+        lineups = [(game, [self.settings.victim] * game.num_players) for game in self.games]
+        matches = [arena.run_fixed_seats(game, lineup, VICTIM_GAMES) for game, lineup in lineups]
+        for match in matches:
+            if match.faults:
+                raise match.faults[0].as_error(match.game.num_players)
+        return [digest([match]) for match in matches]
 
 
 def budgets(agent: str | os.PathLike[str], victim: str) -> dict[str, int | None]:

@@ -1,11 +1,11 @@
 """Plays a chunk of games together, as one array of states.
 
 At each step every agent decides in one call for all games in which it is to move. An agent that fails, or that does not answer
-(`matches/pool.py`), loses the game. If a call for several games raises, the agent is called again for each game alone, so that it
-loses only those in which it fails. Every decision of a game has random keys of its own, so the result of a game does not depend
-on the chunk that it is in. Only an agent that draws from its generator itself, and not from `agent.lane_keys`, also depends on
-the games and the key of its chunk. Chunks can be played in any order and in any process. This module does not know how results
-become estimates: see `matches/statistics.py`.
+(`engines/local.py`), loses the game. If a call for several games raises, the agent is called again for each game alone, so that
+it loses only those in which it fails. Every decision of a game has random keys of its own, so the result of a game does not
+depend on the chunk that it is in. Only an agent that draws from its generator itself, and not from `agent.lane_keys`, also
+depends on the games and the key of its chunk. What is kept of a game besides its result is the business of observers
+(`observers.py`). This module does not know how results become estimates.
 """
 
 import contextlib
@@ -16,102 +16,16 @@ from typing import Protocol
 
 import numpy as np
 
-from bombay_env import Game, streams
+from bombay_env import streams
 from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask
 from bombay_env.chance import lane_words
-from bombay_env.record import History, Record
+from bombay_env.record import Record
+from bombay_env.rewards import seat_places
+from bombay_training.matches.accounts import Accountant
+from bombay_training.matches.cells import Cell, Chunk, Games
+from bombay_training.matches.observers import Observer, Recorder
 from bombay_training.matches.results import LostGame
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The games of a match before they are played. G games, n seats.
-
-    Args:
-        game: the variant and board.
-        names: the agents' names.
-        seed: the match's seed.
-        deal: (G,) uint64 seeds of the games.
-        key: (G,) uint64 keys of the agents' randomness in the games.
-        block: (G,) int64 numbers of the deals.
-        seating: (G,) int64 numbers of the seatings.
-        seats: (G, n) int64 indices into `names`.
-        keep_records: whether records are wanted.
-    """
-
-    game: Game
-    names: tuple[str, ...]
-    seed: int
-    deal: np.ndarray
-    key: np.ndarray
-    block: np.ndarray
-    seating: np.ndarray
-    seats: np.ndarray
-    keep_records: bool = False
-
-    @property
-    def turns(self) -> int:
-        """Turns in a game."""
-        rules = self.game.rules
-        return rules.sets * rules.turns_per_set * rules.num_players
-
-    def lost_game(self, number: int, seat: int, action: str, reason: str) -> LostGame:
-        """The entry for a game that the agent in `seat` loses by a fault."""
-        agent = int(self.seats[number, seat])
-        return LostGame(
-            agent=agent,
-            name=self.names[agent],
-            seat=seat,
-            game=number,
-            block=int(self.block[number]),
-            seating=int(self.seating[number]),
-            action=action,
-            reason=reason,
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class Chunk:
-    """Games that are played together.
-
-    Args:
-        games: their numbers in the match.
-        key: of what agents draw from their generator itself, instead of from the keys of their lanes (`agent.lane_keys`).
-        report_calls: whether to report the beginning of each call of an agent, to find the one that never returns or ends the
-            process.
-        attempts: how many processes have ended while they played it.
-    """
-
-    games: tuple[int, ...]
-    key: tuple[int, ...]
-    report_calls: bool = False
-    attempts: int = 0
-
-    def split(self) -> list["Chunk"]:
-        """A chunk for each of the games, with reported calls."""
-        return [Chunk((game,), (*self.key, number), True) for number, game in enumerate(self.games)]
-
-
-class DecisionTimes:
-    """Sums of an agent's decision times, without its first call in a process, which may compile code.
-
-    Attributes:
-        decisions: actions chosen.
-        turns: turns begun.
-        seconds: time of all calls.
-        turn_seconds: time of each complete turn, with the time of a call divided evenly among its games.
-    """
-
-    def __init__(self) -> None:
-        self.decisions, self.turns, self.seconds = 0, 0, 0.0
-        self.turn_seconds: list[float] = []
-
-    def add(self, other: "DecisionTimes") -> None:
-        """Add the times of other decisions of the same agent."""
-        self.decisions += other.decisions
-        self.turns += other.turns
-        self.seconds += other.seconds
-        self.turn_seconds += other.turn_seconds
+from bombay_training.matches.times import DecisionTimes
 
 
 @dataclasses.dataclass
@@ -119,20 +33,33 @@ class Played:
     """The results of a chunk of G games with n seats.
 
     Args:
-        games: their numbers in the match, in the order of the arrays.
+        first: the number of its first game in the cell.
         final: (G, n) int32 rupees with awards, zeros after a fault.
+        place: (G, n) int8 from 1, shared by tied seats; zeros after a fault.
+        clients: (G, n) int16 Client tokens, which break ties; zeros after a fault.
         win_share: (G, n) float64.
         lost: the games that ended by a fault.
-        times: by agent.
-        records: of all the games if they are kept, else empty.
+        times: by player.
+        records: of all the games if the cell keeps them, else empty.
+        accounts: (G, n) records of `ACCOUNTS` if the cell keeps them, else None.
     """
 
-    games: tuple[int, ...]
+    first: int
     final: np.ndarray
+    place: np.ndarray
+    clients: np.ndarray
     win_share: np.ndarray
     lost: list[LostGame]
     times: list[DecisionTimes]
-    records: list[Record]
+    records: list[Record] = dataclasses.field(default_factory=list)
+    accounts: np.ndarray | None = None
+
+    @classmethod
+    def blank(cls, cell: Cell, chunk: Chunk) -> "Played":
+        """The results of a chunk before any game is over."""
+        shape, times = (chunk.count, cell.game.num_players), [DecisionTimes() for _ in cell.players]
+        final, place, clients = (np.zeros(shape, kind) for kind in (np.int32, np.int8, np.int16))
+        return cls(chunk.first, final, place, clients, np.zeros(shape), [], times)
 
 
 class PlayListener(Protocol):
@@ -164,38 +91,71 @@ def lost_share(seats: np.ndarray, seat: int) -> np.ndarray:
     return np.asarray(others / others.sum())
 
 
-def unanswered(plan: Plan, chunk: Chunk, actions: Sequence[int], reason: str) -> Played:
+def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) -> Played:
     """The result of a chunk of one game, lost by the agent to move, whose process cannot report it.
 
     Args:
-        plan: the match.
+        cell: the cell.
         chunk: the chunk.
         actions: the game's actions so far.
         reason: why the agent to move did not answer.
     """
-    (number,) = chunk.games
-    states = plan.game.new_states(plan.deal[[number]])
-    history = History(plan.game, states, int(plan.deal[number]))
+    games, played = cell.games(chunk.first, 1), Played.blank(cell, chunk)
+    states = cell.game.new_states(games.deal)
+    observers = _observers(cell, games, states, played)
     for action in actions:
-        history.add(action)
-        plan.game.step(states, [action])
-    lost = plan.lost_game(number, int(states["current_player"][0]), NO_ACTION, reason)
-    final, share = np.zeros((1, plan.game.num_players), np.int32), lost_share(plan.seats[number], lost.seat)[None]
-    records = [_record(plan, number, history, states, lost)] if plan.keep_records else []
-    return Played(chunk.games, final, share, [lost], [DecisionTimes() for _ in plan.names], records)
+        for observer in observers:
+            observer.before_step(np.zeros(1, np.int64), states, np.array([action]))
+        cell.game.step(states, [action])
+    lost = _lost_game(cell, games, 0, int(states["current_player"][0]), NO_ACTION, reason)
+    played.lost.append(lost)
+    played.win_share[0] = lost_share(games.seats[0], lost.seat)
+    for observer in observers:
+        observer.after_fault(0, states, lost)
+    return played
 
 
-def play(plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener) -> Played:
+def play(cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener) -> Played:
     """Play the games of a chunk to their ends.
 
     Args:
-        plan: the match.
+        cell: the cell.
         chunk: which of its games.
-        agents: those of the plan, in its order.
+        agents: the cell's players.
         warm: indices of the agents that have been called in this process; changed in place.
         listener: receives calls and steps.
     """
-    return _GameBatch(plan, chunk, agents, warm, listener).play()
+    return _GameBatch(cell, chunk, agents, warm, listener).play()
+
+
+def _observers(cell: Cell, games: Games, states: np.ndarray, played: Played) -> list[Observer]:
+    """What keeps more of the games than their results; it writes into `played`."""
+    observers: list[Observer] = []
+    if cell.records:
+        names = [[cell.names[player] for player in seats] for seats in games.seats.tolist()]
+        recorder = Recorder(cell.game, states, games.deal, names)
+        played.records = recorder.records  # type: ignore[assignment] # all are there at the end
+        observers.append(recorder)
+    if cell.accounts:
+        accountant = Accountant(cell.game, games.deal)
+        played.accounts = accountant.accounts
+        observers.append(accountant)
+    return observers
+
+
+def _lost_game(cell: Cell, games: Games, index: int, seat: int, action: str, reason: str) -> LostGame:
+    """The entry for a game that the agent in `seat` loses by a fault; `index`: of the game in `games`."""
+    player = int(games.seats[index, seat])
+    return LostGame(
+        agent=player,
+        name=cell.names[player],
+        seat=seat,
+        game=int(games.number[index]),
+        block=int(games.block[index]),
+        seating=int(games.seating[index]),
+        action=action,
+        reason=reason,
+    )
 
 
 class _GameBatch:
@@ -206,36 +166,30 @@ class _GameBatch:
     """
 
     def __init__(
-        self, plan: Plan, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener
+        self, cell: Cell, chunk: Chunk, agents: Sequence[Agent], warm: set[int], listener: PlayListener
     ) -> None:
-        self.plan, self.game, self.agents, self.warm, self.listener = plan, plan.game, agents, warm, listener
-        self.numbers = np.array(chunk.games)
-        keys = np.random.SeedSequence((plan.seed, *chunk.key)).spawn(len(agents))
+        self.cell, self.game, self.agents, self.warm, self.listener = cell, cell.game, agents, warm, listener
+        self.games = cell.games(chunk.first, chunk.count)
+        keys = np.random.SeedSequence((cell.seed, *chunk.key)).spawn(len(agents))
         self.rngs = [LaneGenerator(np.random.PCG64(key)) for key in keys]
         self.decisions = 0  # in each of the games still running
-        self.states: np.ndarray = self.game.new_states(plan.deal[self.numbers])
-        self.running = np.arange(len(self.numbers))
-        self.turns_left = np.full(len(self.numbers), plan.turns)
+        self.states: np.ndarray = self.game.new_states(self.games.deal)
+        self.running = np.arange(chunk.count)
+        self.turns_left = np.full(chunk.count, cell.turns)
         # Seconds of the turn so far. NaN if part of it was an agent's first call.
-        self.spent = np.zeros(len(self.numbers))
+        self.spent = np.zeros(chunk.count)
         self.lost: dict[int, LostGame] = {}  # by lane, in this step
-        shape, times = (len(self.numbers), self.game.num_players), [DecisionTimes() for _ in agents]
-        self.played = Played(chunk.games, np.zeros(shape, np.int32), np.zeros(shape), [], times, [])
-        self.records: dict[int, Record] = {}
-        self.histories = [
-            History(self.game, self.states[index : index + 1], int(plan.deal[number]))
-            for index, number in enumerate(chunk.games if plan.keep_records else ())
-        ]
+        self.played = Played.blank(cell, chunk)
+        self.observers = _observers(cell, self.games, self.states, self.played)
 
     def play(self) -> Played:
         while self.running.size:
             self._step()
         self.played.lost.sort(key=lambda lost: lost.game)
-        self.played.records = [self.records[index] for index in sorted(self.records)]
         return self.played
 
     def _step(self) -> None:
-        to_act = self.plan.seats[self.numbers[self.running], self.states["current_player"]]
+        to_act = self.games.seats[self.running, self.states["current_player"]]
         actions = np.zeros(self.running.size, np.int64)
         for agent in range(len(self.agents)):
             lanes = np.flatnonzero(to_act == agent)
@@ -244,11 +198,10 @@ class _GameBatch:
         self.decisions += 1
         kept, turns = self._drop_lost()
         actions, to_act = actions[kept], to_act[kept]
+        for observer in self.observers:
+            observer.before_step(self.running, self.states, actions)
         before = self.states[["set", "turn", "current_player"]].copy()
         self.game.step(self.states, actions)
-        if self.histories:
-            for index, action in zip(self.running.tolist(), actions.tolist(), strict=True):
-                self.histories[index].add(action)
         ended = before != self.states[["set", "turn", "current_player"]]
         self._end_turns(np.flatnonzero(ended), to_act)
         self._finish(self.game.is_terminal(self.states))
@@ -259,7 +212,7 @@ class _GameBatch:
     def _decide(self, agent: int, lanes: np.ndarray, actions: np.ndarray) -> None:
         """Write an agent's actions for some lanes into `actions`, and the games that it loses into `lost`."""
         states, rng, call = self.states[lanes], self.rngs[agent], self._call(agent, lanes)
-        keys, number = self.plan.key[self.numbers[self.running[lanes]]], np.full(lanes.size, self.decisions, np.uint64)
+        keys, number = self.games.key[self.running[lanes]], np.full(lanes.size, self.decisions, np.uint64)
         seeds = lane_words(keys, streams.MATCH_SCRUBS, number)
         rng.keys = lane_words(keys, streams.MATCH_CHOICES, number)
         timed = agent in self.warm
@@ -303,8 +256,8 @@ class _GameBatch:
         times.turns += int((self.states["actions_left"][lanes] == self.game.rules.actions_per_turn).sum())
 
     def _lose(self, lane: int, action: str, reason: str) -> None:
-        seat, number = int(self.states["current_player"][lane]), int(self.numbers[self.running[lane]])
-        self.lost[lane] = self.plan.lost_game(number, seat, action, reason)
+        seat, index = int(self.states["current_player"][lane]), int(self.running[lane])
+        self.lost[lane] = _lost_game(self.cell, self.games, index, seat, action, reason)
 
     # --- results ---
 
@@ -318,9 +271,10 @@ class _GameBatch:
         for lane, lost in self.lost.items():
             kept[lane] = False
             self.played.lost.append(lost)
-            self.played.win_share[self.running[lane]] = lost_share(self.plan.seats[lost.game], lost.seat)
-            if self.histories:
-                self._keep_record(lane, lost)
+            index = int(self.running[lane])
+            self.played.win_share[index] = lost_share(self.games.seats[index], lost.seat)
+            for observer in self.observers:
+                observer.after_fault(index, self.states[lane : lane + 1], lost)
         turns = int(self.turns_left[self.running[~kept]].sum())
         if self.lost:
             self.states, self.running, self.lost = self.states[kept], self.running[kept], {}
@@ -330,9 +284,8 @@ class _GameBatch:
         """Count the turns that ended in some lanes; `movers` (R,) are the agents that acted."""
         indices = self.running[ended]
         self.turns_left[indices] -= 1
-        for agent, seconds in zip(movers[ended].tolist(), self.spent[indices].tolist(), strict=True):
-            if not np.isnan(seconds):
-                self.played.times[agent].turn_seconds.append(seconds)
+        for agent, times in enumerate(self.played.times):
+            times.add_turns(self.spent[indices[movers[ended] == agent]])
         self.spent[indices] = 0
 
     def _finish(self, over: np.ndarray) -> None:
@@ -340,18 +293,8 @@ class _GameBatch:
         if not over.any():
             return
         results, indices = self.game.results(self.states[over]), self.running[over]
-        self.played.final[indices] = results["final"]
-        self.played.win_share[indices] = results["win_share"]
-        if self.histories:
-            for lane in np.flatnonzero(over).tolist():
-                self._keep_record(lane, None)
+        self.played.final[indices], self.played.win_share[indices] = results["final"], results["win_share"]
+        self.played.place[indices], self.played.clients[indices] = seat_places(results), results["clients"]
+        for observer in self.observers:
+            observer.after_end(indices, self.states[over], results)
         self.states, self.running = self.states[~over], self.running[~over]
-
-    def _keep_record(self, lane: int, lost: LostGame | None) -> None:
-        index, state = int(self.running[lane]), self.states[lane : lane + 1]
-        self.records[index] = _record(self.plan, int(self.numbers[index]), self.histories[index], state, lost)
-
-
-def _record(plan: Plan, number: int, history: History, states: np.ndarray, lost: LostGame | None) -> Record:
-    fault = None if lost is None else {"seat": lost.seat, "action": lost.action, "reason": lost.reason}
-    return history.record(states, [plan.names[agent] for agent in plan.seats[number]], fault)

@@ -9,6 +9,8 @@ import numpy as np
 
 from bombay_env import Game, checks
 from bombay_env.agent import AgentFault
+from bombay_env.record import Record
+from bombay_training.matches.times import Timing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,30 +46,6 @@ class LostGame:
 
 
 @dataclasses.dataclass(frozen=True)
-class Timing:
-    """How long an agent's decisions took. The time of a call for several games is divided evenly among them.
-
-    The agent's first call in a process, which may compile code, does not count.
-
-    Args:
-        decisions: actions chosen.
-        turns: turns they belong to.
-        seconds: time of all of them.
-        p99_ms: the 99th percentile of the milliseconds of a turn; None if no turn was timed.
-    """
-
-    decisions: int = 0
-    turns: int = 0
-    seconds: float = 0.0
-    p99_ms: float | None = None
-
-    @property
-    def ms_per_turn(self) -> float | None:
-        """Milliseconds per turn; None if no turn was timed."""
-        return 1000 * self.seconds / self.turns if self.turns else None
-
-
-@dataclasses.dataclass(frozen=True)
 class Match:
     """All games of one line-up, in the order of blocks and seatings. G games, n seats.
 
@@ -83,10 +61,13 @@ class Match:
         final: (G, n) int32 rupees with awards (RULES 5); zeros in a game that ended by a fault.
         win_share: (G, n) float64, 1 over the number of winners for each winner. After a fault it is 0 in all seats of the
             offender and equal parts of 1 in the others; an offender with all seats gets 0 in the offending seat alone.
+        place: (G, n) int8 by rupees, then Client tokens, from 1; tied seats share the better one. Zeros after a fault.
+        clients: (G, n) int16 Client tokens; zeros after a fault.
         timings: by agent.
         faults: the games that ended by a fault, in the order of the games.
         format: `1vrest`, `2v2`, `mixed`, or `seats` for any other.
-        teams: whether an agent's win share is the sum over its seats instead of their mean.
+        records: of all games, in order, if they were kept.
+        accounts: (G, n) records of `ACCOUNTS` (`matches/accounts.py`), if they were kept.
     """
 
     game: Game
@@ -99,10 +80,18 @@ class Match:
     seats: np.ndarray
     final: np.ndarray
     win_share: np.ndarray
+    place: np.ndarray
+    clients: np.ndarray
     timings: tuple[Timing, ...]
     faults: tuple[LostGame, ...] = ()
     format: str = "seats"
-    teams: bool = False
+    records: tuple[Record, ...] = ()
+    accounts: np.ndarray | None = None
+
+    @property
+    def teams(self) -> bool:
+        """Whether an agent's win share is the sum over its seats instead of their mean."""
+        return self.format == "2v2"
 
     @property
     def num_games(self) -> int:
@@ -130,19 +119,22 @@ class Match:
         """The number of an agent's seats in each game."""
         return int((self.seats[0] == self._index(agent)).sum())
 
-    def of_agent(self, values: np.ndarray, agent: int | str = 0, games: np.ndarray | None = None) -> np.ndarray:
+    def of_agent(
+        self, values: np.ndarray, agent: int | str = 0, games: np.ndarray | None = None, by_game: bool = False
+    ) -> np.ndarray:
         """Block means (blocks,) of one agent's entries of `values` (G, n), over all its seats.
 
         Args:
             values: (G, n).
             agent: its index or name.
             games: (G,) bool, the games to include, all unless given. Blocks without any are left out.
+            by_game: whether to return the means of games instead of blocks.
 
         Raises:
             ValueError: no agent of the match has this index or name.
         """
         mine = self.seats == self._index(agent)
-        blocks = np.unique(self.block, return_inverse=True)[1]
+        blocks = np.arange(self.num_games) if by_game else np.unique(self.block, return_inverse=True)[1]
         if games is not None:
             mine &= games[:, None]
         totals, counts = (np.bincount(blocks, part.sum(axis=1)) for part in (values * mine, mine))

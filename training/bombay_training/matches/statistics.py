@@ -19,7 +19,7 @@ from bombay_training.rich_tables import fitting_table, format_ms
 
 MAX_FAULTS: Final = 20  # in a summary
 # Columns that a narrow table leaves out, in this order.
-OPTIONAL_COLUMNS: Final = ("p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
+OPTIONAL_COLUMNS: Final = ("effective games", "p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
 
 # --- estimates ---
@@ -42,6 +42,18 @@ def margin_with_interval(match: Match, agent: int | str = 0, confidence: float =
 def final_with_interval(match: Match, agent: int | str = 0, confidence: float = CONFIDENCE) -> Estimate:
     """The mean final rupees of one agent, estimated like the margin."""
     return _rupees(match.of_agent(match.final, agent, match.played_out), confidence)
+
+
+def design_effect(match: Match, agent: int | str = 0) -> float:
+    """The variance of an agent's mean win share, divided by that of as many independent games.
+
+    It is 1 if every deal is played once. NaN for a single block, and if all games are equal.
+    """
+    mine = match.of_agent(match.win_share, agent, by_game=True)
+    spread, blocks = mine.var(), match.of_agent(match.win_share, agent)
+    if match.num_blocks < 2 or not spread:
+        return math.nan
+    return float(match.num_games / match.num_blocks * blocks.var(ddof=1) / mine.var(ddof=1))
 
 
 def par(match: Match, agent: int | str = 0) -> float:
@@ -82,6 +94,7 @@ def summary(match: Match) -> dict[str, Any]:
                 "seats": match.seats_of(index),
                 "par": par(match, index),
                 "win_share": share_with_interval(match, index).to_dict(),
+                "design_effect": None if math.isnan(effect := design_effect(match, index)) else effect,
                 "margin": margin_with_interval(match, index).to_dict(),
                 "final": final_with_interval(match, index).to_dict(),
                 "faults": sum(fault.agent == index for fault in match.faults),
@@ -152,6 +165,7 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
         ],
         "players": [str(match.game.num_players) for match, _ in rows],
         "games": [str(match.num_games) for match, _ in rows],
+        "effective games": [_effective(*row) for row in rows],
         "win share [95 %]": [str(share_with_interval(*row)) for row in rows],
         "par": [f"{par(*row):.2f}" for row in rows],
         "margin ± 95 %": [
@@ -163,6 +177,11 @@ def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:
         "p99": [format_ms(timing.p99_ms) for timing in timings],
         "faults": [_faults(*row) for row in rows],
     }
+
+
+def _effective(match: Match, index: int) -> str:
+    effect = design_effect(match, index)
+    return f"{match.num_games / effect:,.0f}" if effect > 0 else "–"
 
 
 def _number(value: float) -> str:

@@ -1,20 +1,21 @@
 """`bombay arena`: matches between agents."""
 
 import contextlib
+import dataclasses
 import enum
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
 import bombay_agents
 from bombay_env import Game
 from bombay_env.record import Record, write_records
-from bombay_training import warm_up
 from bombay_training.cli import output
-from bombay_training.cli.compiling import prepare
-from bombay_training.cli.errors import MATCH_ERRORS, UserError, user_input
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.evaluate import playing
 from bombay_training.cli.inputs import check_distinct, games_of, new_output
 from bombay_training.cli.options import (
     AGENT_HELP,
@@ -23,15 +24,16 @@ from bombay_training.cli.options import (
     Json,
     Players,
     Processes,
-    RecordsFile,
     RulesFile,
     Seed,
+    StoreFolder,
+    TurnLimit,
     complete_agent,
 )
-from bombay_training.evaluation import arena as arenas
 from bombay_training.matches import statistics
-from bombay_training.matches.pool import MAX_TURN_LIMIT, WorkerPool
+from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
+from bombay_training.matches.spec import selections
 
 
 class Format(enum.Enum):
@@ -49,37 +51,49 @@ TITLES: Final = {
 }
 
 
+Chosen = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="1vrest: each agent against copies of each other agent. 2v2: each pair of agents, 4 players, all 6 "
+        "seatings. mixed: all agents in one game; every selection of them if there are more agents than seats, "
+        "repeated if there are fewer. Default: 1vrest, and also mixed for three or more agents at three or more seats.",
+    ),
+]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Play the agents only against copies of this one, one against the rest. Repeat the option for more opponents.",
+        metavar="AGENT",
+        autocompletion=complete_agent,
+    ),
+]
+Seats = Annotated[
+    Literal["all", "rotate"],
+    typer.Option(
+        help="all: each deal in every rotation of the line-up. rotate: each deal once, with the line-up rotated by one seat "
+        "from each to the next; --blocks then counts games."
+    ),
+]
+RecordsFile = Annotated[Path | None, typer.Option("--records", help="A new .jsonl file for the records of all games.")]
+
+
 def arena(
-    agents: Annotated[
-        list[str], typer.Argument(help=f"Two or more agents. {AGENT_HELP}.", autocompletion=complete_agent)
-    ],
+    agents: Annotated[list[str], typer.Argument(help=f"The agents. {AGENT_HELP}.", autocompletion=complete_agent)],
     players: Players = "4",
     blocks: Annotated[
         int, typer.Option(help="Deals; each is played in all seatings of a line-up.", min=1, max=MAX_COUNT)
     ] = 100,
-    chosen: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="1vrest: each agent against copies of each other agent. 2v2: each pair of agents, 4 players, all 6 "
-            "seatings. mixed: all agents in one game; every selection of them if there are more agents than seats, "
-            "repeated if there are fewer. Default: 1vrest, and also mixed for three or more agents at three or more seats.",
-        ),
-    ] = None,
+    chosen: Chosen = None,
+    against: Against = None,
+    seating: Seats = "all",
     seed: Seed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
     processes: Processes = None,
-    turn_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Seconds that a call of an agent may take for each game it decides in. An agent that exceeds it loses the "
-            "game. The first call in a process has a minute more.",
-            min=0.001,
-            max=MAX_TURN_LIMIT,
-        ),
-    ] = None,
-    out: RecordsFile = None,
+    turn_limit: TurnLimit = None,
+    out: StoreFolder = None,
+    records: RecordsFile = None,
     as_json: Json = False,
 ) -> None:
     """Play agents against each other, each deal in several seatings, with confidence intervals over deals.
@@ -88,52 +102,45 @@ def arena(
     seats, the other agents share 1 equally, and mean rupees leave the game out. With 1vrest, the column of faults shows
     those of the agent / those of the rest.
 
-    Ctrl-C ends the play (exit code 130): the results are those of the deals that were played in all seatings. If a
-    match cannot be played, they are those of the matches before it. The JSON object then says "stopped": true.
+    Ctrl-C ends the play (exit code 130): the results are those of the first deals that were played in all seatings. If an agent
+    cannot play on, likewise. The JSON object then says "stopped": true. The folder given with --out keeps all finished games.
     """
     with contextlib.ExitStack() as stack:
         with user_input():
             games = games_of(players, rules, board)
-            _check(agents, games, chosen, players)
-            stack.enter_context(new_output(out))
-        prepare(warm_up.jobs_of_agents(agents, board), as_json)
-        pairings = [(game, *pairing) for game in games for pairing in _pairings(agents, game.num_players, chosen)]
-        records: list[Record] | None = [] if out else None
-        total = blocks * sum(6 if kind is Format.TWO_VS_TWO else game.num_players for game, kind, _ in pairings)
-        with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, as_json) as advance:
-            options = {"progress": advance, "records": records, "pool": pool}
-            matches, ended = _play_all(pairings, blocks, seed, options)
+            _check(agents, games, chosen, players, against or [])
+            stack.enter_context(new_output(records, "--records"))
+            cells = [
+                Cell(
+                    game,
+                    lineup,
+                    blocks,
+                    seed,
+                    Seating.PAIRS if kind is Format.TWO_VS_TWO else Seating(seating),
+                    kind.value,
+                )
+                for game in games
+                for kind, lineup in _lineups(agents, game.num_players, chosen, against or [])
+            ]
+        cells = [dataclasses.replace(cell, records=records is not None) for cell in cells]
+        store = stack.enter_context(playing.open_store(out))
+        playing.compile_for(cells, board, as_json)
+        matches, ended = playing.play(cells, store, processes, turn_limit, as_json)
         if matches:
-            _print(matches, out, ended is not None, as_json)  # before records that cannot be written
-            _save(records, out, as_json)
+            _print(matches, records, ended is not None, as_json)  # before records that cannot be written
+            _save(matches, records, as_json)
     if ended is not None:
-        _print_stopped(matches, total)
+        playing.print_stopped(matches, cells)
         raise ended
 
 
-def _save(records: list[Record] | None, out: Path | None, as_json: bool) -> None:
-    if out and records is not None:
+def _save(matches: list[Match], path: Path | None, as_json: bool) -> None:
+    if path:
+        kept: list[Record] = [record for match in matches for record in match.records]
         with user_input():
-            count = write_records(out, records)
+            count = write_records(path, kept)
         if not as_json:
-            output.say(f"written to {out}: {output.quantity(count, 'record')}")
-
-
-def _play_all(
-    pairings: list[tuple[Game, Format, tuple[str, ...]]], blocks: int, seed: int, options: dict[str, Any]
-) -> tuple[list[Match], KeyboardInterrupt | UserError | None]:
-    """Play all matches. Returns those with complete deals, and what ended the play early."""
-    matches: list[Match] = []
-    try:
-        for game, kind, lineup in pairings:
-            with user_input(*MATCH_ERRORS):
-                matches.append(_play(game, kind, lineup, blocks, seed, options))
-    except KeyboardInterrupt as error:
-        partial = error.match if isinstance(error, arenas.MatchStopped) else None
-        return matches + ([partial] if partial else []), KeyboardInterrupt()
-    except UserError as error:
-        return matches, error
-    return matches, None
+            output.say(f"written to {path}: {output.quantity(count, 'record')}")
 
 
 def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: bool) -> None:
@@ -151,39 +158,30 @@ def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: b
     output.report_faults([fault for match in matches for fault in match.faults])
 
 
-def _print_stopped(matches: list[Match], total: int) -> None:
-    """Say on standard error how many of the games count if the play ended early."""
-    played = sum(match.num_games for match in matches)
-    output.err.print(f"stopped: {played:,} of {total:,} games count")
-
-
-def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str) -> None:
+def _check(agents: list[str], games: list[Game], chosen: Format | None, players: str, against: list[str]) -> None:
     """Raise ValueError for agents that cannot meet in this format."""
-    if len(agents) < 2:
+    if len(agents) < 2 and not against:
         raise ValueError(f"the arena needs two agents or more, as in: bombay arena greedy random; given: {agents[0]}")
     check_distinct(agents)
+    check_distinct(against)
+    if against and (chosen not in (None, Format.ONE_VS_REST) or set(agents) & set(against)):
+        raise ValueError("--against is for --format 1vrest, and names none of the agents before it")
     if chosen is Format.TWO_VS_TWO and any(game.num_players != 4 for game in games):
         raise ValueError(f"--format 2v2 is for 4 players; --players is {players}")
-    for spec in agents:
+    for spec in [*agents, *against]:
         bombay_agents.make(spec)
 
 
-def _pairings(agents: list[str], num_players: int, chosen: Format | None) -> list[tuple[Format, tuple[str, ...]]]:
-    """The matches for one number of players. One against the rest is given as a pair."""
-    pairings: list[tuple[Format, tuple[str, ...]]] = []
+def _lineups(
+    agents: list[str], num_players: int, chosen: Format | None, against: list[str]
+) -> Iterator[tuple[Format, tuple[str, ...]]]:
+    """The line-ups for one number of players."""
     if chosen in (None, Format.ONE_VS_REST):
-        pairings += [(Format.ONE_VS_REST, pair) for pair in itertools.permutations(agents, 2)]
+        for one, other in itertools.product(agents, against) if against else itertools.permutations(agents, 2):
+            yield Format.ONE_VS_REST, (one, *[other] * (num_players - 1))
     if chosen is Format.TWO_VS_TWO:
-        pairings += [(chosen, pair) for pair in itertools.combinations(agents, 2)]
-    if chosen is Format.MIXED or (chosen is None and min(len(agents), num_players) > 2):
-        pairings += [(Format.MIXED, tuple(map(str, lineup))) for lineup in arenas.mixed_lineups(agents, num_players)]
-    return pairings
-
-
-def _play(game: Game, kind: Format, lineup: tuple[str, ...], blocks: int, seed: int, options: dict[str, Any]) -> Match:
-    if kind is Format.MIXED:
-        (match,) = arenas.mixed(game, lineup, blocks, seed, **options)  # of as many agents as there are seats
-        return match
-    function = arenas.two_vs_two if kind is Format.TWO_VS_TWO else arenas.one_vs_rest
-    agent, rest = lineup
-    return function(game, agent, rest, blocks, seed, **options)
+        for one, other in itertools.combinations(agents, 2):
+            yield chosen, (one, one, other, other)
+    if chosen is Format.MIXED or (chosen is None and not against and min(len(agents), num_players) > 2):
+        for lineup in selections(agents, num_players):
+            yield Format.MIXED, lineup

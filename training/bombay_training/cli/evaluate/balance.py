@@ -1,6 +1,5 @@
 """`bombay balance`: is the game fair to every seat."""
 
-import contextlib
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -9,12 +8,12 @@ from typing import Annotated
 import typer
 
 from bombay_env.agent import AgentFault
-from bombay_training.balance import study
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import analysis_module, check_distinct, games_of, new_output
+from bombay_training.cli.evaluate import playing
+from bombay_training.cli.inputs import analysis_module, check_distinct, games_of
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed, complete_agent
-from bombay_training.matches import pool
+from bombay_training.reports.balance import plan as plans
 
 
 def balance(
@@ -22,7 +21,7 @@ def balance(
         list[str] | None,
         typer.Option(
             help="An agent that plays every seat, and the number of its games if not --games. Repeat the option for more "
-            f"agents. Default: {', '.join(study.TIERS)}.",
+            f"agents. Default: {', '.join(plans.TIERS)}.",
             metavar="SPEC[@GAMES]",
             autocompletion=complete_agent,
         ),
@@ -41,26 +40,34 @@ def balance(
     rules: RulesFile = None,
     board: BoardFile = None,
     processes: Processes = None,
-    out: Annotated[Path | None, typer.Option(help="A new folder for report.md, report.json and plots.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder for the results of all games, report.md, report.json and plots; one that exists is continued. "
+            "Needs the extra `data`."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for."""
-    with contextlib.ExitStack() as stack:
-        with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
-            variants = games_of(players, rules, board)
-            tiers = [study.Tier.parse(text, games, MAX_COUNT) for text in tier or study.TIERS]
-            check_distinct([one.spec for one in tiers])
-            planned, notes = study.plan(variants, tiers, [study.Change.parse(text) for text in vary or []])
-            reports = analysis_module("balance.report")
-            stack.enter_context(new_output(out, parents=True))
-        total = sum(table.tier.games for table in planned)
-        with (
-            output.progress_bar("games", total, as_json) as advance,
-            redirect_stdout(sys.stderr),
-            user_input(AgentFault),
-        ):
-            books = study.run(planned, seed, processes or pool.num_cores(), advance)
-        data = reports.make_report(planned, books, seed, notes)
+    """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for.
+
+    With --out, every finished game is kept, and the same command continues a study that was stopped.
+    """
+    with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
+        variants = games_of(players, rules, board)
+        tiers = [plans.Tier.parse(text, games, MAX_COUNT) for text in tier or plans.TIERS]
+        check_distinct([one.spec for one in tiers])
+        settings, notes = plans.plan(variants, tiers, [plans.Change.parse(text) for text in vary or []])
+        reports = analysis_module("reports.balance.report")
+    cells = plans.cells(settings, seed)
+    with playing.open_store(out) as store:
+        matches, ended = playing.play(cells, store, processes, None, as_json)
+        if ended is not None:
+            playing.print_stopped(matches, cells)
+            raise ended
+        with user_input(AgentFault):
+            plans.check_faults(matches)
+        data = reports.make_report(settings, matches, seed, notes)
         output.show(data, reports.tables(data), as_json)  # first, so that they are not lost if they cannot be written
         if not as_json:
             output.say(*data["notes"])

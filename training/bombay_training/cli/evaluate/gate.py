@@ -22,7 +22,7 @@ from bombay_training.cli.options import (
     complete_agent,
 )
 from bombay_training.evaluation import gate as gates
-from bombay_training.matches.pool import WorkerPool
+from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.rich_tables import new_table
 
 

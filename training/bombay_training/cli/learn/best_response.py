@@ -7,11 +7,19 @@ import typer
 
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.learn.options import options_of, settings_from
-from bombay_training.cli.learn.training import Blocks, RunFolder, closing_matches, finish, learn, new_folder
+from bombay_training.cli.learn.training import (
+    LOOKING_AHEAD,
+    POLICY,
+    Blocks,
+    RunFolder,
+    closing_matches,
+    finish,
+    learn,
+    new_folder,
+)
 from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, complete_agent
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
-from bombay_training.learners.study import LOOKING_AHEAD, POLICY
 
 RESPONSE_BLOCKS: Final = 100  # deals for each row of the closing table, in which a tree plays
 AGENTS: Final = {"new agent": POLICY, "new agent, 150 nodes": LOOKING_AHEAD}

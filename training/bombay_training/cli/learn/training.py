@@ -20,13 +20,15 @@ from bombay_training.cli.options import MAX_COUNT
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs import Progress as RunProgress
 from bombay_training.learners.runs import Run, run_files
-from bombay_training.learners.study import FILE, POLICY
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 from bombay_training.variants import games_for
 
 BLOCKS: Final = 250  # deals for each row of the closing table
 REFERENCES: Final = ("random", "greedy", "planner-v1")  # opponents of the closing table
+FILE: Final = "FILE"  # stands for the net's file in the spec of an agent
+POLICY: Final = f"net:path={FILE}"
+LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[{POLICY}]"  # at most 5 ms a turn
 AGENTS: Final = {"new agent": POLICY}  # that play in it
 
 Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]

@@ -1,6 +1,6 @@
 """The plots of a balance report as PNG files: win shares, margins, rupees by source, use of actions, and changed rules.
 
-It reads the plain data of `balance/report.py` only. It draws on its own Matplotlib figures, without pyplot's global state and
+It reads the plain data of `report.py` only. It draws on its own Matplotlib figures, without pyplot's global state and
 without a screen. Needs Matplotlib (extra `analysis`).
 """
 
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bombay_training import figures
-from bombay_training.balance.study import SOURCES, SPENDING, USES
+from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 
 MARKERS: Final = "osD^vP*XhpH8"  # of series, each for ten colours
 HATCHES: Final = ("", "//", "..", "xx", "\\\\", "oo", "--", "++")  # of bars, likewise

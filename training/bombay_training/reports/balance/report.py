@@ -4,14 +4,13 @@ A family of intervals is all seats of one setting for one quantity. Its interval
 inequality. Games are independent, because each has its own deal, so intervals are over games. The effect of a changed rule is
 estimated by the differences within deals. Sentences about seats are tested over the whole study, because one of many tables
 shows a difference by chance. Needs SciPy (extra `analysis`), so only the command that uses it imports this module.
-`balance/study.py` plays the games, and `balance/plots.py` draws.
+`plan.py` says what is played, and `plots.py` draws.
 """
 
 import dataclasses
 import functools
 import itertools
 import json
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +22,7 @@ from scipy import stats
 from bombay_env import __version__
 from bombay_env.files import atomic
 from bombay_training import rich_tables
-from bombay_training.balance.study import SOURCES, SPENDING, USES, Books, Setting
+from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 from bombay_training.matches.intervals import (
     CONFIDENCE,
     Bounds,
@@ -37,6 +36,8 @@ from bombay_training.matches.intervals import (
     p_value,
     share_bounds,
 )
+from bombay_training.matches.results import Match
+from bombay_training.reports.balance.plan import Setting
 from bombay_training.rich_tables import cell, interval, new_table
 
 FORMAT: Final = "bombay-balance/2"
@@ -50,8 +51,8 @@ METHOD: Final = (
     "whether all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference within "
     "deals; its p is the smallest error rate at which the interval of some seat excludes zero. Sentences that a seat wins more "
     "or less than par are tested over all seats and tables of the study (Holm): where every seat is fair, the probability of any "
-    "such sentence is at most 5 %, so a seat whose interval excludes par may be missing. The books of every game were checked: "
-    "the sources add up to each seat's final rupees, and the actions spent to the actions of its turns."
+    "such sentence is at most 5 %, so a seat whose interval excludes par may be missing. The accounts of every game were "
+    "checked: the sources add up to each seat's final rupees, and the actions spent to the actions of its turns."
 )
 
 
@@ -146,20 +147,24 @@ def equality_test(values: np.ndarray) -> dict[str, Any] | None:
 
 
 def make_report(
-    settings: Sequence[Setting], books: Sequence[Books], seed: int, notes: Sequence[str], confidence: float = CONFIDENCE
+    settings: Sequence[Setting],
+    matches: Sequence[Match],
+    seed: int,
+    notes: Sequence[str],
+    confidence: float = CONFIDENCE,
 ) -> dict[str, Any]:
     """The results of a study as plain JSON types.
 
     Args:
         settings: from `plan`, in its order.
-        books: from `run`, of each setting.
+        matches: of each setting, with accounts.
         seed: the study's seed.
         notes: lines to print below the tables.
         confidence: of the intervals.
     """
     found: list[dict[str, Any]] = []
     tests: list[list[float]] = []
-    for setting, played in zip(settings, books, strict=True):
+    for setting, played in zip(settings, matches, strict=True):
         if not setting.change:
             base = played
             found.append(_summary(setting, played, confidence) | {"what_ifs": []})
@@ -174,7 +179,7 @@ def make_report(
         "seed": seed,
         "confidence": confidence,
         "method": METHOD,
-        "games": sum(played.num_games for played in books),
+        "games": sum(played.num_games for played in matches),
         "notes": list(notes),
         "tables": found,
     }
@@ -194,60 +199,61 @@ def _compare_with_par(found: list[dict[str, Any]], tests: Sequence[Sequence[floa
             row["par_p"], row["than_par"] = p_values[place], way if answers[place] else None
 
 
-def _summary(setting: Setting, books: Books, confidence: float) -> dict[str, Any]:
+def _summary(setting: Setting, match: Match, confidence: float) -> dict[str, Any]:
     players = setting.game.num_players
     return {
         "players": players,
         "agent": setting.tier.spec,
-        "games": books.num_games,
+        "games": match.num_games,
         "board": setting.game.board.name,
         "rules": setting.game.rules.to_dict(),
         "par": 1 / players,
         "intervals_in_a_family": comparisons(players),
         "all_seats_equal": {
-            "win_share": equality_test(books.win_share - 1 / players),
-            "margin": equality_test(books.margin),
+            "win_share": equality_test(match.win_share - 1 / players),
+            "margin": equality_test(match.margin),
         },
-        "seats": _seats(_estimates(books, confidence), books),
+        "seats": _seats(_estimates(match, confidence), match),
     }
 
 
-def _what_if(setting: Setting, base: Books, books: Books, confidence: float) -> dict[str, Any]:
+def _what_if(setting: Setting, base: Match, match: Match, confidence: float) -> dict[str, Any]:
     """The effect of a changed rule: its games' results and their differences from `base`, the same deals by the given rules."""
     seats = setting.game.num_players
-    shares, no_shares = share_changes(base.win_share, books.win_share, confidence)
-    margins, no_margins = mean_changes(base.margin, books.margin, comparisons(seats), confidence)
-    finals, _ = mean_changes(base.final, books.final, seats, confidence)
+    shares, no_shares = share_changes(base.win_share, match.win_share, confidence)
+    margins, no_margins = mean_changes(base.margin, match.margin, comparisons(seats), confidence)
+    finals, _ = mean_changes(base.final, match.final, seats, confidence)
     changes = {"win_share_change": shares, "margin_change": margins, "final_change": finals}
     return {
         "change": setting.change,
-        "games": books.num_games,
+        "games": match.num_games,
         "all_seats_equal": {
-            "win_share": equality_test(books.win_share - 1 / seats),
-            "margin": equality_test(books.margin),
+            "win_share": equality_test(match.win_share - 1 / seats),
+            "margin": equality_test(match.margin),
         },
         "nothing_changes": {"win_share": {"p": no_shares}, "margin": {"p": no_margins}},
-        "seats": _seats(_estimates(books, confidence) | changes, books),
+        "seats": _seats(_estimates(match, confidence) | changes, match),
     }
 
 
-def _estimates(books: Books, confidence: float) -> dict[str, list[Estimate]]:
-    seats = books.final.shape[1]
+def _estimates(match: Match, confidence: float) -> dict[str, list[Estimate]]:
+    seats = match.final.shape[1]
     return {
-        "win_share": share_intervals(books.win_share, confidence),
-        "margin": mean_intervals(books.margin, comparisons(seats), confidence),
-        "final": mean_intervals(books.final, seats, confidence),
+        "win_share": share_intervals(match.win_share, confidence),
+        "margin": mean_intervals(match.margin, comparisons(seats), confidence),
+        "final": mean_intervals(match.final, seats, confidence),
     }
 
 
-def _seats(estimates: dict[str, list[Estimate]], books: Books) -> list[dict[str, Any]]:
-    accounts = (("rupees", SOURCES, books.rupees), ("uses", USES, books.uses), ("spent", SPENDING, books.spent))
+def _seats(estimates: dict[str, list[Estimate]], match: Match) -> list[dict[str, Any]]:
+    accounts = (("rupees", SOURCES), ("uses", USES), ("spent", SPENDING))
     rows = []
-    for seat in range(books.final.shape[1]):
+    for seat in range(match.final.shape[1]):
         row: dict[str, Any] = {"seat": seat}
         row |= {name: found[seat].to_dict() for name, found in estimates.items()}
-        for account, names, values in accounts:
-            row[account] = dict(zip(names, values[:, seat].mean(axis=0).tolist(), strict=True))
+        for account, names in accounts:
+            assert match.accounts is not None
+            row[account] = dict(zip(names, match.accounts[account][:, seat].mean(axis=0).tolist(), strict=True))
         rows.append(row)
     return rows
 
@@ -367,21 +373,14 @@ def _small(p: float) -> str:
 
 
 def write_report(folder: Path, data: dict[str, Any]) -> None:
-    """Write report.json, report.md and the plots into a new folder.
+    """Write report.json, report.md and the plots into a folder, in place of older ones. Raises OSError."""
+    from bombay_training.reports.balance import (
+        plots,
+    )  # Matplotlib takes a second to import; only this function needs it
 
-    Raises:
-        OSError: the folder exists, or a file cannot be written; then nothing is left.
-    """
-    from bombay_training.balance import plots  # Matplotlib takes a second to import, and only this function needs it
-
-    folder.mkdir(parents=True)
-    try:
-        files = plots.draw_all(folder, data)
-        atomic.write_bytes(folder / "report.json", (json.dumps(data, indent=1) + "\n").encode())
-        atomic.write_bytes(folder / "report.md", markdown(data, files).encode())
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    files = plots.draw_all(folder, data)
+    atomic.write_bytes(folder / "report.json", (json.dumps(data, indent=1) + "\n").encode())
+    atomic.write_bytes(folder / "report.md", markdown(data, files).encode())
 
 
 def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""A pool of processes that play chunks of games and stop agents that do not answer.
+"""Plays chunks in this process, or in a pool of processes that stops agents which do not answer.
 
 Processes are spawned, never forked, and make their agents from specs. The result of a chunk depends on the chunk alone, so the
 number of processes and their order change no result. Code that never returns can only be stopped from outside: with a time limit,
@@ -10,6 +10,7 @@ long, the chunk is played game by game, which finds the games to blame and spare
 
 import contextlib
 import dataclasses
+import itertools
 import multiprocessing
 import os
 import signal
@@ -17,15 +18,16 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final
 
 import numpy as np
 
 from bombay_agents import make
-from bombay_env.agent import describe_error
-from bombay_training.matches.play import Chunk, Plan, Played, play, unanswered
+from bombay_env.agent import Agent, describe_error
+from bombay_training.matches.cells import Cell, Chunk
+from bombay_training.matches.play import Played, play, unanswered
 
 SPAWN: Final = multiprocessing.get_context("spawn")
 ONE_THREAD: Final = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -36,6 +38,45 @@ REPORT_SECONDS: Final = 0.2  # between two reports of progress
 ATTEMPTS: Final = 3  # processes that may end before the games of their chunk are to blame
 MAX_TURN_LIMIT: Final = 86_400.0  # seconds
 MAX_WAIT: Final = 86_400.0  # seconds; a call in many games may take longer, but no operating system waits for a month
+
+
+Job = tuple[Cell, Chunk]
+
+
+class Here:
+    """Plays chunks in this process, with any agents."""
+
+    count = 1
+
+    def __init__(self) -> None:
+        self.cell: Cell | None = None
+        self.agents: Sequence[Agent] = ()
+        self.warm: set[int] = set()
+
+    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+        """As `WorkerPool.play`, in order."""
+        for cell, chunk in jobs:
+            if cell is not self.cell:
+                self.cell, self.warm = cell, set()
+                self.agents = [make(player) if isinstance(player, str) else player for player in cell.players]
+            yield cell, play(cell, chunk, self.agents, self.warm, _ProgressListener(cell.turns, progress))
+
+
+class _ProgressListener:
+    """Reports the progress of games in this process."""
+
+    def __init__(self, turns: int, report: Callable[[float], None]) -> None:
+        self.turns, self.report = turns, report
+
+    def before_call(self, agent: int, num_games: int, first: bool) -> None:
+        pass
+
+    def after_call(self) -> None:
+        pass
+
+    def after_step(self, actions: np.ndarray, turns: int) -> None:
+        if turns:
+            self.report(turns / self.turns)
 
 
 class WorkerPool:
@@ -68,96 +109,80 @@ class WorkerPool:
             worker.end()
         self.running = []
 
-    def play(
-        self,
-        plan: Plan,
-        specs: Sequence[str],
-        chunks: Sequence[Chunk],
-        progress: Callable[[int], None],
-        played: list[Played],
-    ) -> None:
-        """Play chunks of a match.
+    def play(self, jobs: Iterable[Job], progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+        """Play chunks; their results in any order.
 
         Args:
-            plan: the match.
-            specs: its agents.
-            chunks: the chunks.
-            progress: called with the number of turns played since the last call.
-            played: receives the results of all games as they arrive, in any order.
+            jobs: cells whose agents are specs, and their chunks.
+            progress: called with the number of games played since the last call, in fractions as turns end.
 
         Raises:
             RuntimeError: a process could not start, or it ended while no agent was being called.
         """
-        report_calls = self.turn_limit is not None
-        waiting = deque(Chunk(chunk.games, chunk.key, report_calls) for chunk in chunks)
-        match = _PoolMatch(plan, tuple(specs), [FIRST_CALL_SECONDS] * len(specs))
+        grace: dict[str, list[float]] = {}
+        waiting = (
+            _Task(cell, dataclasses.replace(chunk, report_calls=self.turn_limit is not None), grace)
+            for cell, chunk in jobs
+        )
+        queue = _Queue(waiting)
         try:
-            self._play(match, waiting, progress, played)
-        except BaseException:
-            self._end_busy()
-            raise
+            yield from self._play(queue, progress)
+        finally:  # so that no later match receives what they send
+            for worker in [worker for worker in self.running if worker.task]:
+                self.running.remove(worker)
+                worker.end()
 
-    def _end_busy(self) -> None:
-        """End the workers that still play, so that no later match receives what they send."""
-        for worker in [worker for worker in self.running if worker.chunk]:
-            self.running.remove(worker)
-            worker.end()
-
-    def _play(
-        self, match: "_PoolMatch", waiting: deque[Chunk], progress: Callable[[int], None], played: list[Played]
-    ) -> None:
-        while waiting or any(worker.chunk for worker in self.running):
-            self._start_workers(match, waiting)
-            busy = [worker for worker in self.running if worker.chunk]
+    def _play(self, queue: "_Queue", progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+        while queue or any(worker.task for worker in self.running):
+            self._start_workers(queue)
+            busy = [worker for worker in self.running if worker.task]
             ready = wait([worker.pipe for worker in busy], _seconds_left(busy))
             for worker in busy:
                 if worker.pipe in ready:
-                    done = worker.receive(progress, self.turn_limit)
-                    if done is not None:
-                        played.append(done)
+                    task, done = worker.task, worker.receive(progress, self.turn_limit)
+                    if task is not None and done is not None:
+                        yield task.cell, done
                 if worker.gone or worker.overdue():
                     self.running.remove(worker)
-                    self._replace(worker, played, waiting, progress)
+                    yield from self._replace(worker, queue, progress)
 
-    def _start_workers(self, match: "_PoolMatch", waiting: deque[Chunk]) -> None:
+    def _start_workers(self, queue: "_Queue") -> None:
         """Give waiting chunks to idle workers; new ones are started while there are fewer than allowed and needed."""
-        needed = len(waiting) + sum(bool(worker.chunk) for worker in self.running)
-        while len(self.running) < min(self.count, needed):
-            self.running.append(_Worker())
         for worker in self.running:
-            if waiting and not worker.chunk:
-                worker.start(match, waiting.popleft())
+            if queue and not worker.task:
+                worker.start(queue.pop())
+        while queue and len(self.running) < self.count:
+            self.running.append(_Worker())
+            self.running[-1].start(queue.pop())
 
     def _replace(
-        self, worker: "_Worker", played: list[Played], waiting: deque[Chunk], progress: Callable[[int], None]
-    ) -> None:
+        self, worker: "_Worker", queue: "_Queue", progress: Callable[[float], None]
+    ) -> Iterator[tuple[Cell, Played]]:
         """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
-        code = worker.end()
-        match, chunk = worker.match, worker.chunk
-        if chunk is None or match is None or not worker.ready:
+        code, task = worker.end(), worker.task
+        if task is None or not worker.ready:
             raise RuntimeError(
                 f"a worker process could not start (exit code {code}); a program that uses processes needs its main part "
                 f'under: if __name__ == "__main__":'
             )
-        progress(-worker.turns)
+        cell, chunk = task.cell, task.chunk
+        progress(-worker.turns / cell.turns)
         if worker.gone and chunk.attempts < ATTEMPTS - 1:
-            waiting.appendleft(dataclasses.replace(chunk, report_calls=True, attempts=chunk.attempts + 1))
+            again = dataclasses.replace(chunk, report_calls=True, attempts=chunk.attempts + 1)
+            queue.put_back([task.with_chunk(again)])
             return
-        if len(chunk.games) > 1 or not chunk.report_calls:
-            waiting.extendleft(reversed(chunk.split()))
-            if worker.agent is not None and worker.first:
-                match.grace[worker.agent] /= 2
+        if worker.first and not worker.gone and worker.agent is not None:
+            task.grace[worker.agent] /= 2
+        if chunk.count > 1 or not chunk.report_calls:
+            queue.put_back([task.with_chunk(single) for single in chunk.split()])
             return
         if worker.agent is None:
             raise RuntimeError(f"a worker process ended (exit code {code}) while no agent was being called")
-        if worker.gone:
-            reason = f"its process ended (exit code {code})"
-        else:
-            reason = f"it took longer than {self.turn_limit:g} s"
-            if worker.first:
-                match.grace[worker.agent] /= 2
-        played.append(unanswered(match.plan, chunk, worker.actions, reason))
-        progress(match.plan.turns)
+        reason = (
+            f"its process ended (exit code {code})" if worker.gone else f"it took longer than {self.turn_limit:g} s"
+        )
+        yield cell, unanswered(cell, chunk, worker.actions, reason)
+        progress(1)
 
 
 def num_cores() -> int:
@@ -167,11 +192,36 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
-class _PoolMatch:
-    """The match that workers play. `grace`: extra seconds for the first call of each agent."""
+class _Task:
+    """A chunk to play. `grace`: extra seconds for the first call of each of the cell's agents, shared by its chunks."""
 
-    def __init__(self, plan: Plan, specs: tuple[str, ...], grace: list[float]) -> None:
-        self.plan, self.specs, self.grace = plan, specs, grace
+    def __init__(self, cell: Cell, chunk: Chunk, grace: dict[str, list[float]]) -> None:
+        self.cell, self.chunk, self.all_grace = cell, chunk, grace
+        self.grace = grace.setdefault(cell.id, [FIRST_CALL_SECONDS] * len(cell.players))
+
+    def with_chunk(self, chunk: Chunk) -> "_Task":
+        """The same cell with another chunk."""
+        return _Task(self.cell, chunk, self.all_grace)
+
+
+class _Queue:
+    """Tasks that wait; true while there are any. Those put back come first."""
+
+    def __init__(self, tasks: Iterator[_Task]) -> None:
+        self.tasks, self.first = tasks, deque[_Task]()
+
+    def __bool__(self) -> bool:
+        if not self.first:
+            self.first.extend(itertools.islice(self.tasks, 1))
+        return bool(self.first)
+
+    def pop(self) -> _Task:
+        """The next one."""
+        return self.first.popleft()
+
+    def put_back(self, tasks: list[_Task]) -> None:
+        """Put tasks before all others."""
+        self.first.extendleft(reversed(tasks))
 
 
 def _seconds_left(busy: "list[_Worker]") -> float | None:
@@ -189,8 +239,8 @@ class _Worker:
         with _child_environment():
             self.process.start()
         theirs.close()
-        self.match: _PoolMatch | None = None
-        self.chunk: Chunk | None = None
+        self.cell: Cell | None = None  # that the process knows
+        self.task: _Task | None = None
         self.ready = self.gone = False
         self._reset()
 
@@ -201,17 +251,17 @@ class _Worker:
         self.actions: list[int] = []  # so far, of a chunk of one game
         self.turns = 0
 
-    def start(self, match: _PoolMatch, chunk: Chunk) -> None:
+    def start(self, task: _Task) -> None:
         """Send it a chunk."""
-        self.chunk = chunk
+        self.task = task
         self._reset()
         with contextlib.suppress(OSError):  # the process is gone, which `receive` finds out
-            if self.match is not match:
-                self.pipe.send((match.plan, match.specs))
-            self.pipe.send(chunk)
-        self.match = match
+            if self.cell is not task.cell:
+                self.pipe.send(task.cell)
+            self.pipe.send(task.chunk)
+        self.cell = task.cell
 
-    def receive(self, progress: Callable[[int], None], turn_limit: float | None) -> Played | None:
+    def receive(self, progress: Callable[[float], None], turn_limit: float | None) -> Played | None:
         """Receive one message; returns the chunk's result when that arrives."""
         try:
             kind, *content = self.pipe.recv()
@@ -222,9 +272,9 @@ class _Worker:
             self.ready = True
         elif kind == "call":
             self.agent, num_games, self.first = content
-            assert self.match is not None
+            assert self.task is not None
             if turn_limit is not None:
-                grace = self.match.grace[self.agent] if self.first else 0.0
+                grace = self.task.grace[self.agent] if self.first else 0.0
                 self.deadline = time.monotonic() + turn_limit * num_games + grace
         elif kind == "answer":
             self.agent = self.deadline = None
@@ -232,11 +282,12 @@ class _Worker:
             actions, turns = content
             self.actions += actions
             self.turns += turns
-            progress(turns)
+            assert self.task is not None
+            progress(turns / self.task.cell.turns)
         elif kind == "error":
             raise RuntimeError(content[0])
         else:
-            self.chunk = None
+            self.task = None
             return content[0]  # type: ignore[no-any-return]
         return None
 
@@ -280,20 +331,20 @@ def _work(pipe: Connection) -> None:
     """Play chunks until the pipe closes."""
     start_worker()
     pipe.send(("ready",))
-    plan, agents, warm = None, [], set[int]()
+    cell, agents, warm = None, [], set[int]()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             message: Any = pipe.recv()
             try:
                 if isinstance(message, Chunk):
-                    assert plan is not None
-                    listener = _PipeListener(pipe, message.report_calls, len(message.games) == 1)
-                    played = play(plan, message, agents, warm, listener)
+                    assert cell is not None
+                    listener = _PipeListener(pipe, message.report_calls, message.count == 1)
+                    played = play(cell, message, agents, warm, listener)
                     listener.flush()
                     pipe.send(("played", played))
                 else:
-                    plan, specs = message
-                    agents, warm = [make(spec) for spec in specs], set()
+                    cell = message
+                    agents, warm = [make(str(spec)) for spec in cell.players], set()
             except (EOFError, BrokenPipeError):
                 raise
             except Exception as error:  # the parent raises it

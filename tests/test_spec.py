@@ -1,0 +1,117 @@
+"""Studies as files: what they play, and what is refused."""
+
+import json
+
+import pytest
+
+from bombay_env import Rules
+from bombay_training.matches.cells import Seating
+from bombay_training.matches.spec import cells, read_study
+from helpers.command import in_this_process
+from helpers.refusal import refusal
+
+HEAD = "seed = 9\ndeals = 3\nplayers = [3, 4]\n"
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """The cells of a study with this text after `HEAD`."""
+
+    def plan(text, deals=None, head=HEAD):
+        path = tmp_path / "study.toml"
+        path.write_text(head + text)
+        study, kept = read_study(path)
+        assert kept == head + text
+        return cells(study, tmp_path, deals)
+
+    return plan
+
+
+def lineups(found):
+    return [(cell.game.num_players, cell.format, cell.lineup) for cell in found]
+
+
+def test_one_against_the_rest_for_every_number_of_players(planned):
+    found = planned('[[lineups]]\nagent = ["a", "b"]\nagainst = ["c", "d"]\n')
+    assert lineups(found) == [
+        (count, "1vrest", (one, *[other] * (count - 1))) for count in (3, 4) for one in "ab" for other in "cd"
+    ]
+    assert {(cell.seed, cell.deals, cell.seating) for cell in found} == {(9, 3, Seating.ALL)}
+
+
+def test_every_selection_pairs_and_given_seats(planned):
+    found = planned('[[lineups]]\nmixed = ["a", "b", "c", "d"]\n[[lineups]]\npairs = ["a", "b"]\nplayers = [4]\n')
+    three = [(3, "mixed", tuple(chosen)) for chosen in ("abc", "abd", "acd", "bcd")]
+    assert lineups(found) == [*three, (4, "mixed", tuple("abcd")), (4, "2v2", tuple("aabb"))]
+    assert found[-1].seating is Seating.PAIRS
+    (cell,) = planned('[[lineups]]\nseats = ["a", "b", "a"]\nseating = "fixed"\ndeals = 5\naccounts = true\n')
+    assert (cell.lineup, cell.seating, cell.deals, cell.accounts) == (("a", "b", "a"), Seating.FIXED, 5, True)
+
+
+def test_the_number_of_deals_can_be_given_and_changes_no_cell(planned):
+    text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\n'
+    few, more = planned(text), planned(text, deals=50)
+    assert [cell.id for cell in few] == [cell.id for cell in more]
+    assert {cell.deals for cell in more} == {50}
+
+
+def test_every_other_fact_of_a_study_makes_other_cells(planned):
+    text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\nplayers = [3]\n'
+    found = [planned(text), planned(text.replace('"a"', '"c"')), planned(text + "accounts = true\n")]
+    found += [planned(text, head=HEAD + more) for more in ('seating = "rotate"\n', "rules = { toll = 2 }\n")]
+    found += [planned(text, head=HEAD.replace("9", "8"))]
+    assert len({cell.id for (cell,) in found}) == len(found)
+
+
+def test_rules_and_boards_are_read_beside_the_study(planned, tmp_path):
+    (tmp_path / "rules.json").write_text('{"toll": 2}')
+    text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\n'
+    for given in ('rules = "rules.json"\n', "rules = { toll = 2 }\n"):
+        assert [cell.game.rules for cell in planned(text, head=HEAD + given)] == [Rules(3, toll=2), Rules(4, toll=2)]
+    refusal(lambda: planned(text, head=HEAD + 'board = "mine.toml"\n'), "mine.toml")
+
+
+def test_line_ups_are_played_once(planned):
+    twice = '[[lineups]]\nagent = "a"\nagainst = ["b"]\n'
+    refusal(lambda: planned(twice + twice), "lineups[1] has no line-up with 3, 4 players that is new")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("deals =", ["is not TOML"]),
+        ("colour = 1\n[[lineups]]\nmixed = ['a']", ["colour is an unknown key"]),
+        ("", ["lineups is missing"]),
+        ("[[lineups]]\nagent = 'a'", ["lineups[0] must have `agent` and `against`"]),
+        ("[[lineups]]\nagent = 'a'\nagainst = ['b']\nmixed = ['c']", ["lineups[0] must have"]),
+        ("[[lineups]]\npairs = ['a', 'b', 'c']", ["pairs", "at most 2"]),
+        ("[[lineups]]\nseats = ['a', 'b']", ["no line-up with 3, 4 players"]),
+        ("[[lineups]]\nmixed = ['a']\nplayers = [6]", ["players", "is 6"]),
+        ("[[lineups]]\nmixed = ['a']\nseating = 'some'", ["seating is 'some'", "'all', 'rotate' or 'fixed'"]),
+        ("[[lineups]]\nmixed = ['a']\ndeals = 0", ["deals is 0"]),
+    ],
+)
+def test_what_is_no_study_is_refused_in_one_line(planned, text, parts):
+    refusal(lambda: planned(text), *parts)
+
+
+def test_the_command_plays_a_study_and_continues_it(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("pyarrow", reason="needs the extra `data`")
+    bombay = in_this_process(tmp_path, monkeypatch, capfd)
+    rules = "rules = { sets = 1, turns_per_set = 1 }\n"
+    (tmp_path / "s.toml").write_text(HEAD + rules + '[[lineups]]\nagent = "greedy"\nagainst = ["random"]\n')
+    found = []
+    for options in ((), ("--out", "kept"), ("--out", "kept"), ("--out", "kept", "--deals", 5), ("--deals", 5)):
+        done = bombay("run", "s.toml", "--processes", 1, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    assert [data["digest"] == found[0]["digest"] for data in found] == [True, True, True, False, False]
+    assert found[3]["digest"] == found[4]["digest"]
+    assert [match["games"] for match in found[4]["matches"]] == [15, 20]
+    done = bombay("run", "s.toml", "--processes", 1)
+    assert f"digest {found[0]['digest']}" in done.stdout
+    assert "greedy" in done.stdout
+    (tmp_path / "s.toml").write_text(HEAD + '[[lineups]]\nagent = "nobody"\nagainst = ["random"]\n')
+    done = bombay("run", "s.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nobody" in done.stderr

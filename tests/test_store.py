@@ -1,0 +1,242 @@
+"""Stores: what a folder keeps, what a kill leaves, and the digest of all results."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training.matches import store as stores
+from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.run import run
+from bombay_training.matches.store import FolderStore, Store, digest, read_matches
+from helpers.failing_agents import First
+from helpers.refusal import refusal
+from helpers.variants import random_board
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
+
+TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many games")
+
+
+def cells(deals=7):
+    """Line-ups of several kinds: agents that draw, one that fails, accounts, another board."""
+    failing, own = "helpers.failing_agents:Raises", Game(Rules(2, sets=1, turns_per_set=1), random_board(3))
+    return [
+        Cell(TINY, ("random", "greedy", "random-turn"), deals, 5),
+        Cell(TINY, ("greedy", "random", "random"), deals, 5, Seating.ROTATE, "1vrest", accounts=True, chunk_games=4),
+        Cell(TINY, ("random", failing, "greedy"), deals, 5, Seating.FIXED),
+        Cell(own, ("random", "greedy"), deals, 5),
+    ]
+
+
+def same(one, other):
+    """Whether two matches are equal in all that a store keeps, times included."""
+    for field in dataclasses.fields(one):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "game":
+            assert (mine.rules, mine.board) == (theirs.rules, theirs.board)
+        elif isinstance(mine, np.ndarray):
+            assert (mine == theirs).all(), field.name
+        else:
+            assert mine == theirs, field.name
+
+
+def test_what_is_read_is_what_was_written(tmp_path):
+    with FolderStore(tmp_path / "s", "seed = 5") as store:
+        written = run(cells(), store)
+    read = read_matches(tmp_path / "s")
+    for one, other in zip(written, read, strict=True):
+        same(one, other)
+    assert digest(read) == digest(reversed(written)) == digest(run(cells()))
+    assert (tmp_path / "s" / "study.toml").read_text() == "seed = 5"
+    with FolderStore(tmp_path / "s") as store:  # and what is there is not played again
+        for one, other in zip(run(cells(), store), written, strict=True):
+            same(one, other)
+
+
+def test_rows_hold_what_the_data_dictionary_says(tmp_path):
+    with FolderStore(tmp_path / "s") as store:
+        matches = run(cells(), store)
+    table = parquet.read_table(tmp_path / "s" / "rows")
+    assert table.column_names == list(stores.ROW_COLUMNS)
+    for name, (kind, _) in stores.ROW_COLUMNS.items():
+        assert str(table.schema.field(name).type).startswith({"float64": "double"}.get(kind, kind))
+    rows = table.to_pylist()
+    assert len(rows) == sum(match.final.size for match in matches)
+    names = {key: cell["lineup"] for key, cell in json.loads((tmp_path / "s" / "cells.json").read_text()).items()}
+    for row in rows:
+        game = [other for other in rows if (other["cell"], other["game"]) == (row["cell"], row["game"])]
+        assert row["agent"] in names[row["cell"]]
+        assert row["margin"] == row["final"] - sum(other["final"] for other in game) / len(game)
+        faulty = any(other["fault"] for other in game)
+        ahead = sum((o["final"], o["clients"]) > (row["final"], row["clients"]) for o in game)
+        assert row["place"] == (0 if faulty else 1 + ahead)
+        assert sum(other["win_share"] for other in game) == pytest.approx(1)
+    faults = [row for row in rows if row["fault"]]
+    assert {row["agent"] for row in faults} == {"helpers.failing_agents:Raises"}
+    assert {(row["action"], row["win_share"]) for row in faults} == {("none", 0.0)}
+
+
+def test_more_deals_continue_a_study_as_if_it_had_been_played_at_once(tmp_path):
+    with FolderStore(tmp_path / "s") as store:
+        run(cells(3), store)
+    with FolderStore(tmp_path / "s") as store:
+        known = sum(store.results_of(cell).num_known(cell) for cell in cells(9))
+        assert known == sum(cell.num_games for cell in cells(3))
+        continued = run(cells(9), store)
+    assert digest(continued) == digest(run(cells(9))) == digest(read_matches(tmp_path / "s"))
+
+
+def test_the_digest_changes_with_every_kind_of_result():
+    (match,) = run([Cell(TINY, ("random", "greedy", "random"), 2, 5)])
+    found = {digest([match])}
+    for field in ("final", "win_share", "place", "clients", "deal", "seating", "seats"):
+        changed = getattr(match, field).copy()
+        changed[-1] += 1
+        found.add(digest([dataclasses.replace(match, **{field: changed})]))
+    found.add(digest([dataclasses.replace(match, lineup=("random", "greedy", "greedy"))]))
+    assert len(found) == 9
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_digest_is_the_same_for_any_number_of_workers(workers, tmp_path):
+    with FolderStore(tmp_path / "s") as store, WorkerPool(workers) as pool:
+        assert digest(run(cells(), store, pool)) == digest(run(cells()))
+
+
+def test_a_second_process_is_refused_while_one_writes(tmp_path):
+    with FolderStore(tmp_path / "s"):
+        refusal(lambda: FolderStore(tmp_path / "s"), "in use by another process")
+    with FolderStore(tmp_path / "s"):
+        pass
+
+
+def test_folders_of_something_else_are_refused_and_left_alone(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("all of it")
+    (tmp_path / "file").write_text("")
+    refusal(lambda: FolderStore(tmp_path / "mine"), "holds something else")
+    refusal(lambda: FolderStore(tmp_path / "file"), "is a file")
+    refusal(lambda: read_matches(tmp_path / "mine"), "not a store of games")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
+    folder = tmp_path / "s"
+    with FolderStore(folder) as store:
+        wanted = digest(run(cells(), store))
+    for path in ("rows/.bombay-0123456789abcdef.tmp", "times/000009.parquet", "accounts/000009.parquet"):
+        (folder / path).write_bytes(b"half a part")
+    with FolderStore(folder) as store:
+        assert digest(run(cells(), store)) == wanted
+    assert {path.name for path in folder.rglob("*") if path.is_file()} == {"cells.json", "000001.parquet", ".lock"}
+
+
+def test_damaged_stores_are_refused_in_one_line(tmp_path):
+    folder = tmp_path / "s"
+    with FolderStore(folder) as store:
+        run(cells(), store)
+    part = folder / "rows" / "000001.parquet"
+    table = parquet.read_table(part)
+    for damaged, message in (
+        (table.slice(1), "without a row for each seat"),
+        (table.drop_columns(["final"]), "000001.parquet cannot be read"),
+        (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
+        (table.set_column(0, "cell", [["nowhere"] * len(table)]), "has the cell 'nowhere'"),
+    ):
+        parquet.write_table(damaged, part)
+        refusal(lambda: read_matches(folder), message)
+    part.write_bytes(b"PAR1")
+    refusal(lambda: read_matches(folder), "cannot be read")
+    (folder / "cells.json").write_text('{"x": {}}')
+    refusal(lambda: read_matches(folder), "rules is missing")
+
+
+def test_agents_that_are_objects_play_into_memory():
+    agent = First("mine")
+    cell = Cell(TINY, (agent, "random", "random"), 2)
+    assert run([cell], Store())[0].agents == ("mine", "random")
+    with WorkerPool(1) as pool:
+        refusal(lambda: run([cell], engine=pool), "'mine' is an object")
+
+
+# --- killed runs ---
+
+STUDY = """
+seed = 5
+deals = 400
+players = [2, 3]
+seating = "rotate"
+rules = { sets = 1, turns_per_set = 2 }
+[[lineups]]
+agent = ["greedy", "random-turn"]
+against = ["random"]
+[[lineups]]
+mixed = ["greedy", "random", "random-turn"]
+accounts = true
+"""
+
+
+def command(tmp_path, *options):
+    return [sys.executable, "-m", "bombay_training.cli", "run", "study.toml", "--out", "s", "--json", *options]
+
+
+@needs_jit
+@pytest.mark.parametrize("moments", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_and_continued_a_study_has_the_same_digest(moments, tmp_path):
+    """The command is killed, or one of its workers; no worker outlives it."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    options = {"cwd": tmp_path, "env": environment, "text": True}
+    whole = json.loads(subprocess.check_output([*command(tmp_path)[:5], "--json"], **options))
+    rng, seconds = random.Random(moments), 4.0
+    for moment in range(moments):
+        with subprocess.Popen(command(tmp_path, "--processes", str(1 + moment % 3)), **options, **PIPES) as process:
+            time.sleep(rng.uniform(0.5, seconds))
+            children = workers(process.pid)
+            if moment % 2 and children:
+                kill(rng.choice(children))
+                time.sleep(0.2)
+            kill(process.pid)
+            process.communicate(timeout=60)
+        until = time.monotonic() + 20
+        while any(map(alive, children)) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(map(alive, children))
+    done = json.loads(subprocess.check_output(command(tmp_path), **options))
+    assert done["digest"] == whole["digest"] == digest(read_matches(tmp_path / "s"))
+    assert not list((tmp_path / "s").rglob("*.tmp"))
+
+
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+
+def kill(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def workers(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(child) for child in file.read().split()]
+    return []

@@ -1,0 +1,51 @@
+"""What the commands that play matches share: they play cells into a store, and show what they found."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bombay_training import warm_up
+from bombay_training.cli import output
+from bombay_training.cli.compiling import prepare
+from bombay_training.cli.errors import MATCH_ERRORS, UserError, user_input
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.results import Match
+from bombay_training.matches.run import run
+from bombay_training.matches.store import FolderStore, Store
+
+
+def open_store(out: Path | None, study: str | None = None) -> Store:
+    """A store in a folder, or in memory if there is none. Ends the command if the folder cannot be used."""
+    with user_input():
+        return Store() if out is None else FolderStore(out, study)
+
+
+def compile_for(cells: Sequence[Cell], board: Path | None, quiet: bool) -> None:
+    """Compile what the players of the cells need."""
+    specs = dict.fromkeys(str(player) for cell in cells for player in cell.players)
+    prepare(warm_up.jobs_of_agents(list(specs), board), quiet)
+
+
+def play(
+    cells: Sequence[Cell], store: Store, processes: int | None, turn_limit: float | None, quiet: bool
+) -> tuple[list[Match], KeyboardInterrupt | UserError | None]:
+    """Play what the store does not have. Returns the complete deals of each cell, and what ended the play early."""
+    ended: KeyboardInterrupt | UserError | None = None
+    total = sum(cell.num_games for cell in cells)
+    with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, quiet) as advance:
+        advance(sum(store.results_of(cell).num_known(cell) for cell in cells))
+        try:
+            with user_input(*MATCH_ERRORS):
+                run(cells, store, pool, advance)
+        except KeyboardInterrupt:
+            ended = KeyboardInterrupt()
+        except UserError as error:
+            ended = error
+    matches = [store.match(cell) for cell in cells]
+    return [match for match in matches if match is not None], ended
+
+
+def print_stopped(matches: Sequence[Match], cells: Sequence[Cell]) -> None:
+    """Say on standard error how many of the games count if the play ended early."""
+    played, total = sum(match.num_games for match in matches), sum(cell.num_games for cell in cells)
+    output.err.print(f"stopped: {played:,} of {total:,} games count")

@@ -1,0 +1,219 @@
+"""What is to be played: cells, which are line-ups with deals, and chunks of their games.
+
+A game's deal, its seats and the random keys of its agents follow from its cell and its number alone, so games can be played in
+any order, in any process and in any part of a study. `matches/run.py` plays cells, and `matches/spec.py` reads them from a file.
+"""
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_env import Game, checks, streams
+from bombay_env.agent import Agent, name_of
+from bombay_env.chance import lane_words
+
+Player = Agent | str  # an object, which plays in this process only, or a spec
+
+CHUNK_GAMES: Final = 256  # played together; enough for agents that are faster on batches
+BUDGETS: Final = ("ms", "nodes", "rollouts")  # attributes of agents that search
+
+
+class Seating(enum.StrEnum):
+    """How often each deal is played, and who sits where."""
+
+    ALL = "all"  # in every rotation of the line-up
+    ROTATE = "rotate"  # once; the line-up is rotated by one seat from each deal to the next
+    FIXED = "fixed"  # once, in the order of the line-up
+    PAIRS = "pairs"  # in the six ways to give two of four seats to the line-up's first two agents
+
+    def orders(self, num_seats: int) -> np.ndarray:
+        """The orders in which the line-up sits, (k, n) int64: its index for each seat."""
+        if self is Seating.FIXED:
+            return np.arange(num_seats)[None]
+        if self is Seating.PAIRS:
+            firsts = itertools.combinations(range(4), 2)
+            return np.array([np.argsort([*first, *sorted({0, 1, 2, 3} - set(first))]) for first in firsts])
+        seats = np.arange(num_seats)
+        return (seats[None, :] - seats[:, None]) % num_seats
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """Consecutive games of a cell that are played together.
+
+    Args:
+        first: the number of the first game.
+        count: how many.
+        key: of what agents draw from their generator itself, instead of from the keys of their lanes (`agent.lane_keys`).
+        report_calls: whether to report the beginning of each call of an agent, to find the one that never returns or ends the
+            process.
+        attempts: how many processes have ended while they played it.
+    """
+
+    first: int
+    count: int
+    key: tuple[int, ...]
+    report_calls: bool = False
+    attempts: int = 0
+
+    def split(self) -> "list[Chunk]":
+        """A chunk for each of the games, with reported calls."""
+        return [Chunk(self.first + number, 1, (*self.key, number), True) for number in range(self.count)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Games:
+    """What is known of games before they are played. G games, n seats.
+
+    Args:
+        number: (G,) int64 their numbers in the cell.
+        block: (G,) int64 the numbers of their deals.
+        seating: (G,) int64 the numbers of their orders of seats.
+        deal: (G,) uint64 their seeds.
+        key: (G,) uint64 keys of the agents' randomness.
+        seats: (G, n) int64 indices into the cell's players.
+    """
+
+    number: np.ndarray
+    block: np.ndarray
+    seating: np.ndarray
+    deal: np.ndarray
+    key: np.ndarray
+    seats: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cell:
+    """A line-up of one variant of the game, and how many deals it plays.
+
+    Args:
+        game: the variant and board.
+        lineup: an agent or a spec for each seat of the first order. The same object or spec may have several seats.
+        deals: their number.
+        seed: of the deals and of the agents' randomness, from 0 to 2**64−1. The same seed gives every line-up the same deals.
+        seating: who sits where.
+        format: `1vrest`, `2v2`, `mixed`, or `seats` for any other.
+        accounts: whether every rupee and action of a game is entered in accounts (`matches/accounts.py`).
+        records: whether the record of every game is kept.
+        chunk_games: number of games played together. Another value changes no result, unless an agent draws from its generator
+            itself (`agent.lane_keys`). None: `CHUNK_GAMES`, or 1 if an agent `searches`.
+
+    Raises:
+        ValueError: the line-up does not fill the seats, or a number is out of range.
+    """
+
+    game: Game
+    lineup: tuple[Player, ...]
+    deals: int
+    seed: int = 0
+    seating: Seating = Seating.ALL
+    format: str = "seats"
+    accounts: bool = False
+    records: bool = False
+    chunk_games: int | None = None
+
+    def __post_init__(self) -> None:
+        seats = self.game.num_players
+        if self.seating is Seating.PAIRS and seats != 4:
+            raise ValueError(f"2v2 is for 4 players, not {seats}")
+        if len(self.lineup) != seats:
+            raise ValueError(f"the line-up has {len(self.lineup)} agents; this game has {seats} seats")
+        checks.whole_number(self.deals, "blocks", 1, checks.MAX_COUNT)
+        if self.chunk_games is not None:
+            checks.whole_number(self.chunk_games, "chunk_games", 1, checks.MAX_COUNT)
+        checks.seed(self.seed)
+
+    @functools.cached_property
+    def players(self) -> tuple[Player, ...]:
+        """The distinct agents, in the order of their first seats. Objects are distinct even if their names are equal."""
+        return tuple({_identity(player): player for player in self.lineup}.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of `players`: their specs, and of objects their `name`."""
+        return tuple(player if isinstance(player, str) else name_of(player) for player in self.players)
+
+    @functools.cached_property
+    def base(self) -> np.ndarray:
+        """(n,) int64 indices into `players` in the first order of seats."""
+        identities = [_identity(player) for player in self.players]
+        return np.array([identities.index(_identity(player)) for player in self.lineup])
+
+    @functools.cached_property
+    def orders(self) -> np.ndarray:
+        """(k, n) int64, those of the seating."""
+        return self.seating.orders(self.game.num_players)
+
+    @property
+    def games_per_deal(self) -> int:
+        """How often each deal is played."""
+        return 1 if self.seating is Seating.ROTATE else len(self.orders)
+
+    @property
+    def num_games(self) -> int:
+        """Number of games."""
+        return self.deals * self.games_per_deal
+
+    @property
+    def turns(self) -> int:
+        """Turns in a game."""
+        rules = self.game.rules
+        return rules.sets * rules.turns_per_set * rules.num_players
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the results of a game follow from, except for the number of deals, as plain JSON types. Agents must be specs."""
+        board = self.game.board
+        return {
+            "rules": self.game.rules.to_dict(),
+            "board": None if board.is_packaged else board.to_dict(),
+            "lineup": [str(player) for player in self.lineup],
+            "format": self.format,
+            "seating": str(self.seating),
+            "seed": self.seed,
+            "accounts": self.accounts,
+        }
+
+    @functools.cached_property
+    def id(self) -> str:
+        """16 hexadecimal digits, a digest of `identity`. With agents that are objects it means something in this process only."""
+        objects = [id(player) for player in self.lineup if not isinstance(player, str)]
+        text = json.dumps({**self.identity, **({"objects": objects} if objects else {})}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def chunks(self, agents: Sequence[Agent]) -> list[Chunk]:
+        """All games in chunks; `agents` are the players."""
+        size = self.chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
+        starts = range(0, self.num_games, size)
+        return [Chunk(start, min(size, self.num_games - start), (start // size,)) for start in starts]
+
+    def games(self, first: int = 0, count: int | None = None) -> Games:
+        """Consecutive games; all of them unless given."""
+        number = np.arange(first, self.num_games if count is None else first + count)
+        block, seating = np.divmod(number, self.games_per_deal)
+        if self.seating is Seating.ROTATE:
+            seating = number % len(self.orders)
+        keys = (block << 16) | seating
+        deal, key = _words(self.seed, streams.DEALS, block), _words(self.seed, streams.GAMES, keys)
+        return Games(number, block, seating, deal, key, self.base[self.orders[seating]])
+
+
+def searches(agent: Agent) -> bool:
+    """Whether an agent has a budget of time or of work, one of `BUDGETS`. Its games are best played one by one."""
+    return any(getattr(agent, name, None) is not None for name in BUDGETS)
+
+
+def _identity(player: Player) -> Any:
+    return player if isinstance(player, str) else id(player)
+
+
+def _words(seed: int, stream: np.uint64, numbers: np.ndarray) -> np.ndarray:
+    """A random word for each number, (G,) uint64."""
+    return lane_words(np.full(len(numbers), seed, np.uint64), stream, numbers.astype(np.uint64))

@@ -1,0 +1,1 @@
+"""Engines: where chunks of games are played."""

@@ -1,0 +1,63 @@
+"""What sees the games of a chunk while they are played, and keeps something of them: records, accounts.
+
+An observer changes no result. `matches/play.py` calls it.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from bombay_env import Game
+from bombay_env.record import History, Record
+from bombay_training.matches.results import LostGame
+
+
+class Observer(Protocol):
+    """Sees the games of a chunk. A game is named by its index in the chunk."""
+
+    def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """These games (batch,), in these states, are about to take these actions."""
+
+    def after_end(self, games: np.ndarray, states: np.ndarray, results: np.ndarray) -> None:
+        """These games are over, with these results of `Game.results`."""
+
+    def after_fault(self, game: int, states: np.ndarray, lost: LostGame) -> None:
+        """A game ended in a state (1,) by a fault."""
+
+
+class Recorder:
+    """Keeps the record of every game.
+
+    Args:
+        game: the variant and board.
+        states: (G,) of the games, just dealt.
+        deals: (G,) their seeds.
+        names: the agents' names by seat, of each game.
+
+    Attributes:
+        records: by game; None while it runs.
+    """
+
+    def __init__(self, game: Game, states: np.ndarray, deals: np.ndarray, names: list[list[str]]) -> None:
+        self.names = names
+        self.histories = [
+            History(game, states[index : index + 1], deal) for index, deal in enumerate(map(int, deals.tolist()))
+        ]
+        self.records: list[Record | None] = [None] * len(deals)
+
+    def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """Add the actions."""
+        for game, action in zip(games.tolist(), actions.tolist(), strict=True):
+            self.histories[game].add(action)
+
+    def after_end(self, games: np.ndarray, states: np.ndarray, results: np.ndarray) -> None:
+        """Make the records."""
+        for lane, game in enumerate(games.tolist()):
+            self._finish(game, states[lane : lane + 1], None)
+
+    def after_fault(self, game: int, states: np.ndarray, lost: LostGame) -> None:
+        """Make the record."""
+        self._finish(game, states, {"seat": lost.seat, "action": lost.action, "reason": lost.reason})
+
+    def _finish(self, game: int, states: np.ndarray, fault: dict[str, Any] | None) -> None:
+        self.records[game] = self.histories[game].record(states, self.names[game], fault)

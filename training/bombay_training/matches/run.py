@@ -1,0 +1,87 @@
+"""Plays what is missing of cells: the one way in which games that count are played.
+
+    spec → cells → chunks → engine → store → matches
+
+The engine plays chunks in any order, in this process or in others (`matches/engines/`); the store keeps their results
+(`matches/store.py`), and a chunk that it has is not played again. So a stopped study goes on, and more deals continue it.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from bombay_agents import make
+from bombay_env import checks
+from bombay_env.agent import Agent, check_plays, name_of
+from bombay_training.matches.cells import Cell, Chunk
+from bombay_training.matches.engines.local import Here
+from bombay_training.matches.play import Played
+from bombay_training.matches.results import Match
+from bombay_training.matches.store import Store
+
+
+class Engine(Protocol):
+    """Plays chunks. `count`: how many at a time."""
+
+    count: int
+
+    def play(
+        self, jobs: Iterator[tuple[Cell, Chunk]], progress: Callable[[float], None]
+    ) -> Iterator[tuple[Cell, Played]]:
+        """Play chunks of cells; yields their results in any order."""
+
+
+def run(
+    cells: Sequence[Cell],
+    store: Store | None = None,
+    engine: Engine | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[Match]:
+    """Play the games of cells that the store does not have.
+
+    An agent that raises or answers with anything but a legal action loses that game: see `Match`.
+
+    Args:
+        cells: what to play.
+        store: keeps the results; a new one in memory unless given. It also has what was played when this is stopped.
+        engine: plays the games; None for this process. Other processes need agents that are specs.
+        progress: called with the number of games played since the last call, in fractions as turns end.
+
+    Returns:
+        The match of each cell.
+
+    Raises:
+        ValueError: a spec is invalid, or an agent cannot play a game, as a net cannot that learned by other rules.
+        KeyboardInterrupt: on Ctrl-C.
+    """
+    store = Store() if store is None else store
+    report = progress or (lambda games: None)
+    jobs: list[tuple[Cell, Chunk]] = []
+    for cell in cells:
+        if not isinstance(engine, Here | None):
+            _check_specs(cell)
+        results = store.results_of(cell)
+        for chunk in cell.chunks(_made(cell)):
+            if cell.records or not results.has(chunk.first, chunk.count):
+                jobs.append((cell, chunk))
+    with contextlib.closing((engine or Here()).play(iter(jobs), report)) as played:  # type: ignore[type-var]
+        for cell, part in played:
+            store.add(cell, part)
+    matches = [store.match(cell) for cell in cells]
+    return [match for match in matches if match is not None]
+
+
+def _made(cell: Cell) -> list[Agent]:
+    """The players. Raises ValueError if a spec is invalid, or if one cannot play the game."""
+    agents = [make(player) if isinstance(player, str) else player for player in cell.players]
+    for agent in agents:
+        check_plays(agent, cell.game)
+    return agents
+
+
+def _check_specs(cell: Cell) -> None:
+    objects = [name_of(player) for player in cell.players if not isinstance(player, str)]
+    if objects:
+        raise ValueError(
+            f"agent {checks.shown(objects[0])} is an object; to play in other processes it must be given by a spec"
+        )

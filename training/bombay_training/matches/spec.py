@@ -1,0 +1,162 @@
+"""Studies: which line-ups play which games, as a TOML file.
+
+    seed = 2029
+    players = [2, 3, 4, 5]
+    deals = 250
+    seating = "rotate"
+
+    [[lineups]]
+    agent = "zero"                     # against copies of each of these, one after the other
+    against = ["greedy", "planner-v1"]
+
+    [[lineups]]
+    mixed = ["zero", "greedy", "seller", "builder", "hoarder"]     # every selection of as many as there are seats
+
+`cells` turns a study into what is played (`matches/cells.py`).
+"""
+
+import itertools
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from bombay_env import Game, Rules, checks
+from bombay_env.envs.common import make_game
+from bombay_env.files.forms import Form, check
+from bombay_env.files.reading import read_bytes
+from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
+from bombay_training.matches.cells import Cell, Seating
+
+Spec = Annotated[str, Field(min_length=1)]
+Specs = Annotated[list[Spec], Field(min_length=1)]
+Players = Annotated[list[Annotated[int, Field(ge=MIN_PLAYERS, le=MAX_PLAYERS)]], Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=checks.MAX_COUNT)]
+SeatingName = Literal["all", "rotate", "fixed"]
+
+
+class Lineups(Form):
+    """Line-ups of one kind: `agent` and `against`, `mixed`, `pairs` or `seats`.
+
+    Args:
+        agent: an agent, or several, each of which plays alone against copies of each of `against`.
+        mixed: agents of which every selection of as many as there are seats plays; repeated if they are fewer.
+        pairs: two agents, with two seats each; for 4 players.
+        seats: an agent for each seat.
+        players, deals, seating: for these line-ups, in place of those of the study.
+        accounts: whether every rupee of their games is accounted for.
+    """
+
+    agent: Spec | Specs | None = None
+    against: Specs | None = None
+    mixed: Specs | None = None
+    pairs: Annotated[list[Spec], Field(min_length=2, max_length=2)] | None = None
+    seats: Specs | None = None
+    players: Players | None = None
+    deals: Count | None = None
+    seating: SeatingName | None = None
+    accounts: bool = False
+
+    def of(self, num_players: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The format and the specs of each line-up for this number of players."""
+        for agent in [self.agent] if isinstance(self.agent, str) else self.agent or []:
+            for other in self.against or []:
+                yield "1vrest", (agent, *[other] * (num_players - 1))
+        for lineup in selections(self.mixed, num_players) if self.mixed else []:
+            yield "mixed", lineup
+        if self.pairs and num_players == 4:
+            yield "2v2", (self.pairs[0],) * 2 + (self.pairs[1],) * 2
+        if self.seats and len(self.seats) == num_players:
+            yield "seats", tuple(self.seats)
+
+
+class Study(Form):
+    """A study, as its file gives it.
+
+    Args:
+        seed: of the deals and of the agents' randomness.
+        players: numbers of players.
+        deals: of each line-up.
+        seating: `all`: each deal in every rotation of the line-up. `rotate`: each deal once, with the line-up rotated by one seat
+            from each to the next. `fixed`: each deal once, in the order of the line-up.
+        rules: the fields of `Rules` that differ from the official ones, or the path of a JSON file with them, from the study's
+            folder.
+        board: the path of a board file, from the study's folder; the packaged board unless given.
+        lineups: who plays.
+    """
+
+    seed: Annotated[int, Field(ge=0, le=checks.MAX_SEED)]
+    players: Players = list(range(MIN_PLAYERS, MAX_PLAYERS + 1))  # noqa: RUF012 -- pydantic copies it
+    deals: Count
+    seating: SeatingName = "all"
+    rules: dict[str, Any] | Spec | None = None
+    board: Spec | None = None
+    lineups: Annotated[list[Lineups], Field(min_length=1)]
+
+
+def read_study(path: Path) -> tuple[Study, str]:
+    """A study and the text of its file. Raises ValueError if the file is no study; the message is one line."""
+    content = read_bytes(path).decode(errors="replace")
+    where = checks.shown_path(path)
+    try:
+        data = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(checks.message(f"{where} is not TOML: {error}")) from None
+    return check(Study, data, f"{where}: study"), content
+
+
+def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
+    """What a study plays, each line-up once.
+
+    Args:
+        study: the study.
+        folder: in which paths begin.
+        deals: of every line-up, in place of those that the study says.
+
+    Raises:
+        ValueError: the rules or the board are not valid, or a group of line-ups is of no kind, of two, or has nothing to play.
+    """
+    found: dict[str, Cell] = {}
+    games: dict[int, Game] = {}
+    for number, lineups in enumerate(study.lineups):
+        _check_kind(lineups, number)
+        counts, size = lineups.players or study.players, len(found)
+        for count in counts:
+            game = games.setdefault(count, _game(study, folder, count))
+            for form, lineup in lineups.of(count):
+                seating = Seating.PAIRS if form == "2v2" else Seating(lineups.seating or study.seating)
+                cell = Cell(
+                    game,
+                    lineup,
+                    deals or lineups.deals or study.deals,
+                    study.seed,
+                    seating,
+                    form,
+                    lineups.accounts,
+                )
+                found.setdefault(cell.id, cell)
+        if len(found) == size:
+            raise ValueError(f"lineups[{number}] has no line-up with {', '.join(map(str, counts))} players that is new")
+    return list(found.values())
+
+
+def selections(agents: list[str], num_players: int) -> list[tuple[str, ...]]:
+    """Every selection of `num_players` of the agents, in their order; if they are fewer, they are repeated in order."""
+    if len(agents) < num_players:
+        return [tuple(itertools.islice(itertools.cycle(agents), num_players))]
+    return list(itertools.combinations(agents, num_players))
+
+
+def _check_kind(lineups: Lineups, number: int) -> None:
+    kinds = [name for name in ("agent", "mixed", "pairs", "seats") if getattr(lineups, name) is not None]
+    if len(kinds) != 1 or (lineups.agent is None) != (lineups.against is None):
+        raise ValueError(f"lineups[{number}] must have `agent` and `against`, or one of `mixed`, `pairs` and `seats`")
+
+
+def _game(study: Study, folder: Path, count: int) -> Game:
+    rules = study.rules
+    if isinstance(rules, str):
+        return make_game(None, Rules.load(folder / rules, count), study.board and folder / study.board)
+    return make_game(count, rules, study.board and folder / study.board)

@@ -1,0 +1,527 @@
+"""Keeps the results of games, by cell: in memory, and in a folder of Parquet files if one is given.
+
+A folder holds the study, the cells, and three tables, each in parts of finished chunks that are written atomically, in any order:
+
+    study.toml        the study, if it was given as a file
+    cells.json        by id: rules, board, line-up, seating and seed
+    rows/*.parquet    a row for each game and seat: `ROW_COLUMNS`. Their digest is the digest of the study
+    times/*.parquet   how long agents took, a row for each part, cell and agent: outside the digest
+    accounts/*.parquet  where rupees came from, a row for each game and seat, of cells that keep accounts: outside the digest
+
+The part of the rows is written last, so a part of another table without one is what a killed process has left; it is removed when
+the folder is opened for writing. Only one process writes to a folder. PyArrow (extra `data`) is needed for folders alone.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from bombay_env import Board, Game, Rules, checks
+from bombay_env.files import atomic
+from bombay_env.files.forms import Form, parse
+from bombay_env.files.reading import read_bytes
+from bombay_env.record import Record
+from bombay_training import locks
+from bombay_training.matches.accounts import ACCOUNTS, SOURCES, SPENDING, USES
+from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.play import Played
+from bombay_training.matches.results import LostGame, Match
+from bombay_training.matches.times import DecisionTimes
+
+STUDY, CELLS, LOCK = "study.toml", "cells.json", ".lock"
+ROWS, TIMES, ACCOUNT_ROWS = "rows", "times", "accounts"
+FLUSH_SECONDS: Final = 5.0  # between two parts
+ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
+    "cell": ("dictionary", "the cell's id in cells.json"),
+    "game": ("int32", "number of the game in its cell, from 0"),
+    "block": ("int32", "number of the deal, from 0"),
+    "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8)"),
+    "seating": ("int8", "number of the order in which the line-up sits"),
+    "seat": ("int8", "seat, from 0 in the order of play of the first set"),
+    "agent": ("dictionary", "spec of the agent in this seat"),
+    "final": ("int32", "rupees with awards (RULES 5); 0 after a fault"),
+    "place": ("int8", "1 is the best, by rupees and then Clients; tied seats share the better place; 0 after a fault"),
+    "win_share": ("float64", "1 over the number of winners; after a fault 0 for the offender, the rest shared equally"),
+    "margin": ("float64", "final minus the mean over the game's seats; 0 after a fault"),
+    "clients": ("int16", "Client tokens (RULES 5); 0 after a fault"),
+    "action": ("string", "after a fault, in the offender's row: what it answered; else null"),
+    "fault": ("string", "likewise: what was wrong"),
+}
+
+
+class CellForm(Form):
+    """A cell in `cells.json`."""
+
+    rules: dict[str, Any]
+    board: dict[str, Any] | None
+    lineup: list[str]
+    format: str
+    seating: str
+    seed: int
+    accounts: bool
+
+
+class Results:
+    """The results of a cell's games as far as they are known. It grows with the number of deals."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+        seats = cell.game.num_players
+        self.done = np.zeros(0, np.bool_)
+        self.final, self.place, self.clients, self.win_share, self.accounts = (
+            np.zeros((0, seats), kind) for kind in (np.int32, np.int8, np.int16, np.float64, ACCOUNTS)
+        )
+        self.times = [DecisionTimes() for _ in cell.players]
+        self.faults: dict[int, LostGame] = {}
+        self.records: dict[int, Record] = {}
+
+    def add(self, played: Played) -> None:
+        """Enter the results of a chunk, in place of older ones of the same games."""
+        count = len(played.final)
+        games = slice(played.first, played.first + count)
+        self._grow(games.stop)
+        self.final[games], self.place[games], self.clients[games] = played.final, played.place, played.clients
+        self.win_share[games], self.done[games] = played.win_share, True
+        if played.accounts is not None:
+            self.accounts[games] = played.accounts
+        for game in range(games.start, games.stop):
+            self.faults.pop(game, None)
+        self.faults |= {lost.game: lost for lost in played.lost}
+        self.records |= {played.first + index: record for index, record in enumerate(played.records)}
+        for total, more in zip(self.times, played.times, strict=True):
+            total.add(more)
+
+    def _grow(self, games: int) -> None:
+        missing = games - len(self.done)
+        if missing > 0:
+            missing = max(missing, len(self.done) // 2)  # so that adding games one by one copies little
+            for name in ("done", "final", "place", "clients", "win_share", "accounts"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros((missing, *old.shape[1:]), old.dtype)]))
+
+    def has(self, first: int, count: int) -> bool:
+        """Whether all these games are known."""
+        return bool(first + count <= len(self.done) and self.done[first : first + count].all())
+
+    def num_known(self, cell: Cell) -> int:
+        """How many of a cell's games are known."""
+        return int(self.done[: cell.num_games].sum())
+
+    def match(self, cell: Cell) -> Match | None:
+        """The first deals of a cell whose games are all known, up to the cell's number of deals; None if there is none."""
+        known = self.done[: cell.num_games]
+        first_gap = len(known) if known.all() else int(known.argmin())
+        games = first_gap // cell.games_per_deal * cell.games_per_deal
+        if not games:
+            return None
+        made, names = cell.games(0, games), cell.names
+        return Match(
+            game=cell.game,
+            lineup=tuple(names[index] for index in cell.base),
+            agents=names,
+            seed=cell.seed,
+            deal=made.deal,
+            block=made.block,
+            seating=made.seating,
+            seats=made.seats,
+            final=self.final[:games],
+            win_share=self.win_share[:games],
+            place=self.place[:games],
+            clients=self.clients[:games],
+            timings=tuple(times.timing for times in self.times),
+            faults=tuple(self.faults[game] for game in sorted(self.faults) if game < games),
+            format=cell.format,
+            records=tuple(
+                dataclasses.replace(self.records[game], game=cell.game) for game in range(games) if game in self.records
+            ),
+            accounts=self.accounts[:games] if cell.accounts else None,
+        )
+
+
+class Store:
+    """Results in memory."""
+
+    def __init__(self) -> None:
+        self.results: dict[str, Results] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
+
+    def results_of(self, cell: Cell) -> Results:
+        """Those of a cell, empty at first."""
+        return self.results.setdefault(cell.id, Results(cell))
+
+    def add(self, cell: Cell, played: Played) -> None:
+        """Keep the results of a chunk."""
+        self.results_of(cell).add(played)
+
+    def match(self, cell: Cell) -> Match | None:
+        """As `Results.match`."""
+        return self.results_of(cell).match(cell)
+
+
+def digest(matches: Iterable[Match]) -> str:
+    """64 hexadecimal digits that change with any result of these matches; their order does not matter."""
+    parts = []
+    for match in matches:
+        head = [match.game.rules.to_dict(), match.game.board.name, match.lineup, match.format, match.seed]
+        faults = [dataclasses.astuple(fault) for fault in match.faults]
+        part = hashlib.sha256(json.dumps([head, faults], sort_keys=True).encode())
+        for array, kind in (
+            (match.deal, "<u8"),
+            (match.seating, "<i8"),
+            (match.seats, "<i8"),
+            (match.final, "<i4"),
+            (match.place, "<i1"),
+            (match.clients, "<i2"),
+            (match.win_share, "<f8"),
+        ):
+            part.update(np.ascontiguousarray(array, kind).tobytes())
+        parts.append(part.digest())
+    return hashlib.sha256(b"".join(sorted(parts))).hexdigest()
+
+
+# --- folders ---
+
+
+class FolderStore(Store):
+    """Results in a folder, which is created, or continued.
+
+    Args:
+        folder: its path.
+        study: the text of the study's file; None for none.
+
+    Raises:
+        ValueError: another process writes there, the folder holds something else, or the extra `data` is missing.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, folder: Path, study: str | None = None) -> None:
+        super().__init__()
+        import_pyarrow()
+        self.folder = folder
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{checks.shown_path(folder)} is a file; a store is a folder")
+        if folder.exists() and any(folder.iterdir()) and not (folder / CELLS).exists() and not (folder / LOCK).exists():
+            raise ValueError(
+                f"{checks.shown_path(folder)} holds something else; name a new folder, or one of an earlier study"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        self.lock = locks.take(folder / LOCK, folder)
+        try:
+            self._open(study)
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def _open(self, study: str | None) -> None:
+        for name in (ROWS, TIMES, ACCOUNT_ROWS):
+            (self.folder / name).mkdir(exist_ok=True)
+            atomic.remove_leftovers(self.folder / name)
+        atomic.remove_leftovers(self.folder)
+        committed = {path.name for path in (self.folder / ROWS).glob("*.parquet")}
+        for name in (TIMES, ACCOUNT_ROWS):
+            for path in (self.folder / name).glob("*.parquet"):
+                if path.name not in committed:
+                    path.unlink()
+        self.forms = read_cells(self.folder)
+        if study is not None:
+            atomic.write_bytes(self.folder / STUDY, study.encode())
+        self.part = 1 + max((int(name.partition(".")[0]) for name in committed), default=0)
+        self.waiting: list[tuple[Cell, Played]] = []
+        self.flushed = time.monotonic()
+        self.results = read_results(self.folder, self.forms)
+
+    def __exit__(self, *_: object) -> None:
+        """Write what waits, and let others write."""
+        try:
+            self.flush()
+        finally:
+            self.lock.release()
+
+    def add(self, cell: Cell, played: Played) -> None:
+        """Keep the results of a chunk; they are on the disk a few seconds later."""
+        super().add(cell, played)
+        self.waiting.append((cell, played))
+        if time.monotonic() - self.flushed > FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self.waiting:
+            new = {cell.id: CellForm(**cell.identity) for cell, _ in self.waiting if cell.id not in self.forms}
+            if new:
+                self.forms |= new
+                text = json.dumps({key: form.model_dump() for key, form in self.forms.items()}, indent=1)
+                atomic.write_bytes(self.folder / CELLS, text.encode())
+            name = f"{self.part:06}.parquet"
+            for kind, table in (
+                (ACCOUNT_ROWS, account_table(self.waiting)),
+                (TIMES, time_table(self.waiting)),
+                (ROWS, row_table(self.waiting)),
+            ):
+                if table is not None:
+                    atomic.write_bytes(self.folder / kind / name, as_parquet(table))
+            self.part += 1
+            self.waiting = []
+        self.flushed = time.monotonic()
+
+
+def import_pyarrow() -> Any:
+    """PyArrow. Raises ValueError if it is not installed."""
+    from bombay_training.extras import missing_extra
+
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ValueError(missing_extra("a store", "data", error)) from None
+    return pyarrow
+
+
+def read_cells(folder: Path) -> dict[str, CellForm]:
+    """The cells of a store by id, none if it is new. Raises ValueError if the file is damaged."""
+    path = folder / CELLS
+    return parse(dict[str, CellForm], read_bytes(path), str(path)) if path.exists() else {}
+
+
+def cell_of(form: CellForm, deals: int) -> Cell:
+    """The cell with this number of deals. Raises ValueError if it is not possible."""
+    board = Board.load() if form.board is None else Board.from_dict(form.board)
+    game = Game(Rules.from_dict(form.rules), board)
+    seating = Seating(form.seating)
+    return Cell(game, tuple(form.lineup), deals, form.seed, seating, form.format, form.accounts)
+
+
+def read_matches(folder: Path) -> list[Match]:
+    """All that a store holds: the complete deals of every cell, in the order in which they began.
+
+    Raises:
+        ValueError: the folder is no store, or it is damaged.
+    """
+    import_pyarrow()
+    forms = read_cells(folder)
+    if not forms:
+        raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {CELLS}")
+    matches = []
+    for results in read_results(folder, forms).values():
+        cell = dataclasses.replace(results.cell, deals=max(1, len(results.done) // results.cell.games_per_deal))
+        match = results.match(cell)
+        if match is not None:
+            matches.append(match)
+    return matches
+
+
+def read_results(folder: Path, forms: dict[str, CellForm]) -> dict[str, Results]:
+    """What the parts of a store hold, by the ids of cells. Raises ValueError if a part is damaged."""
+    found = {key: Results(cell_of(form, 1)) for key, form in forms.items()}
+    for path in sorted((folder / ROWS).glob("*.parquet")):
+        for cell, played in read_part(folder, path.name, found):
+            found[cell.id].add(played)
+    return found
+
+
+# --- tables ---
+
+
+def row_table(played: Sequence[tuple[Cell, Played]]) -> Any:
+    """The rows of chunks, by `ROW_COLUMNS`."""
+    ids, agents = _places(cell.id for cell, _ in played), _places(name for cell, _ in played for name in cell.names)
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ROW_COLUMNS if name not in ("action", "fault")}
+    faults: dict[int, LostGame] = {}  # by row
+    rows = 0
+    for cell, part in played:
+        count, seats = part.final.shape
+        games = cell.games(part.first, count)
+        parts["cell"].append(np.full(count * seats, ids[cell.id]))
+        parts["agent"].append(np.array([agents[name] for name in cell.names])[games.seats].ravel())
+        parts["seat"].append(np.tile(np.arange(seats), count))
+        parts["margin"].append((part.final - part.final.mean(axis=1, keepdims=True)).ravel())
+        for name, values in (
+            ("game", games.number),
+            ("block", games.block),
+            ("deal", games.deal),
+            ("seating", games.seating),
+        ):
+            parts[name].append(np.repeat(values, seats))
+        for name in ("final", "place", "win_share", "clients"):
+            parts[name].append(getattr(part, name).ravel())
+        faults |= {rows + (lost.game - part.first) * seats + lost.seat: lost for lost in part.lost}
+        rows += count * seats
+    columns = {name: _column(np.concatenate(values), ROW_COLUMNS[name][0]) for name, values in parts.items()}
+    columns["cell"], columns["agent"] = _strings(columns["cell"], ids), _strings(columns["agent"], agents)
+    for name, of in (("action", "action"), ("fault", "reason")):
+        columns[name] = _sparse(rows, {row: getattr(lost, of) for row, lost in faults.items()})
+    return import_pyarrow().table({name: columns[name] for name in ROW_COLUMNS})
+
+
+def time_table(played: Sequence[tuple[Cell, Played]]) -> Any:
+    """The times of chunks: a row for each cell and agent. `histogram`: numbers of turns by time, between `times.EDGES`."""
+    sums: dict[tuple[str, int], DecisionTimes] = {}
+    for cell, part in played:
+        for player, times in enumerate(part.times):
+            sums.setdefault((cell.id, player), DecisionTimes()).add(times)
+    pyarrow = import_pyarrow()
+    rows = [
+        {
+            "cell": cell,
+            "player": player,
+            "decisions": times.decisions,
+            "turns": times.turns,
+            "seconds": times.seconds,
+            "histogram": times.histogram.tolist(),
+        }
+        for (cell, player), times in sums.items()
+    ]
+    return pyarrow.Table.from_pylist(rows)
+
+
+def account_table(played: Sequence[tuple[Cell, Played]]) -> Any:
+    """The accounts of chunks: a row for each game and seat, a column for each source, use and way to spend; None without any."""
+    kept = [(cell, part, part.accounts) for cell, part in played if part.accounts is not None]
+    if not kept:
+        return None
+    ids = _places(cell.id for cell, *_ in kept)
+    sizes = [accounts.size for _, _, accounts in kept]
+    games = [np.repeat(np.arange(len(accounts)) + part.first, accounts.shape[1]) for _, part, accounts in kept]
+    seats = [np.tile(np.arange(accounts.shape[1]), len(accounts)) for _, _, accounts in kept]
+    columns = {
+        "cell": _strings(_column(np.repeat([ids[cell.id] for cell, *_ in kept], sizes), "int32"), ids),
+        "game": _column(np.concatenate(games), "int32"),
+        "seat": _column(np.concatenate(seats), "int8"),
+    }
+    for name, (field, place) in ACCOUNT_COLUMNS.items():
+        columns[name] = _column(np.concatenate([accounts[field][..., place].ravel() for *_, accounts in kept]), "int32")
+    return import_pyarrow().table(columns)
+
+
+ACCOUNT_COLUMNS: Final = {  # the field of `ACCOUNTS` and the place in it, by the name of the column
+    f"{field}_{name}": (field, place)
+    for field, names in (("rupees", SOURCES), ("uses", USES), ("spent", SPENDING))
+    for place, name in enumerate(names)
+}
+
+
+def _places(names: Iterable[str]) -> dict[str, int]:
+    """A number for each different name, in order."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _column(values: np.ndarray, kind: str) -> Any:
+    return import_pyarrow().array(values.astype("int32" if kind == "dictionary" else kind))
+
+
+def _strings(codes: Any, names: dict[str, int]) -> Any:
+    return import_pyarrow().DictionaryArray.from_arrays(codes, list(names))
+
+
+def _sparse(rows: int, values: dict[int, str]) -> Any:
+    """A column of texts with null in all other rows."""
+    pyarrow = import_pyarrow()
+    if not values:
+        return pyarrow.nulls(rows, pyarrow.string())
+    return pyarrow.array([values.get(row) for row in range(rows)], pyarrow.string())
+
+
+def as_parquet(table: Any) -> bytes:
+    """The bytes of a Parquet file."""
+    file = io.BytesIO()
+    import_pyarrow().parquet.write_table(table, file, compression="zstd")
+    return file.getvalue()
+
+
+# --- reading ---
+
+
+def read_part(folder: Path, name: str, found: dict[str, Results]) -> Iterator[tuple[Cell, Played]]:
+    """The chunks of one part, of the cells of `found`. Raises ValueError if it is damaged."""
+    rows = _read(folder / ROWS / name, list(ROW_COLUMNS))
+    times = _times(folder / TIMES / name)
+    accounts = _read(folder / ACCOUNT_ROWS / name, ["cell", "game", "seat", *ACCOUNT_COLUMNS])
+    for key in dict.fromkeys(rows["cell"].tolist()):
+        if key not in found:
+            raise ValueError(
+                f"{checks.shown_path(folder / ROWS / name)} has the cell {checks.shown(key)}, which {CELLS} has not"
+            )
+        cell = found[key].cell
+        mine = {column: values[rows["cell"] == key] for column, values in rows.items()}
+        books = {column: values[accounts["cell"] == key] for column, values in accounts.items()}
+        for part in _chunks(cell, mine, books, str(folder / ROWS / name)):
+            part.times = [times.pop((key, player), DecisionTimes()) for player in range(len(cell.players))]
+            yield cell, part
+
+
+def _read(path: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """The columns of a part; empty if there is no such part."""
+    if not path.exists():
+        return {}
+    pyarrow = import_pyarrow()
+    try:
+        table = pyarrow.parquet.read_table(path, columns=names)
+        return {name: table.column(name).to_numpy() for name in names}
+    except (OSError, KeyError, pyarrow.ArrowException) as error:
+        raise ValueError(checks.message(f"{checks.shown_path(path)} cannot be read: {error}")) from None
+
+
+def _times(path: Path) -> dict[tuple[str, int], DecisionTimes]:
+    columns = _read(path, ["cell", "player", "decisions", "turns", "seconds", "histogram"])
+    found: dict[tuple[str, int], DecisionTimes] = {}
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        times = found.setdefault((row[0], row[1]), DecisionTimes())
+        times.decisions, times.turns, times.seconds = row[2], row[3], row[4]
+        times.histogram[: len(row[5])] = row[5]
+    return found
+
+
+def _chunks(cell: Cell, rows: dict[str, np.ndarray], books: dict[str, np.ndarray], where: str) -> Iterator[Played]:
+    """The games of a cell in runs of consecutive numbers."""
+    seats = cell.game.num_players
+    order = np.lexsort((rows["seat"], rows["game"]))
+    rows = {
+        name: values[order].reshape(-1, seats) if len(values) % seats == 0 else values for name, values in rows.items()
+    }
+    if rows["game"].ndim != 2 or (rows["seat"] != np.arange(seats)).any() or (np.ptp(rows["game"], axis=1) > 0).any():
+        raise ValueError(f"{where} has games without a row for each seat, or with two")
+    numbers = rows["game"][:, 0]
+    accounts = _accounts(books, seats) if cell.accounts else None
+    for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
+        first = int(numbers[run[0]])
+        games = cell.games(first, len(run))
+        names = np.array(cell.names)[games.seats]
+        if (rows["deal"][run, 0] != games.deal).any() or (rows["agent"][run] != names).any():
+            raise ValueError(f"{where} has other deals or seats than its cells say")
+        lost = [
+            LostGame(
+                agent=int(games.seats[index, seat]),
+                name=str(names[index, seat]),
+                seat=int(seat),
+                game=first + int(index),
+                block=int(games.block[index]),
+                seating=int(games.seating[index]),
+                action=str(rows["action"][run[index], seat]),
+                reason=str(rows["fault"][run[index], seat]),
+            )
+            for index, seat in np.argwhere(rows["fault"][run] != None)  # noqa: E711 -- of every entry
+        ]
+        final, place, clients, share = (rows[name][run] for name in ("final", "place", "clients", "win_share"))
+        yield Played(
+            first, final, place, clients, share, lost, [], accounts=None if accounts is None else accounts[run]
+        )
+
+
+def _accounts(books: dict[str, np.ndarray], seats: int) -> np.ndarray:
+    order = np.lexsort((books["seat"], books["game"]))
+    accounts = np.zeros(len(order), ACCOUNTS)
+    for name, (field, place) in ACCOUNT_COLUMNS.items():
+        accounts[field][:, place] = books[name][order]
+    return accounts.reshape(-1, seats)

@@ -1,0 +1,1 @@
+"""Reports: pages of figures, made of matches. They know no engine."""
