@@ -61,6 +61,7 @@ def test_the_text_is_short(players: int) -> None:
             "2 Client tokens.",
         ),
         ({"colour_rupees": (0, 0, 3, 0)}, "Selling blue pays 3 rupees more."),
+        ({}, "In `screened` games, opponents' rupees and tokens are hidden too, and what they gain and pay."),
         ({"fame": (0, 9)}, "- Fame: rupees for the number of your City tokens (0: 0, 1 or more: 9)."),
     ],
 )

@@ -341,7 +341,7 @@ NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
     [
         ("", ["the answer is empty", NOW]),
         ("[]", ["the answer is empty", NOW]),
-        ("E1", ["'E1' is no action", "after 'Answer:'", NOW]),
+        ("E1", ["'E1' is no action", "separated by commas", NOW]),
         ("move", ["'move' is no action", NOW]),
         ("I would rather buy", ["'I would rather buy' is no action", NOW]),
         ("99", ["'99' is no action"]),
@@ -352,7 +352,8 @@ NOW = "legal are move:A, move:G1, move:G5, move:H1, buy, consolidate, end_turn"
         ({"move": "buy"}, ["is no action"]),
         ('{"move": "buy"}', ["is no action"]),
         ("sell blue", ["sell:blue is illegal", NOW]),
-        ("buy, buy", ["after buy, buy is illegal; legal are move:G1, move:G5, move:H1, end_turn"]),
+        ("buy, buy", ["after buy, with 1 action and 0 rupees left, buy is illegal; legal are move:G1,"]),
+        ("buy:blue", ["buy:blue is illegal", NOW]),
         ("end_turn, buy", ["the turn is over after end_turn; leave out buy"]),
         ("move:A, move:H1, buy", ["the turn is over after move:A, move:H1; leave out buy"]),
         (["end_turn"] * 100, ["the answer has 100 actions; a turn has at most 18"]),

@@ -10,13 +10,14 @@ import numpy as np
 from bombay_env import checks
 from bombay_env.actions import action_ranges
 from bombay_env.game import Game
-from bombay_env.rules import COLOUR_NAMES, MAX_ACTIONS
+from bombay_env.render.view import plural
+from bombay_env.rules import COLOUR_NAMES, MAX_ACTIONS, NUM_COLOURS
 
 MAX_LENGTH: Final = 100_000  # characters of an answer
 MAX_LEGAL: Final = 250  # characters of the legal actions in a message
 MAX_STEPS: Final = 2 * MAX_ACTIONS  # actions in an answer; a turn has at most one `take` for each action
 KEYS: Final = ("actions", "action", "answer")  # where an answer as a JSON object holds the actions
-FORM: Final = "answer with action names or numbers, separated by commas, after 'Answer:' if there is other text"
+FORM: Final = "answer with action names or numbers, separated by commas"
 
 # The forms of an explicit answer in a text. A mark starts a line or a sentence, and the answer follows it.
 MARK: Final = re.compile(
@@ -24,7 +25,14 @@ MARK: Final = re.compile(
     r"(?:[^\w\n{]{0,10}(?:(?:my|the|final|best|chosen) ){0,3}(?:answer|actions?)(?: input| is)?[^\w\n]{0,10}(?::|$))+",
     re.IGNORECASE | re.MULTILINE,
 )
-BLOCK: Final = re.compile(r"```(?:\w*\s*\n)?(?P<code>.*?)(?:```|\Z)|<answer>(?P<tag>[^<]*)</answer>", re.DOTALL)
+BLOCK: Final = re.compile(
+    r"```(?:\w*\s*\n)?(?P<code>.*?)(?:```|\Z)|<answer>(?P<tag>[^<]*)</answer>|\\boxed\{(?:\\text\{)?(?P<box>[^{}]*)\}+",
+    re.DOTALL,
+)
+# Between paragraphs, and between sentences unless the second one may go on with the turn. The first ends in no bare number.
+BREAK: Final = re.compile(
+    r"\n[ \t]*\n|(?<=[^\d\s.][\w`*)]\.)\s+(?=[A-Z])(?!(?:Then|And|Next|After|Also|Finally|Or|But)\b)"
+)
 OBJECT: Final = re.compile(r"\{[^{}]*\}")
 OBJECTS: Final = re.compile(rf"{OBJECT.pattern}(?:[\s,]*{OBJECT.pattern})*")  # the actions of a turn, one by one
 
@@ -64,12 +72,13 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
     """The actions that an answer names, each legal after those before it, all in the current player's turn.
 
     Understood are an action's name (`move:E1`; also `move E1`, `Move to E1`, `end turn`), its number, or both, as in a line of
-    `describe_actions`. Several actions are separated by commas, semicolons, lines, arrows, "and" or "then". JSON is understood
-    too, alone or under the key `action`, `actions` or `answer`.
+    `describe_actions`. Several actions are separated by commas, semicolons, lines, arrows, "and" or "then". `buy:COLOUR` is `buy`
+    at a post of that colour. JSON is understood too, alone or under the key `action`, `actions` or `answer`.
 
-    A text may hold other words besides explicit answers. Explicit answers are code blocks, `<answer>` elements, JSON objects with
-    such a key, and what follows `Answer:` or `Action:` up to an empty line. The last one counts. If the text after it may take
-    it back, the text is refused. Everything before `</think>` is left out. Nothing is guessed from other words.
+    A text may hold other words besides explicit answers. Explicit answers are code blocks, `<answer>` elements, `\\boxed{…}`,
+    JSON objects with such a key, and what follows `Answer:` or `Action:` up to an empty line or the end of a sentence. The last
+    one counts. If the text after it may take it back, the text is refused. Everything before `</think>` is left out. Nothing is
+    guessed from other words.
 
     A last `end_turn` is left out if the turn ends without it.
 
@@ -92,16 +101,19 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
     after = states.copy()
     mover = after[["set", "turn", "current_player"]].copy()
     for place, action in enumerate(wanted):
+        me, name, colour = after[0], names.names[action], names.bought.get(action)
+        if colour:
+            action = wanted[place] = names.exact["buy"]
         played = ", ".join(game.action_names[each] for each in wanted[:place])
         if place and (after[["set", "turn", "current_player"]] != mover).any():
             if wanted[place:] == [names.end_turn] and names.end_turn not in wanted[:place]:
                 return wanted[:place]
-            raise AnswerError(
-                f"the turn is over after {played}; leave out {game.action_names[action]} and what follows", action
-            )
-        if not game.legal_actions(after)[0, action]:
-            when = f"after {played}, " if played else ""
-            raise AnswerError(f"{when}{game.action_names[action]} is illegal; {_legal_now(game, after)()}", action)
+            raise AnswerError(f"the turn is over after {played}; leave out {name} and what follows", action)
+        seat = me["current_player"]
+        if not game.legal_actions(after)[0, action] or (colour and colour != me["post"][me["position"][seat]]):
+            left = f"{plural(me['actions_left'], 'action')} and {plural(me['rupees'][seat], 'rupee')}"
+            when = f"after {played}, with {left} left, " if played else ""
+            raise AnswerError(f"{when}{name} is illegal; {_legal_now(game, after)()}", action)
         game.step(after, [action])
     return wanted
 
@@ -158,7 +170,7 @@ def _marked(names: "_Names", text: str) -> Iterator[tuple[int, str, str]]:
         earlier = MARK.match(before)
         if earlier and names.reads(before[earlier.end() :]):
             raise AnswerError(f"there is another answer directly before the last one: {checks.shown(before)}; {FORM}")
-        paragraphs = re.split(r"\n[ \t]*\n", text[mark.end() :].strip())
+        paragraphs = BREAK.split(text[mark.end() :].strip())
         count = 1
         while count < len(paragraphs) and names.reads(paragraphs[count]):
             count += 1
@@ -167,7 +179,7 @@ def _marked(names: "_Names", text: str) -> Iterator[tuple[int, str, str]]:
 
 def _enclosed(text: str) -> Iterator[tuple[int, str, str]]:
     """Where the last block and the last JSON objects end, what is in them, and the rest of the text."""
-    blocks = [(match, match["code"] or match["tag"] or "") for match in BLOCK.finditer(text)]
+    blocks = [(match, match["code"] or match["tag"] or match["box"] or "") for match in BLOCK.finditer(text)]
     runs = [
         (match, [each for each in OBJECT.findall(match[0]) if _json_value(each) is not None])
         for match in OBJECTS.finditer(text)
@@ -213,7 +225,10 @@ class _Names:
     """Action numbers by the ways to write a name."""
 
     def __init__(self, game: Game) -> None:
-        self.names = game.action_names
+        self.count = game.num_actions
+        self.names = (*game.action_names, *(f"buy:{colour}" for colour in COLOUR_NAMES))
+        # The further actions, each with the colour of the post as states have it.
+        self.bought = {self.count + colour: 1 + colour for colour in range(NUM_COLOURS)}
         self.exact = {name: number for number, name in enumerate(self.names)}
         self.end_turn = self.exact["end_turn"]
         loose: dict[str, list[int]] = {"buy bale": [self.exact["buy"]]}
@@ -244,7 +259,7 @@ class _Names:
 
     def read(self, part: Any) -> int:
         """The number of the action that a part of an answer names. Raises AnswerError."""
-        if checks.is_whole_number(part, 0, len(self.exact) - 1):
+        if checks.is_whole_number(part, 0, self.count - 1):
             return int(part)
         if isinstance(part, str):
             number = self.find(part)
@@ -271,7 +286,7 @@ class _Names:
         digits = NUMBER.fullmatch(text)
         if digits:
             number = int(digits["number"])
-            return number if number < len(self.exact) else None
+            return number if number < self.count else None
         return self.loose.get(_loosely(text))
 
 
@@ -282,7 +297,7 @@ def _bare(text: str) -> str:
 
 def _loosely(name: str) -> str:
     """A name in lower case, without separators and filler words."""
-    words = re.split(r"[\s:_]+", name.lower())
+    words = re.split(r"[\s:_\\]+", name.lower())
     if len(words) > 2 and words[-1] in NOUNS and words[-2] in COLOUR_NAMES:
         words.pop()
     first, *between, last = words if len(words) > 1 else [*words, ""]  # a site may be called as a filler word

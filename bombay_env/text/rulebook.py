@@ -166,8 +166,8 @@ def _end(rules: Rules) -> Iterator[str]:
 
 
 def _known() -> Iterator[str]:
-    yield "All gains and payments are public. Only the order in which bales come out of the bag is unknown."
-    yield "In `screened` games, the current rupees and tokens of opponents are not shown."
+    yield "Everything is open except the order in which bales come out of the bag."
+    yield "In `screened` games, opponents' rupees and tokens are hidden too, and what they gain and pay."
 
 
 def _sites(game: Game, kind: SiteKind) -> list[str]:
