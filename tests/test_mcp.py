@@ -72,7 +72,10 @@ def test_a_model_plays_whole_games() -> None:
 
 def test_the_rules_are_a_tool_and_resources() -> None:
     async def script(client: Any) -> None:
-        texts = {n: text.describe_rules(Game(Rules.official(n), Board.load())) for n in (2, 3, 4, 5)}
+        games = {n: Game(Rules.official(n), Board.load()) for n in (2, 3, 4, 5)}
+        texts = {
+            n: f"{text.describe_rules(game)}\n\n## Trails\n{text.describe_board(game)}" for n, game in games.items()
+        }
         assert await call(client, "rules") == texts[4]
         assert await call(client, "rules", players=2) == texts[2]
         await call(client, "new_game", seats=["model", "random", "random"], seed=7)
@@ -81,6 +84,7 @@ def test_the_rules_are_a_tool_and_resources() -> None:
         listed = (await client.list_resources()).resources
         assert [str(resource.uri) for resource in listed] == [f"bombay://rules/{n}" for n in texts]
         for n, resource in zip(texts, listed, strict=True):
+            assert resource.description == f"Rules for {n} players, and the trails"
             (content,) = (await client.read_resource(resource.uri)).contents
             assert content.text == texts[n]
 
@@ -117,7 +121,7 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
     async def script(client: Any) -> None:
         await call(client, "new_game", seats=["model", "random"], seed=7)
         before = await call(client, "legal_actions")
-        await refused(client, "act", "buy is illegal", actions="move:H1, buy")
+        await refused(client, "act", "with 2 actions and 2 rupees left, buy is illegal", actions="move:H1, buy")
         await refused(client, "act", "is no action", actions="fly to the moon")
         await refused(client, "resign", "there is no tool 'resign'; there are rules, new_game, ")
         assert await call(client, "legal_actions") == before
@@ -128,6 +132,15 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
         assert "seat 0: Move to G1" in told
 
     played(script)
+
+
+def test_the_description_of_a_new_game_names_the_opponents() -> None:
+    async def script(client: Any) -> None:
+        told = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+        assert 'or the name of an opponent: greedy, net:path={x}. Default: "model"' in told["new_game"]
+        assert all("{" not in words for name, words in told.items() if name != "new_game")
+
+    played(script, ("greedy", "net:path={x}"))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The MCP server of `bombay mcp`: the tools of a `ModelTable` by the official SDK, which the extra `llm` installs."""
 
 import functools
+import inspect
 from typing import Any, Final
 
 import anyio
@@ -20,7 +21,7 @@ except ImportError:  # version 1 of the SDK, which LangChain's adapters need; my
 
 INSTRUCTIONS: Final = """Bombay is a board game of elephants, silk and palaces; the richest merchant wins. Read the rules, then
 start with new_game. On your turn read the position and the legal actions, and answer with act: one action, or all actions of the
-turn separated by commas, such as "move:E1, buy, end_turn". The others then act until it is your turn again."""
+turn separated by commas, such as "move:SITE, buy, end_turn". The others then act until it is your turn again."""
 
 
 class BombayServer(MCPServer):
@@ -38,11 +39,15 @@ class BombayServer(MCPServer):
         server.version = __version__
         self._one_call = anyio.Lock()
         for tool in table.tools():
-            self.add_tool(tool, structured_output=False)
+            description = inspect.cleandoc(tool.__doc__ or "").format(opponents=", ".join(table.opponents))
+            self.add_tool(tool, description=description, structured_output=False)
         for players in range(MIN_PLAYERS, MAX_PLAYERS + 1):
-            rules, name = functools.partial(table.rules, players), f"Rules for {players} players"
-            uri = f"bombay://rules/{players}"
-            self.add_resource(FunctionResource.from_function(rules, uri, name=name, mime_type="text/markdown"))
+            rules, uri = functools.partial(table.rules, players), f"bombay://rules/{players}"
+            name = f"Rules for {players} players, and the trails"
+            resource = FunctionResource.from_function(
+                rules, uri, name=name, description=name, mime_type="text/markdown"
+            )
+            self.add_resource(resource)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], *context: Any) -> Any:
         """The answer of a tool. Raises ToolError for what the model must correct."""

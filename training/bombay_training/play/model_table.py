@@ -51,23 +51,25 @@ class ModelTable:
         return [self.rules, self.new_game, self.observe, self.legal_actions, self.act, self.record]
 
     def rules(self, players: int | None = None) -> str:
-        """The rules of the game in words. Read them before your first game.
+        """The rules of the game in words, and the trails of the board. Read them before your first game.
 
         Args:
             players: the number of players, 2 to 5. Default: that of the running game, or 4.
         """
-        if players is not None:
-            checks.whole_number(players, "players", MIN_PLAYERS, MAX_PLAYERS)
-        elif self._session is not None:
-            return describe_rules(self._session.game)
-        return describe_rules(Game(Rules.official(players or DEFAULT_PLAYERS), self.board))
+        if players is None and self._session is not None:
+            game = self._session.game
+        else:
+            count = DEFAULT_PLAYERS if players is None else players
+            checks.whole_number(count, "players", MIN_PLAYERS, MAX_PLAYERS)
+            game = Game(Rules.official(count), self.board)
+        return f"{describe_rules(game)}\n\n## Trails\n{describe_board(game)}"
 
     def new_game(self, seats: list[str] | None = None, seed: int | None = None, screened: bool = False) -> str:
         """Start a new game; one that is running ends without a result.
 
         Args:
-            seats: for each of the 2 to 5 seats "model" (you) or the name of an opponent, which an error message lists. Default:
-                "model" and three times the last opponent.
+            seats: for each of the 2 to 5 seats "model" (you) or the name of an opponent: {opponents}. Default: "model" and three
+                times the last opponent.
             seed: the seed of the deal; drawn if it is left out.
             screened: whether to hide opponents' rupees and tokens from you.
         """
@@ -111,9 +113,10 @@ class ModelTable:
         return f"You are seat {session.mover}. Legal actions:\n{actions}"
 
     def act(self, actions: Annotated[Any, WithJsonSchema(ACTIONS_SCHEMA)]) -> str:
-        """Take one action or the actions of your whole turn, such as "move:E1, buy, end_turn", or a list of them.
+        """Take one action or the actions of your whole turn, such as "move:SITE, buy, end_turn", or a list of them.
 
-        An action is a name or a number. All are played if all are legal, else none is.
+        An action is a name or a number. It must be legal after those before it: `buy` may follow a move and is not listed yet.
+        All are played if all are legal, else none is.
         When your turn is over, the others act until it is your turn again.
         """
         session = self._game()
