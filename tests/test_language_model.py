@@ -1,26 +1,30 @@
 """The example that plays with a language model: a stub of an endpoint on loopback answers well, badly or not at all."""
 
 import json
+import runpy
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import language_model
 import pytest
 
-from bombay_env import Game, Rules, text
+from bombay_env import Game, Rules, read_records, text
 from bombay_training import arena
 from helpers.failing_agents import First
 
 GAME = Game(Rules(2, sets=1, turns_per_set=2))
 TURNS = 2  # of a player in a game
+USAGE = {"prompt_tokens": 100, "completion_tokens": 7}
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]  # a request → a status and a body
 
 
-def completion(content: str) -> tuple[int, Any]:
-    usage = {"prompt_tokens": 100, "completion_tokens": 7}
-    return 200, {"choices": [{"message": {"role": "assistant", "content": content}}], "usage": usage}
+def completion(content: str, finish: str = "stop", usage: Any = USAGE) -> tuple[int, Any]:
+    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": finish}
+    return 200, {"choices": [choice], "usage": usage}
 
 
 class Stub(BaseHTTPRequestHandler):
@@ -72,7 +76,7 @@ def test_a_model_that_answers_well_plays_whole_turns(server: Any) -> None:
     assert (path, key, request["model"]) == ("/v1/chat/completions", "Bearer secret", "stub")
     system, user = request["messages"]
     assert text.describe_rules(GAME) in system["content"]
-    assert "Legal actions:\n" in user["content"]
+    assert "You are seat 0. Legal actions:\n" in user["content"]
 
 
 def test_an_answer_that_is_not_understood_is_asked_for_once_more(server: Any) -> None:
@@ -117,15 +121,63 @@ def test_a_failure_that_passes_costs_nothing(server: Any) -> None:
     assert counts.get("failed_requests", 0) == 0
 
 
-def test_the_command_prints_the_result_and_what_was_used(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    language_model.main(players=2, opponent="random", blocks=2)
-    out, err = capsys.readouterr()
-    assert out.startswith("win share against random: ")
+def test_the_command_prints_the_result_and_what_was_used(
+    server: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out, transcript = tmp_path / "games.jsonl", tmp_path / "chats.jsonl"
+    language_model.main(2, "random", blocks=2, extra_body='{"max_tokens": 9}', out=out, transcript=str(transcript))
+    printed, err = capsys.readouterr()
+    assert printed.startswith("win share against random: ")
+    assert "rupees, random actions 0.0%, lost by faults: 0" in printed
     assert "questions: 64, " in err
     assert "completion_tokens: 448" in err
+    assert "warning" not in err
+    assert server.requests[-1][2]["max_tokens"] == 9
+    assert len(list(read_records(out))) == 4
+    lines = [json.loads(line) for line in transcript.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 64 == len(server.requests) - 1  # the first request only checks the endpoint
+    assert lines[0]["answer"] == "Answer: consolidate"
+    assert "Legal actions:" in lines[0]["messages"][0]["content"]
 
 
-def test_the_endpoint_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_MODEL", raising=False)
-    with pytest.raises(ValueError, match="set OPENAI_BASE_URL to an address such as"):
-        language_model.LanguageModel()
+def test_a_result_of_random_actions_says_so(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    server.answer = lambda _: completion("Let me think", "length", usage=None)
+    language_model.main(2, "random", blocks=2)
+    printed, err = capsys.readouterr()
+    assert "random actions 100.0%" in printed
+    assert "warning: many actions are random" in err
+    assert "prompt_tokens: unknown, completion_tokens: unknown" in err
+    counts = dict(part.split(": ") for part in err.splitlines()[0].split(", "))
+    assert int(counts["cut_off"]) == 2 * int(counts["questions"])
+
+
+def test_a_result_with_failed_requests_is_an_error(server: Any) -> None:
+    server.answer = lambda _: (401, {}) if len(server.requests) > 5 else completion("consolidate")
+    with pytest.raises(SystemExit, match=r"^the first fault: agent 'LanguageModel' .* failed: HTTP Error 401"):
+        language_model.main(2, "random", blocks=2)
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """The line with which the command ends."""
+    monkeypatch.setattr(sys, "argv", ["language_model.py", *arguments])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(language_model.__file__, run_name="__main__")
+    assert str(end.value).startswith("language_model.py: ")
+    assert "\n" not in str(end.value)
+    return str(end.value)
+
+
+def test_a_command_that_cannot_play_ends_in_one_line(
+    server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "old").touch()
+    assert "File exists" in ended(monkeypatch, "--out", str(tmp_path / "old"))
+    assert "it must be an object such as" in ended(monkeypatch, "--extra-body", "[1]")
+    server.requests.clear()
+    server.answer = lambda _: (401, "wrong\nkey")
+    assert 'failed: HTTP Error 401: Unauthorized: "wrong' in ended(monkeypatch)
+    server.answer = lambda _: (503, {})
+    assert "failed: HTTP Error 503" in ended(monkeypatch)
+    assert len(server.requests) == 2
+    monkeypatch.delenv("OPENAI_MODEL")
+    assert "set OPENAI_BASE_URL to an address such as" in ended(monkeypatch)

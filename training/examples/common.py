@@ -14,7 +14,7 @@ from bombay_training import arena, statistics
 # Options of every example.
 Minutes = Annotated[float, typer.Option(help="How long to learn.", min=0)]
 Players = Annotated[int, typer.Option(help="Number of players.", min=MIN_PLAYERS, max=MAX_PLAYERS)]
-Seed = Annotated[int, typer.Option(help="Of the learner and its games.", min=0, max=2**32 - 1)]
+Seed = Annotated[int, typer.Option(help="Of the deals and of all random choices.", min=0, max=2**32 - 1)]
 Blocks = Annotated[int, typer.Option(help="Deals to play, each from every seat.", min=2)]
 
 Policy = Callable[
