@@ -141,7 +141,12 @@ def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
         (folder / path).write_bytes(b"half a part")
     with FolderStore(folder) as store:
         assert digest(run(cells(), store)) == wanted
-    assert {path.name for path in folder.rglob("*") if path.is_file()} == {"cells.json", "000001.parquet", ".lock"}
+    assert {path.name for path in folder.rglob("*") if path.is_file()} == {
+        "cells.json",
+        "nets.json",
+        "000001.parquet",
+        ".lock",
+    }
 
 
 def test_damaged_stores_are_refused_in_one_line(tmp_path):

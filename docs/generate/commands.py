@@ -15,7 +15,7 @@ commands, options and agents.
 | exit code | meaning |
 | --- | --- |
 | 0 | success |
-| 1 | the verdict is "no" (`gate`, `audit`), a kernel does not compile (`warm-up`) |
+| 1 | the verdict is "no" (`gate`, `audit`, `verify`), a kernel does not compile (`warm-up`) |
 | 2 | the command could not do its work (a wrong argument, a damaged file, a full disk), or has no verdict (`gate`, `audit`) |
 | 130 | Ctrl-C |
 

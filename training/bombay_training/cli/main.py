@@ -2,8 +2,8 @@
 
 A command reads its options, calls the modules that do the work and prints the results. Each is a module of its own in
 `games/`, `evaluate/` or `learn/`, and `warm-up` is in `compiling.py`. Results go to standard output, progress and errors to
-standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`, `warm-up`), 2 for an error that the user
-can correct, 130 after Ctrl-C.
+standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`, `verify`, `warm-up`), 2 for an error that
+the user can correct, 130 after Ctrl-C.
 """
 
 import os
@@ -21,6 +21,7 @@ from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
 from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.evaluate.run import run
+from bombay_training.cli.evaluate.verify import verify
 from bombay_training.cli.games import board as boards
 from bombay_training.cli.games.mcp import mcp
 from bombay_training.cli.games.play import play
@@ -39,7 +40,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
-    "Evaluation": (arena, gate, run, audit, regret, balance),
+    "Evaluation": (arena, gate, run, verify, audit, regret, balance),
     "Training": (curve,),
     "Project": (warm_up,),
 }

@@ -188,9 +188,13 @@ class Cell:
         text = json.dumps({**self.identity, **({"objects": objects} if objects else {})}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    def chunk_size(self, agents: Sequence[Agent]) -> int:
+        """How many games are played together; `agents` are the players."""
+        return self.chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
+
     def chunks(self, agents: Sequence[Agent]) -> list[Chunk]:
         """All games in chunks; `agents` are the players."""
-        size = self.chunk_games or (1 if any(map(searches, agents)) else CHUNK_GAMES)
+        size = self.chunk_size(agents)
         starts = range(0, self.num_games, size)
         return [Chunk(start, min(size, self.num_games - start), (start // size,)) for start in starts]
 

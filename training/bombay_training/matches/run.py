@@ -14,7 +14,7 @@ from bombay_agents import make
 from bombay_env import checks
 from bombay_env.agent import Agent, check_plays, name_of
 from bombay_training.matches.cells import Cell, Chunk
-from bombay_training.matches.engines.local import Here
+from bombay_training.matches.engines.local import Here as Here  # offered to others
 from bombay_training.matches.play import Played
 from bombay_training.matches.results import Match
 from bombay_training.matches.store import Store

@@ -4,6 +4,7 @@ A folder holds the study, the cells, and three tables, each in parts of finished
 
     study.toml        the study, if it was given as a file
     cells.json        by id: rules, board, line-up, seating and seed
+    nets.json         the digests of the nets that came with the project when the first game was played
     rows/*.parquet    a row for each game and seat: `ROW_COLUMNS`. Their digest is the digest of the study
     times/*.parquet   how long agents took, a row for each part, cell and agent: outside the digest
     accounts/*.parquet  where rupees came from, a row for each game and seat, of cells that keep accounts: outside the digest
@@ -23,6 +24,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from bombay_agents.shipped import net_digests
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.files import atomic
 from bombay_env.files.forms import Form, parse
@@ -35,7 +37,7 @@ from bombay_training.matches.play import Played
 from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.times import DecisionTimes
 
-STUDY, CELLS, LOCK = "study.toml", "cells.json", ".lock"
+STUDY, CELLS, NETS, LOCK = "study.toml", "cells.json", "nets.json", ".lock"
 ROWS, TIMES, ACCOUNT_ROWS = "rows", "times", "accounts"
 FLUSH_SECONDS: Final = 5.0  # between two parts
 ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
@@ -235,6 +237,10 @@ class FolderStore(Store):
                 if path.name not in committed:
                     path.unlink()
         self.forms = read_cells(self.folder)
+        if any(digest != net_digests().get(name) for name, digest in read_nets(self.folder).items()):
+            raise ValueError(
+                f"the nets have changed since {checks.shown_path(self.folder)} was begun; name a new folder"
+            )
         if study is not None:
             atomic.write_bytes(self.folder / STUDY, study.encode())
         self.part = 1 + max((int(name.partition(".")[0]) for name in committed), default=0)
@@ -261,6 +267,7 @@ class FolderStore(Store):
         if self.waiting:
             new = {cell.id: CellForm(**cell.identity) for cell, _ in self.waiting if cell.id not in self.forms}
             if new:
+                atomic.write_bytes(self.folder / NETS, json.dumps(net_digests(), indent=1).encode())
                 self.forms |= new
                 text = json.dumps({key: form.model_dump() for key, form in self.forms.items()}, indent=1)
                 atomic.write_bytes(self.folder / CELLS, text.encode())
@@ -295,6 +302,12 @@ def read_cells(folder: Path) -> dict[str, CellForm]:
     return parse(dict[str, CellForm], read_bytes(path), str(path)) if path.exists() else {}
 
 
+def read_nets(folder: Path) -> dict[str, str]:
+    """The digests of the nets with which a store was begun. Raises ValueError if the file is damaged."""
+    path = folder / NETS
+    return parse(dict[str, str], read_bytes(path), str(path)) if path.exists() else {}
+
+
 def cell_of(form: CellForm, deals: int) -> Cell:
     """The cell with this number of deals. Raises ValueError if it is not possible."""
     board = Board.load() if form.board is None else Board.from_dict(form.board)
@@ -304,7 +317,12 @@ def cell_of(form: CellForm, deals: int) -> Cell:
 
 
 def read_matches(folder: Path) -> list[Match]:
-    """All that a store holds: the complete deals of every cell, in the order in which they began.
+    """The matches of `read_store`."""
+    return [match for _, match in read_store(folder)]
+
+
+def read_store(folder: Path) -> list[tuple[Cell, Match]]:
+    """All that a store holds: the cells in the order in which they began, and the complete deals of each.
 
     Raises:
         ValueError: the folder is no store, or it is damaged.
@@ -313,13 +331,13 @@ def read_matches(folder: Path) -> list[Match]:
     forms = read_cells(folder)
     if not forms:
         raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {CELLS}")
-    matches = []
+    found = []
     for results in read_results(folder, forms).values():
         cell = dataclasses.replace(results.cell, deals=max(1, len(results.done) // results.cell.games_per_deal))
         match = results.match(cell)
         if match is not None:
-            matches.append(match)
-    return matches
+            found.append((cell, match))
+    return found
 
 
 def read_results(folder: Path, forms: dict[str, CellForm]) -> dict[str, Results]:

@@ -1,0 +1,82 @@
+"""`bombay verify`: games are played again, and every change of a store or of a net is found."""
+
+import json
+
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.run import run
+from bombay_training.matches.store import NETS, FolderStore
+from bombay_training.reports.verify import verify
+from helpers.command import in_this_process
+
+pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `data`")
+parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
+
+TINY = Game(Rules(3, sets=1, turns_per_set=2))
+
+
+class Draws:
+    """Draws from the generator of its chunk itself, so that a game of it alone takes another course."""
+
+    def act(self, game, states, rng):
+        masks = game.legal_actions(states)
+        return (rng.random(masks.shape) * masks).argmax(axis=1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    lineups = [("random", "greedy", "random-turn"), ("greedy", "helpers.failing_agents:Raises", "random")]
+    lineups += [("test_verify:Draws", "random", "random")]
+    with FolderStore(tmp_path / "s") as store:
+        run([Cell(TINY, lineup, 20, 3, Seating.ROTATE, chunk_games=None) for lineup in lineups], store)
+    return tmp_path / "s"
+
+
+def test_the_games_of_a_store_repeat(folder):
+    found = verify(folder, games=60)
+    assert (found.games, found.differences, found.passed) == (60, (), True)
+    assert verify(folder, games=7).games == 7
+
+
+@pytest.mark.parametrize("column", ["final", "place", "win_share", "clients"])
+def test_a_changed_number_is_found(folder, column):
+    before, part = verify(folder, games=1).digest, folder / "rows" / "000001.parquet"
+    table = parquet.read_table(part)
+    place = table.column_names.index(column)
+    values = table.column(column).to_pylist()
+    values[7] += 1
+    changed = pyarrow.array(values, table.schema.field(column).type)
+    parquet.write_table(table.set_column(place, column, changed), part)
+    found = verify(folder, games=60)
+    assert [line.startswith("game 2 of random, greedy, random-turn") for line in found.differences] == [True]
+    assert found.digest != before
+
+
+def test_another_net_is_found_and_a_store_is_not_continued_with_it(folder):
+    nets = json.loads((folder / NETS).read_text())
+    (folder / NETS).write_text(json.dumps(nets | {"zero.safetensors": "0" * 64}))
+    assert verify(folder, games=1).differences == ("the net zero.safetensors is another one",)
+    with pytest.raises(ValueError, match="the nets have changed since"):
+        FolderStore(folder)
+
+
+def test_agents_that_think_by_the_clock_are_left_out(tmp_path):
+    with FolderStore(tmp_path / "s") as store:
+        run([Cell(TINY, ("flat-mc:ms=1", "random", "random"), 1), Cell(TINY, ("random",) * 3, 1)], store)
+    found = verify(tmp_path / "s")
+    assert (found.games, found.left_out, found.passed) == (3, ("flat-mc:ms=1",), True)
+
+
+def test_the_command_ends_with_the_verdict(folder, tmp_path, monkeypatch, capfd):
+    bombay = in_this_process(tmp_path, monkeypatch, capfd)
+    done = bombay("verify", folder, "--games", 5, "--processes", 1)
+    assert (done.returncode, "5 games played again: all are the same" in done.stdout) == (0, True)
+    nets = json.loads((folder / NETS).read_text())
+    (folder / NETS).write_text(json.dumps(dict.fromkeys(nets, "0" * 64)))
+    done = bombay("verify", folder, "--games", 5, "--processes", 1, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["passed"] is False
+    done = bombay("verify", tmp_path)
+    assert (done.returncode, "not a store of games" in done.stderr) == (2, True)
