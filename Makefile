@@ -107,7 +107,7 @@ clean:
 
 .venv/.test: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing what the tests need, PyTorch among it; the first time takes minutes."
-	$(INSTALL) --editable '.[ppo,dev,analysis,human,play,llm,data,trainers,docs]'
+	$(INSTALL) --editable '.[ppo,dev,analysis,human,play,llm,data,ray,trainers,docs]'
 	@touch $@
 
 .venv/.docs: .venv/.made pyproject.toml constraints.txt

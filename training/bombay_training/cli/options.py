@@ -4,7 +4,7 @@ The parameters of a command are its options. That is why some commands have more
 """
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -45,6 +45,14 @@ TurnLimit = Annotated[
         min=0.001,
         max=MAX_TURN_LIMIT,
     ),
+]
+EngineName = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="local: processes of this machine. ray: a Ray cluster, which needs the extra `ray`."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="The cluster for --engine ray, such as auto or ray://10.0.0.1:10001. Default: this machine."),
 ]
 StoreFolder = Annotated[
     Path | None,

@@ -125,7 +125,8 @@ def arena(
         cells = [dataclasses.replace(cell, records=records is not None) for cell in cells]
         store = stack.enter_context(playing.open_store(out))
         playing.compile_for(cells, board, as_json)
-        matches, ended = playing.play(cells, store, processes, turn_limit, as_json)
+        pool = stack.enter_context(playing.open_engine("local", None, processes, turn_limit))
+        matches, ended = playing.play(cells, store, pool, as_json)
         if matches:
             _print(matches, records, ended is not None, as_json)  # before records that cannot be written
             _save(matches, records, as_json)

@@ -12,7 +12,18 @@ from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.evaluate import playing
 from bombay_training.cli.inputs import analysis_module, check_distinct, games_of
-from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, Processes, RulesFile, Seed, complete_agent
+from bombay_training.cli.options import (
+    MAX_COUNT,
+    Address,
+    BoardFile,
+    EngineName,
+    Json,
+    Players,
+    Processes,
+    RulesFile,
+    Seed,
+    complete_agent,
+)
 from bombay_training.reports.balance import plan as plans
 
 
@@ -40,6 +51,8 @@ def balance(
     rules: RulesFile = None,
     board: BoardFile = None,
     processes: Processes = None,
+    engine: EngineName = "local",
+    address: Address = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -60,8 +73,8 @@ def balance(
         settings, notes = plans.plan(variants, tiers, [plans.Change.parse(text) for text in vary or []])
         reports = analysis_module("reports.balance.report")
     cells = plans.cells(settings, seed)
-    with playing.open_store(out) as store:
-        matches, ended = playing.play(cells, store, processes, None, as_json)
+    with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
+        matches, ended = playing.play(cells, store, made, as_json)
         if ended is not None:
             playing.print_stopped(matches, cells)
             raise ended
@@ -69,10 +82,8 @@ def balance(
             plans.check_faults(matches)
         data = reports.make_report(settings, matches, seed, notes)
         output.show(data, reports.tables(data), as_json)  # first, so that they are not lost if they cannot be written
-        if not as_json:
-            output.say(*data["notes"])
         if out:
             with user_input():
                 reports.write_report(out, data)
-            if not as_json:
-                output.say(f"The report and its plots are in {out}")
+        if not as_json:
+            output.say(*data["notes"], *([f"The report and its plots are in {out}"] if out else []))

@@ -1,6 +1,7 @@
 """What the commands that play matches share: they play cells into a store, and show what they found."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bombay_training import warm_up
@@ -9,9 +10,12 @@ from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import MATCH_ERRORS, UserError, user_input
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines.local import WorkerPool
+from bombay_training.matches.engines.ray import RayEngine
 from bombay_training.matches.results import Match
-from bombay_training.matches.run import run
+from bombay_training.matches.run import Engine, run
 from bombay_training.matches.store import FolderStore, Store
+
+Ended = KeyboardInterrupt | UserError | None  # what ended the play early
 
 
 def open_store(out: Path | None, study: str | None = None) -> Store:
@@ -26,17 +30,32 @@ def compile_for(cells: Sequence[Cell], board: Path | None, quiet: bool) -> None:
     prepare(warm_up.jobs_of_agents(list(specs), board), quiet)
 
 
-def play(
-    cells: Sequence[Cell], store: Store, processes: int | None, turn_limit: float | None, quiet: bool
-) -> tuple[list[Match], KeyboardInterrupt | UserError | None]:
+@contextlib.contextmanager
+def open_engine(
+    engine: str, address: str | None = None, processes: int | None = None, turn_limit: float | None = None
+) -> Iterator[Engine]:
+    """What plays the games. Ends the command if it cannot be had."""
+    with contextlib.ExitStack() as stack:
+        with user_input():
+            if engine == "local" and address is not None:
+                raise ValueError("--address is for --engine ray")
+            if engine == "ray" and turn_limit is not None:
+                raise ValueError("--turn-limit is for --engine local")
+            made: RayEngine | WorkerPool
+            made = RayEngine(address, processes) if engine == "ray" else WorkerPool(processes, turn_limit)
+            stack.enter_context(made)
+        yield made
+
+
+def play(cells: Sequence[Cell], store: Store, engine: Engine, quiet: bool) -> tuple[list[Match], Ended]:
     """Play what the store does not have. Returns the complete deals of each cell, and what ended the play early."""
-    ended: KeyboardInterrupt | UserError | None = None
+    ended: Ended = None
     total = sum(cell.num_games for cell in cells)
-    with WorkerPool(processes, turn_limit) as pool, output.progress_bar("games", total, quiet) as advance:
+    with output.progress_bar("games", total, quiet) as advance:
         advance(sum(store.results_of(cell).num_known(cell) for cell in cells))
         try:
             with user_input(*MATCH_ERRORS):
-                run(cells, store, pool, advance)
+                run(cells, store, engine, advance)
         except KeyboardInterrupt:
             ended = KeyboardInterrupt()
         except UserError as error:

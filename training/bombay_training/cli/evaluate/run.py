@@ -8,7 +8,7 @@ import typer
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.evaluate import playing
-from bombay_training.cli.options import MAX_COUNT, Json, Processes, StoreFolder, TurnLimit
+from bombay_training.cli.options import MAX_COUNT, Address, EngineName, Json, Processes, StoreFolder, TurnLimit
 from bombay_training.matches import statistics
 from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.spec import read_study
@@ -23,6 +23,8 @@ def run(
     ] = None,
     processes: Processes = None,
     turn_limit: TurnLimit = None,
+    engine: EngineName = "local",
+    address: Address = None,
     out: StoreFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -37,7 +39,8 @@ def run(
     with playing.open_store(out, text) as store:
         board = spec.absolute().parent / study.board if study.board else None
         playing.compile_for(cells, board, as_json)
-        matches, ended = playing.play(cells, store, processes, turn_limit, as_json)
+        with playing.open_engine(engine, address, processes, turn_limit) as players:
+            matches, ended = playing.play(cells, store, players, as_json)
     if matches:
         data = {
             "command": "run",

@@ -1,0 +1,61 @@
+"""Games on a Ray cluster of this machine: the same results, also where processes of the cluster are killed."""
+
+import contextlib
+import os
+import signal
+
+import numba
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.engines.ray import RayEngine
+from bombay_training.matches.run import run
+from bombay_training.matches.store import digest
+
+pytest.importorskip("ray", reason="needs the extra `ray`")
+pytestmark = [
+    pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers would take minutes"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+TINY = Game(Rules(3, sets=1, turns_per_set=2))
+
+
+def test_a_cluster_plays_what_this_process_plays():
+    cells = [
+        Cell(TINY, ("random", "greedy", "random-turn"), 40, 5, chunk_games=20),
+        Cell(TINY, ("greedy", "random", "random"), 30, 5, Seating.ROTATE, "1vrest", accounts=True),
+        Cell(TINY, ("random", "helpers.failing_agents:Raises", "greedy"), 5, 5),
+    ]
+    games, killed = [], []
+
+    def count(number):
+        games.append(number)
+        if not killed:  # a process that plays for the cluster
+            killed.extend(players()[:1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    with RayEngine(processes=2) as engine:
+        found = run(cells, engine=engine, progress=count)
+    assert sum(games) == sum(cell.num_games for cell in cells)
+    assert digest(found) == digest(run(cells))
+    assert killed
+
+
+def players():
+    """The processes that play for the cluster."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", "rb") as file:
+            if file.read().startswith((b"ray::play_chunk", b"ray::IDLE")) and parents_include_us(process):
+                found.append(int(process))
+    return found
+
+
+def parents_include_us(process):
+    while process not in ("0", "1"):
+        if process == str(os.getpid()):
+            return True
+        with open(f"/proc/{process}/stat") as file:
+            process = file.read().rpartition(")")[2].split()[1]
+    return False
