@@ -25,7 +25,8 @@ NO_ACTION: Final = "none"  # how a record names the action of an agent that did 
 class Agent(Protocol):
     """A player of Bombay, for any number of games at once. Any object with this method is an agent.
 
-    If it has an attribute `name`, that is its name in tables and records; if not, the name of its class.
+    If it has an attribute `name`, that is its name in tables and records; if not, the name of its class. The arena
+    shows the spec instead if that is what it was given.
     """
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
