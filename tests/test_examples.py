@@ -10,6 +10,7 @@ import pytest
 from common import evaluate
 
 from bombay_env import Game, Rules
+from bombay_env.rewards import seat_rewards
 from helpers.own_environment import python_with, run_tests
 
 # For each example the package that it needs, and what makes an update short.
@@ -67,8 +68,8 @@ def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
     assert "win share against random: " in capsys.readouterr().out
 
 
-def test_plain_torch_credits_each_decision_with_the_result_of_its_own_seat(monkeypatch):
-    """With λ = 1, and a game long enough to end: the margin of the seat that moved, whoever moves last."""
+def test_plain_torch_credits_each_decision_with_the_margin_of_its_own_seat(monkeypatch):
+    """With λ = 1, and a game long enough to end: the change of the margin of the seat that moved, whoever moves last."""
     example, torch = load("plain_torch"), importlib.import_module("torch")
     for constant, value in {"NUM_LANES": 2, "NUM_STEPS": 250, "TD_LAMBDA": 1.0}.items():
         monkeypatch.setattr(example, constant, value)
@@ -78,10 +79,13 @@ def test_plain_torch_credits_each_decision_with_the_result_of_its_own_seat(monke
         returns = rollout.play(example.Net(game.num_features, game.num_actions))
     for lane in range(2):
         end = int(rollout.ended[:, lane].argmax())
-        margins = rollout.rewards[end, lane]
+        seats, states, before = rollout.seats[: end + 1, lane], game.new_states([5 + lane]), []
+        for action, seat in zip(rollout.actions[: end + 1, lane], seats, strict=True):
+            before.append(seat_rewards(game.provisional_results(states), "margin")[0, seat])
+            game.step(states, [action])
+        margins = seat_rewards(game.results(states), "margin")[0]
         assert len(set(margins.tolist())) > 1
-        assert margins.sum() == pytest.approx(0, abs=1e-5)
-        assert returns[: end + 1, lane].tolist() == margins[rollout.seats[: end + 1, lane]].tolist()
+        assert returns[: end + 1, lane] == pytest.approx(margins[seats] - before, abs=1e-5)
 
 
 @pytest.mark.slow
