@@ -367,7 +367,8 @@ class Game:
             out: (batch,) of the dtype of the result, overwritten and returned; a new array if None.
 
         Returns:
-            (batch,) records of `result_dtype(num_players)`: RULES 8's result fields, each (num_players,).
+            (batch,) records with the fields `rupees`, `clients`, `empire`, `majority`, `city_tokens`, `fame`, `final`, `winners`
+            (bool) and `win_share` (RULES 8), each (num_players,).
         """
         return self._settle(states, provisional=False, out=out)
 
