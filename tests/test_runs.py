@@ -62,7 +62,7 @@ class WalkRun(Run):
         return {"norm": float(np.linalg.norm(self.weights))}
 
     def totals(self):
-        return {"positions": 10 * self.clock.updates_done}
+        return {"positions": 10 * self.clock.updates_done, "decisions": 30 * self.clock.updates_done}
 
     def net(self):
         return Weights(self.weights)
@@ -185,6 +185,21 @@ def test_a_minutes_run_ends_by_its_clock(tmp_path):
     WalkRun(WalkSettings(minutes=0.002, players=(2,))).start(tmp_path)
     assert lines(tmp_path)[-1]["seconds"] == pytest.approx(0.12, abs=0.2)
     assert lines(tmp_path)[-1]["update"] > 1
+
+
+def test_a_run_with_a_number_of_decisions_ends_with_the_update_that_reaches_it(tmp_path):
+    settings = WalkSettings(decisions=61, players=(2,))
+    run = WalkRun(settings)
+    run.create(tmp_path)
+    run.step()
+    run.save(tmp_path)
+    run.close()
+    resumed = WalkRun.open(tmp_path)
+    assert resumed.clock.fraction == 30 / 61
+    resumed.loop(tmp_path)
+    assert resumed.clock.updates_done == 3
+    with pytest.raises(ValueError, match=r"^decisions is 5; it must be none if the number of updates is given$"):
+        WalkSettings(decisions=5, updates=5)
 
 
 def test_killed_at_any_time_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
@@ -334,7 +349,7 @@ def test_a_whole_number_stays_one_where_a_fraction_is_allowed():
     """3 and 3.0 are different text in JSON, by which a checkpoint knows its run."""
     assert json.dumps(WalkSettings(minutes=3).minutes) == "3"
     digests = [run_files.identity(ZeroSettings(minutes=minutes), ZeroRun.neutral_settings) for minutes in (3, 3.0)]
-    assert digests == ["09a276abcc964428", "c575e26d019cd889"], "checkpoints of earlier versions cannot be resumed"
+    assert digests == ["d747c69c8f2c31fc", "001da7e4daca7d86"], "checkpoints of earlier versions cannot be resumed"
 
 
 def test_an_unknown_learner_is_refused(tmp_path):

@@ -52,6 +52,39 @@ def played(epsilon=0.3, td_lambda=0.6):
     return play, trainer, play.play(trainer.net, 5, 0, options)
 
 
+def test_every_decision_of_all_seats_is_counted():
+    """The same games are played again, decision by decision, by an agent with the same net."""
+    play, trainer, _ = played(epsilon=0.0)
+    about = {"rules": None, "board": None}
+    num_sites, count = short_games()[0].board.num_sites, 0
+    net = ValueNet.of_record(trainer.net, features.digest(num_sites), 2.0, about)
+    for game in short_games():
+        agent = ValueNetAgent(net, rounds=0, force=True)
+        index = (np.arange(2) * MAX_PLAYERS + game.num_players - 1).astype(np.uint64)
+        states = game.new_states(chance.lane_words(np.full(2, 5, np.uint64), streams.SELF_PLAY_DEALS, index))
+        while not game.is_terminal(states).all():
+            running = ~game.is_terminal(states)
+            count += int(running.sum())
+            going = states[running]
+            game.step(going, agent.act(game, going, np.random.default_rng(0)))
+            states[running] = going
+    assert play.decisions == count
+    play.play(trainer.net, 5, 2, PlayOptions(np.float32(2), 1.0, np.float32(0.6)))
+    assert play.decisions > count
+
+
+@needs_jit
+def test_a_number_of_decisions_ends_a_run_and_is_in_its_files(tmp_path):
+    settings = dataclasses.replace(TINY, updates=None, decisions=1500, games=4)
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        train(settings, folder)
+    lines = [json.loads(line) for line in (folders[0] / METRICS).read_text().splitlines()]
+    assert lines[-2]["decisions"] < 1500 <= lines[-1]["decisions"]
+    assert ValueNet.load(folders[0] / AGENT).about["training"]["decisions"] == lines[-1]["decisions"]
+    assert (folders[0] / AGENT).read_bytes() == (folders[1] / AGENT).read_bytes()
+
+
 # --- The training targets of a game ---
 
 

@@ -91,7 +91,7 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
         given = {"learning_rate": ZeroSettings.learning_rate} | given
     settings = BestResponseSettings(victim=victim, start=start, **given)
     games = games_of(victim)
-    if games and not {"minutes", "updates"} & set(given):
+    if games and not {"minutes", "updates", "decisions"} & set(given):
         counts = len(settings.players)
         games_per_update = settings.games // counts * counts
         settings = dataclasses.replace(settings, updates=-(-games // games_per_update))
@@ -249,6 +249,7 @@ def play_victim_piece(chunk, lanes, actions, games, tables, net, workspaces):
         node = workspace.current
         node.state = games.states[lane]
         seat = np.int64(node.state.current_player)
+        workspace.decisions[0] += 1
         restock_due = engine.apply(node.state, tables[0], actions[number])
         turn_over = restock_due or node.state.current_player != seat
         if turn_over and node.state.current_player != NOBODY:

@@ -44,7 +44,8 @@ def best_response(
     """Train a best response by `zero` to copies of a frozen agent, to find out how exploitable it is.
 
     By default it starts from the victim's weights if that is a value net, else from those of `zero`, with the widths of that net.
-    It learns from as many games as the victim did, if the victim's file says how many and no minutes or updates are given.
+    It learns from as many games as the victim did, if the victim's file says how many and neither minutes, updates nor decisions
+    are given.
     """
     sources = {name: context.get_parameter_source(name) for name in options}
     given = {name: options[name] for name, source in sources.items() if source and source.name != "DEFAULT"}

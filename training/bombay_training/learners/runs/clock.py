@@ -1,4 +1,4 @@
-"""How much of a run is done: by time of learning, which stands still while the run evaluates, or by number of updates."""
+"""How much of a run is done: by time of learning, which stands still during evaluations, by updates, or by decisions in games."""
 
 import time
 from collections.abc import Iterator
@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 
 class RunClock:
-    """A stopwatch of learning time. It also tells how much of the run is done, by time or by number of updates.
+    """A stopwatch of learning time. It also tells how much of the run is done, by time, updates or decisions.
 
     Args:
-        minutes: wall time of the run; ignored if `updates` is given.
+        minutes: wall time of the run; ignored if one of the others is given.
         updates: number of updates.
+        decisions: of all seats in the games played; the run ends with the update that reaches their number.
     """
 
-    def __init__(self, minutes: float, updates: int | None) -> None:
-        self.seconds = minutes * 60
-        self.updates = updates
-        self.updates_done = 0
+    def __init__(self, minutes: float, updates: int | None, decisions: int | None) -> None:
+        self.seconds, self.updates, self.decisions = minutes * 60, updates, decisions
+        self.updates_done = self.decisions_done = 0
         self._before = 0.0  # seconds of learning until the last start
         self._started: float | None = None  # None while the stopwatch is stopped
 
@@ -50,6 +50,8 @@ class RunClock:
     @property
     def fraction(self) -> float:
         """Completed part of the run, 0 to 1."""
+        if self.decisions is not None:
+            return min(self.decisions_done / self.decisions, 1.0)
         done = self.elapsed / self.seconds if self.updates is None else self.updates_done / self.updates
         return min(done, 1.0)
 

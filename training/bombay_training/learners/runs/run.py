@@ -102,7 +102,7 @@ class Run(abc.ABC):
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self.games = games_for(settings.players, settings.rules, settings.board)
-        self.clock = RunClock(settings.minutes, settings.updates)
+        self.clock = RunClock(settings.minutes, settings.updates, settings.decisions)
         self.folder: Path | None = None
         self._lock: BaseFileLock | None = None
 
@@ -114,7 +114,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def totals(self) -> dict[str, float]:
-        """What the run has learned from so far, such as its number of positions and games."""
+        """What the run has learned from so far, such as its number of games, with `decisions` of all seats in them."""
 
     @abc.abstractmethod
     def net(self) -> SavedNet:
@@ -293,6 +293,7 @@ class Run(abc.ABC):
         """One `update`, counted by the clock. Returns its line of `metrics.jsonl`."""
         figures = self.update()
         self.clock.updates_done += 1
+        self.clock.decisions_done = int(self.totals()["decisions"])
         return {
             "update": self.clock.updates_done,
             **self.totals(),
@@ -329,6 +330,7 @@ class Run(abc.ABC):
         except ValueError as error:
             raise ValueError(f"{shown_path(path)}: {error}") from None
         self.clock.set(counters["elapsed"], counters["updates_done"])
+        self.clock.decisions_done = int(self.totals()["decisions"])
 
     def identity(self) -> str:
         """Hex digits that name everything that decides how the run continues, apart from what it has learned."""

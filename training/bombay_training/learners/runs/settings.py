@@ -39,7 +39,7 @@ def setting(default: Any, sentence: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """Settings that all learners share. With `updates` given, the same settings give the same weights bit for bit."""
+    """Settings that all learners share. With `updates` or `decisions`, the same settings give the same weights bit for bit."""
 
     learner: ClassVar[str]
     """The learner's name in `settings.json` and on the command line."""
@@ -51,10 +51,15 @@ class RunSettings:
     """What its command does: a sentence, and more if needed after an empty line."""
 
     minutes: Annotated[float, Field(gt=0, le=10_000_000)] = setting(
-        3.0, "Minutes of learning. Not used if the number of updates is given."
+        3.0, "Minutes of learning. Not used if the number of updates or of decisions is given."
     )
     updates: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = setting(
         None, "Number of updates, instead of minutes. Such a run repeats bit for bit."
+    )
+    decisions: Annotated[int, Field(ge=1, le=10**12)] | None = setting(
+        None,
+        "Decisions of all seats in the games that are played, instead of minutes. The run ends with the update that reaches "
+        "their number, and repeats bit for bit.",
     )
     players: PlayerCounts = setting((2, 3, 4, 5), "Numbers of players. Games are divided evenly among them.")
     board: Annotated[str | None, Field(title="a path, or none")] = setting(
@@ -71,6 +76,9 @@ class RunSettings:
         """Raise ValueError, naming the field, if a setting is out of range."""
         check_fields(self)
         self.require("players", len(set(self.players)) == len(self.players), PLAYERS)
+        self.require(
+            "decisions", self.decisions is None or self.updates is None, "none if the number of updates is given"
+        )
 
     def require(self, name: str, holds: bool, wanted: str) -> None:
         """Raise ValueError with a field's name, its value and what it must be, unless a condition on it holds."""

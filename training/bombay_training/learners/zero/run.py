@@ -96,13 +96,14 @@ class ZeroRun(Run):
     Attributes:
         games_each: games of an update at each number of players.
         positions: number of positions learned from so far.
+        decisions: of all seats in the games played so far.
         learner: the net in training.
         samples: memory for the training samples of an update, 1-D.
         features: digest of what the net reads. A checkpoint for other features is refused.
     """
 
     settings_class: ClassVar[type[ZeroSettings]] = ZeroSettings
-    checkpoint_format = "bombay-zero-checkpoint/1"
+    checkpoint_format = "bombay-zero-checkpoint/2"
     algorithm: ClassVar[str] = "self-play TD(λ) on all outcomes of turns, from the rules alone"
     neutral_settings = (*Run.neutral_settings, "threads")
     settings: ZeroSettings
@@ -110,7 +111,7 @@ class ZeroRun(Run):
     def __init__(self, settings: ZeroSettings) -> None:
         super().__init__(settings)
         self.games_each = settings.games // len(self.games)
-        self.positions = 0
+        self.positions = self.decisions = 0
         num_sites = self.games[0].board.num_sites
         self.features = features.digest(num_sites)
         self.generator = self.make_generator()
@@ -147,12 +148,13 @@ class ZeroRun(Run):
         """Play some games and learn from their positions."""
         done = self.clock.fraction
         rate = self.learning_rate(done)
-        start = time.perf_counter()
+        before, start = self.generator.decisions, time.perf_counter()
         indices, metrics = self.play(done)
         played = time.perf_counter()
         margin_loss, share_loss = self.learn(indices, rate)
         end = time.perf_counter()
         self.positions += len(indices)
+        self.decisions += self.generator.decisions - before
         return {
             "play_seconds": round(played - start, 4),
             "learn_seconds": round(end - played, 4),
@@ -194,9 +196,10 @@ class ZeroRun(Run):
         return np.asarray(np.mean(losses, axis=0))
 
     def totals(self) -> dict[str, float]:
-        """Positions and games learned from so far."""
+        """Positions and games learned from so far, and the decisions in these."""
         return {
             "positions": self.positions,
+            "decisions": self.decisions,
             "games": self.clock.updates_done * self.games_each * len(self.games),
         }
 
@@ -229,6 +232,7 @@ class ZeroRun(Run):
             "players": list(self.settings.players),
             "updates": self.clock.updates_done,
             "games": self.totals()["games"],
+            "decisions": self.decisions,
             "bombay_env": bombay_env.__version__,
         }
 
@@ -239,14 +243,15 @@ class ZeroRun(Run):
         return {name: getattr(self.learner, name) for name in SAVED}
 
     def counters(self) -> dict[str, Any]:
-        """Gradient steps and positions so far."""
-        return {"steps": self.learner.steps, "positions": self.positions}
+        """Gradient steps, positions and decisions so far."""
+        return {"steps": self.learner.steps, "positions": self.positions, "decisions": self.decisions}
 
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over the contents of a checkpoint."""
         for name in SAVED:
             getattr(self.learner, name)[:] = tensors[name]
         self.learner.steps, self.positions = counters["steps"], counters["positions"]
+        self.decisions = counters["decisions"]
 
     def identity_parts(self) -> list[str]:
         """The digest of the features."""

@@ -59,6 +59,7 @@ def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
             "current": turns.memory_dtype(num_sites)["node"].base,  # where the game stands
             "turn": turn_dtype(num_sites),
             "memory": evaluator.memory_dtype(num_sites, hidden, second),
+            "decisions": np.dtype((np.int64, 1)),  # in the games so far
         }
     )
 
@@ -101,6 +102,11 @@ class SelfPlay:
     def evaluated(self) -> int:
         """Number of outcomes of turns that the net has valued so far."""
         return int(self.workspaces["memory"]["evaluated"].sum())
+
+    @property
+    def decisions(self) -> int:
+        """Number of decisions of all seats in the games so far."""
+        return int(self.workspaces["decisions"].sum())
 
     def play(self, net: np.ndarray, key: int, first: int, options: PlayOptions) -> np.ndarray:
         """Play the games numbered from `first` on, `each` of each player count.
@@ -160,7 +166,11 @@ def play_game(seed, tables, net, options, workspace, samples):
 
 @kernel
 def finish_turn(chosen, tables, workspace, drawn):
-    """Move the game of `workspace.current` to node `chosen` of its turn, and draw the restock that is due."""
+    """Move the game of `workspace.current` to node `chosen` of its turn; count decisions, draw the restock that is due."""
+    place = chosen
+    while workspace.turn.memory.node[place].parent != turns.NO_NODE:
+        workspace.decisions[0] += 1
+        place = workspace.turn.memory.node[place].parent
     state, after = workspace.current.state, workspace.turn.memory.node[chosen]
     workspace.current.state = after.state
     if after.due == turns.RESTOCK_DUE:
