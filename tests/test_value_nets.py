@@ -86,7 +86,10 @@ def test_other_games_than_a_net_was_trained_on_need_force(player):
     foreign = {"rules": about["rules"], "board": json.loads(json.dumps(random_board(5).to_dict()))}
     assert game.legal_actions(states)[0, chosen(player(game, about=about), game, states)]
     for facts, complaint in (
-        (files.about_games([official(2)]), "was not trained on these rules for 2 players; force=true plays"),
+        (
+            files.about_games([official(2)]),
+            "was not trained on these rules for 2 players .sets 4, not 1;.*; force=true",
+        ),
         (foreign, f"was not trained on the board {game.board.name}; force=true"),
         ({}, "does not say which rules and board it was trained on; force=true"),
     ):

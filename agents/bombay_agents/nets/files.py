@@ -12,6 +12,7 @@ Does not know the kinds of nets.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 
 from bombay_agents.nets import tensor_files
 from bombay_agents.nets.tensor_files import Header, Tensors
-from bombay_env.checks import shown
+from bombay_env.checks import one_line, shown
 from bombay_env.game import Game
 from bombay_env.rules import Rules
 
@@ -125,12 +126,25 @@ def check_trained_on(name: str, about: Header, game: Game) -> None:
     if not isinstance(rules, list) or board is None:
         reason = "does not say which rules and board it was trained on"
     elif game.rules not in _read_rules(rules):
-        reason = f"was not trained on these rules for {game.num_players} players"
+        reason = f"was not trained on these rules for {game.num_players} players{_differences(_read_rules(rules), game.rules)}"
     elif _board_of(game) != board:
         reason = f"was not trained on the board {game.board.name}"
     else:
         return
     raise ValueError(f"{name} {reason}; force=true plays it all the same")
+
+
+def _differences(known: Sequence[Rules], rules: Rules) -> str:
+    """In brackets, the fields in which rules differ from those known for this number of players; empty if there are none."""
+    for mine in known:
+        if mine.num_players == rules.num_players:
+            pairs = [
+                (field.name, getattr(mine, field.name), getattr(rules, field.name))
+                for field in dataclasses.fields(rules)
+            ]
+            found = [f"{name} {one!r}, not {other!r}" for name, one, other in pairs if one != other]
+            return f" ({one_line('; '.join(found), 200)})"
+    return ""
 
 
 def _read_rules(entries: Sequence[Any]) -> list[Rules]:

@@ -32,6 +32,7 @@ from bombay_training.cli.learn.best_response import best_response
 from bombay_training.cli.learn.curve import curve
 from bombay_training.cli.learn.learner import command_of
 from bombay_training.cli.learn.resume import resume
+from bombay_training.cli.learn.track import track
 from bombay_training.learners.train import SETTINGS
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -41,7 +42,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, run, verify, audit, regret, balance),
-    "Training": (curve,),
+    "Training": (track, curve),
     "Project": (warm_up,),
 }
 for panel, commands in COMMANDS.items():

@@ -43,7 +43,7 @@ def balance(
         list[str] | None,
         typer.Option(
             help="Also play the same deals with a field of Rules changed, as in starting_rupees.4=2,3 or toll=0,2. "
-            "Repeat the option for more changes; each is tried alone.",
+            "or starting_rupees=[1,2,2,2]. Repeat the option for more changes; each is tried alone.",
             metavar="FIELD[.INDEX]=V1,V2",
         ),
     ] = None,
@@ -81,9 +81,9 @@ def balance(
         with user_input(AgentFault):
             plans.check_faults(matches)
         data = reports.make_report(settings, matches, seed, notes)
-        output.show(data, reports.tables(data), as_json)  # first, so that they are not lost if they cannot be written
         if out:
             with user_input():
                 reports.write_report(out, data)
+        output.show(data, reports.tables(data), as_json)
         if not as_json:
             output.say(*data["notes"], *([f"The report and its plots are in {out}"] if out else []))

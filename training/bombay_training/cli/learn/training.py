@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -89,13 +89,16 @@ def new_folder(out: Path | None, learner: str) -> Path:
     return folder
 
 
-def learn(run: Run, folder: Path, quiet: bool) -> tuple[Path, str]:
+def learn(
+    run: Run, folder: Path, quiet: bool, follow: Callable[[RunProgress], RunProgress] = lambda shown: shown
+) -> tuple[Path, str]:
     """Run the training with a progress bar.
 
     Args:
         run: a new run, or one that was opened.
         folder: of the run; for a new run it is created, unless it holds a run by now.
         quiet: show no bar.
+        follow: makes who follows the run of what shows the bar.
     Returns:
         The path of the agent, and the amount of learning in words.
     """
@@ -106,7 +109,7 @@ def learn(run: Run, folder: Path, quiet: bool) -> tuple[Path, str]:
             if run.folder is None:
                 run.create(folder, replace=False)
         with progress, user_input(AgentFault, OverflowError, OSError):
-            path = run.loop(folder, progress)
+            path = run.loop(folder, follow(progress))
     except KeyboardInterrupt:
         if (folder / run_files.CHECKPOINT).exists():
             line = f"To continue the run: bombay train resume {folder}"

@@ -90,6 +90,9 @@ class ZeroSettings(RunSettings):
         self.require("games", self.games >= counts, f"at least {counts}, one for each number of players")
 
 
+COUNTED: Final = ("positions", "decisions", "outcomes")  # attributes of a run that a checkpoint keeps
+
+
 class ZeroRun(Run):
     """A run of `zero`. Learners with other games than self-play's override `make_generator` (see `best_response.py`).
 
@@ -97,6 +100,7 @@ class ZeroRun(Run):
         games_each: games of an update at each number of players.
         positions: number of positions learned from so far.
         decisions: of all seats in the games played so far.
+        outcomes: of turns that were simulated and valued so far, to choose among them.
         learner: the net in training.
         samples: memory for the training samples of an update, 1-D.
         features: digest of what the net reads. A checkpoint for other features is refused.
@@ -111,7 +115,7 @@ class ZeroRun(Run):
     def __init__(self, settings: ZeroSettings) -> None:
         super().__init__(settings)
         self.games_each = settings.games // len(self.games)
-        self.positions = self.decisions = 0
+        self.positions = self.decisions = self.outcomes = 0
         num_sites = self.games[0].board.num_sites
         self.features = features.digest(num_sites)
         self.generator = self.make_generator()
@@ -148,13 +152,14 @@ class ZeroRun(Run):
         """Play some games and learn from their positions."""
         done = self.clock.fraction
         rate = self.learning_rate(done)
-        before, start = self.generator.decisions, time.perf_counter()
+        before, start = (self.generator.decisions, self.generator.evaluated), time.perf_counter()
         indices, metrics = self.play(done)
         played = time.perf_counter()
         margin_loss, share_loss = self.learn(indices, rate)
         end = time.perf_counter()
         self.positions += len(indices)
-        self.decisions += self.generator.decisions - before
+        self.decisions += self.generator.decisions - before[0]
+        self.outcomes += self.generator.evaluated - before[1]
         return {
             "play_seconds": round(played - start, 4),
             "learn_seconds": round(end - played, 4),
@@ -200,6 +205,7 @@ class ZeroRun(Run):
         return {
             "positions": self.positions,
             "decisions": self.decisions,
+            "outcomes": self.outcomes,
             "games": self.clock.updates_done * self.games_each * len(self.games),
         }
 
@@ -243,15 +249,16 @@ class ZeroRun(Run):
         return {name: getattr(self.learner, name) for name in SAVED}
 
     def counters(self) -> dict[str, Any]:
-        """Gradient steps, positions and decisions so far."""
-        return {"steps": self.learner.steps, "positions": self.positions, "decisions": self.decisions}
+        """Gradient steps, and what `totals` counts."""
+        return {"steps": self.learner.steps, **{name: getattr(self, name) for name in COUNTED}}
 
     def restore(self, counters: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over the contents of a checkpoint."""
         for name in SAVED:
             getattr(self.learner, name)[:] = tensors[name]
-        self.learner.steps, self.positions = counters["steps"], counters["positions"]
-        self.decisions = counters["decisions"]
+        self.learner.steps = counters["steps"]
+        for name in COUNTED:
+            setattr(self, name, counters[name])
 
     def identity_parts(self) -> list[str]:
         """The digest of the features."""

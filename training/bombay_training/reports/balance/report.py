@@ -19,7 +19,7 @@ import numpy as np
 from rich.table import Table as RichTable
 from scipy import stats
 
-from bombay_env import __version__
+from bombay_env import Rules, __version__
 from bombay_env.files import atomic
 from bombay_training import rich_tables
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES
@@ -392,6 +392,12 @@ def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:
         "Seats are numbered from 0 in the order of play of the first set.",
         data["method"],
     ]
+    for table in data["tables"]:
+        official = Rules.official(table["players"]).to_dict()
+        changed = {name: value for name, value in table["rules"].items() if value != official[name]}
+        if changed:
+            line = f"Rules with {table['players']} players that differ from the official ones: `{json.dumps(changed)}`."
+            blocks += [line] if line not in blocks else []
     if data["notes"]:
         blocks.append("\n".join(f"- {note}" for note in data["notes"]))
     for players in _player_counts(data):

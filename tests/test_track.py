@@ -1,0 +1,130 @@
+"""Learning tracks: snapshots on the way, scores, and agents from elsewhere."""
+
+import dataclasses
+import functools
+import json
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_training.learners import track as tracks
+from bombay_training.learners.runs import Progress
+from bombay_training.learners.track import Snapshots, Track, area, cells, check_agents, entry, score
+from bombay_training.matches.run import run
+from helpers.command import in_this_process
+from helpers.refusal import refusal
+from test_runs import WalkRun, WalkSettings
+
+
+def test_points_are_equally_spaced_by_the_logarithm_and_end_with_the_budget():
+    assert Track(decisions=1_000_000).points() == [20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000]
+    assert Track(minutes=10).points()[-2:] == [200_000_000, 500_000_000]
+    assert {track.decisions for track in tracks.TRACKS.values()} == {10**6, 10**7, 10**8, None}
+
+
+def test_agents_are_kept_where_their_numbers_of_decisions_are_reached(tmp_path, monkeypatch):
+    seen = []
+    shown = type("Shown", (Progress,), {"update": lambda self, fraction, metrics: seen.append(fraction)})()
+    walk = WalkRun(WalkSettings(decisions=300, players=(2,)))  # 30 in an update
+    walk.start(tmp_path, Snapshots(walk, tmp_path, [50, 100, 110, 300], shown))
+    kept = tracks.snapshots(tmp_path, "net:path={},rounds=0")
+    assert list(kept) == [50, 110, 300]  # 100 and 110 are reached by the same update
+    assert kept[50] == f"net:path={tmp_path}/agent-00000000050.safetensors,rounds=0"
+    assert (tmp_path / "agent-00000000300.safetensors").read_bytes() == (tmp_path / "agent.safetensors").read_bytes()
+    assert len(seen) == 11
+
+
+@functools.cache
+def played():
+    """A match for each opponent and number of players."""
+    lineups = [(cell, ("random",) * cell.game.num_players) for cell in cells({1: "random"}, games=1)]
+    return run([dataclasses.replace(cell, lineup=lineup) for cell, lineup in lineups])
+
+
+def made(share_of):
+    """The matches of a snapshot whose win share is this function of par."""
+    matches = []
+    for match in played():
+        players = match.game.num_players
+        seats, share = np.ones_like(match.seats), share_of(1 / players)
+        seats[:, 0] = 0
+        wins = np.full(match.win_share.shape, (1 - share) / (players - 1))
+        wins[:, 0] = share
+        lineup = ("new", *["old"] * (players - 1))
+        matches.append(dataclasses.replace(match, agents=("new", "old"), lineup=lineup, seats=seats, win_share=wins))
+    return matches
+
+
+def test_the_score_is_zero_at_par_and_one_for_winning_everything():
+    best, par = made(lambda par: 1.0), made(lambda par: par)
+    assert score(best) == pytest.approx(1)
+    assert score(par) == pytest.approx(0)
+    found = entry({1000: "a", 8000: "b"}, [*par, *best])
+    assert (found["final"], found["area"]) == (pytest.approx(1), pytest.approx(0.5))
+    assert [row["decisions"] for row in found["points"]] == [1000, 8000]
+    assert len(found["points"][0]["matches"]) == len(tracks.PLAYERS) * len(tracks.OPPONENTS)
+
+
+def test_the_area_is_the_mean_over_the_logarithm_of_decisions():
+    assert area([10, 100, 10_000], [0.0, 1.0, 1.0]) == pytest.approx((0.5 * 1 + 1 * 2) / 3)
+    assert area([7], [0.25]) == 0.25
+
+
+def test_agents_from_elsewhere_are_sorted_by_their_decisions():
+    assert check_agents(["1000=random", "20=exec:command=a --b=c"]) == {20: "exec:command=a --b=c", 1000: "random"}
+    for wrong in ("random", "=random", "0=random", "many=random", "10="):
+        refusal(lambda wrong=wrong: check_agents([wrong]), "DECISIONS=SPEC")
+    refusal(lambda: check_agents(["5=random", "5=greedy"]), "twice")
+
+
+@pytest.fixture
+def bombay(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("pyarrow", reason="needs the extra `data`")
+    return in_this_process(tmp_path, monkeypatch, capfd)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="learns and plays")
+def test_a_track_is_learned_and_scored_and_the_same_command_repeats_nothing(bombay, tmp_path, monkeypatch):
+    monkeypatch.setitem(tracks.TRACKS, "rules-1M", Track(decisions=25_000))
+    monkeypatch.setattr(tracks, "PLAYERS", (2,))
+    monkeypatch.setattr(tracks, "OPPONENTS", ("greedy",))
+    found = []
+    for folder in ("a", "a"):
+        done = bombay("track", "rules-1M", "zero", "--out", folder, "--games", 4, "--processes", 1, "--json")
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    assert (found[0]["learning"], found[0]["outcomes"] > 25_000) == ("uses the model", True)
+    assert [row["decisions"] for row in found[0]["points"]] == [20_000, 25_000]
+    assert json.loads((tmp_path / "a" / "track.json").read_text()) == found[0]
+    done = bombay("track", "rules-1M", "zero", "--out", "a", "--seed", 5)
+    assert (done.returncode, "holds another run" in done.stderr) == (2, True)
+
+
+def test_other_trainers_agents_are_scored(bombay, tmp_path, monkeypatch):
+    monkeypatch.setattr(tracks, "PLAYERS", (2,))
+    monkeypatch.setattr(tracks, "OPPONENTS", ("random",))
+    agents = ("--agent", "100000=greedy", "--agent", "1000=random")
+    done = bombay("track", "rules-1M", *agents, "--out", "mine", "--games", 10, "--processes", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert [row["decisions"] for row in data["points"]] == [1000, 100_000]
+    assert (data["learning"], data["outcomes"]) == ("steps only", None)
+    assert data["final"] > 0.8 > data["points"][0]["score"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("rules-2M", "zero"), "there is no track 'rules-2M'; the tracks are rules-1M"),
+        (("rules-1M",), "takes a learner, or agents"),
+        (("rules-1M", "zero", "--agent", "5=random"), "takes a learner, or agents"),
+        (("rules-1M", "best-response"), "there is no learner 'best-response' for tracks"),
+        (("rules-1M", "--agent", "random"), "DECISIONS=SPEC"),
+    ],
+)
+def test_wrong_arguments_are_refused(bombay, arguments, part, tmp_path):
+    done = bombay("track", *arguments)
+    assert (done.returncode, part in done.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())
