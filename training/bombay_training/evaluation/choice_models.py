@@ -1,0 +1,270 @@
+"""Models of who wins a game and in which order, and their fit to matches of any line-ups of one number of players.
+
+Each agent has a strength θ and each seat an effect γ. An agent in seat s has the weight v = exp(θ + γ[s]). Two models use them:
+
+    wins    P(s wins) = v[s] / Σ v. A shared win counts in parts. The fit reproduces the mean win share of every agent and seat.
+    orders  Plackett and Luce: the first place goes by these odds, the next one by the odds among the seats left, and so on. The
+            probability of a tie is the sum over all orders that it leaves open.
+
+The likeliest θ of an agent that always wins is infinite. So every θ and γ plays a pseudo-game against a phantom of strength 0,
+half won and half lost: Haldane's and Anscombe's correction of the logit of a proportion. It moves a θ with G games by an order of
+1/G, while the standard error is of order 1/√G. It moves θ towards 0, from which the likeliest one is on average too far, by the
+same order. The pseudo-game also chooses among all θ and γ that differ by constants. `ratings.py` centres them and turns the fit
+into ratings. Needs SciPy (extra `analysis`).
+
+Sources: R. D. Luce, "Individual choice behavior" (1959); R. L. Plackett, "The analysis of permutations", Applied Statistics 24
+(1975); K. Train, "Discrete choice methods with simulation" (2009), chapters 3 and 8; F. J. Anscombe, "On estimating binomial
+response relations", Biometrika 43 (1956).
+"""
+
+import dataclasses
+import enum
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from scipy import sparse, special
+from scipy.sparse import csgraph
+
+from bombay_training.matches.results import Match
+
+MAX_STEPS: Final = 100  # of Newton's method
+
+Terms = tuple[np.ndarray, np.ndarray, np.ndarray]  # log-likelihoods (U,), gradients (U, n) and information (U, n, n)
+
+
+class Model(enum.StrEnum):
+    """What of a game is explained."""
+
+    WINS = "wins"  # the win shares
+    ORDERS = "orders"  # the places; games that ended by a fault have none and are left out
+
+
+# --- games ---
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class League:
+    """The games of D deals with A agents and n seats, by their U different results. Parameters are the K = A + n θ and γ.
+
+    Args:
+        agents: names.
+        seats: (U, n) int64 indices into `agents`.
+        values: (U, n) float64 win shares or places.
+        counts: (D, U) sparse, how often each deal had each result.
+        deals: (D,) uint64 their seeds, ascending.
+        model: what is explained.
+    """
+
+    agents: tuple[str, ...]
+    seats: np.ndarray
+    values: np.ndarray
+    counts: Any
+    deals: np.ndarray
+    model: Model
+
+    @functools.cached_property
+    def terms(self) -> Callable[[np.ndarray], Terms]:
+        """The terms of the log-likelihood by the seats' log weights (U, n)."""
+        return (_wins if self.model is Model.WINS else _orders)(self.values)
+
+    def beaten(self) -> np.ndarray:
+        """(A, A) bool: whether the agent in the row has beaten that in the column, itself or through others."""
+        ahead = self.values[:, :, None] > 0
+        if self.model is Model.ORDERS:
+            ahead = self.values[:, :, None] < self.values[:, None]
+        row, one, other = np.nonzero(ahead & ~np.eye(self.seats.shape[1], dtype=np.bool_))
+        direct = np.zeros((len(self.agents), len(self.agents)))
+        direct[self.seats[row, one], self.seats[row, other]] = 1
+        return np.asarray(np.isfinite(csgraph.shortest_path(direct, unweighted=True)))
+
+
+def league_of(matches: Sequence[Match], model: Model) -> League:
+    """The games of matches. Agents with equal names are one agent, and equal seeds one deal.
+
+    Raises:
+        ValueError: the numbers of players differ, no game has an order, or the line-ups leave parameters open: some agents never
+            meet others, even through third ones, or agents never change their seats.
+    """
+    players = sorted({match.game.num_players for match in matches})
+    if len(players) != 1:
+        raise ValueError(f"ratings need matches of one number of players, not {players}")
+    agents = tuple(dict.fromkeys(name for match in matches for name in match.agents))
+    wins = model is Model.WINS
+    kept = np.concatenate([match.played_out | wins for match in matches])
+    if not kept.any():
+        raise ValueError("every game ended by a fault, so no game has an order")
+    rows = [np.hstack([seats_of(match, agents), match.win_share if wins else match.place]) for match in matches]
+    results, result = np.unique(np.concatenate(rows)[kept], axis=0, return_inverse=True)
+    deals, deal = np.unique(np.concatenate([match.deal for match in matches])[kept], return_inverse=True)
+    counts = sparse.coo_array((np.ones(len(deal)), (deal, result.ravel()))).tocsr()
+    seats, values = np.hsplit(results, 2)
+    league = League(agents, seats.astype(np.int64), values, counts, deals, model)
+    (*_, information) = _wins(values)(np.zeros(values.shape))
+    size = len(agents) + seats.shape[1]
+    design = by_parameter(league.seats, size, information).sum(axis=0).reshape(size, size)
+    if np.linalg.matrix_rank(design, hermitian=True) < size - 2:  # a constant may be added to all θ, and one to all γ
+        raise ValueError("these line-ups cannot be rated: some agents never meet others, or never change their seats")
+    return league
+
+
+def seats_of(match: Match, agents: Sequence[str]) -> np.ndarray:
+    """The match's seats (G, n) as indices into these agents."""
+    return np.asarray(np.array([agents.index(name) for name in match.agents])[match.seats])
+
+
+# --- models ---
+
+
+def seat_weights(strengths: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """The log weights θ + γ (U, n) of seats (U, n) by parameters (K,)."""
+    n = seats.shape[1]
+    return np.asarray(strengths[:-n][seats] + strengths[-n:])
+
+
+def by_parameter(seats: np.ndarray, size: int, part: np.ndarray) -> Any:
+    """Gradients (U, n) or information (U, n, n) of seats, by the parameters that they belong to: sparse (U, K) or (U, K²)."""
+    n, axes = seats.shape[1], part.ndim - 1
+    slots = np.hstack([seats, np.broadcast_to(np.arange(size - n, size), seats.shape)])
+    slots = slots if axes == 1 else slots[:, :, None] * size + slots[:, None]
+    rows = np.broadcast_to(np.arange(len(seats)).reshape(-1, *[1] * axes), slots.shape)
+    entries = np.tile(part, (1, *[2] * axes))
+    return sparse.coo_array((entries.ravel(), (rows.ravel(), slots.ravel())), shape=(len(seats), size**axes))
+
+
+def _wins(shares: np.ndarray) -> Callable[[np.ndarray], Terms]:
+    """The conditional logit of win shares (U, n)."""
+
+    def terms(weights: np.ndarray) -> Terms:
+        odds = special.softmax(weights, axis=1)
+        value = (shares * weights).sum(axis=1) - special.logsumexp(weights, axis=1)
+        return value, shares - odds, _diagonal(odds) - odds[:, :, None] * odds[:, None]
+
+    return terms
+
+
+def _orders(places: np.ndarray) -> Callable[[np.ndarray], Terms]:
+    """Plackett and Luce's model of places (U, n). Each result is expanded to the R orders without ties that it leaves open.
+
+    Its log-likelihood is concave, also with ties: a result is a convex set of the seats' Gumbel-distributed luck.
+
+    Source: A. Prékopa, "On logarithmic concave measures and functions", Acta Scientiarum Mathematicarum 34 (1973).
+    """
+    n = places.shape[1]
+    permutations = np.array(list(itertools.permutations(range(n))))
+    result, which = np.nonzero((np.diff(places[:, permutations], axis=2) >= 0).all(axis=2))
+    order = permutations[which]
+    back, first = np.argsort(order, axis=1), np.searchsorted(result, np.arange(len(places)))
+
+    def terms(weights: np.ndarray) -> Terms:
+        ordered = np.take_along_axis(weights[result], order, axis=1)
+        ordered -= ordered.max(axis=1, keepdims=True)
+        left = np.exp(ordered)[:, None] * np.triu(np.ones((n, n)))  # (R, stage, seat): those still without a place
+        total = left.sum(axis=2)
+        odds = left / total[:, :, None]
+        value = (ordered - np.log(total)).sum(axis=1)
+        gradient = np.take_along_axis(1 - odds.sum(axis=1), back, axis=1)
+        information = _diagonal(odds.sum(axis=1)) - np.einsum("rki,rkj->rij", odds, odds)
+        information = information[np.arange(len(back))[:, None, None], back[:, :, None], back[:, None]]
+        top = np.maximum.reduceat(value, first)
+        part = np.exp(value - top[result])
+        sums = np.add.reduceat(part, first)
+        part /= sums[result]
+        mean = np.add.reduceat(part[:, None] * gradient, first)
+        information -= gradient[:, :, None] * gradient[:, None]
+        information = np.add.reduceat(part[:, None, None] * information, first) + mean[:, :, None] * mean[:, None]
+        return top + np.log(sums), mean, information
+
+    return terms
+
+
+def _diagonal(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values[:, :, None] * np.eye(values.shape[1]))
+
+
+# --- fit ---
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Estimates:
+    """The fit of a league.
+
+    Args:
+        strengths: (K,) the parameters.
+        scores: (D, K) the gradient by deal.
+        information: (D, K, K) by deal.
+        pseudo: the log-likelihood, gradient (K,) and information (K, K) of the pseudo-games.
+    """
+
+    strengths: np.ndarray
+    scores: np.ndarray
+    information: np.ndarray
+    pseudo: Terms
+
+    @functools.cached_property
+    def total(self) -> np.ndarray:
+        """All information, (K, K)."""
+        return np.asarray(self.information.sum(axis=0) + self.pseudo[2])
+
+    def influence(self) -> np.ndarray:
+        """How much each deal moves the parameters, (D, K): the last of Newton's steps from the fit without the deal."""
+        moves = np.linalg.solve(self.total - self.information, self.scores[:, :, None])[:, :, 0]
+        return np.asarray(moves - moves.mean(axis=0))
+
+    def resampled(self, weights: np.ndarray) -> np.ndarray:
+        """The parameters (B, K) if deals have these weights (B, D): one of Newton's steps from the fit."""
+        information = np.tensordot(weights, self.information, 1) + self.pseudo[2]
+        scores = weights @ self.scores + self.pseudo[1]
+        return np.asarray(self.strengths + np.linalg.solve(information, scores[:, :, None])[:, :, 0])
+
+
+def estimates_of(league: League, pseudo_games: float) -> Estimates:
+    """Fit a league. Raises as `fitted`."""
+    strengths = fitted(league, league.counts.sum(axis=0), pseudo_games)
+    _, gradient, information = league.terms(seat_weights(strengths, league.seats))
+    tables = [by_parameter(league.seats, len(strengths), part) for part in (gradient, information)]
+    scores, by_deal = ((league.counts @ table).toarray() for table in tables)
+    by_deal = by_deal.reshape(-1, len(strengths), len(strengths))
+    return Estimates(strengths, scores, by_deal, _pseudo(strengths, pseudo_games))
+
+
+def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarray:
+    """The parameters (K,) if results occur so often (U,), by Newton's method with halved steps.
+
+    Raises:
+        ValueError: `pseudo_games` is not above 0.
+        ArithmeticError: no convergence.
+    """
+    if not pseudo_games > 0:
+        raise ValueError(f"pseudo_games is {pseudo_games:g}; it must be above 0")
+    strengths = np.zeros(len(league.agents) + league.seats.shape[1])
+    value, gradient, information = log_likelihood(league, counts, pseudo_games, strengths)
+    for _ in range(MAX_STEPS):
+        step = np.linalg.solve(information, gradient)
+        gain = gradient @ step
+        if gain < 1e-18 * counts.sum():
+            return strengths
+        for length in 0.5 ** np.arange(20):
+            new = log_likelihood(league, counts, pseudo_games, strengths + length * step)
+            if new[0] >= value + 1e-4 * length * gain - 1e-12 * abs(value):  # but for rounding
+                break
+        strengths = strengths + length * step
+        value, gradient, information = new
+    raise ArithmeticError(f"the ratings did not converge in {MAX_STEPS} steps")
+
+
+def log_likelihood(league: League, counts: np.ndarray, pseudo_games: float, strengths: np.ndarray) -> Terms:
+    """The log-likelihood, its gradient (K,) and information (K, K), of results that occur so often (U,) and pseudo-games."""
+    parts = league.terms(seat_weights(strengths, league.seats))
+    value, slope, curve = _pseudo(strengths, pseudo_games)
+    gradient, information = (counts @ by_parameter(league.seats, len(strengths), part) for part in parts[1:])
+    return counts @ parts[0] + value, gradient + slope, information.reshape(curve.shape) + curve
+
+
+def _pseudo(strengths: np.ndarray, games: float) -> Terms:
+    """The terms of half a win and half a loss for every parameter, times `games`."""
+    slope = np.tanh(strengths / 2)
+    value = -games * np.logaddexp(strengths / 2, -strengths / 2).sum()
+    return value, -games / 2 * slope, np.diag(games / 4 * (1 - slope**2))
