@@ -8,12 +8,13 @@ import pytest
 GAME = "bombay_env, bombay_env.bombay_v0, bombay_env.record, bombay_env.text"
 HEAVY = "torch stable_baselines3 sb3_contrib tensorboard matplotlib pygame PIL resvg_py pyspiel torchrl typer rich"
 COMMAND = "bombay_training.cli.main"  # it takes a second to import Matplotlib or SciPy
-DRAWING = "matplotlib bombay_training.reports.balance.report bombay_training.reports.balance.plots"
+ANALYSIS = "matplotlib scipy.stats bombay_training.evaluation.ratings bombay_training.evaluation.choice_models"
+REPORTS = "bombay_training.reports.balance.report bombay_training.reports.balance.plots"
 
 
 @pytest.mark.parametrize(
     ("modules", "absent"),
-    [(GAME, f"{HEAVY} bombay_agents bombay_training"), (COMMAND, f"torch {DRAWING}")],
+    [(GAME, f"{HEAVY} bombay_agents bombay_training"), (COMMAND, f"torch {ANALYSIS} {REPORTS}")],
     ids=["the game", "the command"],
 )
 def test_imports_pull_in_nothing_heavy(modules, absent):

@@ -1,0 +1,294 @@
+"""Ratings: the models against brute force, what cannot change them, and how often their intervals cover the truth."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from scipy import special
+
+from bombay_env import Game, Rules
+from bombay_training.evaluation.choice_models import (
+    Model,
+    _orders,
+    estimates_of,
+    fitted,
+    league_of,
+    log_likelihood,
+)
+from bombay_training.evaluation.ratings import check_cells, rate
+from bombay_training.matches.cells import Seating
+from bombay_training.matches.results import LostGame, Match
+
+GAMES = {n: Game(Rules(n)) for n in (2, 3, 4)}
+NEVER = 1e-9  # pseudo-games without any effect
+UNBEATEN = 30.0
+THETA = np.array([-0.9, -0.5, 0.0, 0.3, 0.3, 0.8, UNBEATEN])  # agents 3 and 4 are equal
+GAMMA = np.array([0.3, 0.1, -0.1, -0.3])
+ORDINARY = slice(0, 6)
+MIXED = list(itertools.combinations(range(7), 4))
+COPIES = [(one, *[other] * 3) for one, other in itertools.permutations(range(5), 2)]
+
+
+def league(rng, lineups, deals=40, theta=THETA, gamma=GAMMA, ties=0.1, alike=0.4):
+    """Matches of agents whose orders and win shares follow both models exactly.
+
+    The line-ups share deals, and every third plays only half of them. Luck is Gumbel distributed; a part of it is that of the
+    deal and seat, and another that of the deal and agent, so the games of a deal are alike.
+
+    Args:
+        ties: for places, how often neighbours in the order tie; for win shares, in how many games two winners are drawn.
+        alike: correlation of luck within a deal.
+    """
+    n, seeds = len(gamma), rng.integers(2**63, size=deals).astype(np.uint64)
+    of_seats, of_agents = rng.normal(size=(deals, n)), rng.normal(size=(deals, len(theta), n))
+    matches = []
+    for number, lineup in enumerate(lineups):
+        base = np.array(lineup)[Seating.ALL.orders(n)]
+        copy = np.array([[row[:seat].count(row[seat]) for seat in range(n)] for row in base.tolist()])
+        block, seating = np.divmod(np.arange((deals if number % 3 else deals // 2) * n), n)
+        seats = base[seating]
+        shared = np.sqrt(alike / 2) * (of_seats[block] + of_agents[block[:, None], seats, copy[seating]])
+        luck = special.ndtr(shared + np.sqrt(1 - alike) * rng.normal(size=(2, *seats.shape)))
+        order = np.argsort(-(theta[seats] + gamma - np.log(-np.log(luck))), axis=2)
+        shares = np.eye(n)[order[:, :, 0]]
+        win_share = np.where(rng.random((len(block), 1)) < ties, shares.mean(axis=0), shares[0])
+        tied = rng.random((len(block), n - 1)) < ties
+        tied &= theta[np.take_along_axis(seats, order[0], axis=1)[:, :-1]] < UNBEATEN
+        places = np.hstack([np.ones((len(block), 1)), np.where(tied, 0, np.arange(2, n + 1))])
+        place = np.zeros(seats.shape, np.int8)
+        np.put_along_axis(place, order[0], np.maximum.accumulate(places, axis=1).astype(np.int8), axis=1)
+        matches.append(made_match(lineup, seats, win_share, place, block, seeds[block]))
+    return matches
+
+
+def made_match(lineup, seats, win_share, place, block, deal):
+    players, zeros = tuple(dict.fromkeys(lineup)), np.zeros(seats.shape, np.int32)
+    local = np.zeros(max(players) + 1, np.int64)
+    local[list(players)] = np.arange(len(players))
+    names, line = (tuple(f"agent-{player}" for player in part) for part in (players, lineup))
+    game = GAMES[seats.shape[1]]
+    return Match(game, line, names, 0, deal, block, 0 * block, local[seats], zeros, win_share, place, zeros, timings=())
+
+
+@pytest.fixture(scope="module")
+def matches():
+    return league(np.random.default_rng(1), COPIES + MIXED[::4])
+
+
+def fixed(lineup, winners, deals=None):
+    """A match in which these seats win games of their own deals, each in the next seating."""
+    n, games = len(lineup), len(winners)
+    seats = np.array(lineup)[Seating.ALL.orders(n)][np.arange(games) % n]
+    share = np.eye(n)[winners]
+    deals = np.arange(games) if deals is None else deals
+    return made_match(lineup, seats, share, (2 - share).astype(np.int8), deals, deals.astype(np.uint64))
+
+
+# --- models ---
+
+
+def test_the_fit_reproduces_the_mean_win_share_of_every_agent_and_seat(matches):
+    played = league_of(matches, Model.WINS)
+    estimates = estimates_of(played, NEVER)
+    games = played.counts.sum()
+    assert abs(estimates.scores.sum(axis=0)).max() < 1e-6 * games
+    predicted = special.softmax(estimates.strengths[played.seats] + estimates.strengths[-4:], axis=1)
+    counts = played.counts.sum(axis=0)
+    assert counts @ predicted / games == pytest.approx(counts @ played.values / games, abs=1e-6)
+    for agent in range(len(played.agents)):
+        mine = (played.seats == agent) * counts[:, None]
+        assert (predicted * mine).sum() / mine.sum() == pytest.approx(
+            (played.values * mine).sum() / mine.sum(), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("model", Model)
+def test_derivatives_equal_finite_differences(matches, model):
+    played = league_of(matches, model)
+    counts, at = played.counts.sum(axis=0), np.random.default_rng(2).normal(size=len(played.agents) + 4)
+    _, gradient, information = log_likelihood(played, counts, 1.0, at)
+    steps = 1e-5 * np.eye(len(at))
+    higher, lower = ([log_likelihood(played, counts, 1.0, at + sign * step) for step in steps] for sign in (1, -1))
+    slopes = [(high[0] - low[0]) / 2e-5 for high, low in zip(higher, lower, strict=True)]
+    curves = [(low[1] - high[1]) / 2e-5 for high, low in zip(higher, lower, strict=True)]
+    assert gradient == pytest.approx(np.array(slopes), rel=1e-5, abs=1e-3)
+    assert information == pytest.approx(np.array(curves), rel=1e-5, abs=1e-3)
+    assert np.linalg.eigvalsh(information).min() > 0  # concave, also with ties
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_a_tie_is_the_sum_of_the_orders_that_it_leaves_open(n):
+    weights = np.random.default_rng(n).normal(size=n)
+    odds, alone = np.exp(weights), {}
+    for order in itertools.permutations(range(n)):
+        alone[order] = np.prod([odds[seat] / odds[list(order[stage:])].sum() for stage, seat in enumerate(order)])
+    every = sorted(set(itertools.product(range(1, n + 1), repeat=n)))  # also places with gaps
+    values, *_ = _orders(np.array(every))(np.tile(weights, (len(every), 1)))
+    for places, value in zip(every, values, strict=True):
+        kept = [order for order in alone if all(places[one] <= places[two] for one, two in itertools.pairwise(order))]
+        assert np.exp(value) == pytest.approx(sum(alone[order] for order in kept))
+
+
+@pytest.mark.parametrize("model", Model)
+def test_the_order_of_matches_agents_and_seats_changes_nothing(matches, model):
+    turned = []
+    for match in reversed(matches):
+        agents = match.agents[::-1]
+        seats = len(agents) - 1 - match.seats[:, ::-1]
+        parts = {"win_share": match.win_share[:, ::-1], "place": match.place[:, ::-1]}
+        turned.append(dataclasses.replace(match, agents=agents, seats=seats, **parts))
+    one, other = rate(matches, model), rate(turned, model)
+    index = [other.agents.index(name) for name in one.agents]
+    rows = [[(each.mean, each.low, each.high) for each in ratings.rating] for ratings in (one, other)]
+    assert np.array(rows[0]) == pytest.approx(np.array(rows[1])[index], abs=1e-8)
+    assert one.rank.tolist() == other.rank[index].tolist()
+    assert one.rank_probability == pytest.approx(other.rank_probability[index])
+    assert one.seat_effect == pytest.approx(other.seat_effect[::-1], abs=1e-8)
+    assert one.differences == pytest.approx(other.differences[np.ix_(index, index)], abs=1e-8)
+
+
+# --- ratings ---
+
+
+@pytest.mark.parametrize("model", Model)
+def test_an_unbeaten_agent_is_finite_and_first_and_moves_no_other(matches, model):
+    usual, free = rate(matches, model), rate(matches, model, pseudo_games=1e-6)
+    best = usual.agents.index("agent-6")
+    assert usual.rank[best] == 1
+    assert usual.rank_probability[best, 0] == 1
+    assert 2 < usual.rating[best].low < usual.rating[best].mean < 20
+    assert usual.rating[best].high == np.inf
+    assert usual.share[best].low < 0.99
+    assert usual.share[best].high == 1
+    worst = usual.difference("agent-0", "agent-6")
+    assert worst.low == -np.inf
+    assert worst.high == -usual.difference("agent-6", "agent-0").low < 0
+    for index in set(range(len(usual.agents))) - {best}:
+        error = (usual.rating[index].high - usual.rating[index].low) / 4
+        assert abs(usual.rating[index].mean - free.rating[index].mean) < 0.1 * error
+    assert free.rating[best].mean > usual.rating[best].mean + 10
+
+
+def test_a_bound_of_an_unbeaten_agent_is_that_of_a_proportion():
+    """60 deals without a loss: Clopper and Pearson's lower bound of the probability of a win is 0.025 ** (1 / 60)."""
+    won = rate([fixed((0, 1), np.arange(60) % 2)])
+    assert won.share[0].low == pytest.approx(0.025 ** (1 / 60), abs=0.005)
+    assert won.share[0].high == 1
+    assert won.share[1].mean == 0.5  # of two equally large sets, the weakest is the centre
+    lost = rate([fixed((0, 1), np.arange(60) % 2)], reference="agent-0").share[1]
+    assert lost.low == 0
+    assert lost.high == pytest.approx(1 - 0.025 ** (1 / 60), abs=0.005)
+    assert rate([fixed((0, 1), np.arange(3) % 2)]).share[0].low == 0
+
+
+def test_ratings_are_relative_to_their_mean_or_to_a_reference(matches):
+    ratings = rate(matches)
+    ordinary = [each.mean for each, name in zip(ratings.rating, ratings.agents, strict=True) if name != "agent-6"]
+    assert np.mean(ordinary) == pytest.approx(0)
+    assert ratings.seat_effect.sum() == pytest.approx(0)
+    other = rate(matches, reference="agent-2")
+    for index, name in enumerate(ratings.agents):
+        ends = [(each.mean, each.low, each.high) for each in (other.rating[index], ratings.difference(name, "agent-2"))]
+        assert ends[0] == pytest.approx(ends[1])
+    two = ratings.agents.index("agent-2")
+    assert other.share[two].mean == pytest.approx(0.25, abs=0.01)  # against copies of itself
+    assert ratings.higher + ratings.higher.T == pytest.approx(1 - np.eye(len(ratings.agents)))
+    assert ratings.rank_probability.sum(axis=0) == pytest.approx(1)
+
+
+def test_games_of_one_deal_are_no_more_evidence_in_other_matches(matches):
+    once, twice = (rate(matches * times, pseudo_games=NEVER).rating[0] for times in (1, 2))
+    assert (twice.low, twice.high) == pytest.approx((once.low, once.high))
+    others = [dataclasses.replace(match, deal=match.deal + np.uint64(1)) for match in matches]
+    apart = rate(matches + others, pseudo_games=NEVER).rating[0]
+    assert (apart.high - apart.low) / (once.high - once.low) == pytest.approx(0.5**0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("model", Model)
+def test_one_step_of_newton_equals_a_new_fit(matches, model):
+    played = league_of(matches[20:], model)
+    estimates, deals = estimates_of(played, 1.0), len(played.deals)
+    weights = np.random.default_rng(3).dirichlet(np.ones(deals), 40) * deals
+    again = np.array([fitted(played, row @ played.counts, 1.0) for row in weights])
+    steps, errors = estimates.resampled(weights) - estimates.strengths, again - estimates.strengths
+    ordinary = [played.agents.index(f"agent-{agent}") for agent in range(5)]
+    steps, errors = (part[:, ordinary] - part[:, ordinary].mean(axis=1, keepdims=True) for part in (steps, errors))
+    assert steps.std(axis=0) == pytest.approx(errors.std(axis=0), rel=0.1)
+    assert np.corrcoef(steps.ravel(), errors.ravel())[0, 1] > 0.99
+
+
+def test_a_lost_game_counts_in_win_shares_and_has_no_order(matches):
+    match = matches[0]
+    place = match.place.copy()
+    place[0] = 0
+    lost = LostGame(0, match.agents[0], 0, 0, 0, 0, "none", "failed")
+    faulty = [dataclasses.replace(match, place=place, faults=(lost,)), *matches[1:]]
+    assert rate(faulty, Model.ORDERS).games == rate(matches, Model.ORDERS).games - 1
+    assert rate(faulty).rating == rate(matches).rating
+
+
+@pytest.mark.parametrize(
+    ("matches", "options", "message"),
+    [
+        ([], {}, "one number of players"),
+        ([fixed((0, 1), [0, 1]), fixed((0, 1, 2), [0, 1, 2])], {}, r"one number of players, not \[2, 3\]"),
+        ([fixed((0, 1), [0, 1, 0, 1]), fixed((2, 3), [0, 1, 0, 1])], {}, "never meet"),
+        ([fixed((0, 1), [0])], {}, "never change their seats"),
+        ([fixed((0, 1), [0, 1])], {"reference": "zero"}, "agent 'zero' has no rating; there are agent-0, agent-1"),
+        ([fixed((0, 1), [0, 1])], {"pseudo_games": 0}, "must be above 0"),
+    ],
+)
+def test_what_cannot_be_rated_raises(matches, options, message):
+    with pytest.raises(ValueError, match=message):
+        rate(matches, **options)
+
+
+def test_a_single_deal_bounds_nothing():
+    ratings = rate([fixed((0, 1), [0, 0, 1, 0], np.zeros(4, np.int64))])
+    assert ratings.deals == 1
+    assert (ratings.rating[0].low, ratings.rating[0].high) == (-np.inf, np.inf)
+
+
+# --- cells ---
+
+
+def test_cells_show_a_cycle_and_nothing_where_there_is_none():
+    rng = np.random.default_rng(4)
+    fair = [check_cells(league(rng, MIXED[:8], 24), 200).p_value for _ in range(40)]
+    assert sum(p < 0.05 for p in fair) <= 6
+    assert 0.35 < np.mean(fair) < 0.65
+    pairs = [(0, 1), (1, 2), (2, 0)]  # the first one of each wins 70 % of the games
+    cycle = [fixed(pair, (rng.random(400) < 0.3) ^ (np.arange(400) % 2)) for pair in pairs]
+    fit = check_cells(cycle)
+    assert fit.p_value < 0.01
+    for cell, (one, _) in zip(fit.cells[::2], pairs, strict=True):
+        assert (cell.agent, cell.games) == (f"agent-{one}", 400)
+        assert cell.raw == pytest.approx(0.7, abs=0.05)
+        assert cell.predicted == pytest.approx(0.5, abs=0.05)
+        assert cell.residual > 4
+    assert max(abs(each.mean) for each in rate(cycle).rating) < 0.15
+
+
+# --- simulation ---
+
+
+@pytest.mark.parametrize("model", Model)
+@pytest.mark.parametrize(
+    ("leagues", "mean", "worst", "differ"),
+    [(40, (0.91, 0.99), 0.85, 6), pytest.param(1000, (0.94, 0.965), 0.92, 77, marks=pytest.mark.slow)],
+)
+def test_intervals_cover_the_truth_and_equal_agents_rarely_differ(model, leagues, mean, worst, differ):
+    """`differ` is how many leagues may show a difference of two equal agents: 31 of the first 400, and as rare in all."""
+    rng, truth = np.random.default_rng(5), THETA[ORDINARY] - THETA[ORDINARY].mean()
+    covered, excluded = np.zeros((leagues, len(truth)), np.bool_), np.zeros(leagues, np.bool_)
+    for number in range(leagues):
+        ratings = rate(league(rng, MIXED[::2]), model, resamples=2)
+        each = [ratings.rating[ratings.agents.index(f"agent-{agent}")] for agent in range(len(truth))]
+        covered[number] = [est.low <= true <= est.high for est, true in zip(each, truth, strict=True)]
+        difference = ratings.difference("agent-3", "agent-4")
+        excluded[number] = not difference.low <= 0 <= difference.high
+    assert mean[0] <= covered.mean() <= mean[1]
+    assert covered.mean(axis=0).min() >= worst
+    assert excluded[:400].sum() <= 31
+    assert excluded.sum() <= differ
