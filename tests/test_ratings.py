@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from bombay_training.evaluation.choice_models import (
     log_likelihood,
 )
 from bombay_training.evaluation.ratings import check_cells, rate
-from bombay_training.matches.cells import Seating
+from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import LostGame, Match
+from bombay_training.matches.run import run
+from bombay_training.matches.store import FolderStore
+from helpers.command import in_this_process
 
 GAMES = {n: Game(Rules(n)) for n in (2, 3, 4)}
 NEVER = 1e-9  # pseudo-games without any effect
@@ -292,3 +296,30 @@ def test_intervals_cover_the_truth_and_equal_agents_rarely_differ(model, leagues
     assert covered.mean(axis=0).min() >= worst
     assert excluded[:400].sum() <= 31
     assert excluded.sum() <= differ
+
+
+def test_the_command_rates_the_agents_of_a_store(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("pyarrow", reason="needs the extra `data`")
+    pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
+    game = Game(Rules(3, sets=1, turns_per_set=2))
+    lineups = [
+        ("greedy", "random", "random"),
+        ("greedy", "random-turn", "random"),
+        ("random", "random-turn", "random-turn"),
+    ]
+    with FolderStore(tmp_path / "s") as store:
+        run([Cell(game, lineup, 12, seed=3) for lineup in lineups], store)
+    bombay = in_this_process(tmp_path, monkeypatch, capfd)
+    for model in ("wins", "orders"):
+        done = bombay("ratings", "s", "--model", model, "--json")
+        assert done.returncode == 0, done.stderr
+        (part,) = json.loads(done.stdout)["counts"]
+        assert (part["players"], part["games"], part["deals"]) == (3, 108, 12)
+        assert [row["rank"] for row in part["agents"]] == [1, 2, 3]
+        assert part["agents"][0]["agent"] == "greedy"
+        assert 0 < part["one_rating_explains_all"]["p"] <= 1
+    done = bombay("ratings", "s")
+    assert "3 players, 108 games of 12 deals" in done.stdout
+    assert "that one rating explains all line-ups: p = " in done.stdout
+    done = bombay("ratings", tmp_path)
+    assert (done.returncode, "not a store of games" in done.stderr) == (2, True)

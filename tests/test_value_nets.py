@@ -88,7 +88,7 @@ def test_other_games_than_a_net_was_trained_on_need_force(player):
     for facts, complaint in (
         (
             files.about_games([official(2)]),
-            "was not trained on these rules for 2 players .sets 4, not 1;.*; force=true",
+            "was not trained on these rules for 2 players .sets 4, not 2;.*; force=true",
         ),
         (foreign, f"was not trained on the board {game.board.name}; force=true"),
         ({}, "does not say which rules and board it was trained on; force=true"),

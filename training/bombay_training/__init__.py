@@ -20,6 +20,7 @@ _WHERE: Final = {
     "curve": "learners.curve",
     "gate": "evaluation.gate",
     "openspiel": "openspiel",
+    "ratings": "evaluation.ratings",
     "resume": "learners.train:resume",
     "run": "matches.run:run",
     "statistics": "matches.statistics",

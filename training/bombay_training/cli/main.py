@@ -19,6 +19,7 @@ from bombay_training.cli.evaluate.arena import arena
 from bombay_training.cli.evaluate.audit import audit
 from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
+from bombay_training.cli.evaluate.ratings import ratings
 from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.evaluate.run import run
 from bombay_training.cli.evaluate.verify import verify
@@ -41,7 +42,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
-    "Evaluation": (arena, gate, run, verify, audit, regret, balance),
+    "Evaluation": (arena, gate, run, ratings, verify, audit, regret, balance),
     "Training": (track, curve),
     "Project": (warm_up,),
 }

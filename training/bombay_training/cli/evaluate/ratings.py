@@ -1,0 +1,80 @@
+"""`bombay ratings`: one strength for each agent of a store, over all its line-ups."""
+
+import enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from bombay_training.cli import output
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.inputs import analysis_module
+from bombay_training.cli.options import Json
+from bombay_training.matches.store import read_matches
+from bombay_training.rich_tables import fitting_table, interval
+
+
+class Explained(enum.Enum):
+    """What ratings explain."""
+
+    WINS = "wins"
+    ORDERS = "orders"
+
+
+def ratings(
+    folder: Annotated[Path, typer.Argument(help="A store of games: a folder that `--out` has written.")],
+    explained: Annotated[
+        Explained,
+        typer.Option(
+            "--model",
+            help="wins: a conditional logit of win shares. orders: Plackett and Luce's model of all places.",
+        ),
+    ] = Explained.WINS,
+    as_json: Json = False,
+) -> None:
+    """Rate the agents of a store at each number of players, with effects of seats and intervals over deals.
+
+    `share` is the expected win share against agents of rating 0. `first` is the probability that the agent is the best of them.
+    The line below a table says whether one rating for each agent explains all line-ups: where it does not, there may be cycles.
+    """
+    with user_input():
+        module = analysis_module("evaluation.ratings")
+        matches = read_matches(folder)
+        counts = sorted({match.game.num_players for match in matches})
+        groups = [[match for match in matches if match.game.num_players == count] for count in counts]
+        model = module.Model[explained.name]
+        rated = [(module.rate(group, model), module.check_cells(group)) for group in groups]
+    data: dict[str, Any] = {
+        "command": "ratings",
+        "model": explained.value,
+        "counts": [
+            {
+                "players": count,
+                "games": found.games,
+                "deals": found.deals,
+                "agents": found.rows(),
+                "seat_effect": found.seat_effect.tolist(),
+                "one_rating_explains_all": {"statistic": fit.statistic, "p": fit.p_value},
+            }
+            for count, (found, fit) in zip(counts, rated, strict=True)
+        ],
+    }
+    output.show(data, [_table(part) for part in data["counts"]], as_json)
+
+
+def _table(part: dict[str, Any]) -> Table:
+    rows = part["agents"]
+    columns = {
+        "agent": [row["agent"] for row in rows],
+        "rank": [str(row["rank"]) for row in rows],
+        "rating [95 %]": [interval(row["rating"], "{:+.2f}") for row in rows],
+        "share [95 %]": [interval(row["share"], "{:.3f}") for row in rows],
+        "first": [f"{row['rank_probability'][0]:.3f}" for row in rows],
+    }
+    title = f"{part['players']} players, {part['games']:,} games of {part['deals']:,} deals"
+    table = fitting_table(title, columns, ["agent"], ["first", "share [95 %]"], output.out.width)
+    notes = [table.caption] if table.caption else []
+    notes.append(f"that one rating explains all line-ups: p = {part['one_rating_explains_all']['p']:.3f}")
+    table.caption = "; ".join(map(str, notes))
+    return table
