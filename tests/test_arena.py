@@ -23,7 +23,6 @@ from bombay_training.cli.evaluate import arena as command
 from bombay_training.cli.evaluate import playing
 from bombay_training.evaluation.arena import (
     mixed,
-    mixed_lineups,
     one_vs_rest,
     run_blocks,
     run_fixed_seats,
@@ -32,6 +31,7 @@ from bombay_training.evaluation.arena import (
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.local import Here
 from bombay_training.matches.run import run
+from bombay_training.matches.spec import selections
 from bombay_training.matches.statistics import par, share_with_interval, summary
 from bombay_training.matches.store import Store
 from bombay_training.matches.times import Timing
@@ -417,10 +417,10 @@ def test_two_against_two_plays_all_six_seatings():
 
 
 def test_mixed_line_ups_are_all_combinations_of_the_agents():
-    assert mixed_lineups("abcd", 3) == [tuple(word) for word in ("abc", "abd", "acd", "bcd")]
-    assert mixed_lineups("ab", 5) == [tuple("ababa")]
+    assert selections("abcd", 3) == [tuple(word) for word in ("abc", "abd", "acd", "bcd")]
+    assert selections("ab", 5) == [tuple("ababa")]
     matches = mixed(TINY, [First("a"), First("b"), First("c"), First("d")], 1)
-    assert [match.lineup for match in matches] == mixed_lineups("abcd", 3)
+    assert [match.lineup for match in matches] == selections("abcd", 3)
     assert all((match.deal == matches[0].deal).all() for match in matches)
 
 

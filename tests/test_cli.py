@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from bombay_training.cli.main import app
 from bombay_training.learners.best_response import BestResponseSettings
 from bombay_training.learners.ppo.settings import PPOSettings
-from bombay_training.learners.runs import Run
-from bombay_training.learners.train import saved_settings
+from bombay_training.learners.runs import Run, run_files
+from bombay_training.learners.train import run_class
 from bombay_training.learners.zero import ZeroSettings
 from helpers import command
 from helpers.compiling import COMPILING
@@ -387,7 +387,8 @@ def settings_of(bombay, tmp_path, monkeypatch):
     def train(*arguments):
         folder = f"run{len(list(tmp_path.iterdir()))}"
         assert bombay("train", *arguments, "--out", folder).returncode == 130
-        return saved_settings(tmp_path / folder)
+        kind = run_class(run_files.learner_of(tmp_path / folder)).settings_class
+        return run_files.read_settings(tmp_path / folder, kind)
 
     monkeypatch.setattr(Run, "loop", stop)
     return train

@@ -217,13 +217,6 @@ def test_the_quantile_of_student_is_scipys():
         assert _student(0.95, degrees) == pytest.approx(stats.t.isf(0.025, degrees), rel=0.002)
 
 
-def test_moments_of_sums_are_those_of_values():
-    values = np.random.default_rng(1).random(30)
-    one, other = Moments.of(values), Moments.of_sums(values.sum(), (values**2).sum(), 30)
-    assert (one.mean, one.spread) == (pytest.approx(other.mean), pytest.approx(other.spread))
-    assert one.variance == pytest.approx(values.var(ddof=1))
-
-
 def test_the_p_value_is_the_smallest_error_rate_that_excludes():
     assert p_value(lambda confidence: confidence < 0.99) == pytest.approx(0.01)
     assert p_value(lambda _: False) == pytest.approx(1)

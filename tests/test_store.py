@@ -19,6 +19,8 @@ from bombay_training.matches import store as stores
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.run import run
+from bombay_training.matches.spec import cells as cells_of
+from bombay_training.matches.spec import read_study
 from bombay_training.matches.store import FolderStore, Store, digest, read_matches
 from helpers.failing_agents import First
 from helpers.refusal import refusal
@@ -97,6 +99,8 @@ def test_more_deals_continue_a_study_as_if_it_had_been_played_at_once(tmp_path):
         assert known == sum(cell.num_games for cell in cells(3))
         continued = run(cells(9), store)
     assert digest(continued) == digest(run(cells(9))) == digest(read_matches(tmp_path / "s"))
+    rows = parquet.read_table(tmp_path / "s" / "rows").to_pylist()
+    assert len({(row["cell"], row["game"], row["seat"]) for row in rows}) == len(rows)
 
 
 def test_the_digest_changes_with_every_kind_of_result():
@@ -128,6 +132,9 @@ def test_folders_of_something_else_are_refused_and_left_alone(tmp_path):
     (tmp_path / "mine" / "thesis.tex").write_text("all of it")
     (tmp_path / "file").write_text("")
     refusal(lambda: FolderStore(tmp_path / "mine"), "holds something else")
+    (tmp_path / "mine" / ".lock").touch()  # as in the folder of a run
+    refusal(lambda: FolderStore(tmp_path / "mine"), "holds something else")
+    (tmp_path / "mine" / ".lock").unlink()
     refusal(lambda: FolderStore(tmp_path / "file"), "is a file")
     refusal(lambda: read_matches(tmp_path / "mine"), "not a store of games")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
@@ -167,6 +174,28 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
     refusal(lambda: read_matches(folder), "cannot be read")
     (folder / "cells.json").write_text('{"x": {}}')
     refusal(lambda: read_matches(folder), "rules is missing")
+
+
+def test_a_reason_that_no_file_takes_is_written_with_escapes(tmp_path):
+    cell = Cell(TINY, ("test_store:Surrogate", "random", "random"), 1)
+    with FolderStore(tmp_path / "s") as store:
+        (match,) = run([cell], store)
+    assert "\\udc80" in match.faults[0].reason
+    assert read_matches(tmp_path / "s")[0].faults == match.faults
+
+
+class Surrogate:
+    def act(self, game, states, rng):
+        raise ValueError("\udc80")
+
+
+def test_a_study_keeps_the_larger_number_of_deals_of_a_line_up(tmp_path):
+    text = 'seed = 1\ndeals = 2\nplayers = [2]\n[[lineups]]\nagent = "random"\nagainst = ["greedy"]\n'
+    (tmp_path / "s.toml").write_text(
+        text + '[[lineups]]\nagent = ["random", "greedy"]\nagainst = ["greedy", "random"]\ndeals = 5\n'
+    )
+    study, _ = read_study(tmp_path / "s.toml")
+    assert [cell.deals for cell in cells_of(study, tmp_path)] == [5] * 4
 
 
 def test_agents_that_are_objects_play_into_memory():

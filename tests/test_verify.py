@@ -10,6 +10,7 @@ from bombay_training.matches.run import run
 from bombay_training.matches.store import NETS, FolderStore
 from bombay_training.reports.verify import verify
 from helpers.command import in_this_process
+from helpers.refusal import refusal
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `data`")
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
@@ -40,7 +41,7 @@ def test_the_games_of_a_store_repeat(folder):
     assert verify(folder, games=7).games == 7
 
 
-@pytest.mark.parametrize("column", ["final", "place", "win_share", "clients"])
+@pytest.mark.parametrize("column", ["place", "win_share", "clients"])  # finals would contradict margins
 def test_a_changed_number_is_found(folder, column):
     before, part = verify(folder, games=1).digest, folder / "rows" / "000001.parquet"
     table = parquet.read_table(part)
@@ -52,6 +53,12 @@ def test_a_changed_number_is_found(folder, column):
     found = verify(folder, games=60)
     assert [line.startswith("game 2 of random, greedy, random-turn") for line in found.differences] == [True]
     assert found.digest != before
+
+
+def test_a_store_without_games_is_refused(folder):
+    for part in (folder / "rows").iterdir():
+        part.unlink()
+    refusal(lambda: verify(folder), "has no games to play again")
 
 
 def test_another_net_is_found_and_a_store_is_not_continued_with_it(folder):

@@ -3,7 +3,7 @@
 A file is written under a temporary name in its own folder, flushed to the disk and renamed. The name belongs to one write, so
 several processes may write the same file: the last one wins. If writing fails, as on a full disk, the temporary file is removed
 and the old file stays. Only a process that is killed leaves its temporary file or folder behind; `remove_leftovers` removes
-those. To logs, `append_line` and `append_bytes` add at the end instead.
+those. To logs, `append_line` adds at the end instead.
 """
 
 import contextlib
@@ -99,12 +99,6 @@ def append_line(path: str | os.PathLike[str], line: str) -> None:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - 1))
         _write_all(file, (b"" if file.read(1) in (b"", b"\n") else b"\n") + line.encode() + b"\n")
-
-
-def append_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Append to a file, which is created if it does not exist; otherwise as `append_line`."""
-    with _naming(Path(path)), open(path, "ab", buffering=0) as file:
-        _write_all(file, data)
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

@@ -5,7 +5,6 @@ the match's seed and the block's number alone: every line-up plays the same deal
 estimates.
 """
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from bombay_env.record import Record
 from bombay_training.matches.cells import Cell, Player, Seating
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, run
+from bombay_training.matches.spec import selections
 
 
 def one_vs_rest(game: Game, focal: Player, rest: Player, blocks: int, seed: int = 0, **options: Any) -> Match:
@@ -28,19 +28,9 @@ def two_vs_two(game: Game, one: Player, other: Player, blocks: int, seed: int = 
     return run_blocks(game, lineup, blocks, seed, seating=Seating.PAIRS, format="2v2", **options)
 
 
-def mixed_lineups(agents: Sequence[Player], num_players: int) -> list[tuple[Player, ...]]:
-    """Line-ups of different agents: every combination of `num_players` of them, in the order given.
-
-    If there are fewer agents than seats, it is the one line-up that repeats them in order.
-    """
-    if len(agents) < num_players:
-        return [tuple(itertools.islice(itertools.cycle(agents), num_players))]
-    return list(itertools.combinations(agents, num_players))
-
-
 def mixed(game: Game, agents: Sequence[Player], blocks: int, seed: int = 0, **options: Any) -> list[Match]:
-    """Play a match for each of `mixed_lineups`, all on the same deals."""
-    lineups = mixed_lineups(agents, game.num_players)
+    """Play a match for each of `selections` of the agents, all on the same deals."""
+    lineups = selections(agents, game.num_players)
     return [run_blocks(game, lineup, blocks, seed, format="mixed", **options) for lineup in lineups]
 
 

@@ -59,8 +59,7 @@ LEARNERS: Final = {
 class Snapshots(Progress):
     """Keeps a run's agent at fixed numbers of decisions, and passes all progress on.
 
-    An agent is kept after the first update that reaches the number. A resumed run repeats updates bit for bit, so what is kept
-    already is kept.
+    An agent is kept after the first update that reaches a number, and at the end. Its file has the number of its decisions.
     """
 
     def __init__(self, run: Run, folder: Path, points: Sequence[int], shown: Progress) -> None:
@@ -73,9 +72,17 @@ class Snapshots(Progress):
     def update(self, fraction: float, metrics: Mapping[str, float]) -> None:
         """Keep the agent if a number has been reached."""
         self.shown.update(fraction, metrics)
-        reached = [point for point in self.points if point <= metrics.get("decisions", 0)]
-        if reached and not snapshot(self.folder, reached[-1]).exists():
-            self.run.net().save(snapshot(self.folder, reached[-1]))
+        decisions = int(metrics.get("decisions", 0))
+        reached, kept = [point for point in self.points if point <= decisions], snapshots(self.folder, "")
+        if (reached and max(kept, default=0) < reached[-1]) or (decisions and fraction >= 1 and decisions not in kept):
+            self.run.net().save(snapshot(self.folder, decisions))
+
+
+def drop_later(folder: Path, decisions: int) -> None:
+    """Remove the snapshots after a number of decisions: those of a resumed run that its checkpoint has not reached."""
+    for later in snapshots(folder, ""):
+        if later > decisions:
+            snapshot(folder, later).unlink()
 
 
 def snapshot(folder: Path, point: int) -> Path:

@@ -61,16 +61,6 @@ def open_run(out: str | os.PathLike[str]) -> Run:
     return run_class(run_files.learner_of(Path(out))).open(out)
 
 
-def saved_settings(out: str | os.PathLike[str]) -> RunSettings:
-    """The settings of the run in the folder `out`, which another process may use.
-
-    Raises:
-        ValueError: the folder holds no run.
-    """
-    settings_class = run_class(run_files.learner_of(Path(out))).settings_class
-    return run_files.read_settings(Path(out), settings_class)
-
-
 def run_class(learner: str) -> type[Run]:
     """The `Run` of a learner.
 

@@ -58,12 +58,6 @@ class Moments:
         mean = values.mean(axis=0)
         return cls(np.asarray(mean), np.asarray(((values - mean) ** 2).sum(axis=0)), len(values))
 
-    @classmethod
-    def of_sums(cls, total: float, squares: float, blocks: int) -> Self:
-        """The moments of block means with this sum and this sum of squares."""
-        mean = total / blocks
-        return cls(np.asarray(mean), np.asarray(max(0.0, squares - blocks * mean**2)), blocks)
-
     @property
     def variance(self) -> np.ndarray:
         """The sample variance of block means, (…); infinite for a single block."""

@@ -154,7 +154,7 @@ def _lost_game(cell: Cell, games: Games, index: int, seat: int, action: str, rea
         block=int(games.block[index]),
         seating=int(games.seating[index]),
         action=action,
-        reason=reason,
+        reason=reason.encode(errors="backslashreplace").decode(),  # a text that every file takes
     )
 
 

@@ -17,7 +17,7 @@
 
 import itertools
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,7 +102,7 @@ def read_study(path: Path) -> tuple[Study, str]:
     where = checks.shown_path(path)
     try:
         data = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(checks.message(f"{where} is not TOML: {error}")) from None
     return check(Study, data, f"{where}: study"), content
 
@@ -136,13 +136,14 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
                     form,
                     lineups.accounts,
                 )
-                found.setdefault(cell.id, cell)
+                if cell.id not in found or found[cell.id].deals < cell.deals:
+                    found[cell.id] = cell
         if len(found) == size:
             raise ValueError(f"lineups[{number}] has no line-up with {', '.join(map(str, counts))} players that is new")
     return list(found.values())
 
 
-def selections(agents: list[str], num_players: int) -> list[tuple[str, ...]]:
+def selections(agents: Sequence[Any], num_players: int) -> list[tuple[Any, ...]]:
     """Every selection of `num_players` of the agents, in their order; if they are fewer, they are repeated in order."""
     if len(agents) < num_players:
         return [tuple(itertools.islice(itertools.cycle(agents), num_players))]

@@ -39,7 +39,10 @@ from bombay_training.matches.times import DecisionTimes
 
 STUDY, CELLS, NETS, LOCK = "study.toml", "cells.json", "nets.json", ".lock"
 ROWS, TIMES, ACCOUNT_ROWS = "rows", "times", "accounts"
+OWN: Final = {STUDY, NETS, LOCK, ROWS, TIMES, ACCOUNT_ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
+COMPARED: Final = ("final", "place", "clients", "win_share")  # of two results of a game
+PARTS: Final = "[0-9]" * 6 + ".parquet"
 ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
     "cell": ("dictionary", "the cell's id in cells.json"),
     "game": ("int32", "number of the game in its cell, from 0"),
@@ -108,6 +111,27 @@ class Results:
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros((missing, *old.shape[1:]), old.dtype)]))
 
+    def new_part(self, played: Played) -> Played:
+        """What of a chunk is not known yet: the end of it if the games before are the same, which is so unless an agent draws by
+        the chunk; then the chunk is new as a whole, and its rows take the place of the older ones."""
+        games = slice(played.first, played.first + len(played.final))
+        known = int(self.done[games].sum())
+        same = self.done[games][:known].all() and all(
+            np.array_equal(getattr(self, name)[games][:known], getattr(played, name)[:known]) for name in COMPARED
+        )
+        if not known or not same:
+            return played
+        return Played(
+            played.first + known,
+            played.final[known:],
+            played.place[known:],
+            played.clients[known:],
+            played.win_share[known:],
+            [lost for lost in played.lost if lost.game >= played.first + known],
+            [DecisionTimes() for _ in played.times],
+            accounts=None if played.accounts is None else played.accounts[known:],
+        )
+
     def has(self, first: int, count: int) -> bool:
         """Whether all these games are known."""
         return bool(first + count <= len(self.done) and self.done[first : first + count].all())
@@ -167,6 +191,9 @@ class Store:
         """Keep the results of a chunk."""
         self.results_of(cell).add(played)
 
+    def flush(self) -> None:
+        """Write what is not on the disk yet."""
+
     def match(self, cell: Cell) -> Match | None:
         """As `Results.match`."""
         return self.results_of(cell).match(cell)
@@ -214,7 +241,7 @@ class FolderStore(Store):
         self.folder = folder
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{checks.shown_path(folder)} is a file; a store is a folder")
-        if folder.exists() and any(folder.iterdir()) and not (folder / CELLS).exists() and not (folder / LOCK).exists():
+        if folder.exists() and not (folder / CELLS).exists() and {path.name for path in folder.iterdir()} - OWN:
             raise ValueError(
                 f"{checks.shown_path(folder)} holds something else; name a new folder, or one of an earlier study"
             )
@@ -231,9 +258,9 @@ class FolderStore(Store):
             (self.folder / name).mkdir(exist_ok=True)
             atomic.remove_leftovers(self.folder / name)
         atomic.remove_leftovers(self.folder)
-        committed = {path.name for path in (self.folder / ROWS).glob("*.parquet")}
+        committed = {path.name for path in (self.folder / ROWS).glob(PARTS)}
         for name in (TIMES, ACCOUNT_ROWS):
-            for path in (self.folder / name).glob("*.parquet"):
+            for path in (self.folder / name).glob(PARTS):
                 if path.name not in committed:
                     path.unlink()
         self.forms = read_cells(self.folder)
@@ -256,16 +283,19 @@ class FolderStore(Store):
             self.lock.release()
 
     def add(self, cell: Cell, played: Played) -> None:
-        """Keep the results of a chunk; they are on the disk a few seconds later."""
+        """Keep the results of a chunk; they are written together with those of the next few seconds."""
+        new = self.results_of(cell).new_part(played)
         super().add(cell, played)
-        self.waiting.append((cell, played))
+        if len(new.final):
+            self.waiting.append((cell, new))
         if time.monotonic() - self.flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
-        if self.waiting:
-            new = {cell.id: CellForm(**cell.identity) for cell, _ in self.waiting if cell.id not in self.forms}
+        """Write what waits. If that fails, it is dropped: what was written before stays as it is."""
+        waiting, self.waiting = self.waiting, []
+        if waiting:
+            new = {cell.id: CellForm(**cell.identity) for cell, _ in waiting if cell.id not in self.forms}
             if new:
                 atomic.write_bytes(self.folder / NETS, json.dumps(net_digests(), indent=1).encode())
                 self.forms |= new
@@ -273,14 +303,13 @@ class FolderStore(Store):
                 atomic.write_bytes(self.folder / CELLS, text.encode())
             name = f"{self.part:06}.parquet"
             for kind, table in (
-                (ACCOUNT_ROWS, account_table(self.waiting)),
-                (TIMES, time_table(self.waiting)),
-                (ROWS, row_table(self.waiting)),
+                (ACCOUNT_ROWS, account_table(waiting)),
+                (TIMES, time_table(waiting)),
+                (ROWS, row_table(waiting)),
             ):
                 if table is not None:
                     atomic.write_bytes(self.folder / kind / name, as_parquet(table))
             self.part += 1
-            self.waiting = []
         self.flushed = time.monotonic()
 
 
@@ -333,7 +362,8 @@ def read_store(folder: Path) -> list[tuple[Cell, Match]]:
         raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {CELLS}")
     found = []
     for results in read_results(folder, forms).values():
-        cell = dataclasses.replace(results.cell, deals=max(1, len(results.done) // results.cell.games_per_deal))
+        games = int(results.done.nonzero()[0].max(initial=-1)) + 1
+        cell = dataclasses.replace(results.cell, deals=max(1, -(-games // results.cell.games_per_deal)))
         match = results.match(cell)
         if match is not None:
             found.append((cell, match))
@@ -343,7 +373,7 @@ def read_store(folder: Path) -> list[tuple[Cell, Match]]:
 def read_results(folder: Path, forms: dict[str, CellForm]) -> dict[str, Results]:
     """What the parts of a store hold, by the ids of cells. Raises ValueError if a part is damaged."""
     found = {key: Results(cell_of(form, 1)) for key, form in forms.items()}
-    for path in sorted((folder / ROWS).glob("*.parquet")):
+    for path in sorted((folder / ROWS).glob(PARTS)):
         for cell, played in read_part(folder, path.name, found):
             found[cell.id].add(played)
     return found
@@ -511,13 +541,19 @@ def _chunks(cell: Cell, rows: dict[str, np.ndarray], books: dict[str, np.ndarray
     if rows["game"].ndim != 2 or (rows["seat"] != np.arange(seats)).any() or (np.ptp(rows["game"], axis=1) > 0).any():
         raise ValueError(f"{where} has games without a row for each seat, or with two")
     numbers = rows["game"][:, 0]
+    if cell.accounts and len(books.get("seat", ())) != rows["game"].size:
+        raise ValueError(f"{where} has games without accounts")
     accounts = _accounts(books, seats) if cell.accounts else None
     for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
         first = int(numbers[run[0]])
         games = cell.games(first, len(run))
         names = np.array(cell.names)[games.seats]
-        if (rows["deal"][run, 0] != games.deal).any() or (rows["agent"][run] != names).any():
-            raise ValueError(f"{where} has other deals or seats than its cells say")
+        for column, values in (("deal", games.deal), ("block", games.block), ("seating", games.seating)):
+            if (rows[column][run] != values[:, None]).any():
+                raise ValueError(f"{where} has other deals or seats than its cells say")
+        margins = rows["final"][run] - rows["final"][run].mean(axis=1, keepdims=True)
+        if (rows["agent"][run] != names).any() or (rows["margin"][run] != margins).any():
+            raise ValueError(f"{where} has other agents or margins than its cells and results say")
         lost = [
             LostGame(
                 agent=int(games.seats[index, seat]),

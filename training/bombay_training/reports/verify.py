@@ -12,14 +12,14 @@ import numpy as np
 
 from bombay_agents import make
 from bombay_agents.shipped import net_digests
+from bombay_env.checks import shown_path
 from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.play import Played
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
-from bombay_training.matches.store import digest, read_nets, read_store
+from bombay_training.matches.store import COMPARED, digest, read_nets, read_store
 
 GAMES: Final = 200
-COMPARED: Final = ("final", "place", "clients", "win_share")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +67,8 @@ def verify(
     clocked = sorted({spec for cell, _ in found for spec in map(str, cell.players) if _by_the_clock(spec)})
     kept = [(cell, match) for cell, match in found if not set(map(str, cell.players)) & set(clocked)]
     total = sum(match.num_games for _, match in kept)
+    if not total:
+        raise ValueError(f"{shown_path(folder)} has no games to play again")
     chosen = np.sort(np.random.default_rng(seed).permutation(total)[:games])
     differences = _changed_nets(read_nets(folder))
     jobs, begin = [], 0

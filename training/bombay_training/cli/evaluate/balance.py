@@ -42,7 +42,7 @@ def balance(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also play the same deals with a field of Rules changed, as in starting_rupees.4=2,3 or toll=0,2. "
+            help="Also play the same deals with a field of Rules changed, as in starting_rupees.4=2,3 or toll=0,2 "
             "or starting_rupees=[1,2,2,2]. Repeat the option for more changes; each is tried alone.",
             metavar="FIELD[.INDEX]=V1,V2",
         ),

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from bombay_training import warm_up
 from bombay_training.cli import output
@@ -37,14 +38,15 @@ def open_engine(
     """What plays the games. Ends the command if it cannot be had."""
     with contextlib.ExitStack() as stack:
         with user_input():
+            if address is not None and processes is not None:
+                raise ValueError("--processes is for this machine, and not for --address")
             if engine == "local" and address is not None:
                 raise ValueError("--address is for --engine ray")
             if engine == "ray" and turn_limit is not None:
                 raise ValueError("--turn-limit is for --engine local")
-            made: RayEngine | WorkerPool
-            made = RayEngine(address, processes) if engine == "ray" else WorkerPool(processes, turn_limit)
-            stack.enter_context(made)
-        yield made
+            made: Any = RayEngine(address, processes) if engine == "ray" else WorkerPool(processes, turn_limit)
+            opened: Engine = stack.enter_context(made)
+        yield opened
 
 
 def play(cells: Sequence[Cell], store: Store, engine: Engine, quiet: bool) -> tuple[list[Match], Ended]:
@@ -56,6 +58,7 @@ def play(cells: Sequence[Cell], store: Store, engine: Engine, quiet: bool) -> tu
         try:
             with user_input(*MATCH_ERRORS):
                 run(cells, store, engine, advance)
+                store.flush()
         except KeyboardInterrupt:
             ended = KeyboardInterrupt()
         except UserError as error:

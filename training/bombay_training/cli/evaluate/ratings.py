@@ -41,8 +41,14 @@ def ratings(
     with user_input():
         module = analysis_module("evaluation.ratings")
         matches = read_matches(folder)
-        counts = sorted({match.game.num_players for match in matches})
-        groups = [[match for match in matches if match.game.num_players == count] for count in counts]
+        variants = list(
+            dict.fromkeys((match.game.num_players, match.game.rules, match.game.board) for match in matches)
+        )
+        variants.sort(key=lambda variant: variant[0])
+        groups = [
+            [match for match in matches if (match.game.num_players, match.game.rules, match.game.board) == variant]
+            for variant in variants
+        ]
         model = module.Model[explained.name]
         rated = [(module.rate(group, model), module.check_cells(group)) for group in groups]
     data: dict[str, Any] = {
@@ -51,13 +57,15 @@ def ratings(
         "counts": [
             {
                 "players": count,
+                "rules": rules.to_dict(),
+                "board": board.name,
                 "games": found.games,
                 "deals": found.deals,
                 "agents": found.rows(),
                 "seat_effect": found.seat_effect.tolist(),
                 "one_rating_explains_all": {"statistic": fit.statistic, "p": fit.p_value},
             }
-            for count, (found, fit) in zip(counts, rated, strict=True)
+            for (count, rules, board), (found, fit) in zip(variants, rated, strict=True)
         ],
     }
     output.show(data, [_table(part) for part in data["counts"]], as_json)

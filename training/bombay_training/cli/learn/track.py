@@ -28,20 +28,24 @@ class Learning(enum.Enum):
     MODEL = "uses the model"
 
 
+Outside = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="An agent trained elsewhere, with the number of decisions that it learned from. Repeat the option for "
+        "agents of the same run with fewer decisions.",
+        metavar="DECISIONS=SPEC",
+    ),
+]
+LearnedBy = Annotated[
+    Learning, typer.Option(help="Whether agents trained elsewhere learned by steps only, or also simulated turns.")
+]
+
+
 def track(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(tracks.TRACKS)}.")],
     learner: Annotated[str | None, typer.Argument(help="zero or ppo; leave it out with --agent.")] = None,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="An agent trained elsewhere, with the number of decisions that it learned from. Repeat the option for "
-            "agents of the same run with fewer decisions.",
-            metavar="DECISIONS=SPEC",
-        ),
-    ] = None,
-    learning: Annotated[
-        Learning, typer.Option(help="Whether agents trained elsewhere learned by steps only, or also simulated turns.")
-    ] = Learning.STEPS,
+    agent: Outside = None,
+    learning: LearnedBy = Learning.STEPS,
     seed: Seed = 0,
     out: Annotated[
         Path | None,
@@ -64,6 +68,8 @@ def track(
     with user_input():
         budget = _budget(name, learner, agent or [])
         check_spec_path(folder)
+        if agent and out is None:
+            raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
         given = tracks.check_agents(agent or [])
     if learner:
         _learn(budget, learner, seed, folder, as_json)
@@ -110,10 +116,11 @@ def _outcomes(folder: Path) -> int | None:
 def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path, quiet: bool) -> None:
     """Begin or continue the run in the folder, unless it is complete, and keep its snapshots."""
     with user_input():
-        settings = SETTINGS[learner](
-            seed=seed, **({"decisions": budget.decisions} if budget.decisions else {"minutes": budget.minutes})
-        )
+        budgets = {"decisions": budget.decisions} if budget.decisions else {"minutes": budget.minutes, "threads": 2}
+        settings = SETTINGS[learner](seed=seed, **budgets)
         run: Run = open_run(folder) if (folder / run_files.SETTINGS).exists() else run_class(learner)(settings)
         if run.settings != settings:
+            run.close()
             raise ValueError(f"{folder} holds another run; name another folder with --out")
+        tracks.drop_later(folder, run.clock.decisions_done)
     learn(run, folder, quiet, lambda shown: tracks.Snapshots(run, folder, budget.points(), shown))
