@@ -320,6 +320,6 @@ def test_the_command_rates_the_agents_of_a_store(tmp_path, monkeypatch, capfd):
         assert 0 < part["one_rating_explains_all"]["p"] <= 1
     done = bombay("ratings", "s")
     assert "3 players, 108 games of 12 deals" in done.stdout
-    assert "that one rating explains all line-ups: p = " in done.stdout
+    assert "one rating per agent explains all line-ups: p = " in done.stdout
     done = bombay("ratings", tmp_path)
     assert (done.returncode, "not a store of games" in done.stderr) == (2, True)
