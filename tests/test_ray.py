@@ -15,6 +15,7 @@ from bombay_training.matches.store import digest
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 pytestmark = [
+    pytest.mark.slow,  # a cluster takes half a minute to start and to notice a killed process
     pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers would take minutes"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
