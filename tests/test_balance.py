@@ -288,9 +288,15 @@ def test_simultaneous_intervals_have_their_nominal_coverage():
     assert 0.02 * tables <= small <= 0.08 * tables
 
 
+@functools.cache
+def one_game(players):
+    (match,) = run(plans.cells([Setting(official(players), Tier("random", 1))]))
+    return match
+
+
 def made_match(game, games, shares):
     """The match of a setting without any play: these are the win shares (G, n)."""
-    (match,) = run(plans.cells([Setting(game, Tier("random", 1))]))
+    match = one_game(game.num_players)
     final, accounts = 10 * shares.astype(np.int32), np.repeat(match.accounts, games, axis=0)
     return dataclasses.replace(match, block=np.arange(games), final=final, win_share=shares, accounts=accounts)
 
