@@ -83,6 +83,8 @@ def _table(part: dict[str, Any]) -> Table:
     title = f"{part['players']} players, {part['games']:,} games of {part['deals']:,} deals"
     table = fitting_table(title, columns, ["agent"], ["first", "share [95 %]"], output.out.width)
     notes = [table.caption] if table.caption else []
-    notes.append(f"test that one rating per agent explains all line-ups: p = {part['one_rating_explains_all']['p']:.3f}")
+    notes.append(
+        f"test that one rating per agent explains all line-ups: p = {part['one_rating_explains_all']['p']:.3f}"
+    )
     table.caption = "; ".join(map(str, notes))
     return table
