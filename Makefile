@@ -32,7 +32,7 @@ curves: .venv/.ppo
 	$(BIN)/bombay train ppo --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
 	$(BIN)/bombay curve $(CURVES)/zero-* $(CURVES)/ppo --win-shares --out $(CURVES)/curve.png
 
-# Everything that must hold of a change: on an empty kernel cache, installation aside, about ten minutes on two cores.
+# Everything that must hold of a change: on an empty kernel cache, installation aside, ten to fourteen minutes on two cores.
 test: .venv/.test
 	$(MAKE) --no-print-directory --jobs 2 lint package
 	$(MAKE) --no-print-directory compiled

@@ -16,7 +16,7 @@ from bombay_training.matches.store import digest
 pytest.importorskip("ray", reason="needs the extra `ray`")
 pytestmark = [
     pytest.mark.slow,  # a cluster takes half a minute to start and to notice a killed process
-    pytest.mark.skipif(numba.config.DISABLE_JIT, reason="workers would take minutes"),
+    pytest.mark.skipif(numba.config.DISABLE_JIT, reason="each worker would play with the compiler off, for minutes"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 TINY = Game(Rules(3, sets=1, turns_per_set=2))

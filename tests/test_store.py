@@ -29,7 +29,7 @@ from helpers.variants import random_board
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
 
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many games")
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of games take minutes with the compiler off")
 
 
 def cells(deals=7):

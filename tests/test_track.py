@@ -92,7 +92,7 @@ def bombay(tmp_path, monkeypatch, capfd):
     return in_this_process(tmp_path, monkeypatch, capfd)
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="learns and plays")
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="learning takes minutes with the compiler off")
 def test_a_track_is_learned_and_scored_and_the_same_command_repeats_nothing(bombay, tmp_path, monkeypatch):
     monkeypatch.setitem(tracks.TRACKS, "rules-1M", Track(decisions=25_000))
     monkeypatch.setattr(tracks, "PLAYERS", (2,))

@@ -248,7 +248,7 @@ def fitted(league: League, counts: np.ndarray, pseudo_games: float) -> np.ndarra
             return strengths
         for length in 0.5 ** np.arange(20):
             new = log_likelihood(league, counts, pseudo_games, strengths + length * step)
-            if new[0] >= value + 1e-4 * length * gain - 1e-12 * abs(value):  # but for rounding
+            if new[0] >= value + 1e-4 * length * gain - 1e-12 * abs(value):  # up to rounding
                 break
         strengths = strengths + length * step
         value, gradient, information = new

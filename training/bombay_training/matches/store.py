@@ -80,9 +80,10 @@ class Results:
         self.cell = cell
         seats = cell.game.num_players
         self.done = np.zeros(0, np.bool_)
-        self.final, self.place, self.clients, self.win_share, self.accounts = (
-            np.zeros((0, seats), kind) for kind in (np.int32, np.int8, np.int16, np.float64, ACCOUNTS)
+        self.final, self.place, self.clients, self.win_share = (
+            np.zeros((0, seats), kind) for kind in (np.int32, np.int8, np.int16, np.float64)
         )
+        self.accounts = np.zeros((0, seats if cell.accounts else 0), ACCOUNTS)  # 112 bytes a seat
         self.times = [DecisionTimes() for _ in cell.players]
         self.faults: dict[int, LostGame] = {}
         self.records: dict[int, Record] = {}
@@ -112,8 +113,11 @@ class Results:
                 setattr(self, name, np.concatenate([old, np.zeros((missing, *old.shape[1:]), old.dtype)]))
 
     def new_part(self, played: Played) -> Played:
-        """What of a chunk is not known yet: the end of it if the games before are the same, which is so unless an agent draws by
-        the chunk; then the chunk is new as a whole, and its rows take the place of the older ones."""
+        """What of a chunk is not known yet.
+
+        It is the end of the chunk if the known games before it have the same results. They have others only if an agent draws by
+        the chunk; then the whole chunk is new, and its rows take the place of the older ones.
+        """
         games = slice(played.first, played.first + len(played.final))
         known = int(self.done[games].sum())
         same = self.done[games][:known].all() and all(
