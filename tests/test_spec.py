@@ -48,6 +48,25 @@ def test_every_selection_pairs_and_given_seats(planned):
     assert (cell.lineup, cell.seating, cell.deals, cell.accounts) == (("a", "b", "a"), Seating.FIXED, 5, True)
 
 
+def test_one_agent_among_selections_and_line_ups_with_copies(planned):
+    found = planned('[[lineups]]\nagent = ["a", "b"]\namong = ["c", "d", "e"]\ndeals = { 3 = 6, 4 = 8 }\n')
+    three = [(3, "mixed", (one, *others)) for one in "ab" for others in ("cd", "ce", "de")]
+    assert lineups(found) == [*three, *[(4, "mixed", (one, *"cde")) for one in "ab"]]
+    assert [cell.deals for cell in found] == [6] * 6 + [8] * 2
+    found = planned('[[lineups]]\nmixed = ["a", "b"]\ncopies = true\nplayers = [3]\n')
+    assert [cell.lineup for cell in found] == [tuple(chosen) for chosen in ("aaa", "aab", "abb", "bbb")]
+
+
+def test_seeds_follow_from_the_release_and_from_line_ups_with_deals_of_their_own(planned):
+    text, head = '[[lineups]]\nmixed = ["a", "b", "c", "d"]\nplayers = [3]\n', 'deals = 3\nrelease = "{}"\n'
+    seeds = [{cell.seed for cell in planned(text, head=head.format(release))} for release in ("1.0", "1.1", "1.0")]
+    assert [len(each) for each in seeds] == [1, 1, 1]
+    assert seeds[0] == seeds[2] != seeds[1]
+    own = [cell.seed for cell in planned(text + "own_deals = true\n", head=head.format("1.0"))]
+    assert len({*own, *seeds[0]}) == 5
+    assert own == [cell.seed for cell in planned(text + "own_deals = true\n", head=head.format("1.0"))]
+
+
 def test_the_number_of_deals_can_be_given_and_changes_no_cell(planned):
     text = '[[lineups]]\nagent = "a"\nagainst = ["b"]\n'
     few, more = planned(text), planned(text, deals=50)
@@ -82,13 +101,18 @@ def test_line_ups_are_played_once(planned):
         ("deals =", ["is not TOML"]),
         ("colour = 1\n[[lineups]]\nmixed = ['a']", ["colour is an unknown key"]),
         ("", ["lineups is missing"]),
-        ("[[lineups]]\nagent = 'a'", ["lineups[0] must have `agent` and `against`"]),
+        ("[[lineups]]\nagent = 'a'", ["lineups[0] must have `agent` with `against` or `among`"]),
+        ("[[lineups]]\nmixed = ['a']\namong = ['b']", ["lineups[0] must have"]),
+        ("[[lineups]]\npairs = ['a', 'b']\ncopies = true", ["`copies`, which is for `mixed` and `among`"]),
+        ("release = '1'\n[[lineups]]\nmixed = ['a']", ["a `seed`, or the `release`"]),
         ("[[lineups]]\nagent = 'a'\nagainst = ['b']\nmixed = ['c']", ["lineups[0] must have"]),
         ("[[lineups]]\npairs = ['a', 'b', 'c']", ["pairs", "at most 2"]),
         ("[[lineups]]\nseats = ['a', 'b']", ["no line-up with 3, 4 players"]),
         ("[[lineups]]\nmixed = ['a']\nplayers = [6]", ["players", "is 6"]),
         ("[[lineups]]\nmixed = ['a']\nseating = 'some'", ["seating is 'some'", "'all', 'rotate' or 'fixed'"]),
-        ("[[lineups]]\nmixed = ['a']\ndeals = 0", ["deals is 0"]),
+        ("[[lineups]]\nmixed = ['a']\ndeals = 0", ["deals['2'] is 0"]),
+        ("[[lineups]]\nmixed = ['a']\ndeals = 'x'", ["deals is 'x'", "a whole number, or a table"]),
+        ("[[lineups]]\nmixed = ['a']\ndeals = { 3 = 4 }", ["lineups[0] has no number of deals for 4 players"]),
     ],
 )
 def test_what_is_no_study_is_refused_in_one_line(planned, text, parts):

@@ -12,16 +12,21 @@
     [[lineups]]
     mixed = ["zero", "greedy", "seller", "builder", "hoarder"]     # every selection of as many as there are seats
 
+    [[lineups]]
+    agent = "champion:nodes=3000"      # with every selection of these that fills the other seats
+    among = ["zero", "greedy", "seller", "builder"]
+
 `cells` turns a study into what is played (`matches/cells.py`).
 """
 
+import hashlib
 import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from bombay_env import Game, Rules, checks
 from bombay_env.envs.common import make_game
@@ -34,29 +39,48 @@ Spec = Annotated[str, Field(min_length=1)]
 Specs = Annotated[list[Spec], Field(min_length=1)]
 Players = Annotated[list[Annotated[int, Field(ge=MIN_PLAYERS, le=MAX_PLAYERS)]], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=checks.MAX_COUNT)]
+
+
+def _for_every_count(deals: Any) -> Any:
+    if isinstance(deals, int) and not isinstance(deals, bool):
+        return dict.fromkeys("2345", deals)
+    if not isinstance(deals, dict):
+        raise ValueError("a whole number, or a table of whole numbers by number of players")
+    return deals
+
+
+Deals = Annotated[dict[Literal["2", "3", "4", "5"], Count], BeforeValidator(_for_every_count)]  # by number of players
 SeatingName = Literal["all", "rotate", "fixed"]
 
 
 class Lineups(Form):
-    """Line-ups of one kind: `agent` and `against`, `mixed`, `pairs` or `seats`.
+    """Line-ups of one kind: `agent` with `against` or `among`, `mixed`, `pairs` or `seats`.
 
     Args:
         agent: an agent, or several, each of which plays alone against copies of each of `against`.
+        against: the others.
+        among: agents of which every selection that fills the other seats plays with each `agent`; repeated if they are fewer.
         mixed: agents of which every selection of as many as there are seats plays; repeated if they are fewer.
+        copies: whether an agent may have several seats of a selection. With true, all line-ups of these agents play.
         pairs: two agents, with two seats each; for 4 players.
         seats: an agent for each seat.
         players, deals, seating: for these line-ups, in place of those of the study.
+        own_deals: whether every line-up has deals of its own, instead of the same for all. An agent with many line-ups then meets
+            many more deals.
         accounts: whether every rupee of their games is accounted for.
     """
 
     agent: Spec | Specs | None = None
     against: Specs | None = None
+    among: Specs | None = None
     mixed: Specs | None = None
+    copies: bool = False
     pairs: Annotated[list[Spec], Field(min_length=2, max_length=2)] | None = None
     seats: Specs | None = None
     players: Players | None = None
-    deals: Count | None = None
+    deals: Deals | None = None
     seating: SeatingName | None = None
+    own_deals: bool = False
     accounts: bool = False
 
     def of(self, num_players: int) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -64,7 +88,9 @@ class Lineups(Form):
         for agent in [self.agent] if isinstance(self.agent, str) else self.agent or []:
             for other in self.against or []:
                 yield "1vrest", (agent, *[other] * (num_players - 1))
-        for lineup in selections(self.mixed, num_players) if self.mixed else []:
+            for others in selections(self.among, num_players - 1, self.copies) if self.among else []:
+                yield "mixed", (agent, *others)
+        for lineup in selections(self.mixed, num_players, self.copies) if self.mixed else []:
             yield "mixed", lineup
         if self.pairs and num_players == 4:
             yield "2v2", (self.pairs[0],) * 2 + (self.pairs[1],) * 2
@@ -76,9 +102,10 @@ class Study(Form):
     """A study, as its file gives it.
 
     Args:
+        release: of the project, whose number gives the seed in place of `seed`: no other study plays these deals.
         seed: of the deals and of the agents' randomness.
         players: numbers of players.
-        deals: of each line-up.
+        deals: of each line-up; for every number of players, or a table of those for each.
         seating: `all`: each deal in every rotation of the line-up. `rotate`: each deal once, with the line-up rotated by one seat
             from each to the next. `fixed`: each deal once, in the order of the line-up.
         rules: the fields of `Rules` that differ from the official ones, or the path of a JSON file with them, from the study's
@@ -87,9 +114,10 @@ class Study(Form):
         lineups: who plays.
     """
 
-    seed: Annotated[int, Field(ge=0, le=checks.MAX_SEED)]
+    release: Spec | None = None
+    seed: Annotated[int, Field(ge=0, le=checks.MAX_SEED)] | None = None
     players: Players = list(range(MIN_PLAYERS, MAX_PLAYERS + 1))  # noqa: RUF012 -- pydantic copies it
-    deals: Count
+    deals: Deals
     seating: SeatingName = "all"
     rules: dict[str, Any] | Spec | None = None
     board: Spec | None = None
@@ -116,8 +144,10 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
         deals: of every line-up, in place of those that the study says.
 
     Raises:
-        ValueError: the rules or the board are not valid, or a group of line-ups is of no kind, of two, or has nothing to play.
+        ValueError: the rules or the board are not valid, there is no seed, or a group of line-ups is of no kind, of two, or has
+            nothing to play.
     """
+    seed = _seed(study)
     found: dict[str, Cell] = {}
     games: dict[int, Game] = {}
     for number, lineups in enumerate(study.lineups):
@@ -130,8 +160,8 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
                 cell = Cell(
                     game,
                     lineup,
-                    deals or lineups.deals or study.deals,
-                    study.seed,
+                    deals or _deals(lineups.deals or study.deals, count, number),
+                    _number(f"{seed} {' '.join(lineup)}") if lineups.own_deals else seed,
                     seating,
                     form,
                     lineups.accounts,
@@ -143,8 +173,13 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
     return list(found.values())
 
 
-def selections(agents: Sequence[Any], num_players: int) -> list[tuple[Any, ...]]:
-    """Every selection of `num_players` of the agents, in their order; if they are fewer, they are repeated in order."""
+def selections(agents: Sequence[Any], num_players: int, copies: bool = False) -> list[tuple[Any, ...]]:
+    """Every selection of `num_players` of the agents, in their order; if they are fewer, they are repeated in order.
+
+    With `copies`, an agent may be selected several times.
+    """
+    if copies:
+        return list(itertools.combinations_with_replacement(agents, num_players))
     if len(agents) < num_players:
         return [tuple(itertools.islice(itertools.cycle(agents), num_players))]
     return list(itertools.combinations(agents, num_players))
@@ -152,8 +187,32 @@ def selections(agents: Sequence[Any], num_players: int) -> list[tuple[Any, ...]]
 
 def _check_kind(lineups: Lineups, number: int) -> None:
     kinds = [name for name in ("agent", "mixed", "pairs", "seats") if getattr(lineups, name) is not None]
-    if len(kinds) != 1 or (lineups.agent is None) != (lineups.against is None):
-        raise ValueError(f"lineups[{number}] must have `agent` and `against`, or one of `mixed`, `pairs` and `seats`")
+    others = [name for name in ("against", "among") if getattr(lineups, name) is not None]
+    if len(kinds) != 1 or len(others) != (kinds == ["agent"]):
+        raise ValueError(
+            f"lineups[{number}] must have `agent` with `against` or `among`, or one of `mixed`, `pairs` and `seats`"
+        )
+    if lineups.copies and lineups.mixed is None and lineups.among is None:
+        raise ValueError(f"lineups[{number}] has `copies`, which is for `mixed` and `among`")
+
+
+def _deals(deals: Deals, count: int, number: int) -> int:
+    if str(count) not in deals:
+        raise ValueError(f"lineups[{number}] has no number of deals for {count} players")
+    return deals[str(count)]  # type: ignore[index]
+
+
+def _seed(study: Study) -> int:
+    if (study.seed is None) == (study.release is None):
+        raise ValueError("a study must have a `seed`, or the `release` whose number gives one")
+    if study.seed is not None:
+        return study.seed
+    return _number(f"bombay_env {study.release}")
+
+
+def _number(text: str) -> int:
+    """A seed that follows from a text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def _game(study: Study, folder: Path, count: int) -> Game:
