@@ -89,6 +89,19 @@ def agent_names() -> list[str]:
     return sorted(_entries())
 
 
+def knowledge(spec: str) -> str:
+    """The scripted knowledge that the agent of a spec uses, as `described` says; "unknown" of an agent from elsewhere.
+
+    A search has the knowledge of its evaluator.
+    """
+    name, _, options = spec.partition(":")
+    value = re.search(r"value=\[(.*)\]", options)
+    if value:
+        return knowledge(value[1])
+    entry = _entries().get(name)
+    return getattr(entry.load(), "knowledge", "unknown") if entry else "unknown"
+
+
 def make(spec: str) -> Agent:
     """Make the agent that `spec` describes.
 

@@ -3,7 +3,8 @@
 import inspect
 from pathlib import Path
 
-from docs.generate import agents, markdown, pages
+from bombay_training.rich_tables import markdown_table
+from docs.generate import agents, pages
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -33,7 +34,7 @@ def test_what_is_out_of_date_is_found(tmp_path):
 
 
 def test_a_table_keeps_bars_in_cells():
-    assert markdown.table(["a", "b"], [["x|y", "1"]], left=("a",)) == "| a | b |\n| :-- | --: |\n| x\\|y | 1 |"
+    assert markdown_table(["a", "b"], [["x|y", "1"]], left=("a",)) == "| a | b |\n| :-- | --: |\n| x\\|y | 1 |"
 
 
 def test_every_agent_of_the_project_and_each_of_its_options_is_explained():

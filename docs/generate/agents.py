@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bombay_env import MAX_PLAYERS, MIN_PLAYERS, Game
 from bombay_env.registry import GROUP
-from docs.generate import markdown
+from bombay_training.rich_tables import markdown_table
 
 TYPES: Final = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
 
@@ -22,12 +22,6 @@ def factories() -> dict[str, Any]:
     return dict(sorted(found.items(), key=lambda item: (item[1].knowledge != "none", item[1].knowledge, item[0])))
 
 
-def knowledge(spec: str) -> str:
-    """The scripted knowledge of the agent that a spec names (docs/evaluation.md); a search has that of its evaluator."""
-    value = re.search(r"value=\[(.*)\]", spec)
-    return knowledge(value[1]) if value else str(factories()[spec.partition(":")[0]].knowledge)
-
-
 def agents_table() -> str:
     """A row for each agent."""
     rows = []
@@ -35,7 +29,7 @@ def agents_table() -> str:
         options = ", ".join(f"`{option}`" for option in inspect.signature(factory).parameters)
         rows.append([f"`{name}`", _first_sentence(factory), factory.knowledge, options])
     columns = ["agent", "how it plays", "scripted knowledge", "options"]
-    return markdown.table(columns, rows, left=columns)
+    return markdown_table(columns, rows, left=columns)
 
 
 def facts() -> str:
@@ -61,7 +55,7 @@ def options_table() -> str:
         for option, parameter in inspect.signature(factory, eval_str=True).parameters.items():
             rows.append([f"`{name}`", f"`{option}`", _type(parameter), _default(parameter), meanings.get(option, "")])
     columns = ["agent", "option", "type", "default", "meaning"]
-    return markdown.table(columns, rows, left=columns)
+    return markdown_table(columns, rows, left=columns)
 
 
 def option_meanings(factory: Callable[..., Any]) -> dict[str, str]:

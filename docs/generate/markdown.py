@@ -1,14 +1,14 @@
-"""Markdown tables, and blocks of a page that are generated.
+"""Blocks of a page that are generated.
 
 A generated block stands between two comments and is replaced as a whole:
 
-    <!-- generated: ladder -->
+    <!-- generated: agents -->
     …
     <!-- end -->
 """
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from bombay_env import checks
@@ -17,13 +17,6 @@ from bombay_env.agent import describe_error
 BLOCK: Final = re.compile(
     r"^<!-- generated: (?P<name>[\w-]+) -->\n(?P<text>.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Container[str] = ()) -> str:
-    """A table without a final line break; the columns named in `left` are aligned to the left, all others to the right."""
-    marks = [":--" if column in left else "--:" for column in columns]
-    lines = [columns, marks, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def block_names(text: str) -> list[str]:

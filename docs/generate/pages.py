@@ -7,6 +7,7 @@ from pathlib import Path
 from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
 from bombay_training.matches.store import ROW_COLUMNS
+from bombay_training.rich_tables import markdown_table
 from docs.generate import agents, commands, markdown, picture, settings, spaces, trainers
 from docs.generate.speed import Speed
 
@@ -35,7 +36,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
 def rows_table() -> str:
     """The data dictionary of a store's rows."""
     rows = [[f"`{name}`", kind, meaning] for name, (kind, meaning) in ROW_COLUMNS.items()]
-    return markdown.table(["column", "type", "meaning"], rows, left=("column", "type", "meaning"))
+    return markdown_table(["column", "type", "meaning"], rows, left=("column", "type", "meaning"))
 
 
 def generated(docs: Path) -> dict[Path, str]:

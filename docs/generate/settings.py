@@ -4,7 +4,7 @@ import dataclasses
 
 from bombay_env.files.forms import allowed
 from bombay_training.learners.runs.settings import RunSettings
-from docs.generate import markdown
+from bombay_training.rich_tables import markdown_table
 
 
 def table(settings_class: type[RunSettings], base: type[RunSettings] | None = None) -> str:
@@ -15,7 +15,7 @@ def table(settings_class: type[RunSettings], base: type[RunSettings] | None = No
         for field in dataclasses.fields(settings_class)
         if field not in known
     ]
-    return markdown.table(["name", "default", "allowed", "meaning"], rows, left=("name", "allowed", "meaning"))
+    return markdown_table(["name", "default", "allowed", "meaning"], rows, left=("name", "allowed", "meaning"))
 
 
 def _code(default: object) -> str:

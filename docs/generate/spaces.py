@@ -2,7 +2,7 @@
 
 from bombay_env import Game
 from bombay_env.actions import action_ranges
-from docs.generate import markdown
+from bombay_training.rich_tables import markdown_table
 
 
 def page() -> str:
@@ -32,4 +32,4 @@ def page() -> str:
             rows.append([f"{numbers[0]} … {numbers[-1]}", " … ".join(f"`{name}`" for name in names)])
         else:
             rows.append([f"{numbers[0]}", f"`{kind}`"])
-    return "\n".join(lines) + markdown.table(["number", "action"], rows, left=("number", "action")) + "\n"
+    return "\n".join(lines) + markdown_table(["number", "action"], rows, left=("number", "action")) + "\n"

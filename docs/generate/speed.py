@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import report
 from bombay_env.files.reading import read_json
-from docs.generate import markdown
+from bombay_training.rich_tables import markdown_table
 
 # The README's lines: what is compared, and the rows of ours and of the peer, by name and number of threads.
 COMPARISONS = (
@@ -37,14 +37,14 @@ class Speed:
             extremes = f"{ours['low'] / theirs['high']:.1f}–{ours['high'] / theirs['low']:.1f}"
             rows.append([what, f"{ours['median']:,.0f}", f"{theirs['median']:,.0f}", factor, extremes, peer])
         columns = ["what", "decisions/s", "peer's decisions/s", "factor", "range of the factor", "peer"]
-        table = markdown.table(columns, rows, left=("what", "peer"))
+        table = markdown_table(columns, rows, left=("what", "peer"))
         return f"One thread of {_when(data)}, medians of {data['repeats']} runs:\n\n{table}"
 
     def speed_all(self) -> str:
         """Every row of the report."""
         data = self.read("bench")
         rows = [report.cells(row) for row in data["rows"] + data["peers"]]
-        table = markdown.table(report.COLUMNS, rows, left=report.COLUMNS[:2])
+        table = markdown_table(report.COLUMNS, rows, left=report.COLUMNS[:2])
         versions = ", ".join(f"{name} {data['machine'][name]}" for name in PEERS)
         return f"Measured on {_when(data)}, with {versions}.\n\n{table}"
 
@@ -60,7 +60,7 @@ class Speed:
             name = row["name"] if threads == 1 else f"{row['name']}, {threads} threads"
             shares = (f"{share:.2f}" for share in row["shares"].values())
             rows.append([f"{name}: {row['unit']} played and learned from", *_rate(row), *line, *shares])
-        return markdown.table(["what", "per second", "range", *further, *parts], rows, left=("what",))
+        return markdown_table(["what", "per second", "range", *further, *parts], rows, left=("what",))
 
     def cold_start(self) -> str:
         """Seconds until the first use with nothing compiled."""
@@ -69,7 +69,7 @@ class Speed:
         for name, found in data["environments"].items():
             old = before["environments"][name]
             rows.append([name, f"{old['measured']:.1f}", f"{found['first use']:.1f}", f"{old['target']}"])
-        return markdown.table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
+        return markdown_table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
 
 
 def _when(report: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from docs.generate import markdown
+from bombay_training.rich_tables import markdown_table
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "tests" / "trainers"
@@ -58,7 +58,7 @@ def table() -> str:
         ]
         for name, script in sorted(scripts().items())
     ]
-    made = markdown.table(
+    made = markdown_table(
         ["what runs", "version", "glue lines", "result"], rows, left=["what runs", "version", "result"]
     )
     return f"{made}\n\nThe results are of {max(result['date'] for result in results.values())} or earlier, each of one run."

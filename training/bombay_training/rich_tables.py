@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final
 
 from rich import box
@@ -91,3 +91,10 @@ def markdown(table: Table) -> str:
     page = io.StringIO()
     Console(file=page, width=MARKDOWN_WIDTH, color_system=None).print(table)
     return "\n".join(line.strip() for line in page.getvalue().splitlines() if line.strip())
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]], left: Container[str] = ()) -> str:
+    """A Markdown table without a final line break; the columns named in `left` are aligned left, all others right."""
+    marks = [":--" if column in left else "--:" for column in columns]
+    lines = [columns, marks, *([str(value).replace("|", "\\|") for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,9 +1,9 @@
 """The `bombay` command: all its commands by name, and how it ends.
 
 A command reads its options, calls the modules that do the work and prints the results. Each is a module of its own in
-`games/`, `evaluate/` or `learn/`, and `warm-up` is in `compiling.py`. Results go to standard output, progress and errors to
-standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`, `verify`, `warm-up`), 2 for an error that
-the user can correct, 130 after Ctrl-C.
+`games/`, `evaluate/` or `learn/`; `card`, which both evaluates and learns, and `warm-up` are beside them. Results go to standard
+output, progress and errors to standard error. Exit codes: 0 for success, 1 for the verdict "no" (`gate`, `audit`, `verify`,
+`warm-up`), 2 for an error that the user can correct, 130 after Ctrl-C.
 """
 
 import os
@@ -14,11 +14,13 @@ import typer
 from typer.exceptions import TyperException
 
 from bombay_env import __version__, checks
+from bombay_training.cli.card import card
 from bombay_training.cli.compiling import warm_up
 from bombay_training.cli.evaluate.arena import arena
 from bombay_training.cli.evaluate.audit import audit
 from bombay_training.cli.evaluate.balance import balance
 from bombay_training.cli.evaluate.gate import gate
+from bombay_training.cli.evaluate.leaderboard import leaderboard
 from bombay_training.cli.evaluate.ratings import ratings
 from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.evaluate.run import run
@@ -42,7 +44,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
-    "Evaluation": (arena, gate, run, ratings, verify, audit, regret, balance),
+    "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, regret, balance),
     "Training": (track, curve),
     "Project": (warm_up,),
 }

@@ -11,6 +11,7 @@ from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module
 from bombay_training.cli.options import Json
+from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.store import read_matches
 from bombay_training.rich_tables import fitting_table, interval
 
@@ -23,7 +24,12 @@ class Explained(enum.Enum):
 
 
 def ratings(
-    folder: Annotated[Path, typer.Argument(help="A store of games: a folder that `--out` has written.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard."
+        ),
+    ] = LEAGUE,
     explained: Annotated[
         Explained,
         typer.Option(

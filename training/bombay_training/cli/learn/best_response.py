@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from bombay_training.cli.errors import user_input
+from bombay_training.cli.inputs import player_counts
 from bombay_training.cli.learn.options import options_of, settings_from
 from bombay_training.cli.learn.training import (
     LOOKING_AHEAD,
@@ -20,6 +21,7 @@ from bombay_training.cli.learn.training import (
 from bombay_training.cli.options import AGENT_HELP, BoardFile, Json, Players, complete_agent
 from bombay_training.learners import best_response as learner
 from bombay_training.learners.runs import Run
+from bombay_training.matches import statistics
 
 RESPONSE_BLOCKS: Final = 100  # deals for each row of the closing table, in which a tree plays
 AGENTS: Final = {"new agent": POLICY, "new agent, 150 nodes": LOOKING_AHEAD}
@@ -64,6 +66,25 @@ def respond_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> 
     data |= {"victim": settings.victim, **learner.budgets(path, settings.victim)}
     title = f"best response to copies of {settings.victim} after {summary}"
     finish(path, settings, matches, data, title, [_budget(data)], as_json)
+
+
+def learn_response(victim: str, players: str, minutes: float, quiet: bool) -> list[dict[str, Any]]:
+    """Train a best response for so many minutes. Returns its win shares against copies of the victim, as plain JSON types."""
+    with user_input():
+        settings = learner.settings_for(victim, players=player_counts(players), minutes=minutes)
+        run, folder = learner.BestResponseRun(settings), new_folder(None, settings.learner)
+    path, _ = learn(run, folder, quiet)
+    matches, _ = closing_matches(path, [victim], settings, RESPONSE_BLOCKS, quiet, AGENTS)
+    return [
+        {
+            "players": match.game.num_players,
+            "response": match.agents[0],
+            "win_share": statistics.share_with_interval(match).to_dict(),
+            "par": statistics.par(match),
+            "games": match.num_games,
+        }
+        for match in matches
+    ]
 
 
 def _budget(data: dict[str, Any]) -> str:

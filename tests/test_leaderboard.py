@@ -1,0 +1,221 @@
+"""The leaderboard, cards and the published league: what the games show, and what a store must have to be published."""
+
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_env.registry import knowledge
+from bombay_training.evaluation import card
+from bombay_training.evaluation.audit import AuditReport
+from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
+from bombay_training.matches.cells import Seating
+from bombay_training.matches.published import MACHINE, publish, study_of
+from bombay_training.matches.results import LostGame, Match
+from bombay_training.matches.run import run
+from bombay_training.matches.spec import cells, read_study
+from bombay_training.matches.store import FolderStore, digest, read_matches
+from bombay_training.reports import leaderboard
+from helpers.command import in_this_process
+from helpers.refusal import refusal
+
+pytest.importorskip("pyarrow", reason="needs the extra `data`")
+
+STUDY = """
+release = "test"
+seating = "rotate"
+deals = 6
+players = [3]
+rules = { sets = 1, turns_per_set = 1 }
+
+[[lineups]]
+mixed = ["random", "greedy", "planner-v1"]
+copies = true
+
+[[lineups]]
+agent = "seller"
+among = ["random", "greedy", "planner-v1"]
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store in which the study was played, after a line-up of another study."""
+    folder = tmp_path_factory.mktemp("league")
+    (folder / "study.toml").write_text(STUDY)
+    study, text = read_study(folder / "study.toml")
+    other = cells(study.model_copy(update={"release": "other"}), folder)
+    with FolderStore(folder / "store", text) as kept:
+        run(other[:1], kept)
+        run(cells(study, folder), kept)
+    return folder / "store"
+
+
+# --- the game of choosing an agent ---
+
+
+def contest(odds):
+    """Matches of every line-up at 3 seats, 200 games each, in which agents win in proportion to `odds(agent, others)`."""
+    game, rng, matches = Game(Rules(3)), np.random.default_rng(0), []
+    for lineup in itertools.combinations_with_replacement("abc", 3):
+        agents = tuple(dict.fromkeys(lineup))
+        seats = np.array([agents.index(name) for name in lineup])[Seating.ALL.orders(3)]
+        seats = np.tile(seats, (67, 1))
+        names = np.array(agents)[seats]
+        weights = np.array([[odds(own, Counter(row)) for own in row] for row in names.tolist()])
+        winner = (rng.random((len(seats), 1)) < np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)).argmax(
+            axis=1
+        )
+        share, zeros = np.eye(3)[winner], np.zeros(seats.shape, np.int32)
+        block = np.arange(len(seats))
+        matches.append(
+            Match(game, lineup, agents, 0, block, block, 0 * block, seats, zeros, share, zeros + 1, zeros, timings=())
+        )
+    return matches
+
+
+def test_a_circle_is_found_and_no_agent_is_left_alone():
+    beats = {"a": "b", "b": "c", "c": "a"}
+    found = meta_game(contest(lambda own, table: 1 + 5 * table[beats[own]]))
+    assert found.circles == (("a", "b", "c"),)
+    assert all((mixture > 0.1).all() for mixture in found.resting)
+    assert found.games == 10 * 201
+
+
+def test_an_agent_that_beats_all_others_is_what_remains():
+    found = meta_game(contest(lambda own, table: {"a": 1, "b": 4, "c": 2}[own]))
+    assert found.circles == ()
+    assert [mixture.tolist() for mixture in found.resting] == [[0, 1, 0]]
+    assert mixture_in_words(found.agents, found.resting[0]) == "100 % `b`"
+    against = found.against[1][0]
+    assert against.low < 4 / 6 < against.high
+    assert found.against[1][1] is None
+    assert json.dumps(found.to_dict())
+
+
+def test_without_every_line_up_there_is_no_such_game():
+    matches = contest(lambda own, table: 1)
+    assert meta_game(matches[1:]) is None
+    assert meta_game([match for match in matches if len(match.agents) == 3]) is None
+
+
+# --- leaderboard ---
+
+
+def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
+    matches = read_matches(store)
+    data = leaderboard.league_data(matches)
+    (count,) = data["counts"]
+    assert [row["rank"] for row in count["agents"]] == [1, 2, 3, 4]
+    assert {row["agent"]: row["knowledge"] for row in count["agents"]} == {
+        "random": "none", "greedy": "all", "planner-v1": "all", "seller": "all"
+    }  # fmt: skip
+    ahead = {(part["agent"], part["other"]): part["ahead"] for part in count["ahead"]}
+    assert len(ahead) == 12
+    assert all(abs(part + ahead[other, one] - 1) < 1e-12 for (one, other), part in ahead.items())
+    assert [game["agents"] for game in data["meta_games"]] == [["random", "greedy", "planner-v1"]]
+    text = leaderboard.page(data, store, "chart.png")
+    for row in count["agents"]:
+        assert f"| {row['rank']} | `{row['agent']}` | {row['rating']['mean']:+.2f} [" in text
+    figure = leaderboard.draw(json.loads(json.dumps(data)))
+    names = {text.get_text() for text in figure.axes[0].texts}
+    assert names <= {"random", "greedy", "planner-v1", "seller"}
+    assert "seller" in names
+
+
+def test_who_ended_before_whom_counts_pairs_of_seats_and_leaves_faults_out():
+    seats = np.array([[0, 0, 1], [0, 1, 0]])
+    place = np.array([[1, 3, 2], [2, 2, 1]], np.int8)
+    zeros, block = np.zeros((2, 3), np.int32), np.arange(2)
+    shown = Match(
+        Game(Rules(3)), ("a", "a", "b"), ("a", "b"), 0, block, block, block, seats, zeros, zeros, place, zeros, ()
+    )
+    assert leaderboard._ahead([shown]) == {("a", "b"): (2, 2.5 / 4), ("b", "a"): (2, 1.5 / 4)}
+    lost = LostGame(0, "a", 0, 1, 1, 0, "none", "it raised")
+    faulty = Match(
+        Game(Rules(3)),
+        ("a", "a", "b"),
+        ("a", "b"),
+        0,
+        block,
+        block,
+        block,
+        seats,
+        zeros,
+        zeros,
+        place,
+        zeros,
+        (),
+        (lost,),
+    )
+    assert leaderboard._ahead([faulty])["a", "b"] == (2, 1 / 2)
+
+
+def test_knowledge_is_that_of_the_agent_or_of_its_evaluator():
+    specs = ["zero", "greedy", "search:nodes=10", "search:nodes=10,value=[zero:seed=1]", "mine:Agent"]
+    assert [knowledge(spec) for spec in specs] == ["none", "all", "all", "none", "unknown"]
+
+
+# --- publishing ---
+
+
+def test_a_finished_study_is_published_alone_and_in_one_part(store, tmp_path):
+    publish(store, tmp_path / "new", "one core, today", times=store)
+    matches, _ = read_matches(tmp_path / "new"), read_study(tmp_path / "new" / "study.toml")
+    assert len(matches) == len(read_matches(store)) - 1
+    assert digest(matches) == digest(read_matches(store)[1:])
+    assert [match.timings for match in matches] == [match.timings for match in read_matches(store)[1:]]
+    assert [len(list((tmp_path / "new" / name).iterdir())) for name in ("rows", "times")] == [1, 1]
+    assert (tmp_path / "new" / MACHINE).read_text() == "one core, today\n"
+    refusal(lambda: publish(store, tmp_path / "new", ""), "exists already")
+
+
+def test_a_study_with_games_missing_is_not_published(store, tmp_path):
+    with FolderStore(tmp_path / "part", STUDY) as kept:
+        run(cells(study_of(store), store)[:3], kept)
+    refusal(lambda: publish(tmp_path / "part", tmp_path / "new", ""), "lacks 60 games of its study")
+    (tmp_path / "part" / "study.toml").unlink()
+    refusal(lambda: publish(tmp_path / "part", tmp_path / "new", ""), "its games are of no study")
+
+
+# --- cards ---
+
+
+def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
+    study = study_of(store)
+    played = card.card_cells(study, store, "builder", [3])
+    assert [cell.lineup for cell in played] == [
+        ("builder", *pair) for pair in itertools.combinations(("random", "greedy", "planner-v1"), 2)
+    ]
+    assert {cell.seed for cell in played} == {cells(study, store)[-1].seed}
+    matches = run(played)
+    data = card.card_data("builder", read_matches(store), matches, AuditReport("passed", 400))
+    (count,) = data["counts"]
+    assert (count["games"], count["agents"], count["faults"]) == (18, 5, 0)
+    assert all(0 <= one["probability"] <= 1 for one in count["better_than"])
+    text = card.card_page(data, study.release)
+    assert "- Audit: passed in 400 positions" in text
+    assert f"| 3 | {count['rank']} of 5 |" in text
+
+
+def test_anchors_and_leagues_without_them_have_no_cards(store):
+    study = study_of(store)
+    refusal(lambda: card.card_cells(study, store, "greedy", [3]), "greedy is an anchor of the league")
+    alone = study.model_copy(update={"lineups": study.lineups[:1]})
+    refusal(lambda: card.card_cells(alone, store, "builder", [3]), "there are no anchors")
+
+
+def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capfd):
+    bombay = in_this_process(tmp_path, monkeypatch, capfd)
+    done = bombay("leaderboard", store, "--publish", "new", "--machine", "here", "--out", "page.md")
+    assert (done.returncode, (tmp_path / "page.png").exists()) == (0, True)
+    assert "Times: here." in (tmp_path / "page.md").read_text()
+    options = ("--league", "new", "--players", 3, "--states", 4, "--processes", 1)
+    done = bombay("card", "random-turn", *options, "--out", "card")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "card" / "card.md").read_text() in done.stdout
+    done = bombay("card", "greedy", *options)
+    assert (done.returncode, "greedy is an anchor" in done.stderr) == (2, True)

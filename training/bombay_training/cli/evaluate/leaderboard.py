@@ -1,0 +1,53 @@
+"""`bombay leaderboard`: the page of a league, from the store in which it was played."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bombay_env.files import atomic
+from bombay_training import figures
+from bombay_training.cli import output
+from bombay_training.cli.errors import user_input
+from bombay_training.cli.inputs import analysis_module
+from bombay_training.cli.options import Json
+from bombay_training.matches import published
+from bombay_training.matches.store import read_matches
+
+
+def leaderboard(
+    folder: Annotated[
+        Path, typer.Argument(help="A store of games. Default: the league that comes with the package.")
+    ] = published.LEAGUE,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A file for the page (Markdown); a chart with the same name, .png, is written beside it."),
+    ] = None,
+    publish: Annotated[
+        Path | None,
+        typer.Option(help="First write the finished study of the store into this new folder, in few files."),
+    ] = None,
+    times: Annotated[
+        Path | None,
+        typer.Option(help="With --publish: another store of the same study, from which to take the times of turns."),
+    ] = None,
+    machine: Annotated[
+        str, typer.Option(help="With --publish: on what and when times were measured, for the page.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Write the leaderboard of a league: ratings at each number of players, cross tables, the best within a time a turn."""
+    with user_input(OSError, ValueError, ArithmeticError):
+        if publish is not None:
+            published.publish(folder, publish, machine, times)
+            folder = publish
+        boards = analysis_module("reports.leaderboard")
+        data = boards.league_data(read_matches(folder))
+        text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
+        if out is not None:
+            figures.save_png(boards.draw(data), out.with_suffix(".png"))
+            atomic.write_bytes(out, text.encode())
+    if as_json:
+        output.show({"command": "leaderboard", **data}, [], as_json)
+    else:
+        output.say(f"The leaderboard is in {out}" if out else text)

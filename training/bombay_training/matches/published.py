@@ -1,0 +1,69 @@
+"""The games of the league that come with the package, and how a finished study becomes such a store."""
+
+from pathlib import Path
+from typing import Final
+
+from bombay_agents.shipped import net_digests
+from bombay_env import checks
+from bombay_env.files import atomic
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.play import Played
+from bombay_training.matches.spec import Study, read_study
+from bombay_training.matches.spec import cells as cells_of
+from bombay_training.matches.store import STUDY, FolderStore, Results, read_cells, read_nets, read_results
+from bombay_training.matches.times import DecisionTimes
+
+LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
+MACHINE: Final = "machine.txt"  # in words, where and when its times were measured
+
+
+def study_of(folder: Path) -> Study:
+    """The study of a store. Raises ValueError if it has none."""
+    if not (folder / STUDY).exists():
+        raise ValueError(f"{checks.shown_path(folder)} has no {STUDY}: its games are of no study")
+    return read_study(folder / STUDY)[0]
+
+
+def publish(folder: Path, target: Path, machine: str, times: Path | None = None) -> None:
+    """Write the games of a finished study, and no others, into a new store with one part of each table.
+
+    Args:
+        folder: the store in which the study was played.
+        target: the new store.
+        machine: on what, and when, times were measured, in words.
+        times: another store of the study, with any number of deals, whose times are taken.
+
+    Raises:
+        ValueError: games are missing, the nets are other ones now, or a folder is no store of a study.
+        OSError: the new store cannot be written.
+    """
+    cells = cells_of(study_of(folder), folder)
+    results = read_results(folder, read_cells(folder))
+    timed = results if times is None else read_results(times, read_cells(times))
+    missing = sum(cell.num_games - (results[cell.id].num_known(cell) if cell.id in results else 0) for cell in cells)
+    if missing:
+        raise ValueError(
+            f"{checks.shown_path(folder)} lacks {missing:,} games of its study; play them with `bombay run`"
+        )
+    if read_nets(folder) != net_digests():
+        raise ValueError(f"the nets have changed since {checks.shown_path(folder)} was begun")
+    if target.exists() and any(target.iterdir()):
+        raise ValueError(f"{checks.shown_path(target)} exists already; name a new folder")
+    with FolderStore(target, (folder / STUDY).read_text(encoding="utf-8")) as store:
+        store.waiting = [(cell, _played(cell, results[cell.id], timed.get(cell.id))) for cell in cells]
+    atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())
+
+
+def _played(cell: Cell, results: Results, timed: Results | None) -> Played:
+    """All games of a cell as one chunk, with the times of `timed`."""
+    count = cell.num_games
+    return Played(
+        first=0,
+        final=results.final[:count],
+        place=results.place[:count],
+        clients=results.clients[:count],
+        win_share=results.win_share[:count],
+        lost=[results.faults[game] for game in sorted(results.faults) if game < count],
+        times=[DecisionTimes() for _ in cell.players] if timed is None else timed.times,
+        accounts=results.accounts[:count] if cell.accounts else None,
+    )
