@@ -9,7 +9,7 @@ PLAYERS ?= 2-5
 LEARNER ?= zero
 SEED ?= 0
 WORKERS ?= 2
-LADDER ?= runs/ladder
+LEAGUE ?= runs/league
 CURVES ?= runs/curves
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
@@ -18,7 +18,7 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train curves test slow lint compiled interpreted package trainers coverage bench ladder pages docs clean
+.PHONY: train curves test slow lint compiled interpreted package trainers coverage bench leaderboard pages docs clean
 
 # `zero` learns from the rules alone. LEARNER=ppo is PPO, which installs PyTorch.
 train: .venv/.$(LEARNER)
@@ -72,10 +72,14 @@ slow: coverage
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks
 
-# A fixed list of matches of one agent against copies of another: hours on two cores. A run that was stopped continues where it was.
-ladder: .venv/.zero
-	$(INSTALL) --editable '.[data]'
-	$(BIN)/bombay run training/bombay_training/specs/ladder.toml --out $(LADDER)
+# The league of docs/leaderboard.md: hours on two idle cores. A league that was stopped continues where it was. Times are measured with
+# one process. SPEC is the study; PUBLISHED, where its games go, must be new.
+SPEC := training/bombay_training/specs/league.toml
+PUBLISHED ?= runs/league-published
+leaderboard: .venv/.test
+	$(BIN)/bombay run $(SPEC) --processes $(WORKERS) --out $(LEAGUE)
+	$(BIN)/bombay run $(SPEC) --processes 1 --deals 1 --out $(LEAGUE)-times
+	$(BIN)/bombay leaderboard $(LEAGUE) --times $(LEAGUE)-times --publish $(PUBLISHED) --out docs/leaderboard.md
 
 # The generated pages and tables.
 pages: .venv/.test

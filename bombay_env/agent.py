@@ -60,13 +60,15 @@ def check_plays(agent: Any, game: Game) -> None:
 
 
 class LaneGenerator(np.random.Generator):
-    """A generator that also has a random key for each lane. Environments with opponents, and matches, give it to their agents.
+    """A generator that also has random numbers for each lane. Environments with opponents, and matches, give it to their agents.
 
     Attributes:
         keys: (batch,) uint64. They depend on the lane alone: on its game and the number of moves so far.
+        games: (batch,) uint64. They depend on the lane's game alone, and tell games in equal positions apart.
     """
 
     keys: np.ndarray
+    games: np.ndarray
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.bit_generator,)
@@ -81,6 +83,16 @@ def lane_keys(rng: np.random.Generator, count: int) -> np.ndarray:
     if isinstance(rng, LaneGenerator) and len(rng.keys) == count:
         return rng.keys
     return rng.integers(1 << 64, size=count, dtype=np.uint64)
+
+
+def lane_games(rng: np.random.Generator, count: int) -> np.ndarray:
+    """A number for each lane's game, (count,) uint64, the same at each of its moves; zeros if `rng` does not know the lanes.
+
+    An agent that keeps plans from one decision to the next keeps them by these numbers.
+    """
+    if isinstance(rng, LaneGenerator) and len(rng.games) == count:
+        return rng.games
+    return np.zeros(count, np.uint64)
 
 
 class AgentFault(RuntimeError):  # noqa: N818 - the agent is at fault, not the program

@@ -20,6 +20,7 @@ SEAT: Final = np.uint64(6)  # the learner's seat in an environment with built-in
 SCRUB: Final = np.uint64(7)  # seeds of the copies that those opponents get, by number of their moves
 OPPONENTS: Final = np.uint64(8)  # seeds of those opponents' random generator
 CHOICES: Final = np.uint64(11)  # keys of those opponents' random choices, by number of their moves
+LANE_GAMES: Final = np.uint64(12)  # numbers that tell those opponents' games apart
 POLICY: Final = np.uint64(9)  # decisions of a random policy
 ILLEGAL: Final = np.uint64(10)  # legal actions in place of the learner's illegal ones, by number of these
 
@@ -28,6 +29,7 @@ DEALS: Final = np.uint64(1001)  # of the arena
 GAMES: Final = np.uint64(1002)  # keys of the agents' randomness in a game, by deal and seating
 MATCH_SCRUBS: Final = np.uint64(1003)  # seeds of the copies that agents get, by number of the decision
 MATCH_CHOICES: Final = np.uint64(1004)  # keys of the agents' random choices, by number of the decision
+MATCH_GAMES: Final = np.uint64(1005)  # numbers that tell the games of a match apart
 REGRET_DEALS: Final = np.uint64(1103)
 REGRET_SCRUBS: Final = np.uint64(1104)
 

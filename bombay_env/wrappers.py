@@ -27,15 +27,16 @@ Observations = dict[str, np.ndarray]
 class ActionMaskObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstructorArgs):
     """Observations are a dict of the observation and the action mask, as RLlib, Tianshou and TorchRL expect them.
 
-    The mask is `info["action_mask"]`, (A,) int8: 1 if the action is legal.
+    The mask is `info["action_mask"]`, (A,): 1 if the action is legal.
 
     Args:
         env: an environment whose infos contain `action_mask`, with discrete actions.
         mask_key: the key of the mask.
         observation_key: the key of the observation.
+        mask_dtype: "int8", or "bool", which TorchRL's `MaskedCategorical` needs.
 
     Raises:
-        ValueError: the keys are equal.
+        ValueError: the keys are equal, or the dtype is another one.
     """
 
     def __init__(
@@ -43,10 +44,11 @@ class ActionMaskObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstru
         env: gymnasium.Env[Any, int],
         mask_key: str = MASK,
         observation_key: str = "observation",
+        mask_dtype: str = "int8",
     ) -> None:
-        RecordConstructorArgs.__init__(self, mask_key=mask_key, observation_key=observation_key)
+        RecordConstructorArgs.__init__(self, mask_key=mask_key, observation_key=observation_key, mask_dtype=mask_dtype)
         gymnasium.Wrapper.__init__(self, env)
-        self._keys = (observation_key, mask_key)
+        self._keys = (observation_key, mask_key, mask_dtype)
         self.observation_space = _masked_space(env.observation_space, env.action_space, self._keys)
 
     def reset(
@@ -54,12 +56,12 @@ class ActionMaskObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstru
     ) -> tuple[Observations, dict[str, Any]]:
         """`reset` of the environment, with the mask in the observation."""
         observation, info = self.env.reset(seed=seed, options=options)
-        return _joined(self._keys, observation, info), info
+        return _joined(self._keys, observation, info[MASK]), info
 
     def step(self, action: int) -> tuple[Observations, Any, bool, bool, dict[str, Any]]:
         """`step` of the environment, with the mask in the observation."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return _joined(self._keys, observation, info), reward, terminated, truncated, info
+        return _joined(self._keys, observation, info[MASK]), reward, terminated, truncated, info
 
 
 class VectorActionMaskObservation(VectorWrapper):
@@ -69,21 +71,31 @@ class VectorActionMaskObservation(VectorWrapper):
 
     Args:
         env: the environment of `gymnasium.make_vec("bombay/Bombay-v0", …)`.
-        mask_key: the key of the mask, (num_envs, A) int8.
+        mask_key: the key of the mask, (num_envs, A).
         observation_key: the key of the observations, (num_envs, F) float32.
+        mask_dtype: "int8" or "bool".
 
     Raises:
-        ValueError: the keys are equal.
+        ValueError: the keys are equal, or the dtype is another one.
     """
 
     def __init__(
-        self, env: VectorEnv[Any, Any, Any], mask_key: str = MASK, observation_key: str = "observation"
+        self,
+        env: VectorEnv[Any, Any, Any],
+        mask_key: str = MASK,
+        observation_key: str = "observation",
+        mask_dtype: str = "int8",
     ) -> None:
         super().__init__(env)
-        self._keys = (observation_key, mask_key)
+        self._keys = (observation_key, mask_key, mask_dtype)
         self.single_observation_space = _masked_space(env.single_observation_space, env.single_action_space, self._keys)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._masks = np.zeros((self.num_envs, 1), np.int8)  # those of the last observations
+
+    @property
+    def autoreset_mode(self) -> Any:
+        """That of the environment. Gymnasium's wrappers do not have it, and TorchRL asks for it."""
+        return getattr(self.env, "autoreset_mode", self.env.metadata.get("autoreset_mode"))
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Observations, dict[str, Any]]:
         """`reset` of the environment, with the masks in the observations."""
@@ -98,13 +110,13 @@ class VectorActionMaskObservation(VectorWrapper):
         if "final_obs" in infos:
             final, masks = infos["final_obs"].copy(), infos["final_info"][MASK]
             for lane in np.flatnonzero(infos["_final_obs"]):
-                final[lane] = _joined(self._keys, final[lane], {MASK: masks[lane]})
+                final[lane] = _joined(self._keys, final[lane], masks[lane])
             infos = infos | {"final_obs": final}
         return self._seen(observations, infos[MASK]), rewards, terminations, truncations, infos
 
     def _seen(self, observations: np.ndarray, masks: np.ndarray) -> Observations:
         self._masks = masks.copy()
-        return _joined(self._keys, observations, {MASK: masks})
+        return _joined(self._keys, observations, masks)
 
 
 class TextObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstructorArgs):
@@ -159,13 +171,15 @@ class TextObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstructorAr
         return "\n\n".join(parts)
 
 
-def _masked_space(observation: spaces.Space[Any], action: spaces.Space[Any], keys: tuple[str, str]) -> spaces.Dict:
-    """The space of observations with masks; `keys` are those of observation and mask."""
+def _masked_space(observation: spaces.Space[Any], action: spaces.Space[Any], keys: tuple[str, str, str]) -> spaces.Dict:
+    """The space of observations with masks; `keys` as for `_joined`."""
     if keys[0] == keys[1]:
         raise ValueError(f"mask_key and observation_key are both {checks.shown(keys[0])}; they must differ")
-    mask = spaces.Box(0, 1, (int(action.n),), np.int8)  # type: ignore[attr-defined, arg-type] # as in `aec.py`
+    checks.one_of(keys[2], "mask_dtype", ("int8", "bool"))
+    mask = spaces.Box(0, 1, (int(action.n),), np.dtype(keys[2]).type)  # type: ignore[attr-defined] # as in `aec.py`
     return spaces.Dict({keys[0]: observation, keys[1]: mask})
 
 
-def _joined(keys: tuple[str, str], observation: np.ndarray, info: dict[str, Any]) -> Observations:
-    return {keys[0]: observation, keys[1]: info[MASK]}
+def _joined(keys: tuple[str, str, str], observation: np.ndarray, mask: np.ndarray) -> Observations:
+    """Observation and mask; `keys` are their keys and the dtype of the mask."""
+    return {keys[0]: observation, keys[1]: mask.astype(keys[2], copy=False)}

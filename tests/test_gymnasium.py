@@ -257,6 +257,15 @@ def test_a_copy_has_the_same_state_and_is_independent(way, opponents):
         assert same(env.reset(), twin.reset())
 
 
+def test_copies_of_an_environment_that_was_never_reset_play_different_games():
+    for env in (single(), vector()):
+        twins = [env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+        for twin in twins:
+            twin.reset()
+        assert len({int(seed) for twin in twins for seed in twin._games.states["seed"]}) == 3 * env._games.states.size
+        assert len({str(twin._games.rng.bit_generator.state) for twin in twins}) == 3
+
+
 @pytest.mark.parametrize("mode", [None, "svg"])
 def test_render_before_the_first_reset_raises(mode):
     """The initial state of the lane looks like a game that is over."""

@@ -48,6 +48,25 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset):
 # --- seeds ---
 
 
+@pytest.mark.parametrize("opponents", ["random-turn", "flat-mc:rollouts=8"])
+def test_lanes_in_equal_positions_do_not_share_plans(opponents):
+    """All lanes begin in the same position, but with different seeds, so the agent plans in each of them anew."""
+    more = {"short": False, "seat": 1, "opponents": opponents, "reward": "margin"}
+    env = single(2, **more)
+    env.reset(seed=3)
+    for _ in range(5):
+        env.step(int(env.action_masks().argmax()))
+    many, record = vector(2, lanes=8, **more), env.record()
+    many.reset(seed=10, options={"record": record})
+    for _ in range(10):
+        many.step(many.action_masks().argmax(axis=1))
+    for lane in range(8):
+        env.reset(seed=10 + lane, options={"record": record})
+        for _ in range(10):
+            env.step(int(env.action_masks().argmax()))
+        assert env.game_state.tobytes() == many.game_states[lane : lane + 1].tobytes()
+
+
 def test_seeds_repeat():
     one, other = (vector(opponents=["greedy", "random", "greedy"]) for _ in range(2))
     for seed in (3, None, [5, 1, 2**64 - 1, 0, 9][:LANES], None):

@@ -94,7 +94,7 @@ def test_a_draw_that_is_not_possible_is_refused():
         dealt(game, target).outcome_to(target)
 
 
-def test_rules_and_board_are_those_of_a_file_or_of_an_object(tmp_path):
+def test_rules_and_board_are_those_of_a_file_or_of_an_object(tmp_path, monkeypatch):
     path, board = tmp_path / "rules.json", tmp_path / "board.toml"
     path.write_text('{"toll": 2}')
     packaged = resources.files("bombay_env").joinpath("data", "reconstruction.toml").read_text()
@@ -105,6 +105,10 @@ def test_rules_and_board_are_those_of_a_file_or_of_an_object(tmp_path):
     assert (game.game.rules, game.game.board.name) == (changed, "mine")
     again = pyspiel.load_game("python_bombay", game.get_parameters())
     assert again.game == game.game
+    monkeypatch.chdir(tmp_path)
+    near = load(3, board="board.toml")
+    monkeypatch.chdir("/")
+    assert pyspiel.load_game(str(near)).game == near.game
     pyspiel.random_sim_test(game, 1, True, False)
 
 
@@ -150,6 +154,8 @@ def test_what_openspiel_asks_beside_the_game_is_answered():
     game = load(2)
     state = dealt(game, game.game.new_states([1]))
     assert state.action_to_string(-1, 5) == "outcome:5"
+    first = game.new_initial_state()
+    assert [first.action_to_string(-1, outcome) for outcome in (-1, 50)] == ["outcome:-1", "outcome:50"]
     nothing = game.make_py_observer(pyspiel.IIGObservationType(public_info=False, perfect_recall=False))
     assert nothing.string_from(state, 1) == "player 1: "
     for player in (-1, 2):
@@ -163,6 +169,7 @@ def test_what_openspiel_asks_beside_the_game_is_answered():
         ({"players": 3, "rules": '{"fee": 2}'}, "unknown field 'fee'"),
         ({"players": 3, "rules": '{"fee": 2'}, "rules"),
         ({"players": 6}, "players is 6; it must be a whole number from 2 to 5"),
+        ({"playrs": 3}, "no parameter 'playrs'; there are players, reward, rules, board"),
         ({"reward": "gold"}, "reward is 'gold'; it must be one of"),
     ],
 )

@@ -56,6 +56,30 @@ def test_lanes_with_masks_behave_like_single_environments_with_masks(autoreset):
 def test_the_two_keys_must_differ(make):
     wrapper = wrappers.ActionMaskObservation if make is single else wrappers.VectorActionMaskObservation
     refusal(lambda: wrapper(make(2), "obs", "obs"), "mask_key", "observation_key", "'obs'", "differ")
+    refusal(lambda: wrapper(make(2), mask_dtype="float32"), "mask_dtype is 'float32'", "one of int8, bool")
+
+
+def test_torchrls_masked_distribution_samples_from_masks_of_bools():
+    pytest.importorskip("torchrl", reason="needs the extra `trainers`")
+    import torch
+    from torchrl.envs import GymWrapper
+    from torchrl.modules import MaskedCategorical
+
+    one = wrappers.ActionMaskObservation(single(3), mask_dtype="bool")
+    many = wrappers.VectorActionMaskObservation(vector(3, autoreset_mode=AutoresetMode.DISABLED), mask_dtype="bool")
+    assert many.autoreset_mode is AutoresetMode.DISABLED
+    for env, lanes in ((GymWrapper(one), ()), (GymWrapper(many), (LANES,))):
+        data = env.reset()
+        assert (data["action_mask"].dtype, data["action_mask"].shape) == (torch.bool, (*lanes, 39))
+        for _ in range(30):
+            logits = torch.zeros(data["action_mask"].shape)
+            chosen = MaskedCategorical(logits=logits, mask=data["action_mask"]).sample()
+            data["action"] = torch.nn.functional.one_hot(chosen, 39)
+            assert data["action_mask"].any()
+            data = env.step(data)["next"]
+            if data["done"].any():
+                break
+    assert int(one.unwrapped._games.illegal_actions.sum() + many.unwrapped._games.illegal_actions.sum()) == 0
 
 
 def test_a_wrapped_environment_can_be_made_again_from_its_spec():

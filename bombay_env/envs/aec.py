@@ -123,7 +123,9 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         self.state_space = common.feature_space(self.game)
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self._screened = observation_mode == "screened"
-        self._episode_key = common.random_key()
+        self._episode_key: int | None = (
+            None  # drawn by the first reset: copies of a new environment play different games
+        )
         self._episode = 0
         self._play: OneGame = NoGame()  # type: ignore[assignment]
         self._history: History = NoGame()  # type: ignore[assignment]
@@ -153,6 +155,7 @@ class raw_env(AECEnv[str, dict[str, np.ndarray], int | None]):  # noqa: N801 —
         """
         options = common.checked_options(options)
         key, episode = (self._episode_key, self._episode) if seed is None else (checks.seed(seed), 0)
+        key = int(common.random_keys(1)[0]) if key is None else key
         dealt_by = common.episode_seed(key, episode) if seed is None else key
         if options.get("record") is not None:
             states, so_far = common.continued(self.game, options["record"])

@@ -98,9 +98,9 @@ def given_setup(options: dict[str, Any]) -> Any:
 # --- episodes ---
 
 
-def random_key() -> int:
-    """A random key for a stream of episodes, from the system's entropy. Environments use it until they get a seed."""
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+def random_keys(count: int) -> np.ndarray:
+    """Random keys (count,) uint64 for streams of episodes, from the system's entropy: of environments without a seed."""
+    return np.random.SeedSequence().generate_state(count, np.uint64)
 
 
 def episode_seed(key: int, episode: int) -> int:

@@ -107,7 +107,7 @@ class LearnerGames:
         self._keeps_last = False
         self.last: list[LastAction | None] = [None] * num_games
         self._moves = np.zeros(num_games, np.uint64)  # number of the opponents' moves in the current game
-        self._keys = (np.uint64(common.random_key()) + np.arange(num_games, dtype=np.uint64)).astype(np.uint64)
+        self._keys: np.ndarray | None = None  # drawn by the first deal: copies of new environments play different games
         self._episodes = np.zeros(num_games, np.uint64)  # number of games dealt from each lane's stream
 
     def keep_last(self, wanted: bool) -> None:
@@ -134,7 +134,8 @@ class LearnerGames:
         """
         options = common.checked_options(options)
         given = np.array([seed is not None for seed in seeds] if seeds is not None else [False] * len(lanes), np.bool_)
-        keys, episodes = self._keys[lanes], self._episodes[lanes]
+        all_keys = common.random_keys(len(self.states)) if self._keys is None else self._keys
+        keys, episodes = all_keys[lanes], self._episodes[lanes]
         if seeds is not None:
             keys[given] = [checks.seed(seed) for seed in seeds if seed is not None]
             episodes[given] = 0
@@ -145,7 +146,10 @@ class LearnerGames:
             # Not the seeds themselves: agents could read them from the generator.
             words = chance.lane_words(keys[given], streams.OPPONENTS, np.zeros(given.sum(), np.uint64))
             self.rng = LaneGenerator(np.random.PCG64(words.tolist()))
-        self._keys[lanes], self._episodes[lanes] = keys, episodes + np.uint64(1)
+        elif self._keys is None:
+            self.rng = LaneGenerator(np.random.PCG64())
+        all_keys[lanes] = keys
+        self._keys, self._episodes[lanes] = all_keys, episodes + np.uint64(1)
         rows(self.states)[lanes] = rows(states)
         self.dealt = True
         self.history = history
@@ -242,6 +246,7 @@ class LearnerGames:
         moves, who = self._moves[lanes], f"opponent {name_of(agent)!r}"
         seeds = chance.lane_words(states["seed"], streams.SCRUB, moves)
         self.rng.keys = chance.lane_words(states["seed"], streams.CHOICES, moves)
+        self.rng.games = chance.lane_words(states["seed"], streams.LANE_GAMES, np.zeros_like(moves))
         try:
             actions = ask(agent, self.game, states, self.rng, seeds, who)
         except AgentFault as fault:

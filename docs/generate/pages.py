@@ -8,7 +8,7 @@ from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
 from bombay_training.matches.store import ROW_COLUMNS
 from bombay_training.rich_tables import markdown_table
-from docs.generate import agents, commands, markdown, picture, settings, spaces, trainers
+from docs.generate import agents, commands, league, markdown, picture, settings, spaces, trainers
 from docs.generate.speed import Speed
 
 
@@ -17,6 +17,7 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
     speed = Speed(docs / "data")
     return {
         "facts": agents.facts,
+        "strength": league.strength,
         "agents": agents.agents_table,
         "agent-options": agents.options_table,
         "settings": functools.partial(settings.table, RunSettings),
@@ -51,6 +52,7 @@ def generated(docs: Path) -> dict[Path, str]:
     texts = {
         docs / "spaces.md": spaces.page(),
         docs / "cli.md": commands.page(),
+        docs / "leaderboard.md": league.page(),
         docs / "board.svg": picture.page(),
     }
     made = blocks(docs)

@@ -23,6 +23,7 @@ and its observation with all holdings; the information-state tensor adds all act
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -84,11 +85,16 @@ class BombayGame(pyspiel.Game):
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
         given: dict[str, Any] = DEFAULTS | (params or {})
+        for name in given.keys() - DEFAULTS.keys():
+            raise ValueError(f"python_bombay has no parameter {checks.shown(name)}; there are {', '.join(DEFAULTS)}")
         self.reward: str = given["reward"]
         check_reward(self.reward)
         players = checks.whole_number(given["players"], "players", MIN_PLAYERS, MAX_PLAYERS)
         changes = _changes(given["rules"])
         given["rules"] = json.dumps(changes, separators=(";", ":")) if changes else ""
+        given["board"] = (
+            os.path.abspath(given["board"]) if given["board"] else ""
+        )  # states may be read in another folder
         self.game = make_game(players, changes, given["board"] or None)
         rules = self.game.rules
         self.deal = _deal(self.game)
@@ -229,12 +235,14 @@ class BombayState(pyspiel.State):
     def _action_to_string(self, player: int, action: int) -> str:
         if player != pyspiel.PlayerId.CHANCE:
             return self.game.action_name(action)
-        if not self.is_chance_node():  # OpenSpiel's printed histories ask the last state for the names of all outcomes
+        # OpenSpiel's printed histories ask the last state for the names of all outcomes, and its wrappers for impossible ones.
+        kinds = self.restocks[0] if self.restocks is not None else [] if self.play else self.deal[len(self.drawn)].kinds
+        if not 0 <= action < len(kinds):
             return f"outcome:{action}"
-        if self.restocks is None:
-            draw = self.deal[len(self.drawn)]
-            return f"{draw.part}:{draw.place}={draw.kinds[action]}"
-        return "restock:" + ",".join(map(str, self.restocks[0][action].tolist()))
+        if self.restocks is not None:
+            return "restock:" + ",".join(map(str, kinds[action].tolist()))
+        draw = self.deal[len(self.drawn)]
+        return f"{draw.part}:{draw.place}={kinds[action]}"
 
     def __str__(self) -> str:
         return json.dumps(self._to_struct(), sort_keys=True)

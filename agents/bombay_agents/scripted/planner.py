@@ -66,7 +66,7 @@ class PlannerAgent(WithMemory):
         records = game.check_states(states)
         actions = np.empty(len(records), np.int64)
         with self.lock:
-            if game is not self._game:
+            if game != self._game:
                 self._game, self._workspace = game, new_workspace(game)
             turns.check_count(choose_all(records, game.tables, WEIGHTS_V1[game.num_players], self._workspace, actions))
         return actions

@@ -81,7 +81,7 @@ class StyleAgent(WithMemory):
         records = game.check_states(states)
         actions = np.empty(len(records), np.int64)
         with self.lock:
-            if game is not self._game:
+            if game != self._game:
                 self._workspace = StyleWorkspace(planner.new_workspace(game), np.zeros(turns.MAX_NODES, np.float64))
                 self._game = game
             turns.check_count(choose_all(records, game.tables, self.bias, self._workspace, actions))

@@ -1,7 +1,7 @@
 """`TurnAgent`: the base class of agents that plan a whole turn and then carry it out decision by decision.
 
-A plan is cached under the bytes of the states on its path, with the seed zeroed, since the agent sees each state with another
-seed. In a state that is on no cached path the agent plans again.
+A plan is cached by the game (`lane_games`) and the bytes of the states on its path, with the seed zeroed, since the agent sees
+each state with another seed. In a state that is on no cached path the agent plans again.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ import numpy as np
 from bombay_agents import turns
 from bombay_agents.memory import WithMemory
 from bombay_env import Game
-from bombay_env.agent import lane_keys
+from bombay_env.agent import lane_games, lane_keys
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
 
@@ -31,7 +31,7 @@ class TurnAgent(WithMemory, ABC):
     def __init__(self) -> None:
         self._game: Game | None = None  # that `prepare` was called for
         self._turn: Any = None  # a `turns.TurnWorkspace` with the turn planned last
-        self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by state
+        self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by game and state
 
     def __getstate__(self) -> dict[str, Any]:
         """The attributes of a copy, with plans of its own."""
@@ -57,7 +57,7 @@ class TurnAgent(WithMemory, ABC):
 
     def make_ready(self, game: Game) -> None:
         """Prepare for `game` unless that is done. Raises what `prepare` raises."""
-        if game is not self._game:
+        if game != self._game:
             self._turn = self.prepare(game)
             self._game = game
             self._cached.clear()
@@ -70,23 +70,24 @@ class TurnAgent(WithMemory, ABC):
         """
         records = game.check_states(states).copy()  # a copy, to zero the seeds
         records["seed"] = 0
-        keys = lane_keys(rng, len(records))
+        keys, games = lane_keys(rng, len(records)), lane_games(rng, len(records))
         actions = np.empty(len(records), np.int64)
         with self.lock:
             self.make_ready(game)
             for lane in range(len(records)):
-                cached = self._cached.get(records[lane].tobytes())
-                actions[lane] = self._plan(game, records[lane], keys[lane]) if cached is None else cached
+                number = games[lane].tobytes()
+                cached = self._cached.get(number + records[lane].tobytes())
+                actions[lane] = self._plan(game, records[lane], keys[lane], number) if cached is None else cached
         return actions
 
-    def _plan(self, game: Game, state: Any, key: np.uint64) -> int:
-        """Plan the turn from `state`, cache its later decisions, and return the first."""
+    def _plan(self, game: Game, state: Any, key: np.uint64, number: bytes) -> int:
+        """Plan the turn from `state`, cache its later decisions for the game of this number, and return the first."""
         node = self.choose(game, state, key)
         turn = self._turn
         following = int(turn.action[node])
         node = int(turn.parent[node])
         while turn.parent[node] != turns.NO_NODE:
-            position = turn.states[node].tobytes()
+            position = number + turn.states[node].tobytes()
             self._cached.pop(position, None)  # a plan that is replaced must not count as old
             self._cached[position] = following
             following = int(turn.action[node])

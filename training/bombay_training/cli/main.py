@@ -24,6 +24,7 @@ from bombay_training.cli.evaluate.leaderboard import leaderboard
 from bombay_training.cli.evaluate.ratings import ratings
 from bombay_training.cli.evaluate.regret import regret
 from bombay_training.cli.evaluate.run import run
+from bombay_training.cli.evaluate.tracks import tracks
 from bombay_training.cli.evaluate.verify import verify
 from bombay_training.cli.games import board as boards
 from bombay_training.cli.games.mcp import mcp
@@ -45,7 +46,7 @@ board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such a
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, regret, balance),
-    "Training": (track, curve),
+    "Training": (track, tracks, curve),
     "Project": (warm_up,),
 }
 for panel, commands in COMMANDS.items():

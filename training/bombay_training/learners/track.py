@@ -24,6 +24,7 @@ OPPONENTS: Final = ("greedy", "planner-v1", "ppo", "zero:rounds=0")  # two scrip
 PLAYERS: Final = (2, 3, 4, 5)
 FIRST: Final = 20_000  # decisions of the first snapshot
 SEED: Final = 7001  # of the deals, which are used for tracks alone
+RESULTS: Final = "track.json"  # of an entry, in its folder
 GAMES: Final = 400  # of a snapshot against each opponent at each number of players; fresh deals, rotating seats
 
 

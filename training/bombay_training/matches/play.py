@@ -215,6 +215,7 @@ class _GameBatch:
         keys, number = self.games.key[self.running[lanes]], np.full(lanes.size, self.decisions, np.uint64)
         seeds = lane_words(keys, streams.MATCH_SCRUBS, number)
         rng.keys = lane_words(keys, streams.MATCH_CHOICES, number)
+        rng.games = lane_words(keys, streams.MATCH_GAMES, np.zeros_like(number))
         timed = agent in self.warm
         try:
             actions[lanes] = ask(self.agents[agent], self.game, states, rng, seeds, during=call)

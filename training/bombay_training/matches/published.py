@@ -10,7 +10,7 @@ from bombay_training.matches.cells import Cell
 from bombay_training.matches.play import Played
 from bombay_training.matches.spec import Study, read_study
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.store import STUDY, FolderStore, Results, read_cells, read_nets, read_results
+from bombay_training.matches.store import STUDY, FolderStore, Results, read_nets, read_results
 from bombay_training.matches.times import DecisionTimes
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
@@ -38,8 +38,8 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         OSError: the new store cannot be written.
     """
     cells = cells_of(study_of(folder), folder)
-    results = read_results(folder, read_cells(folder))
-    timed = results if times is None else read_results(times, read_cells(times))
+    results = read_results(folder)
+    timed = results if times is None else read_results(times)
     missing = sum(cell.num_games - (results[cell.id].num_known(cell) if cell.id in results else 0) for cell in cells)
     if missing:
         raise ValueError(

@@ -277,7 +277,7 @@ class FolderStore(Store):
         self.part = 1 + max((int(name.partition(".")[0]) for name in committed), default=0)
         self.waiting: list[tuple[Cell, Played]] = []
         self.flushed = time.monotonic()
-        self.results = read_results(self.folder, self.forms)
+        self.results = read_results(self.folder)
 
     def __exit__(self, *_: object) -> None:
         """Write what waits, and let others write."""
@@ -361,11 +361,10 @@ def read_store(folder: Path) -> list[tuple[Cell, Match]]:
         ValueError: the folder is no store, or it is damaged.
     """
     import_pyarrow()
-    forms = read_cells(folder)
-    if not forms:
+    if not read_cells(folder):
         raise ValueError(f"{checks.shown_path(folder)} is not a store of games: it has no {CELLS}")
     found = []
-    for results in read_results(folder, forms).values():
+    for results in read_results(folder).values():
         games = int(results.done.nonzero()[0].max(initial=-1)) + 1
         cell = dataclasses.replace(results.cell, deals=max(1, -(-games // results.cell.games_per_deal)))
         match = results.match(cell)
@@ -374,10 +373,11 @@ def read_store(folder: Path) -> list[tuple[Cell, Match]]:
     return found
 
 
-def read_results(folder: Path, forms: dict[str, CellForm]) -> dict[str, Results]:
-    """What the parts of a store hold, by the ids of cells. Raises ValueError if a part is damaged."""
-    found = {key: Results(cell_of(form, 1)) for key, form in forms.items()}
-    for path in sorted((folder / ROWS).glob(PARTS)):
+def read_results(folder: Path) -> dict[str, Results]:
+    """What the parts of a store hold, by the ids of cells. Raises ValueError if it is damaged."""
+    parts = sorted((folder / ROWS).glob(PARTS))  # before the cells, to which another process may be adding
+    found = {key: Results(cell_of(form, 1)) for key, form in read_cells(folder).items()}
+    for path in parts:
         for cell, played in read_part(folder, path.name, found):
             found[cell.id].add(played)
     return found

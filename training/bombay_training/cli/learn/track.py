@@ -2,7 +2,7 @@
 
 import enum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -17,8 +17,6 @@ from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import Run, run_files
 from bombay_training.learners.train import SETTINGS, open_run, run_class
 from bombay_training.rich_tables import new_table
-
-RESULTS: Final = "track.json"
 
 
 class Learning(enum.Enum):
@@ -90,7 +88,7 @@ def track(
         table.add_row(f"{row['decisions']:,}", f"{row['score']:+.3f}")
     output.show(data, [table], as_json)
     with user_input():
-        run_files.write_json(folder / RESULTS, data)
+        run_files.write_json(folder / tracks.RESULTS, data)
     if not as_json:
         output.say(f"final {data['final']:+.3f}, area {data['area']:+.3f}; everything is in {folder}")
 

@@ -1,0 +1,36 @@
+"""The leaderboard, and the README's table of strength, from the games of the league."""
+
+import functools
+from typing import Any, Final
+
+from bombay_training.matches.published import LEAGUE
+from bombay_training.matches.store import read_matches
+from bombay_training.reports import leaderboard
+from bombay_training.rich_tables import format_ms, interval, markdown_table
+
+CHART: Final = "leaderboard.png"  # `bombay leaderboard` writes it together with the page
+PLAYERS: Final = 4  # of the README's table
+
+
+@functools.cache
+def page() -> str:
+    """The text of leaderboard.md."""
+    return leaderboard.page(data(), LEAGUE, CHART)
+
+
+@functools.cache
+def data() -> dict[str, Any]:
+    """What the league shows."""
+    return leaderboard.league_data(read_matches(LEAGUE))
+
+
+def strength() -> str:
+    """The README's table: the agents at one number of players, best first."""
+    (count,) = (count for count in data()["counts"] if count["players"] == PLAYERS)
+    rows = [
+        [f"`{row['agent']}`", row["knowledge"], interval(row["share"], "{:.3f}"), format_ms(row["ms"])]
+        for row in count["agents"]
+    ]
+    return markdown_table(
+        ["agent", "scripted knowledge", "share [95 %]", "ms/turn"], rows, {"agent", "scripted knowledge"}
+    )

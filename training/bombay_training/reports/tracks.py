@@ -1,0 +1,208 @@
+"""Learning curves of tracks: the entries of several seeds and learners, summarised and drawn.
+
+A curve is the interquartile mean over seeds, opponents and numbers of players of the scores at so many decisions. Its interval of
+95 % is from resamples: first of the seeds, then of the deals, whose effect on a mean share is drawn from its standard error. A
+deal's effect is taken to be the same at every point of a run, which makes the interval of an area wider rather than narrower.
+
+Source: R. Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021 (rliable).
+Needs SciPy and Matplotlib (extra `analysis`).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+from bombay_env import checks
+from bombay_env.files.forms import Form, parse
+from bombay_env.files.reading import read_bytes
+from bombay_training import figures
+from bombay_training.learners.track import FIRST, RESULTS, area
+from bombay_training.matches.intervals import CONFIDENCE, Estimate
+from bombay_training.rich_tables import interval, markdown_table
+
+RESAMPLES: Final = 2000
+TRIM: Final = 0.25  # of the scores on each side
+
+
+class Share(Form):
+    """A win share with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Task(Form):
+    """An agent against copies of one opponent at one number of players."""
+
+    players: int
+    opponent: str
+    games: int
+    win_share: Share
+    faults: int
+
+
+class Point(Form):
+    """A snapshot of an entry."""
+
+    decisions: int
+    score: float
+    matches: list[Task]
+
+
+class Entry(Form):
+    """What `bombay track` writes of a run."""
+
+    command: str
+    track: str
+    learner: str | None
+    seed: int
+    learning: str
+    outcomes: int | None
+    final: float
+    area: float
+    points: list[Point]
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """Entries with equal groups are seeds of one curve."""
+        return self.track, self.learner or "agents", self.learning
+
+
+def read_entries(paths: Sequence[Path]) -> list[Entry]:
+    """The entries in these folders or files.
+
+    Raises:
+        ValueError: a file is no result of `bombay track`, or two are the same seed of the same learner.
+        OSError: one cannot be read.
+    """
+    files = [path / RESULTS if path.is_dir() else path for path in paths]
+    entries = [parse(Entry, read_bytes(path), checks.shown_path(path)) for path in files]
+    seen = set()
+    for entry, path in zip(entries, files, strict=True):
+        tasks = {tuple((task.players, task.opponent) for task in point.matches) for point in entry.points}
+        if len(tasks) != 1:
+            raise ValueError(f"{checks.shown_path(path)} has no points, or points with other opponents than the rest")
+        if (entry.group, entry.seed) in seen:
+            raise ValueError(f"{checks.shown_path(path)} is seed {entry.seed} of {entry.group[1]} a second time")
+        seen.add((entry.group, entry.seed))
+    return entries
+
+
+def summary(entries: Sequence[Entry], resamples: int = RESAMPLES, seed: int = 0) -> list[dict[str, Any]]:
+    """A curve for each learner of each track, as plain JSON types.
+
+    Raises:
+        ValueError: seeds of a learner met different opponents.
+    """
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.group, entry.seed)):
+        groups.setdefault(entry.group, []).append(entry)
+    return [_curve(group, resamples, np.random.default_rng(seed)) for group in groups.values()]
+
+
+def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> dict[str, Any]:
+    tasks = {tuple((task.players, task.opponent) for task in entry.points[0].matches) for entry in entries}
+    if len(tasks) != 1:
+        raise ValueError(f"the seeds of {entries[0].group[1]} in {entries[0].track} met different opponents")
+    at = _grid(entries)
+    scores, errors = (np.array(part) for part in zip(*(_scores(entry, at) for entry in entries), strict=True))
+    seeds = rng.integers(len(entries), size=(resamples, len(entries)))
+    luck = rng.normal(size=(resamples, len(entries), scores.shape[1], 1))
+    drawn = [scores[chosen] + noise * errors[chosen] for chosen, noise in zip(seeds, luck, strict=True)]
+    curves, means = np.array([_iqm(sample) for sample in drawn]), _iqm(scores)
+    points = [
+        {"decisions": decisions, **_estimate(mean, column).to_dict()}
+        for decisions, mean, column in zip(at, means.tolist(), curves.T, strict=True)
+    ]
+    outcomes = [entry.outcomes for entry in entries if entry.outcomes is not None]
+    track, learner, learning = entries[0].group
+    return {
+        "track": track,
+        "learner": learner,
+        "learning": learning,
+        "seeds": [entry.seed for entry in entries],
+        "outcomes": sum(outcomes) // len(outcomes) if outcomes else None,
+        "final": _estimate(float(means[-1]), curves[:, -1]).to_dict(),
+        "area": _estimate(area(at, means.tolist()), np.array([area(at, row.tolist()) for row in curves])).to_dict(),
+        "points": points,
+    }
+
+
+def _grid(entries: list[Entry]) -> list[int]:
+    """The points of a curve: 1, 2 and 5 times powers of ten that all seeds reached, and the last number that all reached."""
+    last = min(entry.points[-1].decisions for entry in entries)
+    steps = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
+    return [step for step in steps if FIRST <= step < 0.99 * last] + [last]
+
+
+def _scores(entry: Entry, at: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The scores (tasks, points) of an entry and their standard errors, between its snapshots in log decisions."""
+    z, logs = NormalDist().inv_cdf((1 + CONFIDENCE) / 2), np.log([point.decisions for point in entry.points])
+    rows = []
+    for tasks in zip(*(point.matches for point in entry.points), strict=True):
+        par = 1 / tasks[0].players
+        shares = [(task.win_share.mean - par) / (1 - par) for task in tasks]
+        errors = [(task.win_share.high - task.win_share.low) / (2 * z) / (1 - par) for task in tasks]
+        rows.append([np.interp(np.log(at), logs, values) for values in (shares, errors)])
+    table = np.array(rows)
+    return table[:, 0], table[:, 1]
+
+
+def _iqm(scores: np.ndarray) -> np.ndarray:
+    """The interquartile mean (points,) of scores (seeds, tasks, points)."""
+    return np.asarray(stats.trim_mean(scores.reshape(-1, scores.shape[-1]), TRIM))
+
+
+def _estimate(mean: float, drawn: np.ndarray) -> Estimate:
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(mean, float(low), float(high))
+
+
+def table(curves: Sequence[dict[str, Any]]) -> str:
+    """The scores of all curves as a Markdown table."""
+    rows = [
+        [
+            curve["track"],
+            f"`{curve['learner']}`",
+            curve["learning"],
+            len(curve["seeds"]),
+            interval(curve["final"], "{:+.3f}"),
+            interval(curve["area"], "{:+.3f}"),
+            "–" if curve["outcomes"] is None else f"{curve['outcomes']:,}",
+        ]
+        for curve in curves
+    ]
+    columns = ["track", "learner", "learns by", "seeds", "final [95 %]", "area [95 %]", "simulated outcomes"]
+    return markdown_table(columns, rows, columns[:3])
+
+
+def draw(curves: Sequence[dict[str, Any]]) -> Figure:
+    """The curves: a panel for each track."""
+    tracks = list(dict.fromkeys(curve["track"] for curve in curves))
+    learners = list(dict.fromkeys(curve["learner"] for curve in curves))
+    figure = Figure(figsize=(6.5 * len(tracks) + 1, 4.6), layout="constrained")
+    for panel, track in zip(figure.subplots(1, len(tracks), squeeze=False)[0], tracks, strict=True):
+        for curve in curves:
+            if curve["track"] == track:
+                columns = {
+                    name: [point[name] for point in curve["points"]] for name in ("decisions", "mean", "low", "high")
+                }
+                colour, count = f"C{learners.index(curve['learner'])}", len(curve["seeds"])
+                label = f"{curve['learner']} ({curve['learning']}, {count} seed{'s' if count > 1 else ''})"
+                panel.plot(columns["decisions"], columns["mean"], color=colour, marker="o", label=figures.plain(label))
+                panel.fill_between(columns["decisions"], columns["low"], columns["high"], color=colour, alpha=0.2)
+        panel.axhline(0, color="black", linewidth=1, linestyle="--")
+        panel.set_xscale("log")
+        panel.set_title(figures.plain(track))
+        panel.set_xlabel("decisions of all seats")
+        panel.set_ylabel("score (0: as strong as the opponents)")
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.legend(fontsize=8)
+    return figure
