@@ -452,7 +452,8 @@ def test_what_agents_print_is_not_part_of_the_report(balance, tmp_path):
 
 
 def test_the_error_names_an_agent_that_ends_its_process_in_one_line(balance):
-    done = balance("--tier", "helpers.failing_agents:Dies", "--tier", "random", "--processes", 2, *SMALL)
+    one_game = ("--players", 2, "--games", 1, "--processes", 1)  # each death costs the start of a process
+    done = balance("--tier", "helpers.failing_agents:Dies", "--tier", "random", *one_game)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith("bombay: ")
     assert "agent 'helpers.failing_agents:Dies' with 2 players: its process ended" in done.stderr

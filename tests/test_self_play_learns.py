@@ -15,6 +15,7 @@ from helpers.toy_game import LENGTH, NUM_ACTIONS, PASS, ToyVecEnv, best_play
 NUM_ENVS = 64
 NUM_STEPS = 4 * LENGTH
 UPDATES = 8
+each_seed = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 
 
 @pytest.fixture(autouse=True)
@@ -85,11 +86,11 @@ def test_the_table_of_best_play():
     assert takings(play_randomly) < 0.4 * worth
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@each_seed
 def test_self_play_learns_the_best_play(seed):
     assert takings(play_learned(trained(SeatRolloutBuffer, seed))) > 0.97 * takings(play_best)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@each_seed
 def test_the_stock_buffer_learns_to_waste(seed):
     assert takings(play_learned(trained(MaskableRolloutBuffer, seed))) < 0.5 * takings(play_randomly)

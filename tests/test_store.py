@@ -114,9 +114,8 @@ def test_the_digest_changes_with_every_kind_of_result():
     assert len(found) == 9
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
-def test_the_digest_is_the_same_for_any_number_of_workers(workers, tmp_path):
-    with FolderStore(tmp_path / "s") as store, WorkerPool(workers) as pool:
+def test_the_digest_is_the_same_with_several_workers(tmp_path):
+    with FolderStore(tmp_path / "s") as store, WorkerPool(2) as pool:
         assert digest(run(cells(), store, pool)) == digest(run(cells()))
 
 
@@ -228,13 +227,14 @@ def command(tmp_path, *options):
 
 
 @needs_jit
-@pytest.mark.parametrize("moments", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_and_continued_a_study_has_the_same_digest(moments, tmp_path):
     """The command is killed, or one of its workers; no worker outlives it."""
     (tmp_path / "study.toml").write_text(STUDY)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     options = {"cwd": tmp_path, "env": environment, "text": True}
-    whole = json.loads(subprocess.check_output([*command(tmp_path)[:5], "--json"], **options))
+    study, _ = read_study(tmp_path / "study.toml")
+    whole = digest(run(cells_of(study, tmp_path)))
     rng, seconds = random.Random(moments), 4.0
     for moment in range(moments):
         with subprocess.Popen(command(tmp_path, "--processes", str(1 + moment % 3)), **options, **PIPES) as process:
@@ -250,7 +250,7 @@ def test_killed_at_random_moments_and_continued_a_study_has_the_same_digest(mome
             time.sleep(0.05)
         assert not any(map(alive, children))
     done = json.loads(subprocess.check_output(command(tmp_path), **options))
-    assert done["digest"] == whole["digest"] == digest(read_matches(tmp_path / "s"))
+    assert done["digest"] == whole == digest(read_matches(tmp_path / "s"))
     assert not list((tmp_path / "s").rglob("*.tmp"))
 
 
