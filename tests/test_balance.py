@@ -318,7 +318,7 @@ def called(data):
 
 
 # With tests of every table at 5 %, a study would call a seat with a probability of 0.42.
-@pytest.mark.parametrize(("studies", "most"), [(20, 4), pytest.param(1000, 70, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("studies", "most"), [(10, 2), pytest.param(1000, 70, marks=pytest.mark.slow)])
 def test_a_study_of_twelve_fair_tables_calls_a_seat_with_a_probability_of_five_percent(studies, most):
     rng = np.random.default_rng(3)
     found = [made_study(rng, (2, 3, 4, 5) * 3)["tables"] for _ in range(studies)]

@@ -1,12 +1,15 @@
 """What is said where an optional dependency is missing: how README installs it, in one line."""
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from bombay_training.extras import missing_extra
-from helpers.command import bombay
+from helpers.command import ENVIRONMENT
 
 ROOT = Path(__file__).parent.parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -21,24 +24,42 @@ def test_readme_installs_extras_in_the_same_way():
     assert "pip install '.[ppo]'" in readme
 
 
-@pytest.mark.parametrize(
-    ("arguments", "absent", "extra"),
-    [
-        (("train", "ppo", "--minutes", "1"), "sb3_contrib", "ppo"),
-        (("balance", "--games", "2"), "scipy", "analysis"),
-        (("play", "human", "random"), "starlette", "play"),
-        (("mcp", "random"), "mcp", "llm"),
-        (("simulate", "--format", "parquet", "--out", "games"), "pyarrow", "data"),
-        (("simulate", "--format", "minari", "--out", "games-v0", "--players", "2"), "minari", "data"),
-    ],
-    ids=["ppo", "analysis", "play", "llm", "parquet", "minari"],
-)
-def test_a_command_says_in_one_line_which_extra_it_needs(arguments, absent, extra, tmp_path):
-    (tmp_path / f"{absent}.py").write_text(f'raise ImportError("No module named {absent!r}")\n')
-    done = bombay(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path))
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    assert f"run pip install '.[{extra}]' (No module named '{absent}')" in done.stderr
+COMMANDS = [
+    ("train ppo --minutes 1", "sb3_contrib", "ppo"),
+    ("balance --games 2", "scipy", "analysis"),
+    ("play human random", "starlette", "play"),
+    ("mcp random", "mcp", "llm"),
+    ("simulate --format parquet --out games", "pyarrow", "data"),
+    ("simulate --format minari --out games-v0 --players 2", "minari", "data"),
+]
+WITHOUT = """
+import sys
+from bombay_training.cli.main import main
+for line in sys.argv[1:]:
+    sys.argv[1:] = line.split()
+    try:
+        main()
+    except SystemExit as end:
+        print(line, end.code, flush=True)
+"""
+
+
+def test_a_command_says_in_one_line_which_extra_it_needs(tmp_path):
+    """In a process of its own, where these packages cannot be imported."""
+    lines, absent, extras = zip(*COMMANDS, strict=True)
+    for name in absent:
+        (tmp_path / f"{name}.py").write_text(f'raise ImportError("No module named {name!r}")\n')
+    settings = os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-c", WITHOUT, *lines]
+    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    codes = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
+    assert list(codes) == list(lines)
+    assert "0" not in codes.values()
+    told = done.stderr.splitlines()
+    assert len(told) == len(lines)
+    for line, name, extra in zip(told, absent, extras, strict=True):
+        assert f"run pip install '.[{extra}]' (No module named '{name}')" in line
 
 
 def versions(file):

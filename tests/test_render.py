@@ -42,9 +42,13 @@ MEASURED = {
 
 
 def play(game: Game, seed: int, steps: int) -> np.ndarray:
-    """A random game after so many decisions, or at its end."""
+    """A random game after so many decisions, or at its end.
+
+    Kernels are compiled anew for a board of another size, so it takes those that other tests of large boards need too.
+    """
     states = game.new_states([seed])
-    game.rollout(states, [seed], max_decisions=steps)
+    for index in range(steps):
+        game.step(states, game.sample_actions(states, [seed], index))
     return states
 
 

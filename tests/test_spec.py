@@ -1,15 +1,13 @@
 """Studies as files: what they play, and what is refused."""
 
-import contextlib
 import json
 
 import pytest
 
 from bombay_env import Rules
-from bombay_training.cli.evaluate import playing
 from bombay_training.matches.cells import Seating
 from bombay_training.matches.spec import cells, read_study
-from helpers.command import in_this_process
+from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
 HEAD = "seed = 9\ndeals = 3\nplayers = [3, 4]\n"
@@ -124,17 +122,17 @@ def test_what_is_no_study_is_refused_in_one_line(planned, text, parts):
 def test_the_command_plays_a_study_and_continues_it(tmp_path, monkeypatch, capfd):
     pytest.importorskip("pyarrow", reason="needs the extra `data`")
     bombay = in_this_process(tmp_path, monkeypatch, capfd)
+    without_workers(monkeypatch)
     rules = "rules = { sets = 1, turns_per_set = 1 }\n"
     (tmp_path / "s.toml").write_text(HEAD + rules + '[[lineups]]\nagent = "greedy"\nagainst = ["random"]\n')
     found = []
     for options in (("--out", "kept"), ("--out", "kept", "--deals", 5), ("--deals", 5)):
-        done = bombay("run", "s.toml", "--processes", 1, "--json", *options)
+        done = bombay("run", "s.toml", "--json", *options)
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))
     few, more, at_once = (data["digest"] for data in found)
     assert few != more == at_once
     assert [match["games"] for match in found[2]["matches"]] == [15, 20]
-    monkeypatch.setattr(playing, "WorkerPool", lambda *_: contextlib.nullcontext(None))  # nothing is left to play
     done = bombay("run", "s.toml", "--out", "kept", "--deals", 5)
     assert f"digest {more}" in done.stdout
     assert "greedy" in done.stdout

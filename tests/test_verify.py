@@ -9,7 +9,7 @@ from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.run import run
 from bombay_training.matches.store import NETS, FolderStore
 from bombay_training.reports.verify import verify
-from helpers.command import in_this_process
+from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `data`")
@@ -82,7 +82,8 @@ def test_the_command_ends_with_the_verdict(folder, tmp_path, monkeypatch, capfd)
     assert (done.returncode, "5 games played again: all are the same" in done.stdout) == (0, True)
     nets = json.loads((folder / NETS).read_text())
     (folder / NETS).write_text(json.dumps(dict.fromkeys(nets, "0" * 64)))
-    done = bombay("verify", folder, "--games", 5, "--processes", 1, "--json")
+    without_workers(monkeypatch)
+    done = bombay("verify", folder, "--games", 5, "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["passed"] is False
     done = bombay("verify", tmp_path)

@@ -1,5 +1,6 @@
 """The `bombay` command: in a process of its own, or in this one, which saves the imports of a new process."""
 
+import contextlib
 import importlib
 import os
 import subprocess
@@ -7,7 +8,10 @@ import sys
 
 import pytest
 
+from bombay_training import warm_up
+from bombay_training.cli.evaluate import gate, playing, verify
 from bombay_training.cli.main import main
+from bombay_training.matches.engines.local import Here
 
 ENVIRONMENT = {"COLUMNS": "200", "NO_COLOR": "1"}
 
@@ -20,7 +24,11 @@ def bombay(*arguments, cwd=None, **environment):
 
 
 def in_this_process(folder, monkeypatch, capfd, command=main):
-    """A function that runs the command in `folder`, where it finds the agents of a module `mine`."""
+    """A function that runs the command in `folder`, where it finds the agents of a module `mine`.
+
+    It starts no processes that compile in advance; `test_warm_up.py` has them.
+    """
+    monkeypatch.setattr(warm_up, "compile_all", lambda *_: None)
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setitem(sys.modules, "mine", None)  # so that it is forgotten after the test
@@ -36,3 +44,9 @@ def in_this_process(folder, monkeypatch, capfd, command=main):
         return subprocess.CompletedProcess(arguments, end.value.code, *capfd.readouterr())
 
     return run
+
+
+def without_workers(monkeypatch):
+    """Let commands play their matches in this process. Each process of a pool costs two seconds."""
+    for module in (gate, playing, verify):
+        monkeypatch.setattr(module, "WorkerPool", lambda *_: contextlib.nullcontext(Here()))
