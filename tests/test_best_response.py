@@ -53,11 +53,6 @@ def net(seed=1):
     return dataclasses.replace(made, about={**made.about, "training": {"games": 1000}})
 
 
-@pytest.fixture(autouse=True)
-def few_positions(monkeypatch):
-    """A run knows its victim by the decisions in a few positions; the usual number takes seconds."""
-
-
 @pytest.fixture
 def victim(tmp_path):
     """The spec of that net."""

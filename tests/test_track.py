@@ -12,7 +12,7 @@ from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import Progress
 from bombay_training.learners.track import Snapshots, Track, area, cells, check_agents, entry, score
 from bombay_training.matches.run import run
-from helpers.command import in_this_process
+from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 from test_runs import WalkRun, WalkSettings
 
@@ -89,6 +89,7 @@ def test_agents_from_elsewhere_are_sorted_by_their_decisions():
 @pytest.fixture
 def bombay(tmp_path, monkeypatch, capfd):
     pytest.importorskip("pyarrow", reason="needs the extra `data`")
+    without_workers(monkeypatch)
     return in_this_process(tmp_path, monkeypatch, capfd)
 
 
@@ -99,7 +100,7 @@ def test_a_track_is_learned_and_scored_and_the_same_command_repeats_nothing(bomb
     monkeypatch.setattr(tracks, "OPPONENTS", ("greedy",))
     found = []
     for folder in ("a", "a"):
-        done = bombay("track", "rules-1M", "zero", "--out", folder, "--games", 4, "--processes", 1, "--json")
+        done = bombay("track", "rules-1M", "zero", "--out", folder, "--games", 4, "--json")
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))
     assert found[0] == found[1]
@@ -116,7 +117,7 @@ def test_other_trainers_agents_are_scored(bombay, tmp_path, monkeypatch):
     monkeypatch.setattr(tracks, "PLAYERS", (2,))
     monkeypatch.setattr(tracks, "OPPONENTS", ("random",))
     agents = ("--agent", "100000=greedy", "--agent", "1000=random")
-    done = bombay("track", "rules-1M", *agents, "--out", "mine", "--games", 10, "--processes", 1, "--json")
+    done = bombay("track", "rules-1M", *agents, "--out", "mine", "--games", 10, "--json")
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     assert [row["decisions"] for row in data["points"]] == [1000, 100_000]

@@ -11,32 +11,29 @@ from pathlib import Path
 import numba
 import pytest
 
+from bombay_env import Game
 from bombay_env.jit import cache, kernels
 from bombay_training import warm_up
 from bombay_training.cli.compiling import prepare
 from bombay_training.learners import best_response
 from bombay_training.learners.zero import ZeroSettings
-from bombay_training.warm_up import all_jobs, compile_all, jobs_of_agents, jobs_of_run, least_work
+from bombay_training.warm_up import Job, all_jobs, compile_all, jobs_of_agents, jobs_of_run, least_work
 from helpers.compiling import COMPILING
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are looked up in /proc")
 
-COMPILED = """
-from bombay_env.jit import cache
-print("compiled", cache.compiled, file=sys.stderr)
-"""
-COMMAND = f"""
+COMMANDS = """
 import sys
 from bombay_training.cli.main import main
-try:
-    main()
-except SystemExit as done:
-    assert not done.code, done.code
-{COMPILED}
+for line in sys.argv[1:]:
+    sys.argv[1:] = line.split()
+    try:
+        main()
+    except SystemExit as done:
+        assert not done.code, done.code
 """
-ENVIRONMENTS = f"""
-import sys
+ENVIRONMENTS = """
 import gymnasium
 from bombay_env import bombay_v0
 env = bombay_v0.env()
@@ -49,7 +46,6 @@ single.step(int(info["action_mask"].argmax()))
 vector = gymnasium.make_vec("bombay/Bombay-v0", num_envs=3, vectorization_mode="vector_entry_point")
 _, info = vector.reset(seed=1)
 vector.step(info["action_mask"].argmax(axis=1))
-{COMPILED}
 """
 RANDOM = jobs_of_agents(["random"])
 
@@ -64,11 +60,12 @@ def own_cache(tmp_path, monkeypatch):
 
 @needs_jit
 def test_a_job_is_done_in_a_process_once(own_cache, monkeypatch, capfd):
-    prepare(RANDOM)
-    assert capfd.readouterr().err == f"{COMPILING[1]}only the first time: play random\n"
+    deal = Job("deal", Game.new_states, (Game(), [1]))  # compiles little
+    prepare([deal])
+    assert capfd.readouterr().err == f"{COMPILING[1]}only the first time: deal\n"
     assert list(own_cache.rglob("*batch.deal_all*.nbc"))
     monkeypatch.setattr(warm_up, "ProcessPoolExecutor", lambda *_: pytest.fail("a process was started"))
-    prepare(RANDOM)
+    prepare([deal])
     assert capfd.readouterr().err == ""
 
 
@@ -109,10 +106,11 @@ def test_warm_up_covers_the_default_run_of_learners():
         assert jobs_of_run(other)[0] not in all_jobs()
 
 
-def names_compiled(code, *arguments, cwd):
-    """What a program compiles itself; it must end well."""
+def names_compiled(code, *lines, cwd):
+    """What a program that runs these commands compiles itself; it must end well."""
+    counting = f"{code}\nfrom bombay_env.jit import cache\nprint('compiled', cache.compiled, file=sys.stderr)"
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=cwd, timeout=600, check=False
+        [sys.executable, "-c", counting, *lines], capture_output=True, text=True, cwd=cwd, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()[-1]
@@ -124,12 +122,8 @@ JOBS = ("play planner-v1", "play greedy", "play random", "environments", "batche
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
     compile_all([job for job in all_jobs() if job.name in JOBS], None, lambda _: None)
-    for arguments in (
-        ("simulate", "greedy", "planner-v1", "random", "--games", "2", "--players", "3", "--out", "games.jsonl"),
-        ("replay", "games.jsonl", "--show", "1"),
-    ):
-        assert names_compiled(COMMAND, *arguments, cwd=tmp_path) == "compiled []", arguments
-    assert names_compiled(ENVIRONMENTS, cwd=tmp_path) == "compiled []"
+    lines = ("simulate greedy planner-v1 random --games 2 --players 3 --out games.jsonl", "replay games.jsonl --show 1")
+    assert names_compiled(COMMANDS + ENVIRONMENTS, *lines, cwd=tmp_path) == "compiled []"
 
 
 @pytest.mark.slow
@@ -138,8 +132,8 @@ def test_after_the_command_training_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     subprocess.run([sys.executable, "-m", "bombay_training.cli", "warm-up"], check=True)
     for learner in ("zero", "ppo"):
-        arguments = ("--updates", "2", "--players", "2,3", "--blocks", "1", "--out", learner)
-        assert names_compiled(COMMAND, "train", learner, *arguments, cwd=tmp_path) == "compiled []", learner
+        line = f"train {learner} --updates 2 --players 2,3 --blocks 1 --out {learner}"
+        assert names_compiled(COMMANDS, line, cwd=tmp_path) == "compiled []", learner
 
 
 def children(pid):
