@@ -141,7 +141,8 @@ def test_replay_names_the_event_that_breaks_the_rules(bombay, output, tmp_path):
     assert_one_line(bombay("replay", "bad.jsonl"), "record 2", "event 1", "sell:yellow")
 
 
-def test_arena_plays_every_pair_both_ways(output):
+def test_arena_plays_every_pair_both_ways(output, monkeypatch):
+    command.without_workers(monkeypatch)
     blocks = 1 if QUICK else 10
     matches = output("arena", "greedy", "random", "--players", "2,3", "--blocks", blocks)["matches"]
     meetings = [(match["players"], match["lineup"][0], match["games"]) for match in matches]
@@ -202,9 +203,10 @@ def test_simulate_reports_faults(bombay, output):
     assert "mine:Mute lost 2 games by faults; the first: " in done.stderr
 
 
-def test_the_exit_code_of_gate_says_whether_an_agent_is_replaced(bombay, tmp_path):
+def test_the_exit_code_of_gate_says_whether_an_agent_is_replaced(bombay, tmp_path, monkeypatch):
+    command.without_workers(monkeypatch)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 2}')
-    small = ("--players", "2,3", "--rules", "rules.json", "--processes", 1)
+    small = ("--players", "2,3", "--rules", "rules.json")
     done = bombay("gate", "random", "greedy", *small, "--max-blocks", 2, "--json")
     assert done.returncode == 1, done.stderr
     data = json.loads(done.stdout)
@@ -250,7 +252,8 @@ FILES = {
 
 @pytest.mark.skipif(QUICK, reason="learning takes the compiler; the learners have tests of their own without it")
 @pytest.mark.parametrize("learner", ["zero", "best-response", pytest.param("ppo", marks=pytest.mark.slow)])
-def test_train_ends_with_an_agent_that_plays(learner, output, tmp_path):
+def test_train_ends_with_an_agent_that_plays(learner, output, tmp_path, monkeypatch):
+    command.without_workers(monkeypatch)
     if learner == "ppo":
         pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
     small = ("--updates", 1, "--players", "2", "--blocks", 2)

@@ -48,6 +48,7 @@ def test_a_match_that_is_stopped_leaves_nothing_to_the_next_one_of_the_pool():
     with WorkerPool(2) as pool:
         with pytest.raises(KeyboardInterrupt):
             run_fixed_seats(TINY, ["greedy"] * 3, 8, seed=3, progress=stop, chunk_games=2, pool=pool)
+        assert not any(worker.task for worker in pool.running)
         found = run_fixed_seats(TINY, ["random", "greedy", "greedy"], 8, seed=5, chunk_games=2, pool=pool)
     assert same(found, wanted)
 
