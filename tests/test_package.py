@@ -75,10 +75,10 @@ def test_the_package_index_would_accept_the_distributions(built):
 def test_short_game_from_an_empty_environment(built, tmp_path):
     """With the wheel, which was built from the source distribution."""
     (wheel,) = built.glob("*.whl")
-    venv.create(tmp_path / "env", with_pip=True)
+    venv.create(tmp_path / "env")
     python = tmp_path / "env" / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
-    subprocess.run([*pip, wheel], check=True, cwd=tmp_path)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-compile", "-c", ROOT / "constraints.txt", wheel], check=True, cwd=tmp_path)
     played = subprocess.run([python, "-c", SHORT_GAME], check=True, cwd=tmp_path, capture_output=True, text=True)
     assert played.stdout.startswith("[")
     command = [tmp_path / "env" / "bin" / "bombay", "simulate", "greedy", "random", "--players", "2", "--games", "2"]
