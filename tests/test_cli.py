@@ -221,7 +221,8 @@ def test_the_exit_code_of_gate_says_whether_an_agent_is_replaced(bombay, tmp_pat
 @pytest.mark.usefixtures("mine")
 def test_three_agents_also_meet_in_one_game(bombay):
     agents = ("greedy", "random", "mine:Careless")
-    done = bombay("arena", *agents, "--players", "3", "--blocks", 1, "--rules", "rules.json")
+    small = ("--players", "3", "--blocks", 1, "--rules", "rules.json", "--processes", 1)
+    done = bombay("arena", *agents, *small)
     assert done.returncode == 0, done.stderr
     assert "one against the rest" in done.stdout
     assert "all together" in done.stdout
