@@ -4,11 +4,16 @@ Those whose packages cannot share this environment are skipped in it; slow tests
 """
 
 import importlib
+import sys
+from pathlib import Path
 
+import common
+import gymnasium
 import numpy as np
 import pytest
 from common import evaluate
 
+import bombay_agents
 from bombay_env import Game, Rules
 from bombay_env.rewards import seat_rewards
 from helpers.own_environment import python_with, run_tests
@@ -102,3 +107,20 @@ def test_an_example_with_an_environment_of_its_own_runs_there(extra):
     tests = OWN_ENVIRONMENT[extra]
     passed = run_tests(python_with(extra), "-m", "not package", "-k", f"{tests} and not environment", *files)
     assert passed >= 3
+
+
+def test_a_model_of_maskable_ppo_plays_as_a_program(tmp_path):
+    """The program answers with the model's likeliest legal action."""
+    sb3_contrib = pytest.importorskip("sb3_contrib", reason="needs the extra `ppo`")
+    env = gymnasium.make("bombay_env:bombay/Bombay-v0", num_players=2)
+    model = sb3_contrib.MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu", seed=1)
+    model.save(tmp_path / "model.zip")
+    program = Path(common.__file__).with_name("exec_sb3.py")
+    agent = bombay_agents.make(f"exec:command=[{sys.executable} {program} {tmp_path / 'model.zip'}],memory=0")
+    game, states = positions(2)
+    actions = agent.act(game, states[:5], np.random.default_rng(0))
+    agent.close()
+    expected, _ = model.predict(
+        game.observe(states[:5]), action_masks=game.legal_actions(states[:5]), deterministic=True
+    )
+    assert actions.tolist() == expected.tolist()

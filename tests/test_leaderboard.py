@@ -57,19 +57,19 @@ def store(tmp_path_factory):
 # --- the game of choosing an agent ---
 
 
-def contest(odds):
-    """Matches of every line-up at 3 seats, 200 games each, in which agents win in proportion to `odds(agent, others)`."""
-    game, rng, matches = Game(Rules(3)), np.random.default_rng(0), []
-    for lineup in itertools.combinations_with_replacement("abc", 3):
+def contest(odds, seats=3):
+    """Matches of every line-up, some 200 games each, in which agents win in proportion to `odds(agent, line-up)`."""
+    count, game, rng, matches = seats, Game(Rules(seats)), np.random.default_rng(0), []
+    for lineup in itertools.combinations_with_replacement("abc", count):
         agents = tuple(dict.fromkeys(lineup))
-        seats = np.array([agents.index(name) for name in lineup])[Seating.ALL.orders(3)]
-        seats = np.tile(seats, (67, 1))
+        seats = np.array([agents.index(name) for name in lineup])[Seating.ALL.orders(count)]
+        seats = np.tile(seats, (-(-200 // count), 1))
         names = np.array(agents)[seats]
         weights = np.array([[odds(own, Counter(row)) for own in row] for row in names.tolist()])
         winner = (rng.random((len(seats), 1)) < np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)).argmax(
             axis=1
         )
-        share, zeros = np.eye(3)[winner], np.zeros(seats.shape, np.int32)
+        share, zeros = np.eye(count)[winner], np.zeros(seats.shape, np.int32)
         block = np.arange(len(seats))
         matches.append(
             Match(game, lineup, agents, 0, block, block, 0 * block, seats, zeros, share, zeros + 1, zeros, timings=())
@@ -77,23 +77,36 @@ def contest(odds):
     return matches
 
 
-def test_a_circle_is_found_and_no_agent_is_left_alone():
+def test_a_cycle_is_found_and_no_agent_is_left_alone():
     beats = {"a": "b", "b": "c", "c": "a"}
     found = meta_game(contest(lambda own, table: 1 + 5 * table[beats[own]]))
-    assert found.circles == (("a", "b", "c"),)
+    assert found.cycles == (("a", "b", "c"),)
     assert all((mixture > 0.1).all() for mixture in found.resting)
     assert found.games == 10 * 201
 
 
 def test_an_agent_that_beats_all_others_is_what_remains():
     found = meta_game(contest(lambda own, table: {"a": 1, "b": 4, "c": 2}[own]))
-    assert found.circles == ()
+    assert found.cycles == ()
     assert [mixture.tolist() for mixture in found.resting] == [[0, 1, 0]]
     assert mixture_in_words(found.agents, found.resting[0]) == "100 % `b`"
     against = found.against[1][0]
     assert against.low < 4 / 6 < against.high
     assert found.against[1][1] is None
     assert json.dumps(found.to_dict())
+
+
+def test_a_cycle_on_which_the_replicator_never_rests_is_no_mixture():
+    wins = {("a", "b"): 0.7, ("b", "c"): 0.6, ("c", "a"): 0.8}
+
+    def odds(own, table):
+        (other,) = (table - Counter(own)).keys() or (own,)
+        return wins.get((own, other), 1 - wins.get((other, own), 0.5))
+
+    found = meta_game(contest(odds, seats=2))
+    assert len(found.cycles) == 1
+    assert (found.resting, found.unsettled) == ((), 4)
+    assert "lead from 4 starts to no rest (4 starts)." in leaderboard._choosing(found.to_dict())
 
 
 def test_without_every_line_up_there_is_no_such_game():
@@ -109,6 +122,8 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     matches = read_matches(store)
     data = leaderboard.league_data(matches)
     (count,) = data["counts"]
+    assert count["games"] == 6 * (1 + 3)  # at tables without copies
+    assert not data["standard"]
     assert [row["rank"] for row in count["agents"]] == [1, 2, 3, 4]
     assert {row["agent"]: row["knowledge"] for row in count["agents"]} == {
         "random": "none", "greedy": "all", "planner-v1": "all", "seller": "all"
@@ -173,6 +188,13 @@ def test_a_finished_study_is_published_alone_and_in_one_part(store, tmp_path):
     refusal(lambda: publish(store, tmp_path / "new", ""), "exists already")
 
 
+def test_times_of_another_study_are_refused(store, tmp_path):
+    study = study_of(store).model_copy(update={"release": "other"})
+    with FolderStore(tmp_path / "times", STUDY) as kept:
+        run(cells(study, store)[:1], kept)
+    refusal(lambda: publish(store, tmp_path / "new", "", tmp_path / "times"), "has no times of 13 line-ups")
+
+
 def test_a_study_with_games_missing_is_not_published(store, tmp_path):
     with FolderStore(tmp_path / "part", STUDY) as kept:
         run(cells(study_of(store), store)[:3], kept)
@@ -206,16 +228,30 @@ def test_anchors_and_leagues_without_them_have_no_cards(store):
     refusal(lambda: card.card_cells(study, store, "greedy", [3]), "greedy is an anchor of the league")
     alone = study.model_copy(update={"lineups": study.lineups[:1]})
     refusal(lambda: card.card_cells(alone, store, "builder", [3]), "there are no anchors")
+    refusal(lambda: card.card_cells(study, store, "builder", [2, 4]), "no line-ups with anchors at 2, 4 players")
+    twice = study.model_copy(update={"lineups": [*study.lineups, study.lineups[1]]})
+    assert len(card.card_cells(twice, store, "builder", [2, 3])) == 3
 
 
 def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capfd):
     bombay = in_this_process(tmp_path, monkeypatch, capfd)
     done = bombay("leaderboard", store, "--publish", "new", "--machine", "here", "--out", "page.md")
     assert (done.returncode, (tmp_path / "page.png").exists()) == (0, True)
-    assert "Times: here." in (tmp_path / "page.md").read_text()
+    assert "Times were measured on here." in (tmp_path / "page.md").read_text()
     options = ("--league", "new", "--players", 3, "--states", 4, "--processes", 1)
     done = bombay("card", "random-turn", *options, "--out", "card")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "card" / "card.md").read_text() in done.stdout
+    before = (tmp_path / "card" / "card.md").read_bytes()
+    for agent, more, words in (
+        ("seller", (), "is the card of another agent"),
+        ("random-turn", ("--best-response", 1), "--best-response is for the official rules"),
+    ):
+        done = bombay("card", agent, *options, "--out", "card", *more)
+        assert (done.returncode, words in done.stderr) == (2, True)
+        assert (tmp_path / "card" / "card.md").read_bytes() == before
+    for more, words in ((("--times", "new"), "are for --publish"), (("--out", "page.png"), "must end with .md")):
+        done = bombay("leaderboard", store, *more)
+        assert (done.returncode, words in done.stderr) == (2, True)
     done = bombay("card", "greedy", *options)
     assert (done.returncode, "greedy is an anchor" in done.stderr) == (2, True)

@@ -104,7 +104,7 @@ def test_line_ups_are_played_once(planned):
         ("[[lineups]]\nagent = 'a'", ["lineups[0] must have `agent` with `against` or `among`"]),
         ("[[lineups]]\nmixed = ['a']\namong = ['b']", ["lineups[0] must have"]),
         ("[[lineups]]\npairs = ['a', 'b']\ncopies = true", ["`copies`, which is for `mixed` and `among`"]),
-        ("release = '1'\n[[lineups]]\nmixed = ['a']", ["a `seed`, or the `release`"]),
+        ("release = '1'\n[[lineups]]\nmixed = ['a']", ["either `seed` or `release`"]),
         ("[[lineups]]\nagent = 'a'\nagainst = ['b']\nmixed = ['c']", ["lineups[0] must have"]),
         ("[[lineups]]\npairs = ['a', 'b', 'c']", ["pairs", "at most 2"]),
         ("[[lineups]]\nseats = ['a', 'b']", ["no line-up with 3, 4 players"]),

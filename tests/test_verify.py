@@ -6,6 +6,7 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.run import run
 from bombay_training.matches.store import NETS, FolderStore
 from bombay_training.reports.verify import verify
@@ -16,6 +17,12 @@ pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `data`")
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `data`")
 
 TINY = Game(Rules(3, sets=1, turns_per_set=2))
+
+
+def test_the_published_games_repeat():
+    """A changed net, deal or number would show: see the other tests. docs/leaderboard.md is checked against these games, too."""
+    found = verify(LEAGUE, games=200)
+    assert (found.games, found.differences, found.left_out) == (200, (), ())
 
 
 class Draws:

@@ -32,5 +32,5 @@ def strength() -> str:
         for row in count["agents"]
     ]
     return markdown_table(
-        ["agent", "scripted knowledge", "share [95 %]", "ms/turn"], rows, {"agent", "scripted knowledge"}
+        ["agent", "scripted knowledge", "win share [95 %]", "ms/turn"], rows, {"agent", "scripted knowledge"}
     )

@@ -92,9 +92,9 @@ class BombayGame(pyspiel.Game):
         players = checks.whole_number(given["players"], "players", MIN_PLAYERS, MAX_PLAYERS)
         changes = _changes(given["rules"])
         given["rules"] = json.dumps(changes, separators=(";", ":")) if changes else ""
-        given["board"] = (
-            os.path.abspath(given["board"]) if given["board"] else ""
-        )  # states may be read in another folder
+        board = os.path.abspath(given["board"])  # states may be read in another folder
+        if given["board"] and not set(board) & set(",()="):  # OpenSpiel splits names there
+            given["board"] = board
         self.game = make_game(players, changes, given["board"] or None)
         rules = self.game.rules
         self.deal = _deal(self.game)

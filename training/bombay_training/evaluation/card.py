@@ -24,7 +24,7 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
         league: the study.
         folder: in which paths of the study begin.
         agent: its spec.
-        counts: numbers of players.
+        counts: numbers of players; those that the league does not have are left out.
         deals: of each line-up, in place of those of the league.
 
     Raises:
@@ -36,8 +36,16 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
     anchors = [name for group in groups for name in group.among or []]
     if agent in anchors:
         raise ValueError(f"{agent} is an anchor of the league; its place is in the leaderboard")
-    alone = [group.model_copy(update={"agent": agent, "players": list(counts)}) for group in groups]
-    return cells(league.model_copy(update={"lineups": alone}), folder, deals)
+    found: dict[str, Cell] = {}
+    for group in groups:
+        mine = [count for count in group.players or league.players if count in counts]
+        if mine:
+            alone = group.model_copy(update={"agent": agent, "players": mine})
+            played = cells(league.model_copy(update={"lineups": [alone]}), folder, deals)
+            found |= {cell.id: cell for cell in played}
+    if not found:
+        raise ValueError(f"the league has no line-ups with anchors at {', '.join(map(str, counts))} players")
+    return list(found.values())
 
 
 def card_data(agent: str, league: Sequence[Match], played: Sequence[Match], audit: AuditReport) -> dict[str, Any]:
@@ -60,7 +68,11 @@ def card_data(agent: str, league: Sequence[Match], played: Sequence[Match], audi
 
 def _count_data(agent: str, count: int, league: Sequence[Match], played: Sequence[Match]) -> dict[str, Any]:
     own = [match for match in played if match.game.num_players == count]
-    others = [match for match in league if match.game.num_players == count and agent not in match.agents]
+    others = [
+        match
+        for match in league
+        if match.game == own[0].game and len(match.agents) == count and agent not in match.agents
+    ]
     ratings = rate([*others, *own])
     place = ratings.agents.index(agent)
     ranked = [row["agent"] for row in ratings.rows()]
@@ -101,7 +113,15 @@ def card_page(data: dict[str, Any], release: str | None) -> str:
         ]
         for row in data["counts"]
     ]
-    columns = ["players", "place", "rating [95 %]", "share [95 %]", "probability to be better than", "games", "faults"]
+    columns = [
+        "players",
+        "rank",
+        "rating [95 %]",
+        "win share [95 %]",
+        "probability to be better than",
+        "games",
+        "faults",
+    ]
     parts = [
         f"# `{data['agent']}`",
         f"- Audit: {verdict}\n- Scripted knowledge: {data['knowledge']}\n"

@@ -1,4 +1,4 @@
-"""The game of choosing an agent: do some beat each other in a circle, and is there a mixture that no agent beats?
+"""The game of choosing an agent: do some beat each other in a cycle, and is there a mixture that no agent beats?
 
 Its data are the line-ups of some agents with copies, all of one number of players. An agent's payoff against others is its mean
 win share beside them. This module needs no SciPy.
@@ -30,17 +30,19 @@ class MetaGame:
         agents: their names.
         players: number of seats.
         against: of each agent (row), alone among copies of another one (column): its win share. None on the diagonal.
-        circles: agents each of which wins more than par among copies of the next, and the last among copies of the first, by
-            intervals of 95 %; circles of three.
-        resting: mixtures at which the replicator rests, (A,) float64 each, from every start that was tried.
+        cycles: agents each of which wins more than par among copies of the next, and the last among copies of the first, by
+            intervals of 95 %; cycles of three.
+        resting: mixtures at which the replicator comes to rest, (A,) float64 each: no agent wins more than the mixture.
+        unsettled: from how many starts it comes to no rest.
         games: how many were played.
     """
 
     agents: tuple[str, ...]
     players: int
     against: tuple[tuple[Estimate | None, ...], ...]
-    circles: tuple[tuple[str, ...], ...]
+    cycles: tuple[tuple[str, ...], ...]
     resting: tuple[np.ndarray, ...]
+    unsettled: int
     games: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,8 +51,9 @@ class MetaGame:
             "agents": list(self.agents),
             "players": self.players,
             "against": [[share and share.to_dict() for share in row] for row in self.against],
-            "circles": [list(circle) for circle in self.circles],
+            "cycles": [list(cycle) for cycle in self.cycles],
             "resting": [mixture.tolist() for mixture in self.resting],
+            "unsettled": self.unsettled,
             "games": self.games,
         }
 
@@ -70,6 +73,7 @@ def meta_game(matches: Sequence[Match]) -> MetaGame | None:
     lineups = [tuple(sorted(lineup)) for lineup in itertools.combinations_with_replacement(agents, seats)]
     if any(lineup not in played for lineup in lineups):
         return None
+    resting, unsettled = _resting(agents, played, seats)
     against = [
         [None if one == other else _share(played, (one, *[other] * (seats - 1)), one) for other in agents]
         for one in agents
@@ -78,8 +82,9 @@ def meta_game(matches: Sequence[Match]) -> MetaGame | None:
         agents=tuple(agents),
         players=seats,
         against=tuple(map(tuple, against)),
-        circles=tuple(_circles(agents, against, 1 / seats)),
-        resting=tuple(_resting(agents, played, seats)),
+        cycles=tuple(_cycles(agents, against, 1 / seats)),
+        resting=tuple(resting),
+        unsettled=unsettled,
         games=sum(played[lineup].num_games for lineup in lineups),
     )
 
@@ -88,8 +93,8 @@ def _share(played: dict[tuple[str, ...], Match], lineup: Sequence[str], agent: s
     return share_with_interval(played[tuple(sorted(lineup))], agent)
 
 
-def _circles(agents: list[str], against: list[list[Estimate | None]], par: float) -> list[tuple[str, ...]]:
-    """Each circle of three once, from its first agent on."""
+def _cycles(agents: list[str], against: list[list[Estimate | None]], par: float) -> list[tuple[str, ...]]:
+    """Each cycle of three once, from its first agent on."""
     wins = np.array([[share is not None and share.low > par for share in row] for row in against])
     return [
         (agents[one], agents[two], agents[three])
@@ -98,8 +103,8 @@ def _circles(agents: list[str], against: list[list[Estimate | None]], par: float
     ]
 
 
-def _resting(agents: list[str], played: dict[tuple[str, ...], Match], seats: int) -> list[np.ndarray]:
-    """Where the replicator rests that starts near each agent, and from all in equal parts."""
+def _resting(agents: list[str], played: dict[tuple[str, ...], Match], seats: int) -> tuple[list[np.ndarray], int]:
+    """Where the replicator rests that starts near each agent, and from all in equal parts; and how often it does not rest."""
     others = list(itertools.combinations_with_replacement(range(len(agents)), seats - 1))
     counts = np.array([[chosen.count(agent) for agent in range(len(agents))] for chosen in others])
     ways = np.array([math.factorial(seats - 1) / math.prod(map(math.factorial, row)) for row in counts.tolist()])
@@ -108,6 +113,7 @@ def _resting(agents: list[str], played: dict[tuple[str, ...], Match], seats: int
     )
     starts = 0.9 * np.eye(len(agents)) + 0.1 / len(agents)
     found: list[np.ndarray] = []
+    unsettled = 0
     for mixture in [np.full(len(agents), 1 / len(agents)), *starts]:
         for _ in range(STEPS):
             chance = ways * np.prod(mixture**counts, axis=1)  # of each selection of the others
@@ -115,9 +121,12 @@ def _resting(agents: list[str], played: dict[tuple[str, ...], Match], seats: int
             mixture = mixture * np.exp(RATE * (fitness - fitness @ mixture))
             mixture /= mixture.sum()
         mixture = np.where(mixture < SMALL, 0, mixture)
-        if not any(np.allclose(mixture, other, atol=0.01) for other in found):
+        fitness = payoff @ (ways * np.prod(mixture**counts, axis=1))
+        if fitness.max() - fitness @ mixture > SMALL:
+            unsettled += 1
+        elif not any(np.allclose(mixture, other, atol=0.01) for other in found):
             found.append(mixture)
-    return found
+    return found, unsettled
 
 
 def mixture_in_words(agents: Sequence[str], mixture: Sequence[float]) -> str:

@@ -60,6 +60,7 @@ class Ratings:
         rank: (A,) int64 from 1, by rating.
         rank_probability: (A, A) float64, of each agent (row) to have each rank.
         higher: (A, A) float64, the probability that the row's rating is higher than the column's; 0 on the diagonal.
+        drawn: (R, A) float64, ratings in resamples of the deals, from which these probabilities are.
         differences: (A, A, 3) float64, row's rating minus column's, with its lower and upper bound.
         seat_effect: (n,) float64, γ, adding up to 0.
         deals, games: how many there are.
@@ -72,6 +73,7 @@ class Ratings:
     rank: np.ndarray
     rank_probability: np.ndarray
     higher: np.ndarray
+    drawn: np.ndarray
     differences: np.ndarray
     seat_effect: np.ndarray
     deals: int
@@ -80,6 +82,11 @@ class Ratings:
     def difference(self, agent: str, other: str) -> Estimate:
         """The first agent's rating minus the second's. Raises ValueError if an agent has no rating."""
         return Estimate(*self.differences[_index(self.agents, agent), _index(self.agents, other)].tolist())
+
+    def best(self, agent: str, others: Sequence[str]) -> float:
+        """The probability that the agent is the best of itself and these others."""
+        places = [_index(self.agents, name) for name in (agent, *others)]
+        return float((self.drawn[:, places].argmax(axis=1) == 0).mean())
 
     def rows(self) -> list[dict[str, Any]]:
         """The agents by rank, as plain JSON types."""
@@ -206,6 +213,7 @@ def rate(
         rank=1 + (points[:-1] > points[:-1, None]).sum(axis=1),
         rank_probability=np.array([(ranks == rank).mean(axis=0) for rank in range(count)]).T,
         higher=np.array([(column[:, None] > drawn).mean(axis=0) for column in drawn.T]),
+        drawn=drawn,
         differences=differences[:-1, :-1],
         seat_effect=effect,
         deals=len(league.deals),

@@ -11,7 +11,6 @@ from bombay_training.matches.play import Played
 from bombay_training.matches.spec import Study, read_study
 from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import STUDY, FolderStore, Results, read_nets, read_results
-from bombay_training.matches.times import DecisionTimes
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
 MACHINE: Final = "machine.txt"  # in words, where and when its times were measured
@@ -34,7 +33,7 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         times: another store of the study, with any number of deals, whose times are taken.
 
     Raises:
-        ValueError: games are missing, the nets are other ones now, or a folder is no store of a study.
+        ValueError: games or times are missing, the nets are other ones now, or a folder is no store of a study.
         OSError: the new store cannot be written.
     """
     cells = cells_of(study_of(folder), folder)
@@ -45,16 +44,20 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         raise ValueError(
             f"{checks.shown_path(folder)} lacks {missing:,} games of its study; play them with `bombay run`"
         )
-    if read_nets(folder) != net_digests():
+    untimed = sum(cell.id not in timed for cell in cells)
+    if untimed:
+        raise ValueError(f"{checks.shown_path(times or folder)} has no times of {untimed:,} line-ups of the study")
+    if any(digest != net_digests().get(name) for name, digest in read_nets(folder).items()):
         raise ValueError(f"the nets have changed since {checks.shown_path(folder)} was begun")
     if target.exists() and any(target.iterdir()):
         raise ValueError(f"{checks.shown_path(target)} exists already; name a new folder")
     with FolderStore(target, (folder / STUDY).read_text(encoding="utf-8")) as store:
-        store.waiting = [(cell, _played(cell, results[cell.id], timed.get(cell.id))) for cell in cells]
-    atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())
+        store.waiting = [(cell, _played(cell, results[cell.id], timed[cell.id])) for cell in cells]
+    if machine:
+        atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())
 
 
-def _played(cell: Cell, results: Results, timed: Results | None) -> Played:
+def _played(cell: Cell, results: Results, timed: Results) -> Played:
     """All games of a cell as one chunk, with the times of `timed`."""
     count = cell.num_games
     return Played(
@@ -64,6 +67,6 @@ def _played(cell: Cell, results: Results, timed: Results | None) -> Played:
         clients=results.clients[:count],
         win_share=results.win_share[:count],
         lost=[results.faults[game] for game in sorted(results.faults) if game < count],
-        times=[DecisionTimes() for _ in cell.players] if timed is None else timed.times,
+        times=timed.times,
         accounts=results.accounts[:count] if cell.accounts else None,
     )

@@ -102,7 +102,7 @@ class Study(Form):
     """A study, as its file gives it.
 
     Args:
-        release: of the project, whose number gives the seed in place of `seed`: no other study plays these deals.
+        release: of the project; its number gives the seed, in place of `seed`.
         seed: of the deals and of the agents' randomness.
         players: numbers of players.
         deals: of each line-up; for every number of players, or a table of those for each.
@@ -204,7 +204,7 @@ def _deals(deals: Deals, count: int, number: int) -> int:
 
 def _seed(study: Study) -> int:
     if (study.seed is None) == (study.release is None):
-        raise ValueError("a study must have a `seed`, or the `release` whose number gives one")
+        raise ValueError("a study must have either `seed` or `release`, whose number gives a seed")
     if study.seed is not None:
         return study.seed
     return _number(f"bombay_env {study.release}")

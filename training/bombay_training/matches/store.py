@@ -14,6 +14,7 @@ the folder is opened for writing. Only one process writes to a folder. PyArrow (
 """
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -343,10 +344,14 @@ def read_nets(folder: Path) -> dict[str, str]:
 
 def cell_of(form: CellForm, deals: int) -> Cell:
     """The cell with this number of deals. Raises ValueError if it is not possible."""
-    board = Board.load() if form.board is None else Board.from_dict(form.board)
-    game = Game(Rules.from_dict(form.rules), board)
-    seating = Seating(form.seating)
+    seating, game = Seating(form.seating), _game(json.dumps(form.rules), json.dumps(form.board))
     return Cell(game, tuple(form.lineup), deals, form.seed, seating, form.format, form.accounts)
+
+
+@functools.lru_cache(maxsize=64)  # most cells of a store are of one of a few games
+def _game(rules: str, board: str) -> Game:
+    given = json.loads(board)
+    return Game(Rules.from_dict(json.loads(rules)), Board.load() if given is None else Board.from_dict(given))
 
 
 def read_matches(folder: Path) -> list[Match]:
@@ -500,17 +505,24 @@ def read_part(folder: Path, name: str, found: dict[str, Results]) -> Iterator[tu
     rows = _read(folder / ROWS / name, list(ROW_COLUMNS))
     times = _times(folder / TIMES / name)
     accounts = _read(folder / ACCOUNT_ROWS / name, ["cell", "game", "seat", *ACCOUNT_COLUMNS])
-    for key in dict.fromkeys(rows["cell"].tolist()):
+    of_rows, of_books = _by_cell(rows), _by_cell(accounts)
+    for key, mine in of_rows.items():
         if key not in found:
             raise ValueError(
                 f"{checks.shown_path(folder / ROWS / name)} has the cell {checks.shown(key)}, which {CELLS} has not"
             )
         cell = found[key].cell
-        mine = {column: values[rows["cell"] == key] for column, values in rows.items()}
-        books = {column: values[accounts["cell"] == key] for column, values in accounts.items()}
+        books = of_books.get(key, {column: values[:0] for column, values in accounts.items()})
         for part in _chunks(cell, mine, books, str(folder / ROWS / name)):
             part.times = [times.pop((key, player), DecisionTimes()) for player in range(len(cell.players))]
             yield cell, part
+
+
+def _by_cell(columns: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """The columns of each cell, in the order of their first rows."""
+    keys, first, codes = np.unique(columns.get("cell", []), return_index=True, return_inverse=True)
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    return {str(keys[k]): {name: part[rows[k]] for name, part in columns.items()} for k in np.argsort(first)}
 
 
 def _read(path: Path, names: list[str]) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 Needs SciPy and Matplotlib (extra `analysis`), so only the commands that use it import this module.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
 from bombay_training import figures
 from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
@@ -20,16 +22,24 @@ from bombay_training.matches.published import MACHINE, study_of
 from bombay_training.matches.results import Match
 from bombay_training.rich_tables import format_ms, interval, markdown_table
 
-TIMES: Final = (1, 5, 20, 100)  # milliseconds a turn
+LIMITS: Final = (1, 5, 20, 100)  # milliseconds per turn
 MISFITS: Final = 3  # shown of each number of players
-LOWEST: Final = -6.0  # rating in the chart
-METHOD: Final = (
-    "Agents meet at tables of different agents, and a rating is the strength of an agent in a model of who wins: its odds at a "
-    "table are exp(rating), changed by its seat (a conditional logit). `share` is the win share that the rating means against "
-    "agents of rating 0; the par of equal agents is in the heading. Both have intervals of 95 % over deals. `first` is the "
-    "probability that the agent is the best of the table, `knowledge` what it has of "
-    "[hand-written values](evaluation.md#scripted-knowledge), and `ms` the mean time of a turn."
-)
+NEAR: Final = 2.0  # ratings that are near the mean
+LETTER, LINE = 4.4, 9.0  # width of a letter and height of a line in the chart, in points
+METHOD: Final = """
+For each number of players, a table lists the agents by rank:
+
+- `rating`: the strength in a model of who wins. An agent wins with a probability of exp(rating) divided by the sum over all
+  seats, adjusted for the seats (a conditional logit). So +1 multiplies an agent's weight by 2.7. A rating of 0 is the mean,
+  without agents that never won. Ratings at different numbers of players cannot be compared.
+- `win share`: against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally strong agents.
+- `P(best)`: the probability that the agent is the best in the table.
+- `ms/turn`: the mean time per turn.
+- `scripted knowledge`: whether a [hand-written value](evaluation.md#scripted-knowledge) takes part.
+
+[95 %] are confidence intervals over [deals](evaluation.md#blocks); – is no bound, where an agent won no game. [Agents](agents.md)
+explains the names.
+""".strip()
 
 
 # --- what the games show ---
@@ -39,14 +49,19 @@ def league_data(matches: Sequence[Match]) -> dict[str, Any]:
     """What a league shows at each number of players, as plain JSON types.
 
     Raises:
-        ValueError: as `ratings.rate`.
+        ValueError: there are games of different rules or boards at one number of players, or as `ratings.rate`.
     """
+    distinct = [match for match in matches if len(match.agents) == match.game.num_players]
     counts = sorted({match.game.num_players for match in matches})
-    groups = [[match for match in matches if match.game.num_players == count] for count in counts]
-    games = [meta_game(group) for group in groups]
+    if len({match.game for match in matches}) > len(counts):
+        raise ValueError("the store has games of different rules or boards; a leaderboard needs a store for each")
+    groups = [[match for match in distinct if match.game.num_players == count] for count in counts]
+    games = [meta_game([match for match in matches if match.game.num_players == count]) for count in counts]
     return {
         "format": "bombay-leaderboard/1",
-        "counts": [_count_data(group) for group in groups],
+        "games": sum(match.num_games for match in matches),
+        "standard": all(game == Game(Rules.official(game.num_players)) for game in {match.game for match in matches}),
+        "counts": [_count_data(group) for group in groups if group],
         "meta_games": [game.to_dict() for game in games if game is not None],
     }
 
@@ -60,7 +75,7 @@ def _count_data(matches: Sequence[Match]) -> dict[str, Any]:
             "agent": row["agent"],
             "rating": row["rating"],
             "share": row["share"],
-            "first": row["rank_probability"][0],
+            "best": row["rank_probability"][0],
             "games": games[row["agent"]],
             "ms": times.get(row["agent"]),
             "knowledge": knowledge(row["agent"]),
@@ -74,7 +89,7 @@ def _count_data(matches: Sequence[Match]) -> dict[str, Any]:
         "deals": ratings.deals,
         "agents": agents,
         "resolves": _resolves(ratings, matches[0].game.num_players),
-        "within": [_best_within(agents, ratings, limit) for limit in TIMES],
+        "within": [_best_within(agents, ratings, limit) for limit in LIMITS],
         "ahead": [
             {"agent": one, "other": other, "games": games, "ahead": part}
             for (one, other), (games, part) in ahead.items()
@@ -96,7 +111,7 @@ def _count_data(matches: Sequence[Match]) -> dict[str, Any]:
 
 
 def _times(matches: Sequence[Match]) -> dict[str, float]:
-    """Milliseconds a turn of each agent."""
+    """Milliseconds per turn of each agent."""
     sums: dict[str, np.ndarray] = {}
     for match in matches:
         for name, timing in zip(match.agents, match.timings, strict=True):
@@ -131,27 +146,25 @@ def _ahead(matches: Sequence[Match]) -> dict[tuple[str, str], tuple[int, float]]
     return {key: (int(games), float(won / pairs)) for key, (games, pairs, won) in sums.items() if pairs}
 
 
-def _resolves(ratings: Ratings, players: int) -> float:
-    """The difference of win shares at par that is told from none: the median over agents that are next to each other in rank."""
-    order = np.argsort(ratings.rank, kind="stable")
+def _resolves(ratings: Ratings, players: int) -> float | None:
+    """The difference of win shares at par that is told from none, the median over neighbours in rank; None if there are none.
+
+    Only neighbours near the mean are taken, because those far from it have wider intervals.
+    """
+    order = [place for place in np.argsort(ratings.rank, kind="stable") if abs(ratings.rating[place].mean) < NEAR]
     _, low, high = ratings.differences[order[:-1], order[1:]].T
     half = (high - low)[np.isfinite(high - low)] / 2
-    return float(np.median(half)) * (players - 1) / players**2 if half.size else math.inf
+    return float(np.median(half)) * (players - 1) / players**2 if half.size else None
 
 
 def _best_within(agents: list[dict[str, Any]], ratings: Ratings, limit: float) -> dict[str, Any]:
-    """The best agent that takes at most so many milliseconds a turn, and how sure it is that the next one is weaker."""
-    quick = [row for row in agents if row["ms"] is not None and row["ms"] <= limit]
-    first, second = (quick[place] if len(quick) > place else None for place in (0, 1))
-    sure = None
-    if first and second:
-        places = (ratings.agents.index(row["agent"]) for row in (first, second))
-        sure = float(ratings.higher[tuple(places)])
+    """The best agent that takes at most so many milliseconds per turn, the next one, and how sure the first is the best."""
+    quick = [row["agent"] for row in agents if row["ms"] is not None and row["ms"] <= limit]
     return {
         "ms": limit,
-        "agent": first and first["agent"],
-        "next": second and second["agent"],
-        "better_than_next": sure,
+        "agent": quick[0] if quick else None,
+        "next": quick[1] if len(quick) > 1 else None,
+        "best": ratings.best(quick[0], quick[1:]) if quick else None,
     }
 
 
@@ -163,28 +176,29 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
 
     Args:
         data: of `league_data`.
-        folder: the store, which says which release played and where times were measured.
+        folder: the store, which says which study was played and where times were measured.
         chart: the file name of the picture of `draw`.
 
     Raises:
         ValueError: the store has no study.
         OSError: a file of the store cannot be read.
     """
-    release, machine = study_of(folder).release or "–", folder / MACHINE
-    where = f" Times: {machine.read_text(encoding='utf-8').strip()}." if machine.exists() else ""
-    games = sum(count["games"] for count in data["counts"])
+    release, machine = study_of(folder).release, folder / MACHINE
+    games = f"{data['games']:,} games"
+    games += " by the official rules on the packaged board" if data["standard"] else ""
     parts = [
         "# Leaderboard",
-        f"The league of release {release}: {games:,} games by the official rules on the packaged board.",
-        f"![Rating of each agent against its time a turn, for each number of players]({chart})",
-        f"A chart for each number of players. Filled circles are agents without scripted knowledge.{where}",
+        f"The league of release {release}: {games}." if release else f"{games}.",
+        f"![Rating of each agent against its time per turn, for each number of players]({chart})",
+        "Ratings with their intervals. Filled circles are agents without scripted knowledge."
+        + (f" Times were measured on {machine.read_text(encoding='utf-8').strip()}." if machine.exists() else ""),
+        _within(data),
         METHOD,
         *(_standings(count) for count in data["counts"]),
-        _within(data),
         _misfits(data),
         *(_choosing(game) for game in data["meta_games"]),
         *(_crosses(count) for count in data["counts"]),
-        _commands(release),
+        *([_commands(release)] if release else []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -197,19 +211,26 @@ def _standings(count: dict[str, Any]) -> str:
             f"`{row['agent']}`",
             interval(row["rating"], "{:+.2f}"),
             interval(row["share"], "{:.3f}"),
-            f"{row['first']:.2f}",
+            f"{row['best']:.2f}",
             format_ms(row["ms"]),
             row["knowledge"],
             f"{row['games']:,}",
         ]
         for row in count["agents"]
     ]
-    columns = ["rank", "agent", "rating [95 %]", "share [95 %]", "first", "ms", "knowledge", "games"]
-    text = (
-        f"{count['games']:,} games. Two agents near par are told apart if their win shares differ by about "
-        f"{count['resolves']:.3f}."
+    columns = [
+        "rank", "agent", "rating [95 %]", "win share [95 %]", "P(best)", "ms/turn", "scripted knowledge", "games"
+    ]  # fmt: skip
+    text = f"{count['games']:,} games at tables of different agents."
+    if count["resolves"] is not None:
+        text += (
+            " Near par, they tell two neighbours in this table apart if their win shares differ by about "
+            f"{count['resolves']:.3f}."
+        )
+    return (
+        f"## {players} players (par {1 / players:.2f})\n\n{text}\n\n"
+        f"{markdown_table(columns, rows, {'agent', 'scripted knowledge'})}"
     )
-    return f"## {players} players (par {1 / players:.2f})\n\n{text}\n\n{markdown_table(columns, rows, {'agent', 'knowledge'})}"
 
 
 def _within(data: dict[str, Any]) -> str:
@@ -218,58 +239,61 @@ def _within(data: dict[str, Any]) -> str:
             count["players"],
             f"{best['ms']} ms",
             f"`{best['agent']}`",
+            _probability(best["best"]),
             "–" if best["next"] is None else f"`{best['next']}`",
-            "–" if best["better_than_next"] is None else _probability(best["better_than_next"]),
         ]
         for count in data["counts"]
         for best in count["within"]
         if best["agent"] is not None
     ]
-    columns = ["players", "at most", "best agent", "next", "probability that the best is better than the next"]
-    return "## The best within a time a turn\n\n" + markdown_table(columns, rows, {"best agent", "next"})
+    text = "The best of the agents whose mean time per turn is within the limit, and the probability that it is the best of them."
+    columns = ["players", "time limit", "best agent", "P(best)", "second"]
+    return f"## Best agent by time limit\n\n{text}\n\n{markdown_table(columns, rows, {'best agent', 'second'})}"
 
 
 def _misfits(data: dict[str, Any]) -> str:
+    fits = {count["players"]: count["one_rating_explains_all"] for count in data["counts"]}
+    tests = ", ".join(f"{fit['p']:.3f} at {players} players" for players, fit in fits.items())
     text = (
-        "One rating for each agent cannot explain all line-ups: an agent may be better against some agents than against others. "
-        "The table shows the line-ups that differ most from what the ratings predict, and p, the probability of such differences "
-        "if one rating did explain all. Where you choose an agent for a known opponent, look at the cross tables."
+        "Ratings assume that each agent has one strength, whoever else sits at the table. A small p speaks against this: p is "
+        f"{tests}. The table has the line-ups that differ most from what the ratings predict. To choose an agent for a known "
+        "opponent, look at the cross tables."
     )
     rows = [
         [
-            count["players"],
-            f"{count['one_rating_explains_all']['p']:.3f}",
+            players,
             f"`{part['agent']}`",
             ", ".join(f"`{name}`" for name in part["others"]),
             part["games"],
             f"{part['raw']:.3f}",
             f"{part['predicted']:.3f}",
         ]
-        for count in data["counts"]
-        for part in count["one_rating_explains_all"]["misfits"]
+        for players, fit in fits.items()
+        for part in fit["misfits"]
     ]
-    columns = ["players", "p", "agent", "others", "games", "win share", "predicted"]
+    columns = ["players", "agent", "others", "games", "win share", "predicted"]
     return f"## What ratings do not show\n\n{text}\n\n{markdown_table(columns, rows, {'agent', 'others'})}"
 
 
 def _choosing(game: dict[str, Any]) -> str:
-    """The section on circles and mixtures of one number of players."""
+    """The section on cycles and mixtures of one number of players."""
     agents, players = game["agents"], game["players"]
     rows = [
         [f"`{agent}`", *("–" if share is None else interval(share, "{:.2f}") for share in row)]
         for agent, row in zip(agents, game["against"], strict=True)
     ]
-    circles = "; ".join(" → ".join(f"`{name}`" for name in (*circle, circle[0])) for circle in game["circles"])
-    found = f"Circles: {circles}." if circles else "No three of them beat each other in a circle."
-    resting = "; ".join(mixture_in_words(agents, mixture) for mixture in game["resting"])
+    cycles = "; ".join(" → ".join(f"`{name}`" for name in (*cycle, cycle[0])) for cycle in game["cycles"])
+    found = f"Cycles of three: {cycles}." if cycles else "By the intervals, there is no cycle of three."
+    ends = [mixture_in_words(agents, mixture) for mixture in game["resting"]]
+    ends += [f"no rest ({game['unsettled']} starts)"] if game["unsettled"] else []
     text = (
-        f"Every line-up of {len(agents)} agents at {players} players was played, also with several copies of an agent "
-        f"({game['games']:,} games). The table has the win share of the row's agent alone among copies of the column's "
-        f"(par {1 / players:.2f}). {found} If players kept changing to agents that win more (the replicator, from "
-        f"{len(agents) + 1} starts), all would end with: {resting}."
+        f"Does A beat B, B beat C and C beat A? Every line-up of {len(agents)} agents at {players} players was played, also with "
+        f"several copies of an agent ({game['games']:,} games). The table has the win share of one copy of the row's agent "
+        f"against {players - 1} of the column's (par {1 / players:.2f}). {found} Replicator dynamics, in which players change to "
+        f"agents that win more, lead from {len(agents) + 1} starts to {'; or '.join(ends)}."
     )
     columns = ["agent", *(f"`{agent}`" for agent in agents)]
-    return f"## Circles\n\n{text}\n\n{markdown_table(columns, rows, {'agent'})}"
+    return f"## Cycles, {players} players\n\n{text}\n\n{markdown_table(columns, rows, {'agent'})}"
 
 
 def _crosses(count: dict[str, Any]) -> str:
@@ -282,22 +306,25 @@ def _crosses(count: dict[str, Any]) -> str:
     ]
     columns = ["agent", *(str(place + 1) for place in range(len(names)))]
     text = (
-        "The part of their games in which the row's agent ended before the column's. Searches did not meet each other."
+        "The share of their games in which the row's agent finished ahead of the column's, whose number is its rank; a tie is "
+        "half. Blank: they never met."
     )
     return f"## Cross table, {count['players']} players\n\n{text}\n\n{markdown_table(columns, rows, {'agent'})}"
 
 
 def _commands(release: str) -> str:
-    return f"""## How to replay this
+    return f"""## Reproduce this page
 
-Every number of this page follows from the games of [the study](../training/bombay_training/specs/league.toml), which come with
-the package. Their deals follow from the number of the release, {release}, and nothing was tuned on them.
+Except for times, every number of this page follows from the games of
+[the study](../training/bombay_training/specs/league.toml), which come with the package. Their deals follow from the number of the
+release, {release}, and nothing was tuned on them. The commands need the extras `analysis` and `data`.
 
 ```
-bombay verify                       # plays 200 of the games again and compares them bit for bit
-bombay ratings                      # the tables of ratings; --model orders for all places; --json for every number
-make leaderboard                    # plays the whole league, which takes hours, and writes this page
-bombay card my_agent:MyAgent        # where your own agent would stand
+bombay verify                       # play 200 of the games again and compare them bit for bit
+bombay leaderboard --json           # every number of this page
+bombay ratings                      # ratings by all games, copies included; --model orders: by all places
+make leaderboard MACHINE="…"        # play the whole league, which takes hours, and write this page
+bombay card my_agent:MyAgent        # where an agent of yours would stand
 ```"""
 
 
@@ -309,7 +336,7 @@ def _probability(value: float) -> str:
 
 
 def draw(data: dict[str, Any]) -> Figure:
-    """Rating against time a turn: a panel for each number of players."""
+    """Rating against time per turn: a panel for each number of players. Agents without a bounded interval are left out."""
     counts = data["counts"]
     rows = math.ceil(len(counts) / 2)
     figure = Figure(figsize=(13, 5.2 * rows), layout="constrained")
@@ -318,29 +345,56 @@ def draw(data: dict[str, Any]) -> Figure:
         _panel(panel, count)
     for panel in panels[len(counts) :]:
         panel.set_visible(False)
+    figure.draw_without_rendering()  # now the panels have their places
+    for panel, count in zip(panels, counts, strict=False):
+        _label(panel, count["agents"])
     return figure
 
 
 def _panel(panel: Axes, count: dict[str, Any]) -> None:
-    timed = [row for row in count["agents"] if row["ms"] is not None]
-    shown = [row for row in timed if row["rating"]["mean"] > LOWEST]
-    for row in shown:
+    left_out = []
+    for row in count["agents"]:
         mean, low, high = (row["rating"][name] for name in ("mean", "low", "high"))
-        own = row["knowledge"] == "none"
-        colour = "#08519c" if own else "#d95f0e"
-        error = [[mean - low if low is not None else 0], [high - mean if high is not None else 0]]
+        if row["ms"] is None or low is None or high is None:
+            left_out.append(row["agent"])
+            continue
+        colour, filled = ("#08519c", True) if row["knowledge"] == "none" else ("#d95f0e", False)
         panel.errorbar(
-            row["ms"], mean, yerr=error, marker="o", color=colour, markerfacecolor=colour if own else "white", capsize=3
+            row["ms"],
+            mean,
+            yerr=[[mean - low], [high - mean]],
+            marker="o",
+            color=colour,
+            markerfacecolor=colour if filled else "white",
+            capsize=3,
         )
-        panel.annotate(
-            figures.plain(row["agent"]), (row["ms"], mean), xytext=(6, 3), textcoords="offset points", fontsize=8
-        )
-    low = [row["agent"] for row in timed if row not in shown]
-    title = f"{count['players']} players" + (f" (below: {', '.join(low)})" if low else "")
+    title = f"{count['players']} players" + (f" (not shown: {', '.join(left_out)})" if left_out else "")
     panel.set_title(figures.plain(title), fontsize=10)
     panel.set_xscale("log")
-    panel.margins(x=0.18)
-    panel.set_xlabel("milliseconds a turn")
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.margins(x=0.25)
+    panel.set_xlabel("milliseconds per turn")
     panel.set_ylabel("rating")
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
+
+
+def _label(panel: Axes, agents: list[dict[str, Any]]) -> None:
+    """Write each agent's name beside its point, in the first place where it covers no other name."""
+    taken: list[tuple[float, float, float, float]] = []
+    for row in agents:
+        if row["ms"] is None or None in row["rating"].values():
+            continue
+        name, point = row["agent"], (row["ms"], row["rating"]["mean"])
+        across, up = panel.transData.transform(point) * 72 / panel.figure.dpi  # in points
+        width = LETTER * len(name)
+        for side, lift in itertools.product((1, -1), (2, -9, 13, -20, 24)):
+            left, bottom = across + 6 if side > 0 else across - 6 - width, up + lift
+            box = left, left + width, bottom, bottom + LINE
+            if not any(box[0] < b and a < box[1] and box[2] < d and c < box[3] for a, b, c, d in taken):
+                break
+        taken.append(box)
+        align = "left" if side > 0 else "right"
+        panel.annotate(
+            figures.plain(name), point, xytext=(6 * side, lift), textcoords="offset points", fontsize=8, ha=align
+        )

@@ -1,8 +1,9 @@
 """Learning curves of tracks: the entries of several seeds and learners, summarised and drawn.
 
 A curve is the interquartile mean over seeds, opponents and numbers of players of the scores at so many decisions. Its interval of
-95 % is from resamples: first of the seeds, then of the deals, whose effect on a mean share is drawn from its standard error. A
-deal's effect is taken to be the same at every point of a run, which makes the interval of an area wider rather than narrower.
+95 % is from resamples: first of the seeds, then of the deals, whose effect on a mean share is drawn from its standard error. All
+seeds play the same deals, so their effect is taken to be the same for all seeds and points: the interval is rather too wide than
+too narrow. With a single seed it says nothing about other seeds.
 
 Source: R. Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021 (rliable).
 Needs SciPy and Matplotlib (extra `analysis`).
@@ -60,7 +61,7 @@ class Entry(Form):
 
     command: str
     track: str
-    learner: str | None
+    learner: str
     seed: int
     learning: str
     outcomes: int | None
@@ -71,7 +72,7 @@ class Entry(Form):
     @property
     def group(self) -> tuple[str, str, str]:
         """Entries with equal groups are seeds of one curve."""
-        return self.track, self.learner or "agents", self.learning
+        return self.track, self.learner, self.learning
 
 
 def read_entries(paths: Sequence[Path]) -> list[Entry]:
@@ -113,7 +114,7 @@ def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> di
     at = _grid(entries)
     scores, errors = (np.array(part) for part in zip(*(_scores(entry, at) for entry in entries), strict=True))
     seeds = rng.integers(len(entries), size=(resamples, len(entries)))
-    luck = rng.normal(size=(resamples, len(entries), scores.shape[1], 1))
+    luck = rng.normal(size=(resamples, 1, scores.shape[1], 1))  # of the deals
     drawn = [scores[chosen] + noise * errors[chosen] for chosen, noise in zip(seeds, luck, strict=True)]
     curves, means = np.array([_iqm(sample) for sample in drawn]), _iqm(scores)
     points = [
@@ -135,14 +136,19 @@ def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> di
 
 
 def _grid(entries: list[Entry]) -> list[int]:
-    """The points of a curve: 1, 2 and 5 times powers of ten that all seeds reached, and the last number that all reached."""
+    """The points of a curve: 1, 2 and 5 times powers of ten for which all seeds have snapshots before and after, and the last."""
+    first = max(FIRST, *(entry.points[0].decisions for entry in entries))
     last = min(entry.points[-1].decisions for entry in entries)
     steps = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
-    return [step for step in steps if FIRST <= step < 0.99 * last] + [last]
+    return [step for step in steps if first <= step < 0.99 * last] + [last]
 
 
 def _scores(entry: Entry, at: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The scores (tasks, points) of an entry and their standard errors, between its snapshots in log decisions."""
+    """The scores (tasks, points) of an entry and their standard errors, between its snapshots in log decisions.
+
+    The last ones are those of its last snapshot, which after training by the clock has a number of decisions of its own.
+    """
+    at = [*at[:-1], entry.points[-1].decisions]
     z, logs = NormalDist().inv_cdf((1 + CONFIDENCE) / 2), np.log([point.decisions for point in entry.points])
     rows = []
     for tasks in zip(*(point.matches for point in entry.points), strict=True):

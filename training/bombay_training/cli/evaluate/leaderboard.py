@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from bombay_env import checks
 from bombay_env.files import atomic
-from bombay_training import figures
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module
@@ -17,7 +17,8 @@ from bombay_training.matches.store import read_matches
 
 def leaderboard(
     folder: Annotated[
-        Path, typer.Argument(help="A store of games. Default: the league that comes with the package.")
+        Path,
+        typer.Argument(help="A store of games. Default: the league that comes with the package.", show_default=False),
     ] = published.LEAGUE,
     out: Annotated[
         Path | None,
@@ -36,16 +37,20 @@ def leaderboard(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Write the leaderboard of a league: ratings at each number of players, cross tables, the best within a time a turn."""
+    """Write the leaderboard of a league: ratings at each number of players, cross tables, the best agent by time limit."""
     with user_input(OSError, ValueError, ArithmeticError):
+        if publish is None and (times or machine):
+            raise ValueError("--times and --machine are for --publish")
+        if out is not None and out.suffix != ".md":
+            raise ValueError(f"--out is {checks.shown_path(out)}; its name must end with .md")
+        boards = analysis_module("reports.leaderboard")
         if publish is not None:
             published.publish(folder, publish, machine, times)
             folder = publish
-        boards = analysis_module("reports.leaderboard")
         data = boards.league_data(read_matches(folder))
         text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
         if out is not None:
-            figures.save_png(boards.draw(data), out.with_suffix(".png"))
+            boards.figures.save_png(boards.draw(data), out.with_suffix(".png"))
             atomic.write_bytes(out, text.encode())
     if as_json:
         output.show({"command": "leaderboard", **data}, [], as_json)

@@ -27,7 +27,8 @@ def ratings(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard."
+            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard.",
+            show_default=False,
         ),
     ] = LEAGUE,
     explained: Annotated[

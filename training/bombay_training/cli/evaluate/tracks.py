@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from bombay_training import figures
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module, check_new_file
@@ -28,7 +27,7 @@ def tracks(
         check_new_file(out)
         curves = module.summary(module.read_entries(entries))
         if out is not None:
-            figures.save_png(module.draw(curves), out)
+            module.figures.save_png(module.draw(curves), out)
     if as_json:
         output.show({"command": "tracks", "curves": curves}, [], as_json)
     else:

@@ -17,7 +17,8 @@ def verify(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard."
+            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard.",
+            show_default=False,
         ),
     ] = LEAGUE,
     games: Annotated[int, typer.Option(help="Games to play again.", min=1, max=MAX_COUNT)] = verifying.GAMES,

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import player_counts
 from bombay_training.cli.learn.options import options_of, settings_from
 from bombay_training.cli.learn.training import (
     LOOKING_AHEAD,
@@ -68,13 +67,16 @@ def respond_and_evaluate(run: Run, folder: Path, blocks: int, as_json: bool) -> 
     finish(path, settings, matches, data, title, [_budget(data)], as_json)
 
 
-def learn_response(victim: str, players: str, minutes: float, quiet: bool) -> list[dict[str, Any]]:
-    """Train a best response for so many minutes. Returns its win shares against copies of the victim, as plain JSON types."""
-    with user_input():
-        settings = learner.settings_for(victim, players=player_counts(players), minutes=minutes)
-        run, folder = learner.BestResponseRun(settings), new_folder(None, settings.learner)
+def new_response(victim: str, players: tuple[int, ...], minutes: float) -> tuple[Run, Path]:
+    """A run of a best response, and its new folder. Raises ValueError or OSError."""
+    settings = learner.settings_for(victim, players=players, minutes=minutes)
+    return learner.BestResponseRun(settings), new_folder(None, settings.learner)
+
+
+def learn_response(run: Run, folder: Path, victim: str, quiet: bool) -> list[dict[str, Any]]:
+    """Train a best response. Returns its win shares against copies of the victim, as plain JSON types."""
     path, _ = learn(run, folder, quiet)
-    matches, _ = closing_matches(path, [victim], settings, RESPONSE_BLOCKS, quiet, AGENTS)
+    matches, _ = closing_matches(path, [victim], run.settings, RESPONSE_BLOCKS, quiet, AGENTS)
     return [
         {
             "players": match.game.num_players,

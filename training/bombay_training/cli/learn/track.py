@@ -34,6 +34,9 @@ Outside = Annotated[
         metavar="DECISIONS=SPEC",
     ),
 ]
+Name = Annotated[
+    str, typer.Option("--name", help="The name of the learner of agents trained elsewhere, for `bombay tracks`.")
+]
 LearnedBy = Annotated[
     Learning, typer.Option(help="Whether agents trained elsewhere learned by steps only, or also simulated turns.")
 ]
@@ -44,6 +47,7 @@ def track(
     learner: Annotated[str | None, typer.Argument(help="zero or ppo; leave it out with --agent.")] = None,
     agent: Outside = None,
     learning: LearnedBy = Learning.STEPS,
+    named: Name = "agents",
     seed: Seed = 0,
     out: Annotated[
         Path | None,
@@ -81,9 +85,9 @@ def track(
     if ended is not None:
         playing.print_stopped(matches, cells)
         raise ended
-    about = {"track": name, "learner": learner, "seed": seed, "learning": kind, "outcomes": _outcomes(folder)}
+    about = {"track": name, "learner": learner or named, "seed": seed, "learning": kind, "outcomes": _outcomes(folder)}
     data = {"command": "track", **about, **tracks.entry(agents, matches)}
-    table = new_table(f"{name}: {learner or 'agents'}, {kind}", ["decisions", "score"])
+    table = new_table(f"{name}: {learner or named}, {kind}", ["decisions", "score"])
     for row in data["points"]:
         table.add_row(f"{row['decisions']:,}", f"{row['score']:+.3f}")
     output.show(data, [table], as_json)
