@@ -141,19 +141,14 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     assert "seller" in names
 
 
-def test_who_ended_before_whom_counts_pairs_of_seats_and_leaves_faults_out():
-    seats = np.array([[0, 0, 1], [0, 1, 0]])
-    place = np.array([[1, 3, 2], [2, 2, 1]], np.int8)
+def test_who_finished_ahead_of_whom_counts_ties_as_half_and_leaves_faults_out():
+    seats = np.array([[0, 1, 2], [1, 2, 0]])
+    place = np.array([[1, 1, 3], [2, 1, 3]], np.int8)
     zeros, block = np.zeros((2, 3), np.int32), np.arange(2)
-    shown = Match(
-        Game(Rules(3)), ("a", "a", "b"), ("a", "b"), 0, block, block, block, seats, zeros, zeros, place, zeros, ()
-    )
-    assert leaderboard._ahead([shown]) == {("a", "b"): (2, 2.5 / 4), ("b", "a"): (2, 1.5 / 4)}
-    lost = LostGame(0, "a", 0, 1, 1, 0, "none", "it raised")
-    faulty = Match(
+    of_match = (
         Game(Rules(3)),
-        ("a", "a", "b"),
-        ("a", "b"),
+        tuple("abc"),
+        tuple("abc"),
         0,
         block,
         block,
@@ -164,9 +159,13 @@ def test_who_ended_before_whom_counts_pairs_of_seats_and_leaves_faults_out():
         place,
         zeros,
         (),
-        (lost,),
     )
-    assert leaderboard._ahead([faulty])["a", "b"] == (2, 1 / 2)
+    ahead = leaderboard._ahead([Match(*of_match)])
+    assert {pair: ahead[pair] for pair in (("a", "b"), ("b", "a"), ("b", "c"))} == {
+        ("a", "b"): (2, 0.25), ("b", "a"): (2, 0.75), ("b", "c"): (2, 0.5)
+    }  # fmt: skip
+    lost = LostGame(0, "a", 0, 1, 1, 0, "none", "it raised")
+    assert leaderboard._ahead([Match(*of_match, (lost,))])["b", "c"] == (1, 1.0)
 
 
 def test_knowledge_is_that_of_the_agent_or_of_its_evaluator():

@@ -61,6 +61,13 @@ StoreFolder = Annotated[
         help="A folder that keeps the results of all games; one that exists is continued. Needs the extra `data`.",
     ),
 ]
+GamesFolder = Annotated[
+    Path,
+    typer.Argument(
+        help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard.",
+        show_default=False,
+    ),
+]
 Host = Annotated[str, typer.Option(help="The address to listen at; others than loopback need --remote.")]
 Port = Annotated[int, typer.Option(help="The port to listen at; 0 for any that is free.", min=0, max=65535)]
 Remote = Annotated[bool, typer.Option("--remote", help="Let other machines in: whoever has the address can act.")]

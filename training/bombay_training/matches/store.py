@@ -304,7 +304,8 @@ class FolderStore(Store):
             if new:
                 atomic.write_bytes(self.folder / NETS, json.dumps(net_digests(), indent=1).encode())
                 self.forms |= new
-                text = json.dumps({key: form.model_dump() for key, form in self.forms.items()}, indent=1)
+                lines = [f"{json.dumps(key)}: {form.model_dump_json()}" for key, form in self.forms.items()]
+                text = "{" + ",\n".join(lines) + "}"
                 atomic.write_bytes(self.folder / CELLS, text.encode())
             name = f"{self.part:06}.parquet"
             for kind, table in (

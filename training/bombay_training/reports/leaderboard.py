@@ -34,7 +34,7 @@ For each number of players, a table lists the agents by rank:
   without agents that never won. Ratings at different numbers of players cannot be compared.
 - `win share`: against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally strong agents.
 - `P(best)`: the probability that the agent is the best in the table.
-- `ms/turn`: the mean time per turn.
+- `ms/turn`: the mean time per turn in games played one at a time. Agents that decide for many games at once are faster there.
 - `scripted knowledge`: whether a [hand-written value](evaluation.md#scripted-knowledge) takes part.
 
 [95 %] are confidence intervals over [deals](evaluation.md#blocks); – is no bound, where an agent won no game. [Agents](agents.md)
@@ -128,22 +128,19 @@ def _games(matches: Sequence[Match]) -> dict[str, int]:
 
 
 def _ahead(matches: Sequence[Match]) -> dict[tuple[str, str], tuple[int, float]]:
-    """In how many games two agents met, and in what part of them the first ended before the second. A tie is half.
+    """In how many games two agents met, and in what share of them the first finished ahead of the second. A tie is half.
 
-    Games that ended by a fault are left out.
+    Games that ended by a fault are left out. Every agent has one seat.
     """
     sums: dict[tuple[str, str], np.ndarray] = {}
     for match in matches:
-        place = np.where(match.played_out[:, None], match.place, 0)
-        for one, name in enumerate(match.agents):
-            for other, other_name in enumerate(match.agents):
-                if one != other:
-                    mine, theirs = (np.where(match.seats == agent, place, 0) for agent in (one, other))
-                    both = (mine[:, :, None] > 0) & (theirs[:, None, :] > 0)
-                    won = (mine[:, :, None] < theirs[:, None, :]) + 0.5 * (mine[:, :, None] == theirs[:, None, :])
-                    key = name, other_name
-                    sums[key] = sums.get(key, np.zeros(3)) + np.array([match.num_games, both.sum(), (won * both).sum()])
-    return {key: (int(games), float(won / pairs)) for key, (games, pairs, won) in sums.items() if pairs}
+        places = [
+            (match.place * (match.seats == agent)).sum(axis=1)[match.played_out] for agent in range(len(match.agents))
+        ]
+        for (one, mine), (other, theirs) in itertools.permutations(zip(match.agents, places, strict=True), 2):
+            won = (mine < theirs) + 0.5 * (mine == theirs)
+            sums[one, other] = sums.get((one, other), np.zeros(2)) + np.array([len(won), won.sum()])
+    return {key: (int(games), float(won / games)) for key, (games, won) in sums.items() if games}
 
 
 def _resolves(ratings: Ratings, players: int) -> float | None:

@@ -10,16 +10,13 @@ from bombay_env.files import atomic
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module
-from bombay_training.cli.options import Json
+from bombay_training.cli.options import GamesFolder, Json
 from bombay_training.matches import published
 from bombay_training.matches.store import read_matches
 
 
 def leaderboard(
-    folder: Annotated[
-        Path,
-        typer.Argument(help="A store of games. Default: the league that comes with the package.", show_default=False),
-    ] = published.LEAGUE,
+    folder: GamesFolder = published.LEAGUE,
     out: Annotated[
         Path | None,
         typer.Option(help="A file for the page (Markdown); a chart with the same name, .png, is written beside it."),

@@ -1,7 +1,6 @@
 """`bombay ratings`: one strength for each agent of a store, over all its line-ups."""
 
 import enum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +9,7 @@ from rich.table import Table
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module
-from bombay_training.cli.options import Json
+from bombay_training.cli.options import GamesFolder, Json
 from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.store import read_matches
 from bombay_training.rich_tables import fitting_table, interval
@@ -24,13 +23,7 @@ class Explained(enum.Enum):
 
 
 def ratings(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard.",
-            show_default=False,
-        ),
-    ] = LEAGUE,
+    folder: GamesFolder = LEAGUE,
     explained: Annotated[
         Explained,
         typer.Option(

@@ -1,26 +1,19 @@
 """`bombay verify`: are published games what the agents play."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.options import MAX_COUNT, Json, Processes, Seed
+from bombay_training.cli.options import MAX_COUNT, GamesFolder, Json, Processes, Seed
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.published import LEAGUE
 from bombay_training.reports import verify as verifying
 
 
 def verify(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="A store of games: a folder that `--out` has written. Default: the league of the leaderboard.",
-            show_default=False,
-        ),
-    ] = LEAGUE,
+    folder: GamesFolder = LEAGUE,
     games: Annotated[int, typer.Option(help="Games to play again.", min=1, max=MAX_COUNT)] = verifying.GAMES,
     seed: Seed = 0,
     processes: Processes = None,
