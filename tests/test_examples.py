@@ -3,7 +3,9 @@
 Those whose packages cannot share this environment are skipped in it; slow tests run them in environments of their own.
 """
 
+import functools
 import importlib
+import itertools
 import sys
 from pathlib import Path
 
@@ -71,6 +73,51 @@ def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
     monkeypatch.setattr(example, "train", lambda *_: lambda seen, masks: masks.argmax(axis=1))
     example.main(minutes=0, players=2, blocks=2)
     assert "win share against random: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "package"), [("track_dqn", "torch"), ("track_maskable_ppo", "sb3_contrib")])
+def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, tmp_path):
+    pytest.importorskip(package, reason=f"needs {package}")
+    example, commands = importlib.import_module(name), []
+    for constant, value in {"BUFFER": 1000, "BATCH": 8, "NUM_LANES": 4, "NUM_ENVS": 4}.items():
+        monkeypatch.setattr(example, constant, value, raising=False)
+    if package == "sb3_contrib":
+        monkeypatch.setattr(example, "MaskablePPO", functools.partial(example.MaskablePPO, n_steps=64))
+    monkeypatch.setitem(common.TRACKS, "rules-1M", 1000)
+    monkeypatch.setattr(common.subprocess, "run", lambda command, check: commands.append(command))
+    example.main("rules-1M", seed=2, out=tmp_path)
+    (net,) = (tmp_path / "seed-2").glob("agent-*.safetensors")
+    decisions = int(net.stem.partition("-")[2])
+    assert 1000 <= decisions < 1300
+    assert [f"--agent={decisions}=net:path={net}"] == [part for part in commands[0] if part.startswith("--agent")]
+    for n in (2, 5):
+        game, states = positions(n)
+        game.check_actions(states, bombay_agents.make(f"net:path={net}").act(game, states, np.random.default_rng(0)))
+
+
+def test_a_transition_of_dqn_joins_two_decisions_of_one_seat(monkeypatch):
+    """In a replayed game: from a seat's decision to its next one, or to the end with the result of the seat."""
+    example, torch = importlib.import_module("track_dqn"), importlib.import_module("torch")
+    monkeypatch.setattr(example, "BUFFER", 4000)
+    monkeypatch.setattr(example, "NUM_LANES", 1)
+    table, net = example.Table(3, seed=5), torch.nn.Linear(584, 39)
+    game, states, seen = table.game, [], []
+    rng = np.random.default_rng(0)
+    while not table.lanes.ended.any():
+        states.append(table.lanes.states.copy())
+        table.play(net, 1.0, rng)
+    states = np.concatenate(states)
+    movers = game.current_player(states)
+    final = seat_rewards(game.results(table.lanes.finals), "win")[0]
+    for seat in range(3):
+        mine = states[movers == seat]
+        seen += [(before.tobytes(), after.tobytes(), 0.0, 0.0) for before, after in itertools.pairwise(mine)]
+        seen.append((mine[-1].tobytes(), mine[-1].tobytes(), pytest.approx(final[seat]), 1.0))
+    rows = [table.replay[name][: table.count] for name in ("before", "after", "reward", "ended")]
+    found = [(before.tobytes(), after.tobytes(), *rest) for before, after, *rest in zip(*rows, strict=True)]
+    assert len(found) == len(states)
+    assert sorted(found[:-3], key=str) == sorted([row for row in seen if not row[3]], key=str)
+    assert found[-3:] == [row for row in seen if row[3]]
 
 
 def test_plain_torch_credits_each_decision_with_the_margin_of_its_own_seat(monkeypatch):

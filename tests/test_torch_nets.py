@@ -6,6 +6,7 @@ import pytest
 import bombay_agents
 from bombay_agents.nets.value import evaluator as value_evaluator
 from helpers.nets import TABLES, random_net, starts_of_turns, value_of
+from helpers.refusal import refusal
 
 torch = pytest.importorskip("torch")
 from bombay_training import torch_nets  # noqa: E402 - needs PyTorch
@@ -73,3 +74,33 @@ def test_what_a_net_cannot_read_is_refused():
     module.features = "0123456789abcdef"  # that of a board with another number of sites
     with pytest.raises(ValueError, match="value net was trained on features 0123456789abcdef; this game's are"):
         module.inputs(game, game.new_states([1]), 0)
+
+
+@pytest.mark.parametrize("trunk", [None, torch.nn.Linear(584, 16)], ids=["no trunk", "a trunk"])
+def test_a_policy_plays_its_best_legal_action(trunk, tmp_path):
+    game = TABLES[2]
+    width = 584 if trunk is None else 16
+    policy = torch.nn.Sequential(torch.nn.Linear(width, 8), torch.nn.Tanh(), torch.nn.Linear(8, game.num_actions))
+    value = torch.nn.Linear(width, 1)
+    torch_nets.policy_net([game], policy, value, trunk, activation="tanh").save(tmp_path / "net.safetensors")
+    agent = bombay_agents.make(f"net:path={tmp_path / 'net.safetensors'}")
+    states = starts_of_turns(game, 40, 7)
+    seen, masks = torch.from_numpy(game.observe(states)), torch.from_numpy(game.legal_actions(states))
+    with torch.no_grad():
+        hidden = seen if trunk is None else torch.tanh(trunk(seen))
+        expected = policy(hidden).masked_fill(~masks, -torch.inf).argmax(dim=1)
+        values = value(hidden)[:, 0]
+    assert agent.act(game, states, np.random.default_rng(0)).tolist() == expected.tolist()
+    assert len(set(expected.tolist())) > 1
+    np.testing.assert_allclose(agent.net.forward(seen.numpy())[1], values, rtol=0, atol=1e-5)
+    refusal(
+        lambda: agent.act(TABLES[0], TABLES[0].new_states([1]), np.random.default_rng(0)), "not trained on these rules"
+    )
+
+
+def test_a_policy_needs_no_value_but_a_layer():
+    game = TABLES[2]
+    net = torch_nets.policy_net([game], torch.nn.Linear(584, game.num_actions), training={"algorithm": "none"})
+    assert (net.forward(game.observe(game.new_states([1, 2])))[1] == 0).all()
+    assert net.about["training"] == {"algorithm": "none"}
+    refusal(lambda: torch_nets.policy_net([game], torch.nn.ReLU()), "no nn.Linear layer")

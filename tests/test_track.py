@@ -11,6 +11,7 @@ import pytest
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import Progress
 from bombay_training.learners.track import Snapshots, Track, area, cells, check_agents, entry, score
+from bombay_training.learners.train import run_class
 from bombay_training.matches.run import run
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
@@ -99,18 +100,56 @@ def test_a_track_is_learned_and_scored_and_the_same_command_repeats_nothing(bomb
     monkeypatch.setattr(tracks, "PLAYERS", (2,))
     monkeypatch.setattr(tracks, "OPPONENTS", ("greedy",))
     found = []
-    for folder in ("a", "a"):
-        done = bombay("track", "rules-1M", "zero", "--out", folder, "--games", 4, "--json")
+    for _ in range(2):
+        done = bombay("track", "rules-1M", "zero", "--out", "a", "--games", 4, "--seeds", 2, "--json")
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["entries"])
+    assert found[0] == found[1]
+    assert [entry["seed"] for entry in found[0]] == [0, 1]
+    first, second = found[0]
+    assert first["points"] != second["points"]
+    assert (first["learning"], first["outcomes"] > 25_000) == ("uses the model", True)
+    decisions = [row["decisions"] for row in first["points"]]
+    assert decisions[0] >= 20_000
+    assert 25_000 <= decisions[-1] < 60_000
+    assert json.loads((tmp_path / "a" / "seed-0" / "track.json").read_text()) == {"command": "track", **first}
+    monkeypatch.setitem(tracks.TRACKS, "rules-1M", Track(decisions=26_000))
+    done = bombay("track", "rules-1M", "zero", "--out", "a")
+    assert (done.returncode, "holds another run" in done.stderr) == (2, True)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="learning takes minutes with the compiler off")
+def test_a_run_made_elsewhere_is_the_run_made_here(tmp_path):
+    track = Track(decisions=40_000)
+    job = (track.settings("zero", 3), track.points())
+    files = tracks.train_elsewhere(job)
+    assert list(files)[-1] == "settings.json"
+    run = run_class("zero")(job[0])
+    run.create(tmp_path)
+    run.loop(tmp_path, Snapshots(run, tmp_path, job[1], Progress()))
+    nets = [path.name for path in tmp_path.glob("agent*")]
+    assert len(nets) == 3
+    assert all(files[name] == (tmp_path / name).read_bytes() for name in nets)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="learning takes minutes with the compiler off")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_runs_are_trained_on_a_cluster(bombay, tmp_path, monkeypatch):
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    monkeypatch.setattr(tracks, "PLAYERS", (2,))
+    monkeypatch.setattr(tracks, "OPPONENTS", ("greedy",))
+    monkeypatch.setitem(tracks.TRACKS, "rules-1M", Track(decisions=25_000))
+    command = ("track", "rules-1M", "zero", "--seeds", 2, "--games", 4, "--json")
+    found = []
+    for name, options in (("cluster", ("--engine", "ray", "--processes", 2)), ("here", ())):
+        done = bombay(*command, "--out", name, *options)
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))
     assert found[0] == found[1]
-    assert (found[0]["learning"], found[0]["outcomes"] > 25_000) == ("uses the model", True)
-    decisions = [row["decisions"] for row in found[0]["points"]]
-    assert decisions[0] >= 20_000
-    assert 25_000 <= decisions[-1] < 60_000
-    assert json.loads((tmp_path / "a" / "track.json").read_text()) == found[0]
-    done = bombay("track", "rules-1M", "zero", "--out", "a", "--seed", 5)
-    assert (done.returncode, "holds another run" in done.stderr) == (2, True)
+    for seed in ("seed-0", "seed-1"):
+        nets = [(tmp_path / name / seed / "agent.safetensors").read_bytes() for name in ("cluster", "here")]
+        assert nets[0] == nets[1]
 
 
 def test_other_trainers_agents_are_scored(bombay, tmp_path, monkeypatch):
@@ -119,7 +158,7 @@ def test_other_trainers_agents_are_scored(bombay, tmp_path, monkeypatch):
     agents = ("--agent", "100000=greedy", "--agent", "1000=random")
     done = bombay("track", "rules-1M", *agents, "--out", "mine", "--games", 10, "--json")
     assert done.returncode == 0, done.stderr
-    data = json.loads(done.stdout)
+    (data,) = json.loads(done.stdout)["entries"]
     assert [row["decisions"] for row in data["points"]] == [1000, 100_000]
     assert (data["learning"], data["outcomes"]) == ("steps only", None)
     assert data["final"] > 0.8 > data["points"][0]["score"]
@@ -132,6 +171,7 @@ def test_other_trainers_agents_are_scored(bombay, tmp_path, monkeypatch):
         (("rules-1M",), "takes a learner, or agents"),
         (("rules-1M", "--agent", "5=random"), "name one with --out"),
         (("rules-1M", "zero", "--agent", "5=random"), "takes a learner, or agents"),
+        (("rules-1M", "--agent", "5=random", "--out", "x", "--seeds", "2"), "are of one run"),
         (("rules-1M", "best-response"), "there is no learner 'best-response' for tracks"),
         (("rules-1M", "--agent", "random", "--out", "x"), "DECISIONS=SPEC"),
     ],

@@ -7,10 +7,12 @@ import importlib
 from typing import Any, Final
 
 _WHERE: Final = {
+    "BombayVecEnv": "learners.ppo.vec_env:BombayVecEnv",
     "Cell": "matches.cells:Cell",
     "Estimate": "matches.intervals:Estimate",
     "Match": "matches.results:Match",
     "Progress": "learners.runs:Progress",
+    "SeatRolloutBuffer": "learners.ppo.seat_buffer:SeatRolloutBuffer",
     "WorkerPool": "matches.engines.local:WorkerPool",
     "ZeroSettings": "learners.zero:ZeroSettings",
     "arena": "evaluation.arena",

@@ -1,19 +1,21 @@
-"""Converts the value net of `zero` to a PyTorch module and back: train it by your own method, then play or search with it.
+"""Nets in PyTorch: the value net of `zero` as a module and back, and policies or Q-values that you trained as policy nets.
 
-`bombay_agents.make("zero").net` is such a net; `from_torch(module, like=net).save(path)` writes a file that the agent
-`net:path=…` plays. The first layer is a sum of rows, one for each feature of a position: an embedding bag. Needs PyTorch (extra
-`ppo`).
+`bombay_agents.make("zero").net` is a value net. `from_torch(module, like=net).save(path)` and `policy_net(…).save(path)` write
+files for the agent `net:path=…`. The first layer of a value net is a sum of rows, one for each feature of a position (an
+embedding bag). Needs PyTorch (extra `ppo`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import files
+from bombay_agents.nets.policy.net import Layer, PolicyNet
 from bombay_agents.nets.value import encoding, features
 from bombay_agents.nets.value.net import TEMPERATURE, TEMPERATURE_PER_TURN, ValueNet
 from bombay_agents.turns.evaluator import MARGIN_UNIT, NUM_OUTPUTS
@@ -24,7 +26,7 @@ try:
     import torch
     from torch import Tensor, nn
 except ImportError as error:
-    raise ImportError(missing_extra("a value net in PyTorch", "ppo", error)) from None
+    raise ImportError(missing_extra("a net in PyTorch", "ppo", error)) from None
 
 
 class ValueInputs(NamedTuple):
@@ -150,3 +152,45 @@ def from_torch(module: TorchValueNet, like: ValueNet) -> ValueNet:
         last=weights["last.weight"].T.copy(),
         last_bias=weights["last.bias"].copy(),
     )
+
+
+def policy_net(
+    games: Sequence[Game],
+    policy: nn.Module,
+    value: nn.Module | None = None,
+    trunk: nn.Module | None = None,
+    activation: str = "relu",
+    observation_mode: str = "perfect_recall",
+    training: Mapping[str, Any] | None = None,
+) -> PolicyNet:
+    """A policy net from modules that were trained on observations. It has its own copy of the weights.
+
+    Of each module the `nn.Linear` layers count, in order, with the activation between them. The agent plays the legal action with
+    the highest logit, so `policy` may as well give Q-values.
+
+    Args:
+        games: that the net may play. They have one board.
+        policy: from the trunk's output, or from an observation, to logits of all actions.
+        value: from the same input to one number; None for 0.
+        trunk: what policy and value share. The activation also follows its last layer.
+        activation: "relu" or "tanh".
+        observation_mode: "perfect_recall" or "screened", as in training.
+        training: what the net's file says about its training; JSON values by name.
+
+    Raises:
+        ValueError: the layers do not fit one another, or a weight is not finite or not float32.
+    """
+    shared, chosen = _layers(trunk), _layers(policy)
+    if not chosen:
+        raise ValueError("policy has no nn.Linear layer")
+    width = len(shared[-1][1]) if shared else chosen[0][0].shape[1]
+    nothing = ((np.zeros((1, width), np.float32), np.zeros(1, np.float32)),)
+    parts = {"trunk": shared, "policy": chosen, "value": nothing if value is None else _layers(value)}
+    about = {**files.about_games(games), "training": dict(training or {})}
+    return PolicyNet(parts, activation, games[0].feature_layout.digest, observation_mode, about)
+
+
+def _layers(module: nn.Module | None) -> tuple[Layer, ...]:
+    linear = [part for part in module.modules() if isinstance(part, nn.Linear)] if module is not None else []
+    tensors = [(layer.weight.detach().cpu(), layer.bias.detach().cpu()) for layer in linear]
+    return tuple((weight.numpy().copy(), bias.numpy().copy()) for weight, bias in tensors)

@@ -8,13 +8,16 @@ the last snapshot, and the mean over the logarithm of decisions from `FIRST` on,
 """
 
 import dataclasses
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from bombay_training.learners.runs import Progress, Run
+from bombay_training.learners.runs import Progress, Run, run_files
+from bombay_training.learners.runs.settings import RunSettings
+from bombay_training.learners.train import SETTINGS, run_class
 from bombay_training.matches import statistics
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
@@ -34,6 +37,11 @@ class Track:
 
     decisions: int | None = None
     minutes: float | None = None
+
+    def settings(self, learner: str, seed: int) -> RunSettings:
+        """The settings of a learner's run."""
+        budgets = {"decisions": self.decisions} if self.decisions else {"minutes": self.minutes, "threads": 2}
+        return SETTINGS[learner](seed=seed, **budgets)
 
     def points(self) -> Sequence[int]:
         """The numbers of decisions at which snapshots are due: 1, 2 and 5 times powers of ten, up to the budget."""
@@ -77,6 +85,23 @@ class Snapshots(Progress):
         reached, kept = [point for point in self.points if point <= decisions], snapshots(self.folder, "")
         if (reached and max(kept, default=0) < reached[-1]) or (decisions and fraction >= 1 and decisions not in kept):
             self.run.net().save(snapshot(self.folder, decisions))
+
+
+def train_elsewhere(job: tuple[RunSettings, Sequence[int]]) -> dict[str, bytes]:
+    """Train in a folder of its own, which is removed: for a process that may be on another machine.
+
+    Args:
+        job: the settings, and the numbers of decisions of the snapshots.
+    Returns:
+        The contents of the run's files by their names; last the settings, without which a folder holds no run.
+    """
+    settings, points = job
+    with tempfile.TemporaryDirectory() as name:
+        folder, run = Path(name), run_class(settings.learner)(settings)
+        run.create(folder)
+        run.loop(folder, Snapshots(run, folder, points, Progress()))
+        paths = sorted(folder.iterdir(), key=lambda path: (path.name == run_files.SETTINGS, path.name))
+        return {path.name: path.read_bytes() for path in paths if path.name != run_files.LOCK}
 
 
 def drop_later(folder: Path, decisions: int) -> None:

@@ -1,11 +1,14 @@
 """`bombay track`: how strong a learner gets with a given experience."""
 
 import enum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
+from bombay_env.files import atomic
 from bombay_env.files.reading import read_jsonl
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
@@ -15,7 +18,10 @@ from bombay_training.cli.learn.training import learn
 from bombay_training.cli.options import MAX_COUNT, Address, EngineName, Json, Processes, Seed
 from bombay_training.learners import track as tracks
 from bombay_training.learners.runs import Run, run_files
-from bombay_training.learners.train import SETTINGS, open_run, run_class
+from bombay_training.learners.train import open_run, run_class
+from bombay_training.matches.engines.ray import RayEngine
+from bombay_training.matches.results import Match
+from bombay_training.matches.run import Engine
 from bombay_training.rich_tables import new_table
 
 
@@ -49,9 +55,12 @@ def track(
     learning: LearnedBy = Learning.STEPS,
     named: Name = "agents",
     seed: Seed = 0,
+    seeds: Annotated[int, typer.Option(help="How many runs, with seeds from --seed on.", min=1, max=MAX_COUNT)] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(help="A folder for the run and its results; one that exists is continued. Default: runs/track-…"),
+        typer.Option(
+            help="A folder, in which each run has one, seed-0 and so on. Runs in it are continued. Default: runs/track-…"
+        ),
     ] = None,
     games: Annotated[
         int, typer.Option(help="Games against each opponent at each number of players.", min=1, max=MAX_COUNT)
@@ -64,45 +73,67 @@ def track(
     """Train a learner with the experience of a track, and score it on the way against four frozen opponents.
 
     A score is the mean of (win share − par)/(1 − par) over opponents and numbers of players. The area is the mean of scores over
-    the logarithm of decisions. A track that was stopped goes on with the same command.
+    the logarithm of decisions. A track that was stopped goes on with the same command. With --engine ray runs are trained on the
+    cluster, each as one task, which begins anew if it is lost.
     """
-    folder = out or Path("runs") / f"track-{name}-{learner or 'agents'}-seed{seed}"
+    parent = out or Path("runs") / f"track-{name}-{learner or 'agents'}"
+    folders = {number: parent / f"seed-{number}" for number in range(seed, seed + seeds)}
     with user_input():
-        budget = _budget(name, learner, agent or [])
-        check_spec_path(folder)
+        budget = _budget(name, learner, agent or [], seeds)
+        check_spec_path(parent)
         if agent and out is None:
             raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
         given = tracks.check_agents(agent or [])
-    if learner:
-        _learn(budget, learner, seed, folder, as_json)
     spec, kind = tracks.LEARNERS.get(learner or "", ("", learning.value))
-    agents = given or tracks.snapshots(folder, spec)
+    entries = []
+    with playing.open_engine(engine, address, processes) as players:
+        if learner and isinstance(players, RayEngine):
+            _learn_elsewhere(players, budget, learner, folders, as_json)
+        for number, folder in folders.items():
+            if learner:
+                _learn(budget, learner, number, folder, as_json)
+            agents = given or tracks.snapshots(folder, spec)
+            matches = _play(agents, folder, games, players, as_json)
+            about = {"track": name, "learner": learner or named, "seed": number, "learning": kind}
+            entries.append({**about, "outcomes": _outcomes(folder), **tracks.entry(agents, matches)})
+            with user_input():
+                run_files.write_json(folder / tracks.RESULTS, {"command": "track", **entries[-1]})
+    output.show({"command": "track", "entries": entries}, [_table(entries)], as_json)
+    if not as_json:
+        output.say(f"everything is in {parent}")
+
+
+def _play(agents: dict[int, str], folder: Path, games: int, players: Engine, quiet: bool) -> list[Match]:
+    """Play the games of an entry that its folder does not have."""
     cells = tracks.cells(agents, games)
     with playing.open_store(folder / "games") as store:
-        playing.compile_for(cells, None, as_json)
-        with playing.open_engine(engine, address, processes) as players:
-            matches, ended = playing.play(cells, store, players, as_json)
+        playing.compile_for(cells, None, quiet)
+        matches, ended = playing.play(cells, store, players, quiet)
     if ended is not None:
         playing.print_stopped(matches, cells)
         raise ended
-    about = {"track": name, "learner": learner or named, "seed": seed, "learning": kind, "outcomes": _outcomes(folder)}
-    data = {"command": "track", **about, **tracks.entry(agents, matches)}
-    table = new_table(f"{name}: {learner or named}, {kind}", ["decisions", "score"])
-    for row in data["points"]:
-        table.add_row(f"{row['decisions']:,}", f"{row['score']:+.3f}")
-    output.show(data, [table], as_json)
-    with user_input():
-        run_files.write_json(folder / tracks.RESULTS, data)
-    if not as_json:
-        output.say(f"final {data['final']:+.3f}, area {data['area']:+.3f}; everything is in {folder}")
+    return matches
 
 
-def _budget(name: str, learner: str | None, agents: list[str]) -> tracks.Track:
+def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
+    """The scores of each entry after its last snapshot, and their area."""
+    first = entries[0]
+    title = f"{first['track']}: {first['learner']}, {first['learning']}"
+    table = new_table(title, ["seed", "decisions", "final score", "area"])
+    for entry in entries:
+        decisions = entry["points"][-1]["decisions"]
+        table.add_row(str(entry["seed"]), f"{decisions:,}", f"{entry['final']:+.3f}", f"{entry['area']:+.3f}")
+    return table
+
+
+def _budget(name: str, learner: str | None, agents: list[str], seeds: int) -> tracks.Track:
     """The track. Raises ValueError if it does not exist, or if not exactly one of learner and agents is given."""
     if name not in tracks.TRACKS:
         raise ValueError(f"there is no track {name!r}; the tracks are {', '.join(tracks.TRACKS)}")
     if (learner is None) == (not agents):
         raise ValueError("a track takes a learner, or agents with --agent")
+    if agents and seeds > 1:
+        raise ValueError("agents trained elsewhere are of one run; give each run a command of its own, with its --seed")
     if learner is not None and learner not in tracks.LEARNERS:
         known = ", ".join(tracks.LEARNERS)
         raise ValueError(f"there is no learner {learner!r} for tracks; there are {known}, and --agent for all others")
@@ -118,11 +149,24 @@ def _outcomes(folder: Path) -> int | None:
 def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path, quiet: bool) -> None:
     """Begin or continue the run in the folder, unless it is complete, and keep its snapshots."""
     with user_input():
-        budgets = {"decisions": budget.decisions} if budget.decisions else {"minutes": budget.minutes, "threads": 2}
-        settings = SETTINGS[learner](seed=seed, **budgets)
+        settings = budget.settings(learner, seed)
         run: Run = open_run(folder) if (folder / run_files.SETTINGS).exists() else run_class(learner)(settings)
         if run.settings != settings:
             run.close()
             raise ValueError(f"{folder} holds another run; name another folder with --out")
         tracks.drop_later(folder, run.clock.decisions_done)
     learn(run, folder, quiet, lambda shown: tracks.Snapshots(run, folder, budget.points(), shown))
+
+
+def _learn_elsewhere(
+    engine: RayEngine, budget: tracks.Track, learner: str, folders: Mapping[int, Path], quiet: bool
+) -> None:
+    """Train the runs that have not begun on the cluster, and write their files."""
+    missing = [seed for seed, folder in folders.items() if not (folder / run_files.SETTINGS).exists()]
+    jobs = [(budget.settings(learner, seed), budget.points()) for seed in missing]
+    with output.progress_bar("training runs", len(jobs), quiet) as advance, user_input(RuntimeError, OSError):
+        for (settings, _), files in engine.map(tracks.train_elsewhere, jobs, cores=2 if budget.minutes else 1):
+            folders[settings.seed].mkdir(parents=True, exist_ok=True)
+            for file, content in files.items():
+                atomic.write_bytes(folders[settings.seed] / file, content)
+            advance(1)

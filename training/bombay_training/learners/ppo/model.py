@@ -4,7 +4,7 @@ The algorithm is that of `sb3_contrib`, unchanged. New are the buffer, with adva
 needs: `run.py` calls `update` until the run is over, and saves `tensors`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,10 +15,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
 from torch import nn
 
-from bombay_agents.nets.policy.net import Layer, PolicyNet
+from bombay_agents.nets.policy.net import PolicyNet
+from bombay_env import Game
 from bombay_training.learners.ppo.seat_buffer import SeatRolloutBuffer
 from bombay_training.learners.ppo.settings import PPOSettings
 from bombay_training.learners.ppo.vec_env import BombayVecEnv
+from bombay_training.torch_nets import policy_net
 
 TORCH_ACTIVATIONS: Final = {"relu": nn.ReLU, "tanh": nn.Tanh}
 # Metrics by Stable-Baselines3's own names.
@@ -120,17 +122,20 @@ class SelfPlayPPO(MaskablePPO):
             memory[...] = tensors[name]
         self._last_obs = self.env.refresh()
 
-    def net(self, features: str, about: Mapping[str, Any]) -> PolicyNet:
-        """The weights as a net that plays without PyTorch, given the digest of the observation and what its file says."""
+    def net(self, games: Sequence[Game], training: Mapping[str, Any]) -> PolicyNet:
+        """The weights as a net that plays without PyTorch.
 
-        def layers(*parts: nn.Module) -> tuple[Layer, ...]:
-            linear = [module for part in parts for module in part.modules() if isinstance(module, nn.Linear)]
-            return tuple((layer.weight.detach().numpy().copy(), layer.bias.detach().numpy().copy()) for layer in linear)
-
+        Args:
+            games: of the run.
+            training: what the net's file says about its training.
+        """
         policy = self.policy
-        parts = {
-            "trunk": layers(policy.features_extractor),
-            "policy": layers(policy.mlp_extractor.policy_net, policy.action_net),
-            "value": layers(policy.mlp_extractor.value_net, policy.value_net),
-        }
-        return PolicyNet(parts, self.settings.activation, features, self.settings.observation_mode, about)
+        return policy_net(
+            games,
+            nn.Sequential(policy.mlp_extractor.policy_net, policy.action_net),
+            nn.Sequential(policy.mlp_extractor.value_net, policy.value_net),
+            policy.features_extractor,
+            self.settings.activation,
+            self.settings.observation_mode,
+            training,
+        )

@@ -19,7 +19,6 @@ from stable_baselines3.common.utils import set_random_seed
 from torch.utils.tensorboard import SummaryWriter
 
 import bombay_env
-from bombay_agents.nets.files import about_games
 from bombay_agents.nets.policy.agent import PolicyNetAgent
 from bombay_agents.nets.policy.net import PolicyNet
 from bombay_training.learners.ppo.model import SelfPlayPPO
@@ -88,7 +87,7 @@ class PPORun(Run):
             "decisions": self.totals()["decisions"],
             "bombay_env": bombay_env.__version__,
         }
-        return self.model.net(self.games[0].feature_layout.digest, {**about_games(self.games), "training": training})
+        return self.model.net(self.games, training)
 
     def player(self) -> PolicyNetAgent:
         """The agent that plays with `net`."""

@@ -1,16 +1,15 @@
-"""Plays chunks on a Ray cluster, or on this machine as a cluster of one (extra `ray`).
+"""Plays chunks and makes training runs on a Ray cluster, or on this machine as a cluster of one (extra `ray`).
 
 The driver alone keeps results, and it alone decides what is played again: Ray's own retries are off. The result of a chunk
 depends on the chunk alone, so the cluster changes no result. Nodes need the same version of this project and of the agents.
 Ray listens on all addresses of a machine, and whoever reaches it can run code there: use it in a network of your own only.
 """
 
-import dataclasses
 import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from bombay_env.agent import describe_error
 from bombay_training.extras import missing_extra
@@ -18,7 +17,9 @@ from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.engines.local import ATTEMPTS, ONE_THREAD, Here, Job
 from bombay_training.matches.play import Played
 
-AHEAD: Final = 2  # chunks for each core that are with the cluster at a time
+T = TypeVar("T")
+
+AHEAD: Final = 2  # tasks for each core that are with the cluster at a time
 
 
 class RayEngine:
@@ -62,33 +63,58 @@ class RayEngine:
         Raises:
             RuntimeError: an agent cannot be made, or the process that played a chunk ended each time.
         """
-        waiting, running = iter(jobs), dict[Any, Job]()
         cells = dict[str, Any]()  # by id, those that the cluster knows
+
+        def start(job: Job) -> Any:
+            cell, chunk = job
+            if cell.id not in cells:
+                cells[cell.id] = self.ray.put(cell)
+            return self.task.remote(cells[cell.id], chunk)
+
+        def name(job: Job) -> str:
+            return f"games of {', '.join(map(str, job[0].lineup))}"
+
+        for (cell, chunk), played in self._results(start, jobs, name):
+            progress(chunk.count)
+            yield cell, played
+
+    def map(self, function: Callable[[T], Any], arguments: Iterable[T], cores: int) -> Iterator[tuple[T, Any]]:
+        """Call a function of a module once for each argument on the cluster. Each call has so many cores and threads.
+
+        Yields:
+            Each argument with its result, in any order.
+        Raises:
+            RuntimeError: a call failed, or the process that it ran in ended each time.
+        """
+        threads = {"env_vars": dict.fromkeys(ONE_THREAD, str(cores))}
+        task = self.ray.remote(function).options(num_cpus=cores, max_retries=0, runtime_env=threads)
+        yield from self._results(task.remote, arguments, str)
+
+    def _results(
+        self, start: Callable[[T], Any], jobs: Iterable[T], name: Callable[[T], str]
+    ) -> Iterator[tuple[T, Any]]:
+        """Start jobs. Yields each with its result; one whose process ended is started again. `name` is for the error."""
+        waiting, running = ((job, 1) for job in jobs), dict[Any, tuple[T, int]]()
         try:
             while True:
-                for cell, chunk in itertools.islice(waiting, max(0, AHEAD * self.count - len(running))):
-                    if cell.id not in cells:
-                        cells[cell.id] = self.ray.put(cell)
-                    running[self.task.remote(cells[cell.id], chunk)] = (cell, chunk)
+                for job, attempt in itertools.islice(waiting, max(0, AHEAD * self.count - len(running))):
+                    running[start(job)] = (job, attempt)
                 if not running:
                     return
                 (done,), _ = self.ray.wait(list(running), num_returns=1)
-                cell, chunk = running.pop(done)
+                job, attempt = running.pop(done)
                 try:
-                    played = self.ray.get(done)
+                    result = self.ray.get(done)
                 except self.ray.exceptions.RayTaskError as error:
                     raise RuntimeError(describe_error(error.cause)) from None
                 except self.ray.exceptions.RayError as error:  # the process or its node ended
-                    again = dataclasses.replace(chunk, attempts=chunk.attempts + 1)
-                    if again.attempts == ATTEMPTS:
-                        lineup = ", ".join(map(str, cell.lineup))
+                    if attempt == ATTEMPTS:
                         raise RuntimeError(
-                            f"games of {lineup} end the process that plays them: {type(error).__name__}"
+                            f"{name(job)} end the process that plays them: {type(error).__name__}"
                         ) from None
-                    waiting = itertools.chain([(cell, again)], waiting)
+                    running[start(job)] = (job, attempt + 1)
                 else:
-                    progress(chunk.count)
-                    yield cell, played
+                    yield job, result
         finally:
             for reference in running:
                 self.ray.cancel(reference, force=True)
