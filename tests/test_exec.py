@@ -18,7 +18,9 @@ import uuid
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -39,6 +41,7 @@ GAME = Game(Rules(3, sets=1, turns_per_set=2))
 PROGRAM = Path(__file__).parent / "helpers" / "misbehaving_program.py"
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "training" / "examples"
+PLAYER = EXAMPLES / "exec_player.py"
 PAGE = ROOT / "docs" / "external.md"
 MARK = "BOMBAY_TEST_MARK"
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are counted in /proc")
@@ -90,6 +93,26 @@ def script(tmp_path: Path, code: str, **options: float) -> ExecAgent:
 
 
 # --- a program that behaves ---
+
+
+@needs_proc
+@pytest.mark.parametrize("make_env", [gymnasium.make, gymnasium.make_vec])
+def test_closing_an_environment_ends_the_programs_of_its_opponents(make_env: Any, mark: str) -> None:
+    env = make_env("bombay/Bombay-v0", num_players=2, seat=1, opponents=f"exec:command={sys.executable} {PLAYER}")
+    env.reset(seed=1)
+    assert marked(mark)
+    env.close()
+    assert_none_left(mark)
+
+
+@needs_proc
+def test_closing_an_environment_leaves_a_program_that_it_was_given(mark: str) -> None:
+    agent = ExecAgent(f"{sys.executable} {PLAYER}")
+    env = gymnasium.make("bombay/Bombay-v0", num_players=2, seat=1, opponents=agent)
+    env.reset(seed=1)
+    env.close()
+    assert marked(mark)
+    agent.close()
 
 
 @pytest.mark.parametrize(("runner", "file"), [(sys.executable, "exec_player.py"), ("node", "exec_player.js")])

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+import unittest
 from importlib import resources
 from math import factorial
 
@@ -16,6 +17,7 @@ pytest.importorskip("pyspiel", reason="needs the extra `trainers`")
 
 import openspiel_mcts
 import pyspiel
+from open_spiel.integration_tests import api_test
 from open_spiel.python import observation
 from open_spiel.python.algorithms import mcts
 
@@ -157,7 +159,7 @@ def test_what_openspiel_asks_beside_the_game_is_answered():
     first = game.new_initial_state()
     assert [first.action_to_string(-1, outcome) for outcome in (-1, 50)] == ["outcome:-1", "outcome:50"]
     nothing = game.make_py_observer(pyspiel.IIGObservationType(public_info=False, perfect_recall=False))
-    assert nothing.string_from(state, 1) == "player 1: "
+    assert (nothing.string_from(state, 1), nothing.tensor.size, nothing.dict) == ("", 0, {})
     for player in (-1, 2):
         with pytest.raises(ValueError, match=f"player is {player}; it must be a whole number from 0 to 1"):
             nothing.set_from(state, player)
@@ -171,6 +173,7 @@ def test_what_openspiel_asks_beside_the_game_is_answered():
         ({"players": 6}, "players is 6; it must be a whole number from 2 to 5"),
         ({"playrs": 3}, "no parameter 'playrs'; there are players, reward, rules, board"),
         ({"reward": "gold"}, "reward is 'gold'; it must be one of"),
+        ({"rules": {"toll": 2}}, "rules is {'toll': 2}; it must be a string"),
     ],
 )
 def test_a_parameter_that_is_not_allowed_is_refused(parameters, words):
@@ -189,8 +192,9 @@ def test_the_tensors_show_the_view_and_with_perfect_recall_the_history():
         view = np.append(np.eye(3)[seat], game.game.observe(states, seats=seat)[0])
         assert (np.array(state.observation_tensor(seat)) == view).all()
         assert (np.array(state.information_state_tensor(seat))[: len(view)] == view).all()
-        assert state.information_state_string(seat) == f"player {seat}: {state.history_str()}"
-        assert "seed" not in state.observation_string(seat)
+        assert state.information_state_string(seat) == state.history_str()
+        assert state.observation_string(seat) == str(state)
+        assert "seed" not in str(state)
     observer = observation.make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
     observer.set_from(state, 0)
     history = observer.dict["history"] * max(game.num_distinct_actions(), game.max_chance_outcomes()) - 1
@@ -213,6 +217,39 @@ def test_a_state_at_a_record_continues_from_there():
     state = game.state_at(states)
     assert state.legal_actions() == np.flatnonzero(game.game.legal_actions(states)[0]).tolist()
     assert state.current_player() == game.game.current_player(states)[0]
+    others = [game.state_at(game.game.new_states([seed])).information_state_string(0) for seed in (8, 9)]
+    assert others[0] == state.information_state_string(0) != others[1]
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_game_passes_openspiels_tests_of_its_interface(n):
+    """Those for games with too many positions to visit all of them."""
+
+    class Tests(api_test.EnforceAPIOnPartialTreeBase):
+        game_name, game = "python_bombay", load(n)
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Tests).run(result)
+    assert result.testsRun == 5
+    assert result.wasSuccessful(), result.failures + result.errors
+
+
+def test_states_of_another_moment_are_the_outcome_of_no_chance_node():
+    game = load(3)
+    target, rng = game.game.new_states([7]), np.random.default_rng(1)
+    state = dealt(game, target)
+    begun = target.copy()
+    while not state.is_chance_node():
+        action = int(rng.choice(state.legal_actions()))
+        state.apply_action(action)
+        game.game.step(target, [action])
+    assert state.to_dict()["current_player"] == -1
+    for other in (begun, target):  # the market of the first set, and a restock at an earlier node
+        where = state if other is begun else game.new_initial_state()
+        with pytest.raises(ValueError, match="outcomes of this chance node leads to these states"):
+            where.outcome_to(other)
+    state.apply_action(state.outcome_to(target))
+    assert str(state) == str(game.state_at(target))
 
 
 @pytest.mark.parametrize("n", [2, 5])

@@ -102,11 +102,11 @@ def test_maskable_ppo_learns_through_it_against_copies_of_itself():
     opponents = FrozenPolicy(0)
     envs = DummyVecEnv([lambda: SelfPlayEnv(table(4), opponents)] * 2)
     model = MaskablePPO("MlpPolicy", envs, n_steps=64, batch_size=64, n_epochs=1, device="cpu", seed=1)
-    model.learn(384, callback=Follow(opponents, seconds=600))
+    model.learn(384, callback=Follow(opponents))
     assert model.num_timesteps == 384
     opponent = opponents.policy.state_dict()
     first = {name: weights.clone() for name, weights in opponent.items()}
-    model.learn(128, callback=Follow(opponents, seconds=600))
+    model.learn(128, callback=Follow(opponents))
     assert any((weights != first[name]).any() for name, weights in opponents.policy.state_dict().items())
     assert opponents.policy is not model.policy
 

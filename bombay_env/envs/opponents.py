@@ -84,7 +84,7 @@ class LearnerGames:
         check_reward(reward)
         self.game = game
         self.seat = _checked_seat(seat, game.num_players)
-        self.opponents = _checked_opponents(opponents, game.num_players, self.seat)
+        self.opponents, self._made = _checked_opponents(opponents, game.num_players, self.seat)
         self.reward = reward
         self.illegal_action = illegal_action
         self.screened = observation_mode == "screened"
@@ -281,6 +281,12 @@ class LearnerGames:
         """A copy of the states of some lanes."""
         return rows(self.states)[lanes].view(self.states.dtype)  # type: ignore[no-any-return]
 
+    def close(self) -> None:
+        """Close the opponents that were made here from specs, such as programs of `exec`; a later question starts them anew."""
+        for agent in self._made:
+            if hasattr(agent, "close"):
+                agent.close()
+
     # --- observing ---
 
     def over(self) -> np.ndarray:
@@ -342,12 +348,15 @@ def _checked_seat(seat: Any, num_players: int) -> int | str:
     return int(seat)
 
 
-def _checked_opponents(opponents: Any, num_players: int, seat: int | str) -> list[Agent]:
-    """The agents of the seats that follow the learner's; none if it plays all seats. Equal specs in a list become one agent."""
+def _checked_opponents(opponents: Any, num_players: int, seat: int | str) -> tuple[list[Agent], list[Agent]]:
+    """The agents of the seats that follow the learner's, and those of them that were made from specs.
+
+    There are none if the learner plays all seats. Equal specs in a list become one agent.
+    """
     if seat == ALL_SEATS:
         if not isinstance(opponents, str) or opponents != RANDOM_OPPONENTS:
             raise ValueError(f"opponents must not be given with seat={ALL_SEATS!r}: the learner plays every seat")
-        return []
+        return [], []
     others = num_players - 1
     if isinstance(opponents, (list, tuple)):
         if len(opponents) != others:
@@ -364,4 +373,4 @@ def _checked_opponents(opponents: Any, num_players: int, seat: int | str) -> lis
             raise ValueError(
                 f"opponents must be specs such as 'greedy', or agents, which have `act`, not {type(entry).__name__}"
             )
-    return [made[entry] if isinstance(entry, str) else entry for entry in given]
+    return [made[entry] if isinstance(entry, str) else entry for entry in given], list(made.values())

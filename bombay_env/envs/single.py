@@ -197,8 +197,9 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         )[0]
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if there is one, and end the opponents' programs."""
         self._renderer.close()
+        self._games.close()
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the drawing of the position; None before the first reset."""

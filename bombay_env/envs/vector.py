@@ -264,8 +264,9 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return None if self.render_mode == LIVE else tuple(drawn)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the window, if there is one; `close` calls it."""
+        """Close the window, if there is one, and end the opponents' programs; `close` calls it."""
         self._renderer.close()
+        self._games.close()
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the drawings of the first lanes; None before the first reset."""

@@ -130,7 +130,7 @@ class BombayGame(pyspiel.Game):
         return BombayState(self)
 
     def state_at(self, states: np.ndarray) -> BombayState:
-        """A state without history in the position of (1,) `states`, to search from.
+        """A state in the position of (1,) `states`, to search from. Its history is empty.
 
         Raises:
             ValueError: they are not one state of this game.
@@ -138,6 +138,7 @@ class BombayGame(pyspiel.Game):
         _check_one(self.game, states)
         state = BombayState(self)
         state.play = OneGame(self.game, states)
+        state.start = str(state)
         return state
 
     def max_chance_nodes_in_history(self) -> int:
@@ -158,6 +159,7 @@ class BombayState(pyspiel.State):
         drawn: outcomes of the deal so far.
         play: the running game; None before the first restock.
         restocks: draws (k, 4) by colour and their probabilities while a restock is due; otherwise None.
+        start: the position before the history as a string; empty if that is the deal.
     """
 
     def __init__(self, game: BombayGame) -> None:
@@ -165,6 +167,7 @@ class BombayState(pyspiel.State):
         self.drawn: list[int] = []
         self.play: OneGame | None = None
         self.restocks: tuple[np.ndarray, np.ndarray] | None = None
+        self.start = ""
 
     # Not attributes: OpenSpiel copies these with every state.
 
@@ -220,7 +223,7 @@ class BombayState(pyspiel.State):
             if not (0 <= action < len(counts) and counts[action] > 0):
                 raise IllegalActionError(f"outcome {action} is impossible at this chance node")
         if self.restocks is not None:
-            self._restock(action)
+            self.play, self.restocks = OneGame(self.game, self._restocked(action)), None
         elif self.play is None:
             self.drawn.append(action)
             if len(self.drawn) == len(self.deal):
@@ -248,16 +251,21 @@ class BombayState(pyspiel.State):
         return json.dumps(self._to_struct(), sort_keys=True)
 
     def _to_struct(self) -> dict[str, Any]:
-        """What `to_dict`, `to_json` and `to_struct` give: the state of RULES 8 without its seed; before that, the deal so far."""
+        """What `to_dict`, `to_json` and `to_struct` give: the deal so far, and then the position with all of its names."""
         if self.play is None:
             return {"deal": self.drawn}
         facts = state_to_dict(self.play.states[0], self.game.rules, self.game.board)
+        if self.restocks is not None:
+            facts["current_player"] = int(pyspiel.PlayerId.CHANCE)
         return {name: value for name, value in facts.items() if name != "seed"}
 
     # --- chance ---
 
     def outcome_to(self, states: np.ndarray) -> int:
-        """The outcome of this chance node that brings the game to (1,) `states`, such as `Game.new_states([seed])`.
+        """The outcome of this chance node that brings the game to (1,) `states`, as they are after its last chance node so far.
+
+        To follow a game, step `states` along: in the deal, and at the first restock, they are the game's first states, such as
+        `Game.new_states([seed])`, and later those with the restock that is due.
 
         Raises:
             ValueError: no outcome does, they are not one state of this game, or this is not a chance node.
@@ -266,15 +274,14 @@ class BombayState(pyspiel.State):
         if not self.is_chance_node():
             raise ValueError("outcome_to: this is not a chance node")
         outcomes = [outcome for outcome, _ in self.chance_outcomes()]
-        for outcome in outcomes:
-            if self.restocks is not None:
-                fits = (self.restocks[0][outcome] == states["market"][0].sum(axis=0)).all()
-            else:
-                draw = self.deal[len(self.drawn)]
-                fits = _dealt(self.game, states)[draw.part, draw.place] == draw.kinds[outcome]
-            if fits:
-                return outcome
-        raise ValueError(f"none of {len(outcomes)} outcomes of this chance node leads to these states")
+        if self.restocks is not None:
+            fitting = [outcome for outcome in outcomes if _equal(self._restocked(outcome), states)]
+        else:
+            draw, setup = self.deal[len(self.drawn)], _setup_of(self.game, states)
+            fitting = [outcome for outcome in outcomes if setup and setup[draw.part][draw.place] == draw.kinds[outcome]]
+        if not fitting:
+            raise ValueError(f"none of {len(outcomes)} outcomes of this chance node leads to these states")
+        return fitting[0]
 
     def _left(self) -> list[int]:
         """How many of each kind are left for the next draw of the deal."""
@@ -298,16 +305,19 @@ class BombayState(pyspiel.State):
         self.play = OneGame(self.game, states)
         self.restocks = draw_probabilities(held, self.game.rules.restock_draw)
 
-    def _restock(self, outcome: int) -> None:
+    def _restocked(self, outcome: int) -> np.ndarray:
+        """The states after an outcome of the restock that is due."""
         assert self.play is not None
         assert self.restocks is not None
         states = self.play.states.copy()
         batch.force_restocks(np.asarray(states), self.restocks[0][outcome : outcome + 1])
-        self.play, self.restocks = OneGame(self.game, states), None
+        return states
 
 
 class BombayObserver:
     """What a seat sees, in the form of OpenSpiel's `PyObserver`. The observation is zero before the first restock is due.
+
+    Nobody has private information: without public information there is nothing to see.
 
     Attributes:
         tensor: all pieces, float32.
@@ -317,36 +327,40 @@ class BombayObserver:
 
     def __init__(self, game: BombayGame, kind: Any) -> None:
         self.recalls, self.shows_game = kind.perfect_recall, kind.public_info
-        sizes = {"player": game.num_players()}
-        if self.shows_game:
-            sizes["observation"] = game.game.num_features
+        sizes = {"player": game.num_players(), "observation": game.game.num_features} if self.shows_game else {}
         if self.shows_game and self.recalls:
             sizes["history"] = game.max_game_length() + game.max_chance_nodes_in_history()
         self.highest = max(game.game.num_actions, game.max_chance_outcomes())
         self.tensor = np.zeros(sum(sizes.values()), np.float32)
-        parts = np.split(self.tensor, np.cumsum(list(sizes.values()))[:-1])
+        self.num_players = game.num_players()
+        parts = np.split(self.tensor, np.cumsum(list(sizes.values()), dtype=int)[:-1])
         self.dict = dict(zip(sizes, parts, strict=False))
 
     def set_from(self, state: BombayState, player: int) -> None:
         """Show `state` as `player` sees it. Raises ValueError if there is no such seat."""
-        checks.whole_number(player, "player", 0, len(self.dict["player"]) - 1)
+        checks.whole_number(player, "player", 0, self.num_players - 1)
         self.tensor.fill(0)
+        if not self.shows_game:
+            return
         self.dict["player"][player] = 1
-        if "observation" in self.dict and state.play is not None:
+        if state.play is not None:
             self.dict["observation"][:] = state.play.observe(player, screened=False)
         if "history" in self.dict:
             history = state.history()
             self.dict["history"][: len(history)] = (np.array(history) + 1) / self.highest
 
     def string_from(self, state: BombayState, player: int) -> str:
-        """`state` as `player` sees it, or with perfect recall all actions and outcomes so far."""
-        seen = (state.history_str() if self.recalls else state) if self.shows_game else ""
-        return f"player {player}: {seen}"
+        """`state`, or with perfect recall all actions and outcomes so far; the same for every player."""
+        if not self.shows_game:
+            return ""
+        return state.start + state.history_str() if self.recalls else str(state)
 
 
 def _changes(text: str) -> dict[str, Any]:
     """The changed fields that the parameter `rules` names. Raises ValueError or OSError if it is no object and no file."""
-    if text.startswith("{"):
+    if not isinstance(text, str):
+        raise ValueError(f"rules is {checks.shown(text)}; it must be a string: a path, or a JSON object")
+    if text.lstrip().startswith("{"):
         return parse(dict[str, Any], text.replace(";", ","), "rules")
     return check(dict[str, Any], read_json(text), "rules") if text else {}
 
@@ -392,10 +406,24 @@ def _deal(game: Game) -> list[Draw]:
     return draws
 
 
-def _dealt(game: Game, states: np.ndarray) -> dict[tuple[str, str], Any]:
-    """The set-up of (1,) states: for each part and city or site what lies there."""
+def _setup_of(game: Game, states: np.ndarray) -> dict[str, dict[str, Any]] | None:
+    """The set-up of (1,) states; None unless they are the first ones of a game."""
     facts = state_to_dict(states[0], game.rules, game.board)
-    return {(key, place): kind for key in SETUP_KEYS for place, kind in facts[key].items()}
+    setup = {key: facts[key] for key in SETUP_KEYS}
+    try:
+        first = game.new_states(states["seed"], setup=setup)
+    except ValueError:  # something has been taken
+        return None
+    first["market"] = 0
+    batch.force_restocks(np.asarray(first), states["market"].sum(axis=1, dtype=np.int64))
+    return setup if _equal(first, states) else None
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether (1,) states are the same apart from their seeds."""
+    one = one.copy()
+    one["seed"] = other["seed"]
+    return one.tobytes() == other.tobytes()
 
 
 pyspiel.register_game(GAME_TYPE, BombayGame)

@@ -27,7 +27,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from bombay_env import bombay_v0
 
-NUM_ENVS = 8  # games at once: one call of the policy decides for the learner in all of them
+NUM_ENVS, NUM_STEPS = 8, 512  # games at once, and decisions in each of them between two updates
 
 Player = Callable[[np.ndarray, np.ndarray], int]  # observation (F,) float32 and mask (A,) int8 → action
 Step = tuple[np.ndarray, float, bool, bool, dict[str, Any]]
@@ -123,26 +123,26 @@ class FrozenPolicy:
 
 
 class Follow(BaseCallback):
-    """Updates the opponents at the start of each rollout, and ends learning when the time is up."""
+    """Updates the opponents at the start of each rollout."""
 
-    def __init__(self, opponents: FrozenPolicy, seconds: float) -> None:
+    def __init__(self, opponents: FrozenPolicy) -> None:
         super().__init__()
-        self.opponents, self.deadline = opponents, time.monotonic() + seconds
+        self.opponents = opponents
 
     def _on_rollout_start(self) -> None:
         self.opponents.update(self.model)
 
     def _on_step(self) -> bool:
-        return time.monotonic() < self.deadline
+        return True
 
 
 def learn(make_env: Callable[[], gymnasium.Env], seconds: float, seed: int, opponents: FrozenPolicy) -> MaskablePPO:
-    """A MaskablePPO that has learned for some seconds on one thread, on `NUM_ENVS` environments."""
+    """A MaskablePPO that has learned for some seconds on one thread, at least one update, on `NUM_ENVS` environments."""
     torch.set_num_threads(1)
     model = MaskablePPO(
         "MlpPolicy",
         DummyVecEnv([make_env] * NUM_ENVS),
-        n_steps=512,
+        n_steps=NUM_STEPS,
         batch_size=512,
         n_epochs=4,
         learning_rate=1e-3,
@@ -151,7 +151,9 @@ def learn(make_env: Callable[[], gymnasium.Env], seconds: float, seed: int, oppo
         seed=seed,
         device="cpu",
     )
-    model.learn(10**9, callback=Follow(opponents, seconds))
+    deadline = time.monotonic() + seconds
+    while model.num_timesteps == 0 or time.monotonic() < deadline:
+        model.learn(NUM_ENVS * NUM_STEPS, callback=Follow(opponents), reset_num_timesteps=False)
     return model
 
 

@@ -16,7 +16,7 @@ import torch
 import typer
 from common import Blocks, Minutes, Players, Policy, Seed, report
 from tensordict import TensorDict
-from tensordict.nn import TensorDictModule
+from tensordict.nn import InteractionType, TensorDictModule
 from torch import nn
 from torchrl.envs.libs.pettingzoo import PettingZooWrapper
 from torchrl.modules import MaskedCategorical, ProbabilisticActor, ValueOperator
@@ -50,6 +50,7 @@ def make_loss(num_features: int, num_actions: int) -> tuple[ClipPPOLoss, GAE]:
         in_keys={"logits": ("player", "logits"), "mask": LEGAL},
         out_keys=[("player", "action")],
         distribution_class=MaskedCategorical,
+        default_interaction_type=InteractionType.RANDOM,  # otherwise only TorchRL's collectors draw actions
         return_log_prob=True,
         log_prob_key=("player", "sample_log_prob"),
     )
