@@ -155,13 +155,14 @@ def _resolves(ratings: Ratings, players: int) -> float | None:
 
 
 def _best_within(agents: list[dict[str, Any]], ratings: Ratings, limit: float) -> dict[str, Any]:
-    """The best agent that takes at most so many milliseconds per turn, the next one, and how sure the first is the best."""
+    """The best agent within so many milliseconds per turn, how sure it is the best, and its lead over the next one."""
     quick = [row["agent"] for row in agents if row["ms"] is not None and row["ms"] <= limit]
     return {
         "ms": limit,
         "agent": quick[0] if quick else None,
-        "next": quick[1] if len(quick) > 1 else None,
         "best": ratings.best(quick[0], quick[1:]) if quick else None,
+        "next": quick[1] if len(quick) > 1 else None,
+        "lead": ratings.difference(*quick[:2]).to_dict() if len(quick) > 1 else None,
     }
 
 
@@ -237,24 +238,29 @@ def _within(data: dict[str, Any]) -> str:
             f"{best['ms']} ms",
             f"`{best['agent']}`",
             _probability(best["best"]),
-            "–" if best["next"] is None else f"`{best['next']}`",
+            *(["–", "–"] if best["next"] is None else [f"`{best['next']}`", interval(best["lead"], "{:+.2f}")]),
         ]
         for count in data["counts"]
         for best in count["within"]
         if best["agent"] is not None
     ]
-    text = "The best of the agents whose mean time per turn is within the limit, and the probability that it is the best of them."
-    columns = ["players", "time limit", "best agent", "P(best)", "second"]
+    text = (
+        "The best of the agents whose mean time per turn is within the limit, the probability that it is the best of them, and "
+        "how far its rating is above that of the second. Where this interval contains 0, the games do not decide which of "
+        "the two is better."
+    )
+    columns = ["players", "time limit", "best agent", "P(best of these)", "second", "lead in rating [95 %]"]
     return f"## Best agent by time limit\n\n{text}\n\n{markdown_table(columns, rows, {'best agent', 'second'})}"
 
 
 def _misfits(data: dict[str, Any]) -> str:
     fits = {count["players"]: count["one_rating_explains_all"] for count in data["counts"]}
-    tests = ", ".join(f"{fit['p']:.3f} at {players} players" for players, fit in fits.items())
+    tests = ", ".join(f"p = {fit['p']:.3f} at {players} players" for players, fit in fits.items())
     text = (
-        "Ratings assume that each agent has one strength, whoever else sits at the table. A small p speaks against this: p is "
-        f"{tests}. The table has the line-ups that differ most from what the ratings predict. To choose an agent for a known "
-        "opponent, look at the cross tables."
+        "Ratings assume that each agent has one strength, whoever else sits at the table. A test of this compares the win shares "
+        f"of all line-ups with those that the ratings predict ({tests}). Where p is below .05, some agents do better or worse "
+        "against certain others than their ratings say; the table has the line-ups that differ most. To choose an agent for a "
+        "known opponent, look at the cross tables."
     )
     rows = [
         [
@@ -322,6 +328,15 @@ bombay leaderboard --json           # every number of this page
 bombay ratings                      # ratings by all games, copies included; --model orders: by all places
 make leaderboard MACHINE="…"        # play the whole league, which takes hours, and write this page
 bombay card my_agent:MyAgent        # where an agent of yours would stand
+```
+
+For more games, raise `deals` in a copy of the study and continue a copy of the published games. In a checkout:
+
+```
+cp training/bombay_training/specs/league.toml more.toml
+cp -r training/bombay_training/league more
+bombay run more.toml --out more     # plays the games that are missing
+bombay leaderboard more --out more.md
 ```"""
 
 
