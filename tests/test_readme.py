@@ -79,6 +79,10 @@ def test_evaluators_of_ones_own_search(tmp_path, monkeypatch):
         assert game.legal_actions(states)[0, agent.act(game, states, rng)[0]]
 
 
+def test_the_readme_stays_short():
+    assert len(README.splitlines()) <= 220
+
+
 def test_pettingzoo_example_fits_in_twenty_lines():
     (example,) = (text for text in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "agent_iter" in text)
     assert len(example.strip().splitlines()) <= 20

@@ -10,6 +10,7 @@ from bombay_training.rich_tables import format_ms, interval, markdown_table
 
 CHART: Final = "leaderboard.png"  # `bombay leaderboard` writes it together with the page
 PLAYERS: Final = 4  # of the README's table
+STRONGEST: Final = 9  # agents in it
 
 
 @functools.cache
@@ -25,11 +26,11 @@ def data() -> dict[str, Any]:
 
 
 def strength() -> str:
-    """The README's table: the agents at one number of players, best first."""
+    """The README's table: the strongest agents at one number of players, best first."""
     (count,) = (count for count in data()["counts"] if count["players"] == PLAYERS)
     rows = [
         [f"`{row['agent']}`", row["knowledge"], interval(row["share"], "{:.3f}"), format_ms(row["ms"])]
-        for row in count["agents"]
+        for row in count["agents"][:STRONGEST]
     ]
     return markdown_table(
         ["agent", "scripted knowledge", "win share [95 %]", "ms/turn"], rows, {"agent", "scripted knowledge"}
