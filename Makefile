@@ -44,6 +44,7 @@ lint: .venv/.test
 	$(BIN)/lint-imports
 
 compiled: .venv/.test
+	$(BIN)/bombay warm-up  # first, so that the processes of the tests do not compile the same kernels
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 # The game itself with the compiler off, where an index out of range is an error, and random streams, whose draws inside kernels can

@@ -27,7 +27,8 @@ Observations = dict[str, np.ndarray]
 class ActionMaskObservation(gymnasium.Wrapper[Any, int, Any, int], RecordConstructorArgs):
     """Observations are a dict of the observation and the action mask, as RLlib, Tianshou and TorchRL expect them.
 
-    The mask is `info["action_mask"]`, (A,): 1 if the action is legal.
+    The mask is `info["action_mask"]`, (A,): 1 if the action is legal. After the end, when none is, all are marked: trainers
+    compute values of that observation too, although they do not count, and without any action these would not be finite.
 
     Args:
         env: an environment whose infos contain `action_mask`, with discrete actions.
@@ -181,5 +182,6 @@ def _masked_space(observation: spaces.Space[Any], action: spaces.Space[Any], key
 
 
 def _joined(keys: tuple[str, str, str], observation: np.ndarray, mask: np.ndarray) -> Observations:
-    """Observation and mask; `keys` are their keys and the dtype of the mask."""
-    return {keys[0]: observation, keys[1]: mask.astype(keys[2], copy=False)}
+    """Observation and mask, (…, A); `keys` are their keys and the dtype of the mask."""
+    over = ~mask.any(axis=-1, keepdims=True)
+    return {keys[0]: observation, keys[1]: (mask | over).astype(keys[2], copy=False)}

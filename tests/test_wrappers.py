@@ -22,7 +22,7 @@ def test_the_mask_is_in_the_observation_under_the_chosen_key():
         assert env.observation_space.contains(observation)
         assert set(observation) == {"obs", "mask"}
         assert (observation["obs"] == env.unwrapped._games.observe()[0]).all()
-        assert (observation["mask"] == env.unwrapped.action_masks()).all()
+        assert (observation["mask"] == (env.unwrapped.action_masks() | over)).all()  # after the end all are marked
         if over:
             break
         observation, _, over, _, info = env.step(int(pick(observation["mask"], rng)))
@@ -57,6 +57,22 @@ def test_the_two_keys_must_differ(make):
     wrapper = wrappers.ActionMaskObservation if make is single else wrappers.VectorActionMaskObservation
     refusal(lambda: wrapper(make(2), "obs", "obs"), "mask_key", "observation_key", "'obs'", "differ")
     refusal(lambda: wrapper(make(2), mask_dtype="float32"), "mask_dtype is 'float32'", "one of int8, bool")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # no target net
+def test_torchrls_dqn_has_a_finite_loss_at_the_end_of_a_game():
+    torch = pytest.importorskip("torch", reason="needs the extra `trainers`")
+    pytest.importorskip("torchrl", reason="needs the extra `trainers`")
+    from torchrl.envs import ActionMask, GymWrapper, TransformedEnv
+    from torchrl.modules import QValueActor
+    from torchrl.objectives import DQNLoss
+
+    env = TransformedEnv(GymWrapper(wrappers.ActionMaskObservation(single(2), mask_dtype="bool")), ActionMask())
+    net = torch.nn.Linear(584, 39)
+    actor = QValueActor(net, in_keys=["observation"], spec=env.action_spec, action_mask_key="action_mask")
+    steps = env.rollout(400, actor)
+    assert steps["next", "terminated"].any()
+    assert DQNLoss(actor, action_space="one-hot")(steps)["loss"].isfinite()
 
 
 def test_torchrls_masked_distribution_samples_from_masks_of_bools():
