@@ -34,6 +34,11 @@ class MCTSAgent:
         self.game = openspiel.BombayGame({"players": num_players})
         self.simulations = simulations
 
+    def check_game(self, game: Game) -> None:
+        """Raise ValueError unless it can play the game, which must have the official rules and the packaged board."""
+        if game != self.game.game:
+            raise ValueError("openspiel-mcts plays by the official rules, at the number of players that it was made for")
+
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Actions (batch,) int64 for states (batch,), one after the other."""
         random = np.random.RandomState(rng.integers(2**32))

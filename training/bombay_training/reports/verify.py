@@ -64,7 +64,7 @@ def verify(
         ValueError: the folder is no store, it is damaged, or an agent cannot play.
     """
     found = read_store(folder)
-    clocked = sorted({spec for cell, _ in found for spec in map(str, cell.players) if _by_the_clock(spec)})
+    clocked = sorted(filter(_by_the_clock, {str(player) for cell, _ in found for player in cell.players}))
     kept = [(cell, match) for cell, match in found if not set(map(str, cell.players)) & set(clocked)]
     total = sum(match.num_games for _, match in kept)
     if not total:
@@ -74,9 +74,10 @@ def verify(
     jobs, begin = [], 0
     for cell, match in kept:
         mine = chosen[(begin <= chosen) & (chosen < begin + match.num_games)] - begin
-        size = cell.chunk_size([make(str(player)) for player in cell.players])
-        jobs += [(cell, Chunk(int(game), 1, (int(game) // size,))) for game in mine]
         begin += match.num_games
+        if mine.size:
+            size = cell.chunk_size([make(str(player)) for player in cell.players])
+            jobs += [(cell, Chunk(int(game), 1, (int(game) // size,))) for game in mine]
     matches = {cell.id: match for cell, match in kept}
     for cell, game in _unequal(jobs, matches, engine or Here(), progress or (lambda games: None)):
         lineup = ", ".join(map(str, cell.lineup))
