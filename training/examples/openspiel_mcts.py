@@ -37,7 +37,9 @@ class MCTSAgent:
     def check_game(self, game: Game) -> None:
         """Raise ValueError unless it can play the game, which must have the official rules and the packaged board."""
         if game != self.game.game:
-            raise ValueError("openspiel-mcts plays by the official rules, at the number of players that it was made for")
+            raise ValueError(
+                "openspiel-mcts plays by the official rules, at the number of players that it was made for"
+            )
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Actions (batch,) int64 for states (batch,), one after the other."""
