@@ -45,12 +45,12 @@ lint: .venv/.test
 
 compiled: .venv/.test
 	$(BIN)/bombay warm-up  # first, so that the processes of the tests do not compile the same kernels
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+	$(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal  # one more, because some tests wait
 
 # The game itself with the compiler off, where an index out of range is an error, and random streams, whose draws inside kernels can
 # be seen only so. The rest takes minutes this way: `make coverage`.
 interpreted: .venv/.test
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(GAME:%=tests/test_%.py)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(GAME:%=tests/test_%.py)
 
 # The distributions: built, installed into empty environments and played from there.
 package: .venv/.test

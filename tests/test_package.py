@@ -28,7 +28,7 @@ for agent in env.agent_iter():
     env.step(None if terminated else rng.choice(np.flatnonzero(observation["action_mask"])))
 print(env.unwrapped.record()["result"]["winners"])
 import gymnasium
-learner = gymnasium.make("bombay/Bombay-v0", num_players=3, opponents="greedy").unwrapped
+learner = gymnasium.make("bombay/Bombay-v0", num_players=3).unwrapped
 learner.reset(seed=1)
 learner.step(learner.action_masks().argmax())
 """
@@ -81,6 +81,6 @@ def test_short_game_from_an_empty_environment(built, tmp_path):
     subprocess.run([*pip, "--no-compile", "-c", ROOT / "constraints.txt", wheel], check=True, cwd=tmp_path)
     played = subprocess.run([python, "-c", SHORT_GAME], check=True, cwd=tmp_path, capture_output=True, text=True)
     assert played.stdout.startswith("[")
-    command = [tmp_path / "env" / "bin" / "bombay", "simulate", "greedy", "random", "--players", "2", "--games", "2"]
+    command = [tmp_path / "env" / "bin" / "bombay", "simulate", "ppo", "random", "--players", "2", "--games", "2"]
     shown = subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert "greedy" in shown.stdout
+    assert "ppo" in shown.stdout
