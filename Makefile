@@ -32,8 +32,8 @@ curves: .venv/.ppo
 	$(BIN)/bombay train ppo --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
 	$(BIN)/bombay curve $(CURVES)/zero-* $(CURVES)/ppo --win-shares --out $(CURVES)/curve.png
 
-# Everything that must hold of a change: on an empty kernel cache, installation aside, ten to eleven minutes on two cores. While some
-# tests wait for other processes and for the network, others compute.
+# Everything that must hold of a change: on an empty kernel cache, installation aside, eleven to thirteen minutes on two cores. While
+# some tests wait for other processes and for the network, others compute.
 test: .venv/.test
 	$(MAKE) --no-print-directory --jobs 2 compiled lint package interpreted
 
@@ -45,7 +45,7 @@ lint: .venv/.test
 
 compiled: .venv/.test
 	$(BIN)/bombay warm-up  # first, so that the processes of the tests do not compile the same kernels
-	$(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal  # one more, because some tests wait
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 # The game itself with the compiler off, where an index out of range is an error, and random streams, whose draws inside kernels can
 # be seen only so. The rest takes minutes this way: `make coverage`.

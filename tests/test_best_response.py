@@ -242,6 +242,7 @@ def test_another_victim_with_the_same_spec_makes_another_run(victim, tmp_path):
         open_run(tmp_path / "run")
 
 
+@pytest.mark.slow
 @needs_jit
 def test_some_seconds_of_learning_take_games_from_a_victim(tmp_path):
     """An untrained net hardly ever beats `greedy`; see `test_value_net.py`."""

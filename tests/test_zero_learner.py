@@ -319,6 +319,7 @@ def test_a_run_repeats_bit_for_bit_with_any_number_of_threads(whole, tmp_path):
     assert without_time(tmp_path) == without_time(whole)
 
 
+@pytest.mark.slow  # `test_runs.py` kills a quicker run
 @needs_jit
 def test_killed_between_saves_and_resumed_it_ends_in_the_same_weights(whole, tmp_path):
     code = (
