@@ -92,12 +92,12 @@ def test_each_learner_of_each_track_has_its_curve(read):
     others = [entry(shares, learner="ppo"), entry(shares, track="rules-10M"), entry(shares, learning="uses the model")]
     curves = tracks.summary(read(entry(shares), *others, entry(shares, seed=3, outcomes=7)))
     assert [(curve["track"], curve["learner"], curve["learning"], curve["seeds"]) for curve in curves] == [
-        ("rules-10M", "zero", "steps only", [0]),
         ("rules-1M", "ppo", "steps only", [0]),
         ("rules-1M", "zero", "steps only", [0, 3]),
         ("rules-1M", "zero", "uses the model", [0]),
+        ("rules-10M", "zero", "steps only", [0]),
     ]
-    assert [curve["outcomes"] for curve in curves] == [None, None, 7, None]
+    assert [curve["outcomes"] for curve in curves] == [None, 7, None, None]
     assert len(tracks.table(curves).splitlines()) == 6
     assert len(tracks.draw(curves).axes) == 2
 
@@ -107,6 +107,7 @@ def test_what_is_no_entry_is_refused(read, tmp_path):
     refusal(lambda: read(entry(shares), entry(shares)), "seed 0 of zero a second time")
     refusal(lambda: read(entry(shares, points=[])), "has no points")
     refusal(lambda: read(entry(shares, seed="x")), "seed is 'x'")
+    refusal(lambda: read(entry(shares, track="rules-2M")), "track is 'rules-2M'")
     fewer = entry(shares, seed=1)
     for point in fewer["points"]:
         point["matches"] = point["matches"][:2]

@@ -22,7 +22,7 @@ from bombay_env import checks
 from bombay_env.files.forms import Form, parse
 from bombay_env.files.reading import read_bytes
 from bombay_training import figures
-from bombay_training.learners.track import FIRST, RESULTS, area
+from bombay_training.learners.track import FIRST, RESULTS, TRACKS, area
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
 from bombay_training.rich_tables import interval, markdown_table
 
@@ -89,6 +89,7 @@ def read_entries(paths: Sequence[Path]) -> list[Entry]:
         tasks = {tuple((task.players, task.opponent) for task in point.matches) for point in entry.points}
         if len(tasks) != 1:
             raise ValueError(f"{checks.shown_path(path)} has no points, or points with other opponents than the rest")
+        checks.one_of(entry.track, "track", tuple(TRACKS))
         if (entry.group, entry.seed) in seen:
             raise ValueError(f"{checks.shown_path(path)} is seed {entry.seed} of {entry.group[1]} a second time")
         seen.add((entry.group, entry.seed))
@@ -102,7 +103,8 @@ def summary(entries: Sequence[Entry], resamples: int = RESAMPLES, seed: int = 0)
         ValueError: seeds of a learner met different opponents.
     """
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.group, entry.seed)):
+    known = list(TRACKS)
+    for entry in sorted(entries, key=lambda entry: (known.index(entry.track), entry.group, entry.seed)):
         groups.setdefault(entry.group, []).append(entry)
     return [_curve(group, resamples, np.random.default_rng(seed)) for group in groups.values()]
 
