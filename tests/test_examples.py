@@ -6,6 +6,7 @@ Those whose packages cannot share this environment are skipped in it; slow tests
 import functools
 import importlib
 import itertools
+import json
 import sys
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from common import evaluate
 import bombay_agents
 from bombay_env import Game, Rules
 from bombay_env.rewards import seat_rewards
+from bombay_training.learners import track
+from helpers.command import in_this_process, without_workers
 from helpers.own_environment import python_with, run_tests
 
 # For each example the package that it needs, and what makes an update short.
@@ -76,8 +79,9 @@ def test_the_script_prints_the_win_share(name, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("name", "package"), [("track_dqn", "torch"), ("track_maskable_ppo", "sb3_contrib")])
-def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, tmp_path):
+def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, tmp_path, capfd):
     pytest.importorskip(package, reason=f"needs {package}")
+    pytest.importorskip("pyarrow", reason="needs the extra `data`")
     example, commands = importlib.import_module(name), []
     for constant, value in {"BUFFER": 1000, "BATCH": 8, "NUM_LANES": 4, "NUM_ENVS": 4}.items():
         monkeypatch.setattr(example, constant, value, raising=False)
@@ -86,6 +90,12 @@ def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, t
     monkeypatch.setitem(common.TRACKS, "rules-1M", 1000)
     monkeypatch.setattr(common.subprocess, "run", lambda command, check: commands.append(command))
     example.main("rules-1M", seed=2, out=tmp_path)
+    monkeypatch.setattr(track, "PLAYERS", (2,))
+    monkeypatch.setattr(track, "OPPONENTS", ("random",))
+    without_workers(monkeypatch)
+    scored = in_this_process(tmp_path, monkeypatch, capfd)(*commands[0][3:], "--games", 2, "--json")
+    (made,) = json.loads(scored.stdout)["entries"]
+    assert (made["learner"], made["seed"], len(made["points"])) == ({"track_dqn": "DQN"}.get(name, "MaskablePPO"), 2, 1)
     (net,) = (tmp_path / "seed-2").glob("agent-*.safetensors")
     decisions = int(net.stem.partition("-")[2])
     assert 1000 <= decisions < 1300
@@ -93,6 +103,11 @@ def test_an_entry_to_a_track_is_learned_and_scored(name, package, monkeypatch, t
     for n in (2, 5):
         game, states = positions(n)
         game.check_actions(states, bombay_agents.make(f"net:path={net}").act(game, states, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("name", common.TRACKS)
+def test_snapshots_of_examples_are_due_where_the_track_has_points(name, tmp_path):
+    assert common.Entry(name, "x", 0, tmp_path).due == track.TRACKS[name].points()
 
 
 def test_a_transition_of_dqn_joins_two_decisions_of_one_seat(monkeypatch):

@@ -103,4 +103,19 @@ def test_a_policy_needs_no_value_but_a_layer():
     net = torch_nets.policy_net([game], torch.nn.Linear(584, game.num_actions), training={"algorithm": "none"})
     assert (net.forward(game.observe(game.new_states([1, 2])))[1] == 0).all()
     assert net.about["training"] == {"algorithm": "none"}
-    refusal(lambda: torch_nets.policy_net([game], torch.nn.ReLU()), "no nn.Linear layer")
+    without_bias = torch_nets.policy_net([game], torch.nn.Linear(584, game.num_actions, bias=False))
+    assert (without_bias.parts["policy"][0][1] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (torch.nn.ReLU(), "no nn.Linear layer"),
+        (torch.nn.Sequential(torch.nn.Linear(584, 39), torch.nn.Tanh()), "a layer Tanh"),
+        (torch.nn.Sequential(torch.nn.LayerNorm(584), torch.nn.Linear(584, 39)), "a layer LayerNorm"),
+        (torch.nn.Linear(584, 38), "(584, 38); they must have (584, 39)"),
+    ],
+    ids=str,
+)
+def test_a_module_that_the_net_would_not_play_is_refused(policy, words):
+    refusal(lambda: torch_nets.policy_net([TABLES[2]], policy), words)

@@ -262,10 +262,10 @@ class BombayState(pyspiel.State):
     # --- chance ---
 
     def outcome_to(self, states: np.ndarray) -> int:
-        """The outcome of this chance node that brings the game to (1,) `states`, as they are after its last chance node so far.
+        """The outcome of this chance node that (1,) `states` had, which are those of a game after the same decisions.
 
-        To follow a game, step `states` along: in the deal, and at the first restock, they are the game's first states, such as
-        `Game.new_states([seed])`, and later those with the restock that is due.
+        In the deal and at the first restock, before any decision, they are the game's first states, such as
+        `Game.new_states([seed])`. Later they have the restock that is due here.
 
         Raises:
             ValueError: no outcome does, they are not one state of this game, or this is not a chance node.

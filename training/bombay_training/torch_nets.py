@@ -165,8 +165,8 @@ def policy_net(
 ) -> PolicyNet:
     """A policy net from modules that were trained on observations. It has its own copy of the weights.
 
-    Of each module the `nn.Linear` layers count, in order, with the activation between them. The agent plays the legal action with
-    the highest logit, so `policy` may as well give Q-values.
+    Modules are layers in order: `nn.Linear`, with the activation between them. The agent plays the legal action with the highest
+    logit, so `policy` may as well give Q-values.
 
     Args:
         games: that the net may play. They have one board.
@@ -178,19 +178,38 @@ def policy_net(
         training: what the net's file says about its training; JSON values by name.
 
     Raises:
-        ValueError: the layers do not fit one another, or a weight is not finite or not float32.
+        ValueError: a module has other layers, they do not fit one another or the game, or a weight is not finite or not float32.
     """
-    shared, chosen = _layers(trunk), _layers(policy)
+    shared, chosen = _layers(trunk, activation), _layers(policy, activation)
     if not chosen:
         raise ValueError("policy has no nn.Linear layer")
     width = len(shared[-1][1]) if shared else chosen[0][0].shape[1]
     nothing = ((np.zeros((1, width), np.float32), np.zeros(1, np.float32)),)
-    parts = {"trunk": shared, "policy": chosen, "value": nothing if value is None else _layers(value)}
+    parts = {"trunk": shared, "policy": chosen, "value": nothing if value is None else _layers(value, activation)}
     about = {**files.about_games(games), "training": dict(training or {})}
-    return PolicyNet(parts, activation, games[0].feature_layout.digest, observation_mode, about)
+    net = PolicyNet(parts, activation, games[0].feature_layout.digest, observation_mode, about)
+    sizes, expected = (net.num_features, net.num_actions), (games[0].num_features, games[0].num_actions)
+    if sizes != expected:
+        raise ValueError(f"the layers have (inputs, outputs) {sizes}; they must have {expected}, features and actions")
+    return net
 
 
-def _layers(module: nn.Module | None) -> tuple[Layer, ...]:
-    linear = [part for part in module.modules() if isinstance(part, nn.Linear)] if module is not None else []
-    tensors = [(layer.weight.detach().cpu(), layer.bias.detach().cpu()) for layer in linear]
-    return tuple((weight.numpy().copy(), bias.numpy().copy()) for weight, bias in tensors)
+def _layers(module: nn.Module | None, activation: str) -> tuple[Layer, ...]:
+    parts = [] if module is None else [part for part in module.modules() if not list(part.children())]
+    known = (
+        nn.Linear,
+        nn.Identity,
+        nn.Flatten,
+        nn.Dropout,
+        {"relu": nn.ReLU, "tanh": nn.Tanh}.get(activation, nn.Identity),
+    )
+    for part in parts:
+        if not isinstance(part, known):
+            raise ValueError(f"a module has a layer {type(part).__name__}; there may be nn.Linear and {activation}")
+    linear = [part for part in parts if isinstance(part, nn.Linear)]
+    weights = [layer.weight.detach().cpu().numpy().copy() for layer in linear]
+    biases = [
+        np.zeros(len(weight), np.float32) if layer.bias is None else layer.bias.detach().cpu().numpy().copy()
+        for layer, weight in zip(linear, weights, strict=True)
+    ]
+    return tuple(zip(weights, biases, strict=True))

@@ -246,8 +246,8 @@ def _within(data: dict[str, Any]) -> str:
     ]
     text = (
         "The best of the agents whose mean time per turn is within the limit, the probability that it is the best of them, and "
-        "how far its rating is above that of the second. Where this interval contains 0, the games do not decide which of "
-        "the two is better."
+        "how far its rating is above that of the second, its lead. Where the interval of the lead contains 0, the games do not "
+        "decide which of the two is better."
     )
     columns = ["players", "time limit", "best agent", "P(best of these)", "second", "lead in rating [95 %]"]
     return f"## Best agent by time limit\n\n{text}\n\n{markdown_table(columns, rows, {'best agent', 'second'})}"

@@ -1,6 +1,7 @@
 """`bombay track`: how strong a learner gets with a given experience."""
 
 import enum
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bombay_env.files import atomic
 from bombay_env.files.reading import read_jsonl
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
@@ -73,14 +73,18 @@ def track(
     """Train a learner with the experience of a track, and score it on the way against four frozen opponents.
 
     A score is the mean of (win share − par)/(1 − par) over opponents and numbers of players. The area is the mean of scores over
-    the logarithm of decisions. A track that was stopped goes on with the same command. With --engine ray runs are trained on the
-    cluster, each as one task, which begins anew if it is lost.
+    the logarithm of decisions. A track that was stopped goes on with the same command. With --engine ray new runs are trained on
+    the cluster, each as one task, which begins anew if it is lost; runs that have begun go on here.
     """
     parent = out or Path("runs") / f"track-{name}-{learner or 'agents'}"
+    if address is not None:
+        parent = parent.absolute()  # for the processes of the cluster
     folders = {number: parent / f"seed-{number}" for number in range(seed, seed + seeds)}
     with user_input():
         budget = _budget(name, learner, agent or [], seeds)
         check_spec_path(parent)
+        if (parent / run_files.SETTINGS).exists():
+            raise ValueError(f"{parent} is the folder of one run; name a folder for runs with --out")
         if agent and out is None:
             raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
         given = tracks.check_agents(agent or [])
@@ -105,6 +109,8 @@ def track(
 
 def _play(agents: dict[int, str], folder: Path, games: int, players: Engine, quiet: bool) -> list[Match]:
     """Play the games of an entry that its folder does not have."""
+    with user_input():
+        tracks.check_nets(agents, folder)
     cells = tracks.cells(agents, games)
     with playing.open_store(folder / "games") as store:
         playing.compile_for(cells, None, quiet)
@@ -155,7 +161,8 @@ def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path, quiet: b
             run.close()
             raise ValueError(f"{folder} holds another run; name another folder with --out")
         tracks.drop_later(folder, run.clock.decisions_done)
-    learn(run, folder, quiet, lambda shown: tracks.Snapshots(run, folder, budget.points(), shown))
+    run_on = functools.partial(tracks.Snapshots, run, folder, budget.points())
+    learn(run, folder, quiet, run_on, "repeat the same command; the run is in")
 
 
 def _learn_elsewhere(
@@ -163,10 +170,9 @@ def _learn_elsewhere(
 ) -> None:
     """Train the runs that have not begun on the cluster, and write their files."""
     missing = [seed for seed, folder in folders.items() if not (folder / run_files.SETTINGS).exists()]
-    jobs = [(budget.settings(learner, seed), budget.points()) for seed in missing]
-    with output.progress_bar("training runs", len(jobs), quiet) as advance, user_input(RuntimeError, OSError):
-        for (settings, _), files in engine.map(tracks.train_elsewhere, jobs, cores=2 if budget.minutes else 1):
-            folders[settings.seed].mkdir(parents=True, exist_ok=True)
-            for file, content in files.items():
-                atomic.write_bytes(folders[settings.seed] / file, content)
-            advance(1)
+    with user_input(RuntimeError, ValueError, OSError):
+        jobs = [(budget.settings(learner, seed), budget.points()) for seed in missing]
+        with output.progress_bar("training runs", len(jobs), quiet) as advance:
+            for (settings, _), files in engine.map(tracks.train_elsewhere, jobs, cores=2 if budget.minutes else 1):
+                tracks.write_files(files, folders[settings.seed])
+                advance(1)

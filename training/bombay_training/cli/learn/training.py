@@ -90,7 +90,11 @@ def new_folder(out: Path | None, learner: str) -> Path:
 
 
 def learn(
-    run: Run, folder: Path, quiet: bool, follow: Callable[[RunProgress], RunProgress] = lambda shown: shown
+    run: Run,
+    folder: Path,
+    quiet: bool,
+    follow: Callable[[RunProgress], RunProgress] = lambda shown: shown,
+    again: str = "bombay train resume",
 ) -> tuple[Path, str]:
     """Run the training with a progress bar.
 
@@ -99,6 +103,7 @@ def learn(
         folder: of the run; for a new run it is created, unless it holds a run by now.
         quiet: show no bar.
         follow: makes who follows the run of what shows the bar.
+        again: what continues the run in the folder if it is stopped.
     Returns:
         The path of the agent, and the amount of learning in words.
     """
@@ -112,7 +117,7 @@ def learn(
             path = run.loop(folder, follow(progress))
     except KeyboardInterrupt:
         if (folder / run_files.CHECKPOINT).exists():
-            line = f"To continue the run: bombay train resume {folder}"
+            line = f"To continue the run: {again} {folder}"
             output.err.print(line, markup=False, highlight=False, soft_wrap=True)
         raise
     return path, progress.summary

@@ -85,10 +85,14 @@ class RayEngine:
             Each argument with its result, in any order.
         Raises:
             RuntimeError: a call failed, or the process that it ran in ended each time.
+            ValueError: no machine of the cluster has so many cores.
         """
+        most = max((node["Resources"].get("CPU", 0) for node in self.ray.nodes() if node["Alive"]), default=0)
+        if most < cores:
+            raise ValueError(f"a call needs {cores} cores, and no machine of the cluster has more than {most:g}")
         threads = {"env_vars": dict.fromkeys(ONE_THREAD, str(cores))}
         task = self.ray.remote(function).options(num_cpus=cores, max_retries=0, runtime_env=threads)
-        yield from self._results(task.remote, arguments, str)
+        yield from self._results(task.remote, arguments, lambda argument: f"{function.__name__}: {argument}")
 
     def _results(
         self, start: Callable[[T], Any], jobs: Iterable[T], name: Callable[[T], str]
@@ -110,7 +114,7 @@ class RayEngine:
                 except self.ray.exceptions.RayError as error:  # the process or its node ended
                     if attempt == ATTEMPTS:
                         raise RuntimeError(
-                            f"{name(job)} end the process that plays them: {type(error).__name__}"
+                            f"{name(job)}: the process ended each time: {type(error).__name__}"
                         ) from None
                     running[start(job)] = (job, attempt + 1)
                 else:
