@@ -34,7 +34,7 @@ For each number of players, a table lists the agents by rank:
   without agents that never won. Ratings at different numbers of players cannot be compared.
 - `win share`: against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally strong agents.
 - `P(best)`: the probability that the agent is the best in the table.
-- `ms/turn`: the mean time per turn in games played one at a time. Agents that decide for many games at once are faster there.
+- `ms/turn`: the mean time per turn in games played one at a time. An agent that decides for many games in one call needs less.
 - `scripted knowledge`: whether a [hand-written value](evaluation.md#scripted-knowledge) takes part.
 
 [95 %] are confidence intervals over [deals](evaluation.md#blocks); – is no bound, where an agent won no game. [Agents](agents.md)
