@@ -18,7 +18,7 @@ GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens ru
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: train curves test slow lint compiled interpreted package trainers coverage bench leaderboard pages docs clean
+.PHONY: train curves test slow lint compiled interpreted package trainers coverage bench leaderboard balance balance-check pages docs clean
 
 # `zero` learns from the rules alone. LEARNER=ppo is PPO, which installs PyTorch.
 train: .venv/.$(LEARNER)
@@ -83,6 +83,17 @@ leaderboard: .venv/.test
 	rm -rf $(PUBLISHED)
 	$(BIN)/bombay leaderboard $(LEAGUE) --times $(LEAGUE)-times --machine "$(MACHINE), one process, $(shell date +%F)" \
 		--publish $(PUBLISHED) --out docs/leaderboard.md
+
+# The study of docs/fairness.md: three hours on two idle cores. One that was stopped continues.
+BALANCE := runs/balance
+balance: .venv/.test
+	$(BIN)/bombay balance --processes $(WORKERS) --out $(BALANCE)
+	mkdir -p docs/balance
+	cp $(BALANCE)/report.json $(BALANCE)/report.html $(BALANCE)/report.md docs/balance/
+
+# The self-test of its verdicts and intervals by simulation.
+balance-check: .venv/.test
+	$(BIN)/pytest -q -n $(WORKERS) -m slow tests/test_fairness.py
 
 # The generated pages and tables.
 pages: .venv/.test

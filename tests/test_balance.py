@@ -18,13 +18,14 @@ from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.run import run
 from bombay_training.reports.balance import plan as plans
-from bombay_training.reports.balance.plan import Change, Setting, Tier
+from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
 from helpers.command import in_this_process
 from helpers.failing_agents import First
 from helpers.position import official, position, variant
 from helpers.variants import random_board, random_game
 
 reports = pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
+pages = pytest.importorskip("bombay_training.reports.balance.page", reason="needs the extra `analysis`")
 
 QUICK = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 1, "turns_per_set": 2}
@@ -170,7 +171,7 @@ def test_the_error_names_a_game_whose_accounts_do_not_add_up():
 def test_changed_rules_are_played_on_the_same_deals():
     """A random player ignores awards, so without them the same games end with fewer rupees."""
     base = Game(Rules(3, **SHORT))
-    changes = [Change.parse("fame=[0,0,0,4,8],[0]"), Change.parse("majority.0=6,106")]
+    changes = [*parse_changes("fame=[0,0,0,4,8],[0]"), *parse_changes("majority.0=6,106")]
     tables, notes = plans.plan([base], [Tier("random", 20)], changes)
     assert [table.change for table in tables] == ["", "fame=[0]", "majority.0=106"]
     assert len(notes) == 2
@@ -194,7 +195,7 @@ def test_a_change_is_compared_with_the_table_of_the_same_rules_board_and_agent()
     """The given rules and board are not the official ones, and each of two agents has its own table."""
     game = Game(Rules(3, **SHORT, starting_rupees=(9, 2, 4)), random_board(1))
     tiers = [Tier("random", 20), Tier("random-turn", 5)]
-    settings, _ = plans.plan([game], tiers, [Change.parse("starting_rupees.0=1")])
+    settings, _ = plans.plan([game], tiers, parse_changes("starting_rupees.0=1"))
     changed = dataclasses.replace(game.rules, starting_rupees=(1, 2, 4))
     assert [setting.game.rules for setting in settings] == [game.rules, changed] * 2
     assert {setting.game.board for setting in settings} == {game.board}
@@ -211,17 +212,28 @@ def test_a_change_is_compared_with_the_table_of_the_same_rules_board_and_agent()
 
 def test_missing_entries_are_left_out_with_a_note():
     games = [Game(Rules.official(4)), Game(Rules.official(5))]
-    tables, notes = plans.plan(games, [Tier("random", 1)], [Change.parse("starting_rupees.4=2,3")])
+    tables, notes = plans.plan(games, [Tier("random", 1)], parse_changes("starting_rupees.4=2,3"))
     assert [(table.game.num_players, table.change) for table in tables] == [
         (4, ""),
         (5, ""),
         (5, "starting_rupees.4=2"),
     ]
     assert tables[2].game.rules.starting_rupees == (2, 2, 2, 2, 2)
-    assert [note.split()[0] for note in notes] == ["starting_rupees.4", "starting_rupees.4=3"]
-    column = Change.parse('demand_columns.0.2="yellow"').applied(Rules.official(4), "yellow")
-    assert column.demand_columns[0] == ("blue", "purple", "yellow")
-    assert Change.parse("client_supply=null,5").values == (None, 5)
+    assert [note.split()[0] for note in notes] == ["starting_rupees.4=2", "starting_rupees.4=3", "starting_rupees.4=3"]
+    (column,) = parse_changes('demand_columns.0.2="yellow"')
+    assert column.applied(Rules.official(4)).demand_columns[0] == ("blue", "purple", "yellow")
+    assert [change.applied(Rules.official(4)).client_supply for change in parse_changes("client_supply=null,5")] == [
+        None,
+        5,
+    ]
+
+
+def test_fields_are_changed_together_and_the_last_seat_has_a_name():
+    (change,) = parse_changes("starting_rupees.last=4;toll=0")
+    assert change.label == "starting_rupees.last=4;toll=0"
+    for players in (2, 5):
+        rules = change.applied(Rules.official(players))
+        assert rules == Rules(players, starting_rupees=(2,) * (players - 1) + (4,), toll=0)
 
 
 @pytest.mark.parametrize(
@@ -235,11 +247,12 @@ def test_missing_entries_are_left_out_with_a_note():
         ("toll=null", "only client_supply may be"),
         ("toll.0=1", "toll has no entry"),
         ("starting_rupees.4=2", "there is no such entry with 4 players"),
+        ("toll=0,2;palaces=4", "one value each"),
     ],
 )
 def test_an_invalid_change_is_refused(text, part):
     with pytest.raises(ValueError, match=r"^--vary") as refused:
-        plans.plan([official(4)], [Tier("random", 1)], [Change.parse(text)])
+        plans.plan([official(4)], [Tier("random", 1)], parse_changes(text))
     assert part in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -311,12 +324,6 @@ def made_study(rng, tables, shares=None, games=2000):
     return reports.make_report(settings, played, 0, [])
 
 
-def called(data):
-    """The sentences of a report that call a seat of a table more or less than par."""
-    verdicts = [line for line in reports.markdown(data, {}).splitlines() if line.startswith("`agent-")]
-    return [line for line in verdicts if " wins more" in line or " wins less" in line]
-
-
 # With tests of every table at 5 %, a study would call a seat with a probability of 0.42.
 @pytest.mark.parametrize(("studies", "most"), [(10, 2), pytest.param(1000, 70, marks=pytest.mark.slow)])
 def test_a_study_of_twelve_fair_tables_calls_a_seat_with_a_probability_of_five_percent(studies, most):
@@ -326,11 +333,13 @@ def test_a_study_of_twelve_fair_tables_calls_a_seat_with_a_probability_of_five_p
 
 
 def test_a_study_calls_the_seats_that_differ():
-    (line,) = called(made_study(np.random.default_rng(4), [3], [0.5, 1 / 3, 1 / 6]))
-    assert "seat 0 wins more, seat 2 wins less than par" in line
-    (line,) = called(made_study(np.random.default_rng(4), [2], [0.4, 0.6]))
-    assert "seat 0 wins less, seat 1 wins more than par" in line
-    assert not called(made_study(np.random.default_rng(4), [2]))
+    def called(*study):
+        (table,) = made_study(np.random.default_rng(4), *study)["tables"]
+        return [row["than_par"] for row in table["seats"]]
+
+    assert called([3], [0.5, 1 / 3, 1 / 6]) == ["more", None, "less"]
+    assert called([2], [0.4, 0.6]) == ["less", "more"]
+    assert called([2]) == [None, None]
 
 
 def test_too_few_or_equal_games_give_no_estimate():
@@ -356,13 +365,14 @@ def test_the_change_of_a_rule_has_the_p_value_of_its_own_test():
     tier = Tier("greedy", 300)
     settings = [Setting(official(2), tier, label) for label in ("", "toll=2", "toll=3")]
     data = reports.make_report(settings, [match, match, turned], 0, [])
-    sheets = {sheet.subject: sheet for sheet in reports._sheets(data, 2) if sheet.what == "what_ifs"}
-    for change, small in (("toll=2", False), ("toll=3", True)):
-        sheet = sheets["greedy", change]
-        cells = dict(zip(sheet.columns, sheet.rows[0], strict=True))
-        for column in reports.CHANGE_P_COLUMNS:
-            assert (cells[column] == "< 0.0001") == small
-    assert data["tables"][0]["what_ifs"][0]["all_seats_equal"]["win_share"]["p"] < 0.0001
+    same, other = data["tables"][0]["what_ifs"]
+    for tried, small in ((same, False), (other, True)):
+        for quantity in ("win_share", "margin"):
+            assert (tried["nothing_changes"][quantity]["p"] < 0.0001) == small
+    assert same["all_seats_equal"]["win_share"]["p"] < 0.0001
+    assert other["q"] == pytest.approx(2 * other["nothing_changes"]["win_share"]["p"])  # the smaller of two
+    assert same["pairing_gain"] is None
+    assert other["pairing_gain"] == pytest.approx(0.5, rel=0.05)  # turned shares: pairing doubles the variance
 
 
 def test_p_values_of_changes_agree_with_their_intervals():
@@ -378,22 +388,14 @@ def test_p_values_of_changes_agree_with_their_intervals():
 
 
 def test_a_narrow_table_never_cuts_names_and_numbers():
-    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", *reports.P_COLUMNS)
+    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", "p, shares", "p, margins")
     numbers = ("20,000", "0", "0.250 [0.240, 0.260]", "-1.23 [-1.24, -1.22]", "25.12", "< 0.0001", "0.1234")
     row = ("flat-mc:rollouts=125", *numbers)
     console = Console(file=io.StringIO(), width=80)
-    console.print(reports.Sheet("seats", "by seat", 4, (), columns, (row,)).rich())
+    console.print(pages.Sheet("by seat", columns, (row,)).rich())
     lines = [line.strip("│").split("│") for line in console.file.getvalue().splitlines() if line.startswith("│")]
     folded = ["".join(cell.strip() for cell in column) for column in zip(*lines, strict=True)]
     assert folded == [cell.replace(" ", "") if "[" in cell else cell for cell in row]
-
-
-def test_dollars_in_a_spec_are_no_formula():
-    plots = pytest.importorskip("bombay_training.reports.balance.plots", reason="needs the extra `analysis`")
-    estimate = {"mean": 0.0, "low": None, "high": 1.0}
-    seats = [dict.fromkeys(("win_share", "margin"), estimate)] * 2
-    table = {"agent": "net:path=x$_$/n.safetensors", "par": 0.5, "seats": seats, "what_ifs": []}
-    plots._seats([table], 2).savefig(io.BytesIO(), format="png")
 
 
 # --- the command ---
@@ -412,12 +414,9 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     made = {path.name for path in (tmp_path / "study").iterdir()}
-    plots = {f"{what}_3.png" for what in ("seats", "rupees", "uses", "spent", "what_ifs")}
-    assert made >= {"report.json", "report.md", "rows", "accounts"} | plots
-    assert all((tmp_path / "study" / name).read_bytes().startswith(b"\x89PNG") for name in plots)
+    assert made >= {"report.json", "report.md", "report.html", "rows", "accounts"}
     assert json.loads((tmp_path / "study" / "report.json").read_text()) == data
     page = (tmp_path / "study" / "report.md").read_text()
-    assert all(f"]({name})" in page for name in plots)
     assert "| seat 2 |" in page
     (table,) = data["tables"]
     assert (table["players"], table["agent"], table["games"]) == (3, "random", games)
@@ -426,10 +425,10 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
         assert sum(row["rupees"].values()) == pytest.approx(row["final"]["mean"])
         assert sum(row["spent"].values()) == pytest.approx(6)
 
-    settings, notes = plans.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], [Change.parse(vary)])
+    settings, notes = plans.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], parse_changes(vary))
     here = reports.make_report(settings, run(plans.cells(settings, 9)), 9, notes)
     assert here == data
-    assert [len(shown.rows) for shown in reports.tables(here)] == [3, 3, 12, 11, 7]
+    assert [len(shown.rows) for shown in pages.tables(here)] == [1, 1]
 
 
 PRINTS = """

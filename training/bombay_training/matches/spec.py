@@ -161,7 +161,7 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
                     game,
                     lineup,
                     deals or _deals(lineups.deals or study.deals, count, number),
-                    _number(f"{seed} {' '.join(lineup)}") if lineups.own_deals else seed,
+                    seed_from(f"{seed} {' '.join(lineup)}") if lineups.own_deals else seed,
                     seating,
                     form,
                     lineups.accounts,
@@ -207,10 +207,10 @@ def _seed(study: Study) -> int:
         raise ValueError("a study must have either `seed` or `release`, whose number gives a seed")
     if study.seed is not None:
         return study.seed
-    return _number(f"bombay_env {study.release}")
+    return seed_from(f"bombay_env {study.release}")
 
 
-def _number(text: str) -> int:
+def seed_from(text: str) -> int:
     """A seed that follows from a text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 

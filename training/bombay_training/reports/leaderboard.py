@@ -82,7 +82,8 @@ def _count_data(matches: Sequence[Match]) -> dict[str, Any]:
         }
         for row in ratings.rows()
     ]
-    worst = sorted(fit.cells, key=lambda part: -abs(part.residual))
+    # At 2 players the two agents of a cell have the same residual up to rounding errors: the one that wins less comes first.
+    worst = sorted(fit.cells, key=lambda part: (-round(abs(part.residual), 9), part.raw))
     return {
         "players": matches[0].game.num_players,
         "games": ratings.games,

@@ -1,17 +1,19 @@
 """`bombay balance`: is the game fair to every seat."""
 
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from bombay_env.agent import AgentFault
+from bombay_env.checks import MAX_SEED
 from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.evaluate import playing
-from bombay_training.cli.inputs import analysis_module, check_distinct, games_of
+from bombay_training.cli.inputs import analysis_module, check_distinct, games_of, player_counts
 from bombay_training.cli.options import (
     MAX_COUNT,
     Address,
@@ -21,69 +23,135 @@ from bombay_training.cli.options import (
     Players,
     Processes,
     RulesFile,
-    Seed,
     complete_agent,
 )
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.results import Match
 from bombay_training.reports.balance import plan as plans
+from bombay_training.reports.balance import spec as specs
+
+OWN_GAMES: Final = 20_000  # of each agent in a study of one's own
+
+StudyFile = Annotated[
+    Path | None, typer.Argument(help="A study of balance (TOML). Default: the project's own.", show_default=False)
+]
+Quick = Annotated[bool, typer.Option("--quick", help="The project's small study, for a first look.")]
+Tiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A study of your own: an agent that plays every seat, and the number of its games if not --games. Repeat the "
+        f"option for more agents. Default: {', '.join(plans.TIERS)}.",
+        metavar="SPEC[@GAMES]",
+        autocompletion=complete_agent,
+    ),
+]
+Games = Annotated[
+    int | None,
+    typer.Option(
+        help=f"In a study of your own: deals, each played once. Default: {OWN_GAMES}.",
+        min=1,
+        max=MAX_COUNT,
+    ),
+]
+Vary = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="In a study of your own: also play the same deals with a field of Rules changed, as in toll=0,2 or "
+        "starting_rupees.last=2,3 or starting_rupees=[1,2,2,2], or with several changed together, as in toll=0;palaces=6. "
+        "Repeat the option for more changes.",
+        metavar="FIELD[.INDEX]=V1,V2",
+    ),
+]
+OwnSeed = Annotated[int, typer.Option(help="The seed of a study of your own.", min=0, max=MAX_SEED)]
+ReportFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder for the results of all games and for report.html, report.md and report.json; one that exists is "
+        "continued. Needs the extra `data`."
+    ),
+]
 
 
 def balance(
-    tier: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="An agent that plays every seat, and the number of its games if not --games. Repeat the option for more "
-            f"agents. Default: {', '.join(plans.TIERS)}.",
-            metavar="SPEC[@GAMES]",
-            autocompletion=complete_agent,
-        ),
-    ] = None,
+    study: StudyFile = None,
+    quick: Quick = False,
+    tier: Tiers = None,
     players: Players = "2-5",
-    games: Annotated[int, typer.Option(help="Deals, each played once.", min=1, max=MAX_COUNT)] = 20_000,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Also play the same deals with a field of Rules changed, as in starting_rupees.4=2,3 or toll=0,2 "
-            "or starting_rupees=[1,2,2,2]. Repeat the option for more changes; each is tried alone.",
-            metavar="FIELD[.INDEX]=V1,V2",
-        ),
-    ] = None,
-    seed: Seed = 0,
+    games: Games = None,
+    vary: Vary = None,
+    seed: OwnSeed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
     processes: Processes = None,
     engine: EngineName = "local",
     address: Address = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder for the results of all games, report.md, report.json and plots; one that exists is continued. "
-            "Needs the extra `data`."
-        ),
-    ] = None,
+    out: ReportFolder = None,
     as_json: Json = False,
 ) -> None:
     """Study whether the game is fair to every seat: one agent plays all seats, and every rupee is accounted for.
 
+    It plays a study from a file: verdicts, other boards, other starting rupees, changed rules. The project's own takes hours,
+    --quick takes minutes. With --tier, --games, --vary, --rules or --board it plays a study of your own instead, which has
+    verdicts and changed rules only.
+
     With --out, every finished game is kept, and the same command continues a study that was stopped.
     """
     with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
-        variants = games_of(players, rules, board)
-        tiers = [plans.Tier.parse(text, games, MAX_COUNT) for text in tier or plans.TIERS]
-        check_distinct([one.spec for one in tiers])
-        settings, notes = plans.plan(variants, tiers, [plans.Change.parse(text) for text in vary or []])
-        reports = analysis_module("reports.balance.report")
-    cells = plans.cells(settings, seed)
+        make_data = _own_study(tier, players, games, vary, seed, rules, board)
+        if make_data is None:
+            make_data = _study(study, quick, players)
+        elif quick or study:
+            raise ValueError("--quick and the file of a study are not for --tier, --games, --vary, --rules and --board")
+        pages = analysis_module("reports.balance.page")
     with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
-        matches, ended = playing.play(cells, store, made, as_json)
-        if ended is not None:
-            playing.print_stopped(matches, cells)
-            raise ended
-        with user_input(AgentFault):
-            plans.check_faults(matches)
-        data = reports.make_report(settings, matches, seed, notes)
-        if out:
-            with user_input():
-                reports.write_report(out, data)
-        output.show(data, reports.tables(data), as_json)
+
+        def play(part: str, cells: Sequence[Cell]) -> list[Match]:
+            matches, ended = playing.play(cells, store, made, as_json, f"{part}: games")
+            if ended is not None:
+                playing.print_stopped(matches, cells)
+                raise ended
+            return matches
+
+        with user_input(AgentFault, ValueError, OSError):
+            data = make_data(play)
+            if out:
+                pages.write_report(out, data)
+        output.show(data, pages.tables(data), as_json)
         if not as_json:
-            output.say(*data["notes"], *([f"The report and its plots are in {out}"] if out else []))
+            output.say(*data["notes"], *([f"The report is in {out / 'report.html'}"] if out else []))
+
+
+MakeData = Callable[[plans.Play], dict[str, Any]]
+
+
+def _study(study: Path | None, quick: bool, players: str) -> MakeData:
+    if study and quick:
+        raise ValueError("--quick is a study; name no other")
+    spec, counts = specs.read_spec(study or (specs.QUICK if quick else specs.STANDARD)), player_counts(players)
+    studies = analysis_module("reports.balance.study")
+    return lambda play: studies.study(spec, play, [count for count in spec.players if count in counts])
+
+
+def _own_study(
+    tier: list[str] | None,
+    players: str,
+    games: int | None,
+    vary: list[str] | None,
+    seed: int,
+    rules: Path | None,
+    board: Path | None,
+) -> MakeData | None:
+    """None if no option asks for one."""
+    if not (tier or vary or rules or board or games is not None):
+        return None
+    tiers = [plans.Tier.parse(text, games or OWN_GAMES, MAX_COUNT) for text in tier or plans.TIERS]
+    check_distinct([one.spec for one in tiers])
+    changes = [change for text in vary or [] for change in plans.parse_changes(text)]
+    settings, notes = plans.plan(games_of(players, rules, board), tiers, changes)
+    reports = analysis_module("reports.balance.report")
+
+    def make_data(play: plans.Play) -> dict[str, Any]:
+        matches = plans.played(play, "verdicts", plans.cells(settings, seed))
+        return reports.make_report(settings, matches, seed, notes)  # type: ignore[no-any-return]
+
+    return make_data

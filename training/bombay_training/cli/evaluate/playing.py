@@ -49,11 +49,13 @@ def open_engine(
         yield opened
 
 
-def play(cells: Sequence[Cell], store: Store, engine: Engine, quiet: bool) -> tuple[list[Match], Ended]:
+def play(
+    cells: Sequence[Cell], store: Store, engine: Engine, quiet: bool, title: str = "games"
+) -> tuple[list[Match], Ended]:
     """Play what the store does not have. Returns the complete deals of each cell, and what ended the play early."""
     ended: Ended = None
     total = sum(cell.num_games for cell in cells)
-    with output.progress_bar("games", total, quiet) as advance:
+    with output.progress_bar(title, total, quiet) as advance:
         advance(sum(store.results_of(cell).num_known(cell) for cell in cells))
         try:
             with user_input(*MATCH_ERRORS):

@@ -10,18 +10,13 @@ shows a difference by chance. Needs SciPy (extra `analysis`), so only the comman
 import dataclasses
 import functools
 import itertools
-import json
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-from rich.table import Table as RichTable
 from scipy import stats
 
-from bombay_env import Rules, __version__
-from bombay_env.files import atomic
-from bombay_training import rich_tables
+from bombay_env import __version__
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 from bombay_training.matches.intervals import (
     CONFIDENCE,
@@ -37,13 +32,11 @@ from bombay_training.matches.intervals import (
     share_bounds,
 )
 from bombay_training.matches.results import Match
+from bombay_training.reports.balance import verdicts
 from bombay_training.reports.balance.plan import Setting
-from bombay_training.rich_tables import cell, interval, new_table
 
-FORMAT: Final = "bombay-balance/2"
-P_COLUMNS: Final = ("p, shares", "p, margins")  # p values of the tests that all seats are equal
-CHANGE_P_COLUMNS: Final = ("p, share changes", "p, margin changes")  # and that a changed rule has no effect
-SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums of a table's means
+FORMAT: Final = "bombay-balance/3"
+VERDICT_FIELDS: Final = tuple(field.name for field in dataclasses.fields(verdicts.Verdict))
 METHOD: Final = (
     "One agent plays all seats, one game per deal, with the same deals for every agent and every variant of the rules. Intervals "
     "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni; Wilson's "
@@ -163,15 +156,17 @@ def make_report(
         confidence: of the intervals.
     """
     found: list[dict[str, Any]] = []
-    tests: list[list[float]] = []
+    bases: list[Match] = []
     for setting, played in zip(settings, matches, strict=True):
         if not setting.change:
-            base = played
+            bases.append(played)
             found.append(_summary(setting, played, confidence) | {"what_ifs": []})
-            tests.append(par_tests(played.win_share))
         else:
-            found[-1]["what_ifs"].append(_what_if(setting, base, played, confidence))
-    _compare_with_par(found, tests, 1 - confidence)
+            found[-1]["what_ifs"].append(_what_if(setting, _first(bases[-1], played.num_games), played, confidence))
+    _compare_with_par(found, [par_tests(base.win_share) for base in bases], 1 - confidence)
+    for table, verdict in zip(found, verdicts.decide([base.win_share for base in bases]), strict=True):
+        table["verdict"] = verdict.to_dict() | {"reading": verdicts.reading(verdict)}
+    _adjust(found)
     return {
         "command": "balance",
         "format": FORMAT,
@@ -181,8 +176,43 @@ def make_report(
         "method": METHOD,
         "games": sum(played.num_games for played in matches),
         "notes": list(notes),
+        "headlines": _headlines(settings, found),
         "tables": found,
     }
+
+
+def _first(match: Match, games: int) -> Match:
+    """The first games of a match without faults."""
+    arrays = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients", "accounts")
+    return dataclasses.replace(match, **{name: getattr(match, name)[:games] for name in arrays})
+
+
+def _headlines(settings: Sequence[Setting], found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What all agents together show of each number of players."""
+    bases = [setting for setting in settings if not setting.change]
+    lines = []
+    for players in sorted({table["players"] for table in found}):
+        mine = [
+            (verdicts.Verdict(**{name: table["verdict"][name] for name in VERDICT_FIELDS}), setting.tier.strong)
+            for setting, table in zip(bases, found, strict=True)
+            if table["players"] == players
+        ]
+        headline, label = verdicts.label([verdict for verdict, _ in mine], [strong for _, strong in mine])
+        lines.append({"players": players, "headline": headline, "label": label})
+    return lines
+
+
+def _adjust(found: Sequence[dict[str, Any]]) -> None:
+    """Enter the q value of each changed rule: the share of false ones among those with a q value as small or smaller.
+
+    Source: Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57
+    (1995).
+    """
+    tried = [what_if for table in found for what_if in table["what_ifs"]]
+    if tried:
+        found_q = stats.false_discovery_control([one["nothing_changes"]["win_share"]["p"] for one in tried])
+        for one, q in zip(tried, found_q.tolist(), strict=True):
+            one["q"] = q
 
 
 def _compare_with_par(found: list[dict[str, Any]], tests: Sequence[Sequence[float]], error: float) -> None:
@@ -227,6 +257,9 @@ def _what_if(setting: Setting, base: Match, match: Match, confidence: float) -> 
     return {
         "change": setting.change,
         "games": match.num_games,
+        "pairing_gain": _pairing_gain(base.win_share, match.win_share),
+        "deviation_before": float(np.abs(verdicts.deviations(base.win_share)).max()),
+        "deviation_after": float(np.abs(verdicts.deviations(match.win_share)).max()),
         "all_seats_equal": {
             "win_share": equality_test(match.win_share - 1 / seats),
             "margin": equality_test(match.margin),
@@ -234,6 +267,12 @@ def _what_if(setting: Setting, base: Match, match: Match, confidence: float) -> 
         "nothing_changes": {"win_share": {"p": no_shares}, "margin": {"p": no_margins}},
         "seats": _seats(_estimates(match, confidence) | changes, match),
     }
+
+
+def _pairing_gain(before: np.ndarray, after: np.ndarray) -> float | None:
+    """How many times the games two separate studies would need; None if no game changes."""
+    change = (after - before).var(axis=0).sum()
+    return float((before.var(axis=0).sum() + after.var(axis=0).sum()) / change) if change else None
 
 
 def _estimates(match: Match, confidence: float) -> dict[str, list[Estimate]]:
@@ -256,168 +295,3 @@ def _seats(estimates: dict[str, list[Estimate]], match: Match) -> list[dict[str,
             row[account] = dict(zip(names, match.accounts[account][:, seat].mean(axis=0).tolist(), strict=True))
         rows.append(row)
     return rows
-
-
-# --- tables ---
-
-
-@dataclasses.dataclass(frozen=True)
-class Sheet:
-    """A table of the report.
-
-    Args:
-        what: the kind of table, which is also the key of its plot.
-        heading: what it shows, in words.
-        players: number of players.
-        subject: the agent and the change it is about; empty if it is about all agents.
-        columns: headings.
-        rows: cells by column.
-    """
-
-    what: str
-    heading: str
-    players: int
-    subject: tuple[str, ...]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def rich(self) -> RichTable:
-        """As a table of rich."""
-        title = ", ".join([f"{self.players} players", *self.subject, self.heading])
-        table = new_table(title, list(self.columns))
-        for row in self.rows:
-            table.add_row(*map(cell, row))
-        return table
-
-
-def tables(data: dict[str, Any]) -> list[RichTable]:
-    """The tables of a report, as `make_report` gives it."""
-    return [sheet.rich() for players in _player_counts(data) for sheet in _sheets(data, players)]
-
-
-def _player_counts(data: dict[str, Any]) -> list[int]:
-    return sorted({table["players"] for table in data["tables"]})
-
-
-def _sheets(data: dict[str, Any], players: int) -> Iterator[Sheet]:
-    """The sheets for one number of players."""
-    found = [table for table in data["tables"] if table["players"] == players]
-    yield _seat_sheet(found)
-    for table in found:
-        for tried in table["what_ifs"]:
-            yield _change_sheet(table, tried)
-    for what, names, heading in (
-        ("rupees", SOURCES, "rupees by source, mean per game"),
-        ("uses", USES, "actions by kind, mean number per game"),
-        ("spent", SPENDING, "what actions are spent on, mean number per game"),
-    ):
-        for table in found:
-            yield _mean_sheet(table, what, names, heading)
-
-
-def _seat_sheet(found: list[dict[str, Any]]) -> Sheet:
-    columns = ("agent", "games", "seat", "win share [95 %]", "margin [95 %]", "final", *P_COLUMNS)
-    rows = [
-        (
-            table["agent"],
-            f"{table['games']:,}",
-            str(row["seat"]),
-            interval(row["win_share"], "{:.3f}"),
-            interval(row["margin"], "{:+.2f}"),
-            f"{row['final']['mean']:.2f}",
-            *_p_values(table["all_seats_equal"], row["seat"]),
-        )
-        for table in found
-        for row in table["seats"]
-    ]
-    heading = f"win share and margin by seat, par {found[0]['par']:.3f}"
-    return Sheet("seats", heading, found[0]["players"], (), columns, tuple(rows))
-
-
-def _change_sheet(table: dict[str, Any], tried: dict[str, Any]) -> Sheet:
-    p_shares, p_margins = CHANGE_P_COLUMNS
-    columns = ("seat", "win share", "change [95 %]", p_shares, "margin", "change [95 %]", p_margins)
-    rows = []
-    for row in tried["seats"]:
-        small_shares, small_margins = _p_values(tried["nothing_changes"], row["seat"])
-        shares = f"{row['win_share']['mean']:.3f}", interval(row["win_share_change"], "{:+.3f}"), small_shares
-        margins = f"{row['margin']['mean']:+.2f}", interval(row["margin_change"], "{:+.2f}"), small_margins
-        rows.append((str(row["seat"]), *shares, *margins))
-    subject = (table["agent"], tried["change"])
-    return Sheet(
-        "what_ifs", "effect of a changed rule on the same deals", table["players"], subject, columns, tuple(rows)
-    )
-
-
-def _mean_sheet(table: dict[str, Any], what: str, names: Sequence[str], heading: str) -> Sheet:
-    columns = ("what", *(f"seat {row['seat']}" for row in table["seats"]))
-    lines = [[row[what][name] for row in table["seats"]] for name in names]
-    rows = [
-        (name.replace("_", " "), *(f"{value:.2f}" for value in line)) for name, line in zip(names, lines, strict=True)
-    ]
-    if what in SUMS:
-        rows.append((SUMS[what], *(f"{sum(column):.2f}" for column in zip(*lines, strict=True))))
-    return Sheet(what, heading, table["players"], (table["agent"],), columns, tuple(rows))
-
-
-def _p_values(tests: dict[str, Any], seat: int) -> list[str]:
-    """The p values of tests of all seats together, which stand in the row of seat 0."""
-    return ["" if seat else "–" if test is None else _small(test["p"]) for test in tests.values()]
-
-
-def _small(p: float) -> str:
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-# --- files ---
-
-
-def write_report(folder: Path, data: dict[str, Any]) -> None:
-    """Write report.json, report.md and the plots into a folder, in place of older ones. Raises OSError."""
-    from bombay_training.reports.balance import (
-        plots,
-    )  # Matplotlib takes a second to import; only this function needs it
-
-    files = plots.draw_all(folder, data)
-    atomic.write_bytes(folder / "report.json", (json.dumps(data, indent=1) + "\n").encode())
-    atomic.write_bytes(folder / "report.md", markdown(data, files).encode())
-
-
-def markdown(data: dict[str, Any], plots: dict[int, dict[str, str]]) -> str:
-    """The report as Markdown; `plots` are the names of the plots' files by number of players and kind of table."""
-    agents = list(dict.fromkeys(f"`{table['agent']}`" for table in data["tables"]))
-    blocks = [
-        "# Is the game fair to every seat?",
-        f"{', '.join(agents)}; {data['games']:,} games in all, seed {data['seed']}, bombay_env {data['version']}. "
-        "Seats are numbered from 0 in the order of play of the first set.",
-        data["method"],
-    ]
-    for table in data["tables"]:
-        official = Rules.official(table["players"]).to_dict()
-        changed = {name: value for name, value in table["rules"].items() if value != official[name]}
-        if changed:
-            line = f"Rules with {table['players']} players that differ from the official ones: `{json.dumps(changed)}`."
-            blocks += [line] if line not in blocks else []
-    if data["notes"]:
-        blocks.append("\n".join(f"- {note}" for note in data["notes"]))
-    for players in _player_counts(data):
-        blocks.append(f"## {players} players")
-        blocks += [_verdict(table) for table in data["tables"] if table["players"] == players]
-        shown = ""
-        for sheet in _sheets(data, players):
-            if sheet.what != shown:
-                shown = sheet.what
-                blocks.append(f"### {sheet.heading[0].upper()}{sheet.heading[1:]}")
-                if shown in plots.get(players, {}):
-                    blocks.append(f"![{sheet.heading}, {players} players]({plots[players][shown]})")
-            if sheet.subject:
-                blocks.append(", ".join(f"`{part}`" for part in sheet.subject) + ":")
-            blocks.append(rich_tables.markdown(sheet.rich()))
-    return "\n\n".join(blocks) + "\n"
-
-
-def _verdict(table: dict[str, Any]) -> str:
-    """A sentence that names the seats found to differ from par."""
-    off = [f"seat {row['seat']} wins {row['than_par']}" for row in table["seats"] if row["than_par"]]
-    verdict = f"{', '.join(off)} than par" if off else "no seat is distinguishable from par"
-    return f"`{table['agent']}`, {table['games']:,} games, par {table['par']:.3f}: {verdict}."

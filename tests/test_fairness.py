@@ -1,0 +1,360 @@
+"""Verdicts on fairness, boards, other starting rupees and the page of a study of balance. The slow tests are the self-test of
+`make balance-check`: 2,000 simulated cells of each kind, and planted biases at the games of the project's study.
+"""
+
+import dataclasses
+import functools
+import html.parser
+import json
+
+import numpy as np
+import pytest
+
+from bombay_env import Game, Rules
+from bombay_training.matches.run import run
+from helpers.command import in_this_process
+
+pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
+
+from bombay_training.reports.balance import boards, page, repair, spec, study, verdicts
+from bombay_training.reports.balance.report import share_changes, share_intervals
+
+SHIPPED = {2: 8_100, 3: 20_400, 4: 32_200, 5: 44_500}  # games of a tier in specs/balance.toml
+SIMULATED = pytest.param(2000, marks=pytest.mark.slow)
+
+
+def wins(rng, games, shares, ties=0.0):
+    """Win shares (G, n): a winner for each game, and in a part of them a second one."""
+    n = len(shares)
+    first, second = rng.choice(n, size=games, p=shares), rng.choice(n, size=games, p=shares)
+    tied = (rng.random(games) < ties) & (first != second)
+    won = np.zeros((games, n))
+    np.add.at(won, (np.arange(games), first), np.where(tied, 0.5, 1.0))
+    np.add.at(won, (np.arange(games)[tied], second[tied]), 0.5)
+    return won
+
+
+def at_margin(n, margin):
+    """Win shares of which the first is above par by this margin, relative, and the others are equal."""
+    return np.array([(1 + margin) / n, *[(1 - (1 + margin) / n) / (n - 1)] * (n - 1)])
+
+
+# --- verdicts ---
+
+
+@pytest.mark.parametrize(
+    ("shares", "word"),
+    [
+        ([0.5, 0.5], "fair"),
+        ([0.53, 0.47], "nearly fair"),
+        ([0.6, 0.4], "biased"),
+        ([0.55, 0.45], "undecided"),
+        ([0.2] * 5, "fair"),
+        ([0.3, 0.175, 0.175, 0.175, 0.175], "biased"),
+        ([0.2, 0.2, 0.2, 0.23, 0.17], "biased"),
+    ],
+)
+def test_a_verdict_says_how_far_seats_surely_are_from_par(shares, word):
+    (verdict,) = verdicts.decide([wins(np.random.default_rng(1), 40_000, shares)])
+    assert verdict.word == word
+    assert verdict.deviation == pytest.approx(np.abs(np.array(shares) * len(shares) - 1).max(), abs=0.03)
+    assert (verdict.games_needed is not None) <= (word == "undecided")
+    assert verdicts.reading(verdict) == (
+        "biased towards seat " + str(int(np.argmax(shares))) if word == "biased" else word
+    )
+
+
+def test_the_interval_decides_and_not_the_number_of_games():
+    """A bias that is large enough is found in few games, and a fair cell stays undecided in few."""
+    rng = np.random.default_rng(2)
+    assert verdicts.decide([wins(rng, 300, [0.6, 0.2, 0.2])])[0].word == "biased"
+    few = verdicts.decide([np.tile(np.eye(3), (100, 1))])[0]
+    assert few.word == "undecided"
+    assert 1_500 < few.games_needed < 3_300  # with one cell of 3,300 games the power is .95
+
+
+def test_the_games_needed_decide_with_the_power_they_promise():
+    rng, shares = np.random.default_rng(3), np.array([0.29, 0.25, 0.23, 0.23])
+    needed = verdicts.games_needed(np.repeat(np.eye(4), (290, 250, 230, 230), axis=0), 0.05)
+    decided = [verdicts.decide([wins(rng, needed, shares)])[0].word == "biased" for _ in range(200)]
+    assert 0.85 <= np.mean(decided) <= 0.97  # .9, and a little more since the tests are one-sided at 5 % in all
+
+
+def test_many_cells_are_corrected():
+    """A cell that would be fair by itself is not, among eleven that are not."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        cell = wins(rng, 8_100, [0.5, 0.5])
+        if 0.05 / 12 < verdicts.test_cell(cell).fair < 0.05:
+            break
+    others = [wins(rng, 1_000, [0.52, 0.48]) for _ in range(11)]
+    assert verdicts.decide([cell])[0].word == "fair"
+    assert verdicts.decide([cell, *others])[0].word != "fair"
+
+
+@pytest.mark.parametrize("cells", [100, SIMULATED])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_a_seat_at_the_margin_is_called_fair_at_most_as_often_as_promised(n, cells):
+    """At most 5 % with three standard errors of the simulation: 123 of 2,000."""
+    rng, most = np.random.default_rng(n), {100: 12, 2000: 123}[cells]
+    called = sum(verdicts.test_cell(wins(rng, SHIPPED[n], at_margin(n, 0.04))).fair <= 0.05 for _ in range(cells))
+    assert called <= most
+
+
+@pytest.mark.parametrize("cells", [40, SIMULATED])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_a_fair_cell_is_called_fair_at_the_shipped_games(n, cells):
+    rng = np.random.default_rng(10 + n)
+    called = sum(verdicts.test_cell(wins(rng, SHIPPED[n], [1 / n] * n)).fair <= 0.05 for _ in range(cells))
+    assert called >= 0.9 * cells - (2 if cells < 100 else 0)
+
+
+def test_the_shipped_study_has_the_games_that_these_tests_prove():
+    """Also the small one is a study, and both have the agents of the issue of strength."""
+    standard, quick = spec.read_spec(spec.STANDARD), spec.read_spec(spec.QUICK)
+    assert [tier.games for tier in standard.tiers if "search" not in tier.agent] == [
+        {str(n): games for n, games in SHIPPED.items()}
+    ] * 3
+    assert standard.players == quick.players == [2, 3, 4, 5]
+
+
+def test_agents_together_have_a_headline_with_a_label():
+    def found(*words):
+        made = [verdicts.Verdict(word, seat, 0.2, verdicts.Tests(1, 1, 1), None) for word, seat in words]
+        return verdicts.label(made, [False, True, True][: len(made)])
+
+    biased, other, fair, unknown = ("biased", 0), ("biased", 2), ("fair", 1), ("undecided", 0)
+    assert found(biased, biased, biased) == ("biased towards seat 0", "all agents")
+    assert found(other, biased, biased) == ("biased towards seat 0", "strong agents")
+    assert found(unknown, fair, ("fair", 2)) == ("fair", "strong agents")
+    assert found(biased, biased, other) == ("no single verdict", "depends on the agent")
+    assert found(biased, biased, unknown) == ("undecided", "undecided")
+    assert found(unknown, unknown, unknown) == ("undecided", "undecided")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", [0, 0.05])
+@pytest.mark.parametrize("shares", [[0.001, 0.999], [0.02, 0.98], [0.5, 0.5], [0.36, 0.22, 0.22, 0.2], [0.2] * 5])
+@pytest.mark.parametrize("games", [200, 4000])
+def test_simultaneous_intervals_cover_in_every_cell(games, shares, ties):
+    rng, hits = np.random.default_rng(20), 0
+    other = np.array(shares)
+    truth = wins(np.random.default_rng(0), 4_000_000, shares, ties).mean(axis=0) if ties else other
+    for _ in range(2000):
+        found = share_intervals(wins(rng, games, shares, ties))
+        hits += all(one.low <= true <= one.high for one, true in zip(found, truth, strict=True))
+    assert hits >= 0.935 * 2000
+
+
+@pytest.mark.parametrize("studies", [100, SIMULATED])
+@pytest.mark.parametrize("changed", [0.002, 0.2])
+def test_changes_without_effect_are_rejected_as_often_as_promised(changed, studies):
+    """A part of the games has another winner, as likely one as the other."""
+    rng, rejected = np.random.default_rng(30), 0
+    for _ in range(studies):
+        before = wins(rng, 4000, [0.25] * 4)
+        after = np.where(rng.random((4000, 1)) < changed, wins(rng, 4000, [0.25] * 4), before)
+        rejected += share_changes(before, after)[1] <= 0.05
+    assert rejected <= {100: 12, 2000: 123}[studies]
+
+
+# --- boards and starting rupees ---
+
+
+def test_the_spread_between_boards_has_no_noise_of_games():
+    rng = np.random.default_rng(40)
+    true = rng.normal(0.4, 0.03, size=400)
+    many = [wins(rng, 500, [share, 1 - share]) for share in true]
+    (first, second) = boards.spread(many, wins(rng, 100_000, [0.43, 0.57]))
+    assert first["sd"] == pytest.approx(0.03, abs=0.005)
+    assert first["mean_low"] < 0.4 < first["mean_high"]
+    inside = (true > first["new_low"]) & (true < first["new_high"])
+    assert 0.85 < inside.mean() < 0.95
+    assert first["percentile"] == pytest.approx(84, abs=6)
+    assert second["mean"] == pytest.approx(1 - first["mean"])
+    (alike, _) = boards.spread([np.tile([1.0, 0.0], (10, 1))] * 5, np.tile([1.0, 0.0], (10, 1)))
+    assert (alike["sd"], alike["percentile"]) == (0, None)
+
+
+def test_vectors_are_at_most_two_rupees_and_never_below_nothing():
+    found = repair.vectors(Rules.official(3))
+    assert found[0] == (0, 0, 0)
+    assert len(found) == len(set(found)) == 4**3
+    assert len(repair.first_vectors(Rules.official(5))) == 16
+    poor = dataclasses.replace(Rules.official(2), starting_rupees=(0, 2))
+    assert min(vector[0] for vector in repair.vectors(poor)) == 0
+
+
+def test_the_fairest_vector_is_found_and_the_least_change_among_equals():
+    """Each rupee moves a seat's deviation by .1; the first seat has .2 too much, the second too little."""
+    rules = Rules.official(2)
+
+    def results(vector):
+        share = 0.5 * (1 + 0.2 + 0.05 * (vector[0] - vector[1]))
+        return [np.repeat([[1.0, 0.0], [0.0, 1.0]], (round(10_000 * share), 10_000 - round(10_000 * share)), axis=0)]
+
+    played = {vector: results(vector) for vector in repair.first_vectors(rules)}
+    further = repair.further_vectors(rules, played, 12)
+    assert further[0] == (-1, 2)  # the effects of single changes add up
+    assert len(further) == 12 - len(played)
+    assert not set(further) & set(played)
+    played |= {vector: results(vector) for vector in further}
+    assert repair.choose(played) == (-1, 2)
+    flat = {vector: [np.tile(np.eye(2), (500, 1))] for vector in repair.vectors(rules)}
+    assert repair.choose(flat) == (0, 0)
+
+
+# --- the study and its page ---
+
+TINY = """
+release = "0.1.0"
+players = [2]
+
+[[tiers]]
+agent = "random-turn"
+games = 40
+
+[[tiers]]
+agent = "greedy"
+elsewhere = "greedy"
+games = 20
+strong = true
+
+[what_ifs]
+agents = ["greedy"]
+games = 10
+changes = ["toll=0", "starting_rupees.4=3"]
+
+[boards]
+agents = ["random-turn"]
+boards = 2
+games = 5
+
+[repair]
+agents = ["greedy"]
+games = 4
+vectors = 16
+confirm = 20
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The data of a small study, and how many games each part played."""
+    path, parts = tmp_path_factory.mktemp("tiny") / "study.toml", []
+    path.write_text(TINY)
+
+    def play(part, cells):
+        parts.append((part, sum(cell.num_games for cell in cells)))
+        return run(cells)
+
+    return study.study(spec.read_spec(path), play), parts
+
+
+def test_a_study_plays_its_parts(tiny):
+    data, parts = tiny
+    assert parts[0] == ("verdicts", 40 + 20 + 10)
+    assert parts[1] == ("boards", 2 * 5 + 40)  # the games on the packaged board are those of the verdict
+    assert parts[2:] == [("repair", 7 * 4), ("repair", 9 * 4), ("repair, confirmation", 20)]
+    (table, greedy) = data["tables"]
+    assert [row["change"] for row in greedy["what_ifs"]] == ["toll=0"]
+    assert not table["what_ifs"]
+    assert greedy["what_ifs"][0]["games"] == 10
+    (fixed,) = data["repair"]
+    assert fixed["chosen"] in fixed["vectors"]
+    assert len(fixed["vectors"]) == 16
+    assert json.loads(json.dumps(data)) == data
+
+
+class Page(html.parser.HTMLParser):
+    """Collects the words and the bars of a page, and addresses outside it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.words, self.bars, self.outside = [], 0, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.bars += tag == "rect" and "height" in dict(attrs) and dict(attrs)["height"] == "13"
+        self.outside += [value for name, value in attrs if name in ("src", "href") and not value.startswith("#")]
+
+    def handle_data(self, data):
+        self.words.append(data.strip())
+
+
+def test_the_page_needs_nothing_else_and_has_a_number_for_every_bar(tiny):
+    data, _ = tiny
+    found = Page(page.html(data))
+    bars = [bar for section in page.sections(data) for chart in section.charts for bar in chart.bars]
+    assert found.bars == len(bars) > 8
+    assert all(bar.text in found.words for bar in bars)
+    assert not found.outside
+    titles = [section.title for section in page.sections(data)]
+    assert titles == [
+        *("Verdicts", "Other boards", "Repair: other starting rupees", "What if a rule changes?", "Accounts", "Method")
+    ]
+    words = page.markdown(data)
+    assert all(f"## {title}" in words for title in titles)
+
+
+def test_names_from_elsewhere_are_words_and_no_markup(tiny):
+    data = json.loads(json.dumps(tiny[0]).replace("random-turn", "<b>random-turn"))
+    assert "<b>random" not in page.html(data)
+
+
+@pytest.fixture
+def balance(tmp_path, monkeypatch, capfd):
+    return functools.partial(in_this_process(tmp_path, monkeypatch, capfd), "balance")
+
+
+def test_the_command_plays_a_study_from_a_file_and_continues_it(balance, tmp_path):
+    (tmp_path / "study.toml").write_text(TINY)
+    done = balance("study.toml", "--out", "out", "--processes", 1)
+    assert done.returncode == 0, done.stderr
+    assert "Verdicts by agent" in done.stdout
+    first = {name: (tmp_path / "out" / f"report.{name}").read_bytes() for name in ("json", "html", "md")}
+    rows = sorted((tmp_path / "out" / "rows").iterdir())
+    assert balance("study.toml", "--out", "out", "--processes", 1).returncode == 0
+    assert sorted((tmp_path / "out" / "rows").iterdir()) == rows
+    assert {name: (tmp_path / "out" / f"report.{name}").read_bytes() for name in first} == first
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["study.toml", "--quick"], "--quick is a study"),
+        (["--quick", "--tier", "random"], "--quick and the file of a study are not for --tier"),
+        (["none.toml"], "none.toml"),
+        (["wrong.toml"], "wrong.toml: boards.agents has 'zero', which is none of the tiers"),
+        (["other.toml"], "no number of games with 3 players"),
+    ],
+)
+def test_a_wrong_study_is_refused_in_one_line(balance, tmp_path, options, part):
+    (tmp_path / "study.toml").write_text(TINY)
+    (tmp_path / "wrong.toml").write_text(TINY.replace('["random-turn"]\nboards', '["zero"]\nboards'))
+    (tmp_path / "other.toml").write_text(TINY.replace("[2]", "[3]").replace("games = 40", "games = { 2 = 40 }"))
+    done = balance(*options, "--processes", 1)
+    assert done.returncode == 2
+    assert part in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a rupee for one seat", {"starting_rupees": (3, 2, 2, 2)}),
+        ("toll", {"toll": 2}),
+        ("bag", {"bales": (2, 3, 6, 6)}),
+    ],
+)
+def test_planted_changes_are_found_at_the_shipped_games(name, change):
+    """In at least 90 of 100 studies of 4,000 games, the number of the project's study. Resampled from 20,000 deals."""
+    games = [Game(Rules.official(4)), Game(Rules(4, **change))]
+    cells = [study.cell_of(game, "planner-v1", 20_000, 7) for game in games]
+    before, after = (match.win_share for match in run(cells))
+    rng = np.random.default_rng(50)
+    found = 0
+    for _ in range(100):
+        deals = rng.integers(20_000, size=4_000)
+        found += share_changes(before[deals], after[deals])[1] <= 0.05
+    assert found >= 90, name

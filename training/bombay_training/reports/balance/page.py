@@ -1,0 +1,489 @@
+"""The report of a study of balance as sections of words, bars and tables: for a terminal, as Markdown, and as one HTML page.
+
+It reads the plain data of `study.py` or `report.py` and plays nothing. The page needs no network; every bar has its number.
+Needs Jinja2 (extra `analysis`).
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from rich.table import Table as RichTable
+
+from bombay_env import Rules
+from bombay_env.files import atomic
+from bombay_training import rich_tables
+from bombay_training.matches.accounts import SOURCES, SPENDING, USES
+from bombay_training.reports.balance.verdicts import FAIR, NEARLY_FAIR
+from bombay_training.rich_tables import cell, interval, new_table
+
+LABEL_WIDTH, PLOT_WIDTH, NUMBER_WIDTH, ROW_HEIGHT = 250, 400, 150, 22  # of a chart, in pixels
+SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums of a table's means
+BANDS: Final = (NEARLY_FAIR, FAIR)  # drawn around par
+MEANINGS: Final = {
+    "all agents": "every agent gives this verdict",
+    "strong agents": "the strong agents give this verdict, the others another or none",
+    "depends on the agent": "agents give different verdicts",
+    "undecided": "the games do not suffice for a verdict that all or the strong agents share",
+}
+
+Data = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Sheet:
+    """A table.
+
+    Args:
+        heading: what it shows, in words.
+        columns: headings.
+        rows: cells by column.
+    """
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def rich(self) -> RichTable:
+        """As a table of rich."""
+        table = new_table(self.heading, list(self.columns))
+        for row in self.rows:
+            table.add_row(*map(cell, row))
+        return table
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """A number with its interval; `low` and `high` are None where there is none."""
+
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Chart:
+    """Bars from a common zero.
+
+    Args:
+        heading: what it shows, in words.
+        bars: from top to bottom.
+        bands: half the widths of bands around zero, the widest first.
+    """
+
+    heading: str
+    bars: tuple[Bar, ...]
+    bands: tuple[float, ...] = ()
+
+    @property
+    def height(self) -> int:
+        """In pixels."""
+        return ROW_HEIGHT * len(self.bars) + 8
+
+    @property
+    def width(self) -> int:
+        """In pixels."""
+        return LABEL_WIDTH + PLOT_WIDTH + NUMBER_WIDTH
+
+    def x(self, value: float) -> float:
+        """Where a value lies, in pixels from the left."""
+        ends = [end for bar in self.bars for end in (bar.value, bar.low, bar.high) if end is not None]
+        low, high = min([0.0, *ends, *(-band for band in self.bands)]), max([0.0, *ends, *self.bands])
+        return round(LABEL_WIDTH + PLOT_WIDTH * (value - low) / ((high - low) or 1), 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    Args:
+        title: its heading.
+        words: paragraphs.
+        charts: bars, which only the HTML page shows.
+        sheets: tables.
+        details: tables for those who want to know more; the page folds them away, and a terminal does not show them.
+    """
+
+    title: str
+    words: tuple[str, ...]
+    charts: tuple[Chart, ...] = ()
+    sheets: tuple[Sheet, ...] = ()
+    details: tuple[Sheet, ...] = ()
+
+
+# --- files ---
+
+
+def write_report(folder: Path, data: Data) -> None:
+    """Write report.json, report.md and report.html into a folder, in place of older ones. Raises OSError."""
+    atomic.write_bytes(folder / "report.json", (json.dumps(data, indent=1) + "\n").encode())
+    atomic.write_bytes(folder / "report.md", markdown(data).encode())
+    atomic.write_bytes(folder / "report.html", html(data).encode())
+
+
+def tables(data: Data) -> list[RichTable]:
+    """The main tables of a report, for a terminal."""
+    return [sheet.rich() for section in sections(data) for sheet in section.sheets]
+
+
+def markdown(data: Data) -> str:
+    """The report as Markdown."""
+    blocks = [f"# {TITLE}", _introduction(data)]
+    blocks += [
+        f"- {line['players']} players: **{line['headline']}** ({line['label']}: {MEANINGS[line['label']]})."
+        for line in data["headlines"]
+    ]
+    for section in sections(data):
+        blocks += [f"## {section.title}", *section.words]
+        for sheet in (*section.sheets, *section.details):
+            blocks += [f"### {sheet.heading}", rich_tables.markdown(sheet.rich())]
+    return "\n\n".join(blocks) + "\n"
+
+
+def html(data: Data) -> str:
+    """The report as a page of HTML that needs nothing else."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.get_template("page.html.j2")
+    return page.render(
+        title=TITLE,
+        introduction=_introduction(data),
+        headlines=data["headlines"],
+        meanings=MEANINGS,
+        sections=sections(data),
+    )
+
+
+TITLE: Final = "Is Bombay fair to every seat?"
+
+
+def _introduction(data: Data) -> str:
+    agents = ", ".join(dict.fromkeys(table["agent"] for table in data["tables"]))
+    return (
+        f"One agent plays all seats: {agents}. {data['games']:,} games in all, seed {data['seed']}, bombay_env "
+        f"{data['version']}. Seats are numbered from 0 in the order of play of the first set."
+    )
+
+
+# --- sections ---
+
+
+def sections(data: Data) -> list[Section]:
+    """All parts of a report that has been played."""
+    made = [_verdicts(data)]
+    for key, make in PARTS.items():
+        if data.get(key):
+            made.append(make(data))
+    if any(table["what_ifs"] for table in data["tables"]):
+        made.append(_what_ifs(data))
+    made.append(_accounts(data))
+    return [*made, Section("Method", (data["method"], *data["notes"]))]
+
+
+def _verdicts(data: Data) -> Section:
+    words = (
+        f"A seat deviates by its mean win share over par, less 1. Fair: every seat surely deviates by less than {FAIR:.0%}. "
+        f"Nearly fair: by less than {NEARLY_FAIR:.0%}. Biased: some seat surely deviates by more. Else undecided, with the games "
+        "that would be needed. For each of the words, the probability that it is wrong anywhere in the table is at most 5 %. "
+        "Intervals in the chart are 95 % for all seats of an agent together.",
+        *_changed_rules(data),
+    )
+    charts = [
+        Chart(
+            f"{players} players: deviation of each seat from par; the bands are {FAIR:.0%} and {NEARLY_FAIR:.0%}",
+            tuple(
+                _bar(f"{table['agent']}, seat {row['seat']}", row["win_share"], _relative(table["par"]), "{:+.1%}")
+                for table in found
+                for row in table["seats"]
+            ),
+            BANDS,
+        )
+        for players, found in _by_players(data["tables"])
+    ]
+    return Section("Verdicts", words, tuple(charts), (_verdict_sheet(data),), (_seat_sheet(data),))
+
+
+def _verdict_sheet(data: Data) -> Sheet:
+    rows = []
+    for table in data["tables"]:
+        verdict = table["verdict"]
+        needed = verdict["games_needed"]
+        unknown = "more than 10,000,000" if verdict["word"] == "undecided" else ""
+        rows.append(
+            (
+                str(table["players"]),
+                table["agent"],
+                f"{table['games']:,}",
+                verdict["reading"],
+                f"{verdict['deviation']:.1%}",
+                *(_small(verdict["tests"][name]) for name in ("fair", "nearly_fair", "biased")),
+                f"{needed:,}" if needed else unknown,
+            )
+        )
+    columns = (
+        *("players", "agent", "games", "verdict", "largest deviation", "p, not fair", "p, not nearly fair"),
+        *("p, not biased", "games needed"),
+    )
+    return Sheet("Verdicts by agent", columns, tuple(rows))
+
+
+def _seat_sheet(data: Data) -> Sheet:
+    columns = (
+        *("players", "agent", "seat", "win share [95 %]", "than par", "margin [95 %]", "final"),
+        *("p, equal shares", "p, equal margins"),
+    )
+    rows = [
+        (
+            str(table["players"]),
+            table["agent"],
+            str(row["seat"]),
+            interval(row["win_share"], "{:.3f}"),
+            row["than_par"] or "–",
+            interval(row["margin"], "{:+.2f}"),
+            f"{row['final']['mean']:.2f}",
+            *_p_values(table["all_seats_equal"], row["seat"]),
+        )
+        for table in data["tables"]
+        for row in table["seats"]
+    ]
+    return Sheet("Win share and margin by seat", columns, tuple(rows))
+
+
+def _changed_rules(data: Data) -> Iterator[str]:
+    """A line for each number of players with rules that are not the official ones."""
+    for players, found in _by_players(data["tables"]):
+        official = json.loads(json.dumps(Rules.official(players).to_dict()))
+        changed = {name: value for name, value in found[0]["rules"].items() if value != official[name]}
+        if changed:
+            yield f"Rules with {players} players that differ from the official ones: `{json.dumps(changed)}`."
+
+
+def _boards(data: Data) -> Section:
+    columns = (
+        *("players", "agent", "seat", "mean of boards [95 %]", "standard deviation", "new board [90 %]"),
+        *("this board", "percentile", "best on boards"),
+    )
+    rows, charts = [], []
+    for part in data["boards"]:
+        for row, best in zip(part["seats"], part["best_seat"], strict=True):
+            rows.append(
+                (
+                    str(part["players"]),
+                    part["agent"],
+                    str(row["seat"]),
+                    f"{row['mean']:.3f} [{row['mean_low']:.3f}, {row['mean_high']:.3f}]",
+                    f"{row['sd']:.3f}",
+                    f"[{row['new_low']:.3f}, {row['new_high']:.3f}]",
+                    f"{row['packaged']:.3f}",
+                    "–" if row["percentile"] is None else f"{row['percentile']:.0f}",
+                    f"{best} of {part['boards']}",
+                )
+            )
+    for players, found in _by_players(data["boards"]):
+        bars = []
+        for part in found:
+            for row in part["seats"]:
+                on_boards = {"mean": row["mean"], "low": row["new_low"], "high": row["new_high"]}
+                relative = _relative(1 / players)
+                bars.append(_bar(f"{part['agent']}, seat {row['seat']}, boards", on_boards, relative, "{:+.1%}"))
+                here = {"mean": row["packaged"], "low": None, "high": None}
+                bars.append(_bar(f"{part['agent']}, seat {row['seat']}, this board", here, relative, "{:+.1%}"))
+        charts.append(
+            Chart(
+                f"{players} players: deviation from par over boards, with the 90 % interval for a new board",
+                tuple(bars),
+                BANDS,
+            )
+        )
+    part = data["boards"][0]
+    words = (
+        f"{part['boards']} random boards with {part['games']:,} games each. The standard deviation is that of true win shares "
+        "between boards: the noise of the games is removed. A new board's true share lies in the last interval with a "
+        "probability of 90 %. The percentile is the place of the packaged board among boards.",
+    )
+    return Section(
+        "Other boards", words, tuple(charts), (Sheet("Win share by seat over boards", columns, tuple(rows)),)
+    )
+
+
+def _repair(data: Data) -> Section:
+    rows, lines, charts = [], [], []
+    for part in data["repair"]:
+        chosen = part["chosen"]
+        rupees = ", ".join(map(str, chosen["starting_rupees"]))
+        official = ", ".join(map(str, part["official"]))
+        if not part["exists"]:
+            lines.append(
+                f"{part['players']} players: no starting rupees were found that are fair or nearly fair for every agent. The "
+                f"best of {len(part['vectors'])} are {rupees}."
+            )
+        else:
+            lines.append(f"{part['players']} players: start with **{rupees}** rupees instead of {official}.")
+        for one in part["confirmed"]:
+            rows.append(
+                (
+                    str(part["players"]),
+                    official,
+                    rupees,
+                    one["agent"],
+                    f"{part['official_deviation']:.1%}",
+                    f"{chosen['deviation']:.1%}",
+                    f"{one['verdict']['deviation']:.1%}",
+                    f"{one['games']:,}",
+                    one["verdict"]["reading"],
+                )
+            )
+        bars = [
+            _bar(f"{one['agent']}, seat {seat}", share, _relative(1 / part["players"]), "{:+.1%}")
+            for one in part["confirmed"]
+            for seat, share in enumerate(one["seats"])
+        ]
+        charts.append(
+            Chart(f"{part['players']} players: deviation from par when starting with {rupees}", tuple(bars), BANDS)
+        )
+    columns = (
+        *("players", "official rupees", "chosen", "agent", "deviation, official", "chosen, development deals"),
+        *("chosen, report deals", "games", "verdict"),
+    )
+    tried = tuple(_tried_sheet(part) for part in data["repair"])
+    words = (
+        *lines,
+        "The starting rupees were chosen on development deals: those with the smallest largest deviation of any seat for any "
+        "agent, and among all within a standard error of these the ones with the least change. Other deals confirm the choice "
+        "or not.",
+    )
+    return Section(
+        "Repair: other starting rupees", words, tuple(charts), (Sheet("The choice", columns, tuple(rows)),), tried
+    )
+
+
+def _tried_sheet(part: Data) -> Sheet:
+    rows = tuple((", ".join(map(str, one["starting_rupees"])), f"{one['deviation']:.1%}") for one in part["vectors"])
+    heading = f"{part['players']} players: what was tried, {part['games']:,} development deals each"
+    return Sheet(heading, ("starting rupees", "largest deviation"), rows)
+
+
+def _what_ifs(data: Data) -> Section:
+    tried = [(table, one) for table in data["tables"] for one in table["what_ifs"]]
+    tried.sort(key=lambda pair: (pair[1]["q"], -abs(_most_changed(pair[1])["win_share_change"]["mean"])))
+    rows, bars = [], []
+    for table, one in tried:
+        seat = _most_changed(one)
+        gain = one["pairing_gain"]
+        rows.append(
+            (
+                str(table["players"]),
+                table["agent"],
+                one["change"],
+                f"{one['games']:,}",
+                str(seat["seat"]),
+                interval(seat["win_share_change"], "{:+.3f}"),
+                _small(one["nothing_changes"]["win_share"]["p"]),
+                _small(one["q"]),
+                f"{one['deviation_before']:.1%} → {one['deviation_after']:.1%}",
+                "–" if gain is None else f"{gain:.1f}",
+            )
+        )
+        if one["q"] < 0.05:
+            label = f"{table['players']}p {table['agent']}: {one['change']}, seat {seat['seat']}"
+            bars.append(_bar(label, seat["win_share_change"], lambda share: share, "{:+.3f}"))
+    columns = (
+        *("players", "agent", "change", "games", "seat", "change of win share [95 %]", "p", "q", "largest deviation"),
+        "pairing gain",
+    )
+    words = (
+        "The same deals are played by changed rules. The seat is the one whose win share changes most. Ranked by q: of all "
+        "changes with a q of at most 5 %, on average at most 5 % have no effect (Benjamini–Hochberg). The pairing gain is how "
+        "many times as many games two separate studies would need. The agents did not learn the changed rules.",
+    )
+    charts = (Chart("Changes of win share with q below 5 %, the seat that changes most", tuple(bars)),) if bars else ()
+    details = tuple(_change_sheet(table, one) for table, one in tried)
+    return Section("What if a rule changes?", words, charts, (Sheet("Changed rules", columns, tuple(rows)),), details)
+
+
+def _most_changed(what_if: Data) -> Data:
+    found: Data = max(what_if["seats"], key=lambda row: abs(row["win_share_change"]["mean"]))
+    return found
+
+
+def _change_sheet(table: Data, tried: Data) -> Sheet:
+    columns = (
+        "seat",
+        "win share",
+        "change [95 %]",
+        "p, share changes",
+        "margin",
+        "change [95 %] ",
+        "p, margin changes",
+    )
+    rows = []
+    for row in tried["seats"]:
+        small_shares, small_margins = _p_values(tried["nothing_changes"], row["seat"])
+        shares = f"{row['win_share']['mean']:.3f}", interval(row["win_share_change"], "{:+.3f}"), small_shares
+        margins = f"{row['margin']['mean']:+.2f}", interval(row["margin_change"], "{:+.2f}"), small_margins
+        rows.append((str(row["seat"]), *shares, *margins))
+    return Sheet(f"{table['players']} players, {table['agent']}: {tried['change']}", columns, tuple(rows))
+
+
+def _accounts(data: Data) -> Section:
+    sheets = []
+    for what, names, heading in (
+        ("rupees", SOURCES, "rupees by source, mean per game"),
+        ("uses", USES, "actions by kind, mean number per game"),
+        ("spent", SPENDING, "what actions are spent on, mean number per game"),
+    ):
+        sheets += [_mean_sheet(table, what, names, heading) for table in data["tables"]]
+    words = ("Every rupee and every action of every game was booked. The sources add up to each seat's final rupees.",)
+    return Section("Accounts", words, details=tuple(sheets))
+
+
+def _mean_sheet(table: Data, what: str, names: Sequence[str], heading: str) -> Sheet:
+    columns = ("what", *(f"seat {row['seat']}" for row in table["seats"]))
+    lines = [[row[what][name] for row in table["seats"]] for name in names]
+    rows = [
+        (name.replace("_", " "), *(f"{value:.2f}" for value in line)) for name, line in zip(names, lines, strict=True)
+    ]
+    if what in SUMS:
+        rows.append((SUMS[what], *(f"{sum(column):.2f}" for column in zip(*lines, strict=True))))
+    return Sheet(f"{table['players']} players, {table['agent']}: {heading}", columns, tuple(rows))
+
+
+PARTS: Final[dict[str, Callable[[Data], Section]]] = {"boards": _boards, "repair": _repair}
+
+
+# --- formats ---
+
+
+def _by_players(rows: Sequence[Data]) -> Iterator[tuple[int, list[Data]]]:
+    for players in sorted({row["players"] for row in rows}):
+        yield players, [row for row in rows if row["players"] == players]
+
+
+def _relative(par: float) -> Callable[[float], float]:
+    return lambda share: share / par - 1
+
+
+def _bar(label: str, estimate: dict[str, float | None], scale: Callable[[float], float], form: str) -> Bar:
+    """A bar of an estimate, as `Estimate.to_dict` gives it, on another scale."""
+    mean, low, high = (
+        None if estimate[name] is None else scale(estimate[name])  # type: ignore[arg-type] # not None
+        for name in ("mean", "low", "high")
+    )
+    value = math.nan if mean is None else mean
+    return Bar(label, value, low, high, "–" if mean is None else form.format(value))
+
+
+def _p_values(tests: Data, seat: int) -> list[str]:
+    """The p values of tests of all seats together, which stand in the row of seat 0."""
+    return ["" if seat else "–" if test is None else _small(test["p"]) for test in tests.values()]
+
+
+def _small(p: float) -> str:
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"

@@ -1,0 +1,148 @@
+"""Is a game fair to every seat: a verdict on each cell, which is one agent in all seats, and what agents together show.
+
+A seat deviates by its mean win share over par, less 1. A cell is *fair* if every seat surely deviates by less than `FAIR`,
+*nearly fair* if by less than `NEARLY_FAIR`, *biased* if some seat surely deviates by more than `NEARLY_FAIR`, else *undecided*.
+Surely means a one-sided test at 5 %, with the interval of win shares. All seats must pass for *fair*, so their tests need no
+correction within a cell (an intersection-union test). For *biased* one seat is enough, so Bonferroni's correction applies. Over
+the cells of a study each of the three words is corrected by Holm: the probability that any cell gets it wrongly is at most 5 %.
+
+Source: R. L. Berger and J. C. Hsu, "Bioequivalence trials, intersection-union tests and equivalence confidence sets",
+Statistical Science 11 (1996).
+"""
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from bombay_training.matches.intervals import Moments, holm, p_value, share_bounds
+
+FAIR: Final = 0.04  # largest deviation from par, relative
+NEARLY_FAIR: Final = 0.10
+ERROR: Final = 0.05  # of each word over all cells
+POWER: Final = 0.9  # of the games that an undecided cell needs
+MOST_GAMES: Final = 10_000_000  # that are worth naming
+WORDS: Final = ("fair", "nearly fair", "biased", "undecided")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tests:
+    """The p values of one cell: that it is not fair, not nearly fair, and not biased."""
+
+    fair: float
+    nearly_fair: float
+    biased: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What the games of a cell show.
+
+    Args:
+        word: one of `WORDS`.
+        favoured: the seat with the highest mean win share.
+        deviation: the largest deviation of a seat from par, without its sign.
+        tests: the p values behind the word.
+        games_needed: an estimate of the games that would decide an undecided cell with a probability of `POWER`; None for a
+            decided one, and if they are more than `MOST_GAMES`.
+    """
+
+    word: str
+    favoured: int
+    deviation: float
+    tests: Tests
+    games_needed: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types."""
+        return dataclasses.asdict(self)
+
+
+def deviations(shares: np.ndarray) -> np.ndarray:
+    """By how much each seat's mean of the win shares (G, n) is above par, relative, (n,) float64."""
+    return np.asarray(shares.mean(axis=0) * shares.shape[1] - 1)
+
+
+def test_cell(shares: np.ndarray) -> Tests:
+    """The tests of the win shares (G, n) of one cell."""
+    moments, par = Moments.of(shares), 1 / shares.shape[1]
+
+    def one_sided(holds: Callable[[np.ndarray, np.ndarray], bool]) -> float:
+        """The smallest error rate of one bound at which the claim about both bounds holds."""
+        return p_value(lambda confidence: holds(*share_bounds(moments, confidence))) / 2
+
+    def within(margin: float) -> Callable[[np.ndarray, np.ndarray], bool]:
+        return lambda low, high: bool((low > par * (1 - margin)).all() and (high < par * (1 + margin)).all())
+
+    def beyond(low: np.ndarray, high: np.ndarray) -> bool:
+        return bool((low > par * (1 + NEARLY_FAIR)).any() or (high < par * (1 - NEARLY_FAIR)).any())
+
+    seats = 1 if shares.shape[1] == 2 else shares.shape[1]  # two seats mirror each other
+    return Tests(one_sided(within(FAIR)), one_sided(within(NEARLY_FAIR)), min(1.0, seats * one_sided(beyond)))
+
+
+def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
+    """The verdicts on the cells of one study; win shares (G, n) of each."""
+    tests = [test_cell(shares) for shares in cells]
+    rejected = {
+        word: holm([getattr(test, name) for test in tests], ERROR)
+        for word, name in (("fair", "fair"), ("nearly fair", "nearly_fair"), ("biased", "biased"))
+    }
+    found = []
+    for index, (shares, test) in enumerate(zip(cells, tests, strict=True)):
+        word = next((word for word in WORDS[:-1] if rejected[word][index]), WORDS[-1])
+        needed = games_needed(shares, ERROR / len(cells)) if word == WORDS[-1] else None
+        off = deviations(shares)
+        found.append(Verdict(word, int(off.argmax()), float(np.abs(off).max()), test, needed))
+    return found
+
+
+def games_needed(shares: np.ndarray, error: float) -> int | None:
+    """How many games would decide the cell with a probability of `POWER`, if its means are the true ones.
+
+    Args:
+        shares: (G, n) win shares.
+        error: of one test.
+
+    Returns:
+        None if they are more than `MOST_GAMES`.
+    """
+    off = np.abs(deviations(shares))
+    distance = np.abs(NEARLY_FAIR - off)
+    biased = off.max() > NEARLY_FAIR
+    seat = int(off.argmax() if biased else distance.argmin())
+    spread = float(shares[:, seat].std()) * shares.shape[1]
+    if biased:
+        error = error / shares.shape[1]
+    z = statistics.NormalDist().inv_cdf(1 - error) + statistics.NormalDist().inv_cdf(POWER)
+    games = math.inf if distance[seat] == 0 else (z * spread / distance[seat]) ** 2
+    return math.ceil(games) if games <= MOST_GAMES else None
+
+
+def label(verdicts: Sequence[Verdict], strong: Sequence[bool]) -> tuple[str, str]:
+    """What several agents together show of one number of players.
+
+    Args:
+        verdicts: one of each agent.
+        strong: whether the agent is a strong one.
+
+    Returns:
+        The headline and its label. *all agents*: each has the same verdict, and where it is *biased* the same seat is favoured.
+        *strong agents*: that holds for the strong ones. *depends on the agent*: two decided verdicts differ. *undecided*: none of
+        these.
+    """
+    readings = [reading(verdict) for verdict in verdicts]
+    best = [text for text, is_strong in zip(readings, strong, strict=True) if is_strong]
+    for name, group in (("all agents", readings), ("strong agents", best)):
+        if len(set(group)) == 1 and group[0] != WORDS[-1]:
+            return group[0], name
+    decided = {text for text in readings if text != WORDS[-1]}
+    return (WORDS[-1], "undecided") if len(decided) < 2 else ("no single verdict", "depends on the agent")
+
+
+def reading(verdict: Verdict) -> str:
+    """A verdict in words: `fair`, `biased towards seat 0`."""
+    return f"biased towards seat {verdict.favoured}" if verdict.word == "biased" else verdict.word
