@@ -30,6 +30,8 @@ GAMES: Final = np.uint64(1002)  # keys of the agents' randomness in a game, by d
 MATCH_SCRUBS: Final = np.uint64(1003)  # seeds of the copies that agents get, by number of the decision
 MATCH_CHOICES: Final = np.uint64(1004)  # keys of the agents' random choices, by number of the decision
 MATCH_GAMES: Final = np.uint64(1005)  # numbers that tell the games of a match apart
+REDRAWN_DEALS: Final = np.uint64(1006)  # of games that redraw their set-up or their restocks
+REDRAWN_GAMES: Final = np.uint64(1007)  # keys of the agents' randomness in games that redraw it
 REGRET_DEALS: Final = np.uint64(1103)
 REGRET_SCRUBS: Final = np.uint64(1104)
 

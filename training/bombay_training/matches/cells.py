@@ -23,6 +23,8 @@ Player = Agent | str  # an object, which plays in this process only, or a spec
 
 CHUNK_GAMES: Final = 256  # played together; enough for agents that are faster on batches
 BUDGETS: Final = ("ms", "nodes", "rollouts")  # attributes of agents that search
+PARTS: Final = ("setup", "restocks", "play")  # of a game's randomness; the last is that of the agents
+SETUP_FIELDS: Final = ("demand", "post", "palace_token")  # of a state: what the set-up draws (RULES 2)
 
 
 class Seating(enum.StrEnum):
@@ -76,7 +78,8 @@ class Games:
         number: (G,) int64 their numbers in the cell.
         block: (G,) int64 the numbers of their deals.
         seating: (G,) int64 the numbers of their orders of seats.
-        deal: (G,) uint64 their seeds.
+        deal: (G,) uint64 the seeds of their deals. In a cell that redraws parts, those of the same games of the plain cell.
+        setup, restocks: (G,) uint64 the seeds of their set-ups and of their restocks: `deal`, unless they are redrawn.
         key: (G,) uint64 keys of the agents' randomness.
         seats: (G, n) int64 indices into the cell's players.
     """
@@ -85,6 +88,8 @@ class Games:
     block: np.ndarray
     seating: np.ndarray
     deal: np.ndarray
+    setup: np.ndarray
+    restocks: np.ndarray
     key: np.ndarray
     seats: np.ndarray
 
@@ -104,9 +109,12 @@ class Cell:
         records: whether the record of every game is kept.
         chunk_games: number of games played together. Another value changes no result, unless an agent draws from its generator
             itself (`agent.lane_keys`). None: `CHUNK_GAMES`, or 1 if an agent `searches`.
+        redraw: the `PARTS` of the randomness that are drawn anew. Each game shares all other parts with the same game of the
+            cell without `redraw`. Agents share theirs only if they take it from `agent.lane_keys`.
 
     Raises:
-        ValueError: the line-up does not fill the seats, or a number is out of range.
+        ValueError: the line-up does not fill the seats, a number is out of range, there is no such part, or records are to be
+            kept of games whose set-up and restocks do not follow from one seed.
     """
 
     game: Game
@@ -118,6 +126,7 @@ class Cell:
     accounts: bool = False
     records: bool = False
     chunk_games: int | None = None
+    redraw: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         seats = self.game.num_players
@@ -129,6 +138,11 @@ class Cell:
         if self.chunk_games is not None:
             checks.whole_number(self.chunk_games, "chunk_games", 1, checks.MAX_COUNT)
         checks.seed(self.seed)
+        for part in self.redraw:
+            if part not in PARTS:
+                raise ValueError(f"redraw has {checks.shown(part)}; it must be some of {', '.join(PARTS)}")
+        if self.redraw and self.records:
+            raise ValueError("records=True is not possible with redraw: a record's chance must follow from one seed")
 
     @functools.cached_property
     def players(self) -> tuple[Player, ...]:
@@ -171,6 +185,7 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """What the results of a game follow from, except for the number of deals, as plain JSON types. Agents must be specs."""
         board = self.game.board
+        redrawn = [part for part in PARTS if part in self.redraw]
         return {
             "rules": self.game.rules.to_dict(),
             "board": None if board.is_packaged else board.to_dict(),
@@ -179,6 +194,7 @@ class Cell:
             "seating": str(self.seating),
             "seed": self.seed,
             "accounts": self.accounts,
+            **({"redraw": redrawn} if redrawn else {}),
         }
 
     @functools.cached_property
@@ -204,9 +220,20 @@ class Cell:
         block, seating = np.divmod(number, self.games_per_deal)
         if self.seating is Seating.ROTATE:
             seating = number % len(self.orders)
-        keys = (block << 16) | seating
-        deal, key = _words(self.seed, streams.DEALS, block), _words(self.seed, streams.GAMES, keys)
-        return Games(number, block, seating, deal, key, self.base[self.orders[seating]])
+        deal, new_deal = (_words(self.seed, stream, block) for stream in (streams.DEALS, streams.REDRAWN_DEALS))
+        setup, restocks = (new_deal if part in self.redraw else deal for part in ("setup", "restocks"))
+        stream = streams.REDRAWN_GAMES if "play" in self.redraw else streams.GAMES
+        key = _words(self.seed, stream, (block << 16) | seating)
+        return Games(number, block, seating, deal, setup, restocks, key, self.base[self.orders[seating]])
+
+    def dealt(self, games: Games) -> np.ndarray:
+        """The states in which games begin, (G,) records. Their seeds are those of the restocks."""
+        states = self.game.new_states(games.restocks)
+        if not np.array_equal(games.setup, games.restocks):
+            setups = self.game.new_states(games.setup)
+            for name in SETUP_FIELDS:
+                states[name] = setups[name]
+        return states
 
 
 def searches(agent: Agent) -> bool:

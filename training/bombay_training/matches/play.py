@@ -101,7 +101,7 @@ def unanswered(cell: Cell, chunk: Chunk, actions: Sequence[int], reason: str) ->
         reason: why the agent to move did not answer.
     """
     games, played = cell.games(chunk.first, 1), Played.blank(cell, chunk)
-    states = cell.game.new_states(games.deal)
+    states = cell.dealt(games)
     observers = _observers(cell, games, states, played)
     for action in actions:
         for observer in observers:
@@ -170,10 +170,11 @@ class _GameBatch:
     ) -> None:
         self.cell, self.game, self.agents, self.warm, self.listener = cell, cell.game, agents, warm, listener
         self.games = cell.games(chunk.first, chunk.count)
-        keys = np.random.SeedSequence((cell.seed, *chunk.key)).spawn(len(agents))
+        redrawn = (int(streams.REDRAWN_GAMES),) if "play" in cell.redraw else ()
+        keys = np.random.SeedSequence((cell.seed, *chunk.key), spawn_key=redrawn).spawn(len(agents))
         self.rngs = [LaneGenerator(np.random.PCG64(key)) for key in keys]
         self.decisions = 0  # in each of the games still running
-        self.states: np.ndarray = self.game.new_states(self.games.deal)
+        self.states = cell.dealt(self.games)
         self.running = np.arange(chunk.count)
         self.turns_left = np.full(chunk.count, cell.turns)
         # Seconds of the turn so far. NaN if part of it was an agent's first call.

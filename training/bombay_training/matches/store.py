@@ -48,7 +48,7 @@ ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
     "cell": ("dictionary", "the cell's id in cells.json"),
     "game": ("int32", "number of the game in its cell, from 0"),
     "block": ("int32", "number of the deal, from 0"),
-    "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8)"),
+    "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8), except for what its cell redraws"),
     "seating": ("int8", "number of the order in which the line-up sits"),
     "seat": ("int8", "seat, from 0 in the order of play of the first set"),
     "agent": ("dictionary", "spec of the agent in this seat"),
@@ -72,6 +72,7 @@ class CellForm(Form):
     seating: str
     seed: int
     accounts: bool
+    redraw: list[str] = []  # noqa: RUF012 -- pydantic copies it
 
 
 class Results:
@@ -304,9 +305,8 @@ class FolderStore(Store):
             if new:
                 atomic.write_bytes(self.folder / NETS, json.dumps(net_digests(), indent=1).encode())
                 self.forms |= new
-                lines = [f"{json.dumps(key)}: {form.model_dump_json()}" for key, form in self.forms.items()]
-                text = "{" + ",\n".join(lines) + "}"
-                atomic.write_bytes(self.folder / CELLS, text.encode())
+                lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in self.forms.items())
+                atomic.write_bytes(self.folder / CELLS, b"{" + ",\n".join(lines).encode() + b"}")
             name = f"{self.part:06}.parquet"
             for kind, table in (
                 (ACCOUNT_ROWS, account_table(waiting)),
@@ -346,7 +346,8 @@ def read_nets(folder: Path) -> dict[str, str]:
 def cell_of(form: CellForm, deals: int) -> Cell:
     """The cell with this number of deals. Raises ValueError if it is not possible."""
     seating, game = Seating(form.seating), _game(json.dumps(form.rules), json.dumps(form.board))
-    return Cell(game, tuple(form.lineup), deals, form.seed, seating, form.format, form.accounts)
+    lineup, redraw = tuple(form.lineup), tuple(form.redraw)
+    return Cell(game, lineup, deals, form.seed, seating, form.format, form.accounts, redraw=redraw)
 
 
 @functools.lru_cache(maxsize=64)  # most cells of a store are of one of a few games

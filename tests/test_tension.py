@@ -1,0 +1,178 @@
+"""Tension: beliefs at the starts of turns, their calibration, and the figures of games; and replaying many records at once."""
+
+import dataclasses
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents import make
+from bombay_env.record import RecordError
+from bombay_training.evaluation.arena import run_fixed_seats
+from bombay_training.evaluation.tension import Beliefs, beliefs, fit_temperature, tension
+from bombay_training.matches.accounts import Accountant
+from bombay_training.matches.observers import replay
+from helpers.failing_agents import First
+from helpers.position import official, variant
+from helpers.refusal import refusal
+
+GAMES = 1 if numba.config.DISABLE_JIT else 3
+SHORT = variant(3, sets=2, turns_per_set=1)
+
+
+def recorded(game, agent, games, seed=0):
+    records = []
+    run_fixed_seats(game, [agent] * game.num_players, games, seed, records=records)
+    return records
+
+
+# --- beliefs about real games ---
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_beliefs_are_the_nets_at_the_start_of_every_turn(n):
+    game, agent = official(n), make("zero:rounds=0")
+    records = recorded(game, "greedy", GAMES)
+    found = beliefs(records)
+    turns = game.rules.sets * game.rules.turns_per_set * n
+    assert found.share.shape == (GAMES, turns, n)
+    for number, record in enumerate(records):
+        starts, last = [], None
+        for _, states in record.replay():
+            now = states[["set", "turn", "current_player"]].tolist()
+            if now != last and not game.is_terminal(states)[0]:
+                starts.append(states)
+                last = now
+        assert np.array_equal(found.share[number], agent.win_shares(game, np.concatenate(starts)))
+        assert found.win_share[number].tolist() == record.result["win_share"]
+
+
+def test_beliefs_about_rules_that_the_net_has_not_learned_are_refused():
+    refusal(lambda: beliefs(recorded(SHORT, "greedy", 1)), "trained")
+    refusal(lambda: beliefs(recorded(official(2), "greedy", 1), make("greedy")), "greedy values no positions")
+    refusal(lambda: beliefs([]), "at least one")
+
+
+# --- calibration ---
+
+
+def simulated(games, seed, boldness=1.0, n=3):
+    """Games of one round, whose results follow from the true shares, the same in each turn; beliefs are bolder by a power."""
+    rng = np.random.default_rng(seed)
+    true = rng.dirichlet(np.ones(n), (games, 1))
+    winners = (rng.random(games)[:, None] > true[:, 0].cumsum(axis=1)[:, :-1]).sum(axis=1)
+    shown = np.repeat(true, n, axis=1) ** boldness
+    return Beliefs(shown / shown.sum(axis=2, keepdims=True), np.eye(n)[winners])
+
+
+@pytest.mark.parametrize("boldness", [0.6, 1.0, 2.0])
+def test_the_temperature_of_bold_beliefs_is_found(boldness):
+    fitted, others = simulated(20_000, 1, boldness), simulated(20_000, 2, boldness)
+    assert fit_temperature(fitted) == pytest.approx(boldness, rel=0.05)
+    found = tension(fitted, others)
+    assert found.calibration_error < 0.01
+    assert (others.calibration_error > 0.03) == (boldness != 1)
+    assert found.winner[0].mean == pytest.approx((others.at(boldness).share ** 2).sum(axis=2).mean(), abs=0.01)
+
+
+def test_the_calibration_error_by_hand():
+    """Beliefs and wins in the bins from 0.2: 0.65 and 1; from 0.8: 1.6 and 1; from 0.7: 0.75 and 1; and two more of one each."""
+    share = np.array([[[0.2, 0.8]], [[0.2, 0.8]], [[0.25, 0.75]], [[0.6, 0.4]]])
+    win_share = np.array([[0, 1], [1, 0], [0, 1], [0.5, 0.5]])
+    found = Beliefs(share, win_share).calibration_error
+    of_bins = [abs(0.65 - 1), abs(1.6 - 1), abs(0.75 - 1), abs(0.6 - 0.5), abs(0.4 - 0.5)]
+    assert found == pytest.approx(sum(of_bins) / 8)
+
+
+def test_beliefs_that_no_temperature_mends_give_no_figures():
+    good = simulated(2000, 3)
+    wrong = dataclasses.replace(good, share=good.share[:, :, ::-1])
+    found = tension(good, wrong)
+    assert (found.lead_changes, found.decided, found.winner) == (None, None, ())
+    assert found.calibration_error > 0.02
+    assert str(found).startswith("no figures of tension: calibration error 0.")
+    assert "lead changes" in str(tension(good, simulated(2000, 4)))
+
+
+def test_figures_by_hand():
+    """Two games of two seats and two rounds of two turns: seat 0 wins the first, both share the second."""
+    given = Beliefs(
+        np.array(
+            [[[0.6, 0.4], [0.3, 0.7], [0.55, 0.45], [0.9, 0.1]], [[0.5, 0.5], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]]
+        ),
+        np.array([[1, 0], [0.5, 0.5]]),
+    )
+    assert given.decided.tolist() == [0.5, 1]
+    assert given.lead_changes.tolist() == [2, 3]
+    assert given.by_round.share[0] == pytest.approx(np.array([[0.45, 0.55], [0.725, 0.275]]))
+    assert given.by_round.lead_changes.tolist() == [1, 1]
+    assert given.winner == pytest.approx(np.array([[0.6, 0.3, 0.55, 0.9], [0.5] * 4]))
+    won_at_once = Beliefs(np.full((1, 4, 2), (0.7, 0.3)), np.array([[1, 0]]))
+    assert won_at_once.decided.tolist() == [0]
+
+
+# --- replaying records together ---
+
+
+def test_observers_see_recorded_games_as_if_they_were_played():
+    class Steps(First):
+        def __init__(self):
+            self.seen, self.ends = [[] for _ in range(4)], {}
+
+        def before_step(self, games, states, actions):
+            for game, state, action in zip(games.tolist(), states, actions.tolist(), strict=True):
+                self.seen[game].append((state.tobytes(), action))
+
+        def after_end(self, games, states, results):
+            for game, state, result in zip(games.tolist(), states, results, strict=True):
+                self.ends[game] = state.tobytes(), result["final"].tolist()
+
+    steps, records = Steps(), recorded(SHORT, "random", 4)
+    replay(records, steps)
+    for number, record in enumerate(records):
+        states, seen = None, []
+        for event, (_, after) in zip(record.events, record.replay(), strict=True):
+            if not event.startswith("restock"):
+                seen.append((seedless(states), SHORT.action_index(event.split(" ")[1])))
+            states = after
+        assert steps.seen[number] == seen
+        assert steps.ends[number] == (seedless(states), record.result["final"])
+
+
+def seedless(states):
+    copy = states.copy()
+    copy["seed"] = 0
+    return copy[0].tobytes()
+
+
+def test_records_that_break_the_rules_are_refused():
+    records = recorded(SHORT, "random", 3)
+    observer = Accountant(SHORT, np.zeros(3, np.uint64))
+    replay(records, observer)
+    first, second, *others = records[1].events
+    restock = next(number for number, event in enumerate(others) if event.startswith("restock")) + 2
+    result = dict(records[1].result)
+    for events, told in (
+        ((first, "1 buy", *others), "event 1 .*seat 0's turn"),
+        ((first, "0 sell:yellow", *others), "event 1 .*illegal"),
+        ((first, "0 fly", *others), "event 1 .*no action"),
+        ((first, second, "restock:2,2,2,3", *others), "event 2 .*no restock is due"),
+        ((first, second, "restock:0,0,0,0", *others), "event 2 .*no restock is due"),
+        ((first, first, second, *others), "event 1 .*no restock is due"),
+        ((*records[1].events[:restock], *records[1].events[restock + 1 :]), "a restock must follow"),
+        ((*records[1].events, "0 end_turn"), "the game is over"),
+        (records[1].events[:-1], "the game is not over"),
+    ):
+        broken = dataclasses.replace(records[1], events=tuple(events))
+        with pytest.raises(RecordError, match=told):
+            replay([records[0], broken, records[2]], observer)
+    wrong = dataclasses.replace(records[1], result=result | {"final": [1, 2, 3]})
+    with pytest.raises(RecordError, match="result final"):
+        replay([records[0], wrong], observer)
+
+
+def test_games_without_a_result_and_of_several_variants_are_refused():
+    records = recorded(SHORT, "random", 1)
+    refusal(lambda: replay([], Accountant(SHORT, np.zeros(0))), "at least one")
+    refusal(lambda: replay(records + recorded(official(2), "random", 1)), "one variant and board")
+    refusal(lambda: replay([dataclasses.replace(records[0], result=None)]), "no result")

@@ -1,0 +1,201 @@
+"""Tension: how often the lead changes, when a game is decided, and what the later winner could expect on the way.
+
+Beliefs are the shares of the win that a value net expects for each seat at the start of every turn. The net learned from games
+between copies of `zero`, so its beliefs are too bold or too timid about games between others. One number a number of players, the
+temperature, corrects this: each share is raised to 1 / temperature, and the shares of a position are scaled to sum to 1. It is
+fitted on some games. Others tell how far beliefs are still off, and give the figures, if beliefs are good enough.
+
+A belief supposes that the mover takes the turn that the net likes best, so it favours the mover, by .01 to .02 in games between
+`planner-v1`. In a round every seat moves once. Lead changes are therefore counted from round to round, by mean beliefs.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final, Self
+
+import numpy as np
+from scipy import optimize
+
+import bombay_agents
+from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_env import Game
+from bombay_env.agent import Agent, name_of
+from bombay_env.record import Record
+from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
+from bombay_training.matches.observers import replay
+from bombay_training.matches.results import LostGame
+
+MAX_ERROR: Final = 0.02  # of calibration, beyond which beliefs tell nothing
+BINS: Final = 10
+LEAST_SHARE: Final = 1e-6  # of a belief, so that its logarithm is finite
+TEMPERATURES: Final = (0.1, 10.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Beliefs:
+    """What could be expected at the start of every turn of games of one variant. G games, T turns, n seats.
+
+    Args:
+        share: (G, T, n) float64 the expected shares of the win, which sum to 1 over seats.
+        win_share: (G, n) float64 the true ones.
+    """
+
+    share: np.ndarray
+    win_share: np.ndarray
+
+    def at(self, temperature: float) -> Self:
+        """The beliefs corrected by a temperature; 1 changes nothing."""
+        logits = np.log(np.maximum(self.share, LEAST_SHARE)) / temperature
+        powers = np.exp(logits - logits.max(axis=2, keepdims=True))
+        return dataclasses.replace(self, share=powers / powers.sum(axis=2, keepdims=True))
+
+    @property
+    def cross_entropy(self) -> float:
+        """The mean over games and turns of −Σ true share · log belief."""
+        logs = np.log(np.maximum(self.share, LEAST_SHARE))
+        return float(-(self.win_share[:, None] * logs).sum(axis=2).mean())
+
+    @property
+    def calibration_error(self) -> float:
+        """The expected calibration error: the mean over beliefs of how far the truth is off, on average, among similar beliefs.
+
+        Similar are those of one of `BINS` ranges of equal width. With few games chance alone makes an error.
+        """
+        places = np.minimum((self.share * BINS).astype(np.int64), BINS - 1).ravel()
+        true = np.broadcast_to(self.win_share[:, None], self.share.shape)
+        sums = np.bincount(places, (true - self.share).ravel(), BINS)
+        return float(np.abs(sums).sum() / places.size)
+
+    @property
+    def by_round(self) -> Self:
+        """Their means in each round, in which every seat moves once."""
+        games, _, n = self.share.shape
+        return dataclasses.replace(self, share=self.share.reshape(games, -1, n, n).mean(axis=2))
+
+    @property
+    def winner(self) -> np.ndarray:
+        """(G, T) float64 what the later winner could expect; the mean over winners if they share the win."""
+        return np.asarray((self.share * self.win_share[:, None]).sum(axis=2))
+
+    @property
+    def lead_changes(self) -> np.ndarray:
+        """(G,) int64 how often the highest belief is about another seat than just before."""
+        return np.asarray((np.diff(self.share.argmax(axis=2), axis=1) != 0).sum(axis=1))
+
+    @property
+    def decided(self) -> np.ndarray:
+        """(G,) float64 the part of each game after which the belief of the winner stays above ½; 1 for a shared win."""
+        stays = np.logical_and.accumulate(self.winner[:, ::-1] > 0.5, axis=1).sum(axis=1)
+        return np.asarray(1 - stays / self.share.shape[1])
+
+
+@dataclasses.dataclass(frozen=True)
+class Tension:
+    """The figures of games with intervals over games, or none of them if beliefs are not calibrated.
+
+    Args:
+        games: number of games.
+        temperature: of the beliefs.
+        calibration_error: of the corrected beliefs in these games, which are not those of the fit.
+        lead_changes: how often in a game another seat than in the round before has the highest mean belief.
+        decided: the part of the game after which the belief of the winner stays above ½.
+        winner: the belief of the later winner in each round.
+    """
+
+    games: int
+    temperature: float
+    calibration_error: float
+    lead_changes: Estimate | None = None
+    decided: Estimate | None = None
+    winner: tuple[Estimate, ...] = ()
+
+    def __str__(self) -> str:
+        error = f"calibration error {self.calibration_error:.3f} in {self.games:,} games"
+        if self.lead_changes is None or self.decided is None:
+            return f"no figures of tension: {error}, more than {MAX_ERROR}"
+        return f"{self.lead_changes.mean:.1f} lead changes, decided after {self.decided.mean:.0%} of the game; {error}"
+
+
+def beliefs(records: Sequence[Record], agent: Agent | None = None) -> Beliefs:
+    """Beliefs about recorded games.
+
+    Args:
+        records: of one variant and board, all played to their ends.
+        agent: a player with a value net, which is asked (`ValueNetAgent.win_shares`); `zero` if None.
+
+    Raises:
+        ValueError: as `replay`; or the agent has no value net, or one that was not trained on these rules and this board.
+        RecordError: a record breaks the rules.
+    """
+    agent = bombay_agents.make("zero") if agent is None else agent
+    if not isinstance(agent, ValueNetAgent):
+        raise ValueError(f"{name_of(agent)} values no positions; take zero, or net:path=FILE of a net of zero")
+    game = records[0].game if records else Game()
+    agent.check_game(game)
+    seen = _TurnStarts(game, len(records))
+    replay(records, seen)
+    shares = np.empty((len(records), seen.turns, game.num_players))
+    for games, numbers, states in seen.found:
+        shares[games, numbers] = agent.win_shares(game, states)
+    return Beliefs(shares, seen.win_share)
+
+
+class _TurnStarts:
+    """Keeps the states in which turns begin: an observer.
+
+    Attributes:
+        turns: in each game.
+        found: arrays of games, of numbers of their turns, and of states.
+        win_share: (G, n) float64.
+    """
+
+    def __init__(self, game: Game, games: int) -> None:
+        self.rules = game.rules
+        self.turns = game.rules.sets * game.rules.turns_per_set * game.num_players
+        self.found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.win_share = np.zeros((games, game.num_players))
+        self.last = np.full(games, -1)
+
+    def before_step(self, games: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """Keep the states that begin another turn than the last ones."""
+        n, game_turn = (
+            self.rules.num_players,
+            states["set"].astype(np.int64) * self.rules.turns_per_set + states["turn"],
+        )
+        numbers = game_turn * n + (states["current_player"] - states["first_player"]) % n
+        new = numbers != self.last[games]
+        self.last[games] = numbers
+        self.found.append((games[new], numbers[new], np.asarray(states[new])))
+
+    def after_end(self, games: np.ndarray, states: np.ndarray, results: np.ndarray) -> None:
+        """Keep the results."""
+        self.win_share[games] = results["win_share"]
+
+    def after_fault(self, game: int, states: np.ndarray, lost: LostGame) -> None:
+        """Recorded games have no faults."""
+
+
+def fit_temperature(given: Beliefs) -> float:
+    """The temperature, within `TEMPERATURES`, at which the cross-entropy of beliefs is least."""
+    low, high = np.log(TEMPERATURES)
+    found = optimize.minimize_scalar(
+        lambda logarithm: given.at(np.exp(logarithm)).cross_entropy, bounds=(low, high), method="bounded"
+    )
+    return float(np.exp(found.x))
+
+
+def tension(fitted: Beliefs, held_out: Beliefs) -> Tension:
+    """The tension of the games of `held_out`, by beliefs whose temperature is fitted on those of `fitted`."""
+    temperature = fit_temperature(fitted)
+    given = held_out.at(temperature)
+    found = Tension(len(given.share), temperature, given.calibration_error)
+    if found.calibration_error > MAX_ERROR:
+        return found
+    lead, decided = Moments.of(given.by_round.lead_changes), Moments.of(given.decided)
+    rounds = Moments.of(given.by_round.winner)
+    return dataclasses.replace(
+        found,
+        lead_changes=estimates(lead, mean_bounds(lead))[0],
+        decided=estimates(decided, share_bounds(decided))[0],
+        winner=tuple(estimates(rounds, share_bounds(rounds))),
+    )
