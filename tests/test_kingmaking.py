@@ -1,0 +1,282 @@
+"""Kingmaking against brute force on the slow twin of the rules, and in last turns that a person can judge."""
+
+import dataclasses
+import json
+import random
+from copy import copy
+
+import numba
+import numpy as np
+import pytest
+
+from bombay_agents.search import endgame, last_round
+from bombay_agents.search.last_round import AIMS
+from bombay_env import Game
+from bombay_training.evaluation.kingmaking import Kingmaking, kingmaking, leaders, seats_of, turn_starts, verdict
+from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.run import run
+from helpers.position import last_turn, official, position, variant
+from helpers.records import play_record
+from helpers.rules import twin_of
+
+SLOW = numba.config.DISABLE_JIT
+
+
+# --- Brute force, on the slow twin ---
+
+CONSTANT = ("rules", "seats", "sites", "kind", "trails", "cities", "names", "posts")
+
+
+def copied(value):
+    """A copy of an object of plain types, which keep their order."""
+    if isinstance(value, dict):
+        return {key: copied(entry) for key, entry in value.items()}
+    return [copied(entry) for entry in value] if isinstance(value, list) else copy(value)
+
+
+def branch(twin):
+    """A copy of a game; what never changes is shared."""
+    other = copy(twin)
+    vars(other).update({name: copied(value) for name, value in vars(twin).items() if name not in CONSTANT})
+    return other
+
+
+def key_of(twin):
+    return json.dumps(twin.state(), sort_keys=True)
+
+
+def outcomes(twin):
+    """The positions in which the mover's turn can end, each once, in the order of breadth-first search."""
+    queue, seen, ended = [twin], set(), []
+    for before in queue:
+        for action in before.legal_actions():
+            after = branch(before)
+            after._play(action, None)  # as `step`, which copies the whole game in the last turn
+            if key_of(after) not in seen:
+                seen.add(key_of(after))
+                going = not after.over and after.current_player() == twin.current_player()
+                (queue if going else ended).append(after)
+    return ended
+
+
+def brute_force(twin, leader, known):
+    """Shares of the win and finals by aim, if each mover chooses its best outcome; `known` caches results."""
+    if twin.over:
+        result = twin.result()
+        return dict.fromkeys(AIMS, (result["win_share"], result["final"]))
+    key = key_of(twin)
+    if key not in known:
+        after = [brute_force(outcome, leader, known) for outcome in outcomes(twin)]
+        known[key] = {aim: max((found[aim] for found in after), key=utility_of(twin, leader, aim)) for aim in AIMS}
+    return known[key]  # `max` takes the first of equals
+
+
+def utility_of(twin, leader, aim):
+    """What the mover wants: its share, then what the leader's share is to it, then its margin."""
+    mover, wish = twin.current_player(), {"plain": 0, "help": 1, "hurt": -1}[aim]
+    return lambda found: (
+        found[0][mover],
+        wish * found[0][leader],
+        twin.num_players * found[1][mover] - sum(found[1]),
+    )
+
+
+def brute_verdict(twin, leader, known):
+    """Whether the mover is settled, and whether it is a kingmaker."""
+    mover = twin.current_player()
+    after = {tuple(brute_force(outcome, leader, known)["plain"][0]) for outcome in outcomes(twin)}
+    settled = len({shares[mover] for shares in after}) == 1
+    return settled, settled and len(after) > 1
+
+
+def brute_leaders(twin):
+    """The seats that would win if the game ended now, from the mover on."""
+    ended, n = branch(twin), twin.num_players
+    ended.over = True
+    return [seat for seat in (np.arange(n) + twin.current_player()) % n if seat in ended.result()["winners"]]
+
+
+def assert_as_brute_force(game, state):
+    """Compare all that is told of a position. Returns whether the mover is settled, and whether it is a kingmaker."""
+    twin, known, n = twin_of(game, state), {}, game.num_players
+    lead = brute_leaders(twin)
+    assert leaders(game, state) == lead
+    found, best = last_round.solve(game, state, lead[0]), brute_force(twin, lead[0], known)
+    assert seats_of(found.winners, n).tolist() == [[share > 0 for share in best[aim][0]] for aim in AIMS]
+    expected = brute_verdict(twin, lead[0], known)
+    assert verdict(found.after, twin.current_player(), n) == expected
+    return expected
+
+
+# --- Positions of games ---
+
+
+def records_of(game, count):
+    """Games among greedy players, of which many are close at the end."""
+    lineup = ("greedy",) * game.num_players
+    (match,) = run([Cell(game, lineup, count, seed=2, records=True, seating=Seating.FIXED)])
+    return match.records
+
+
+def with_turns_of(actions, game, state):
+    """The same position under rules with fewer actions a turn."""
+    rules = dataclasses.replace(game.rules, actions_per_turn=actions)
+    after = state.copy()
+    after["actions_left"] = actions
+    return Game(rules, game.board), after
+
+
+def kingmakers(n, actions, most, count):
+    """Compare the positions of `count` games with at most `most` turns left, under rules with fewer actions a turn.
+
+    Returns the number of positions and of kingmakers among them.
+    """
+    starts = [state for record in records_of(official(n), count) for state in turn_starts(record)[n - most :]]
+    found = [assert_as_brute_force(*with_turns_of(actions, official(n), state)) for state in starts]
+    return len(found), sum(kingmaker for _, kingmaker in found)
+
+
+# Players, actions, turns left, games.
+QUICK = [(3, 2, 2, 5), (4, 1, 4, 2), (5, 3, 1, 12)]
+LONG = [(2, 3, 2, 5), (3, 2, 3, 20), (3, 3, 2, 10), (4, 1, 4, 10), (4, 3, 2, 25), (5, 1, 5, 4), (5, 3, 1, 60)]
+compiled = pytest.mark.skipif(SLOW, reason="games among greedy players are slow with the compiler off")
+
+
+@compiled
+def test_kingmakers_are_those_of_brute_force():
+    positions, found = np.sum([kingmakers(*case) for case in QUICK], axis=0)
+    assert positions == 30
+    assert found > 0
+
+
+@compiled
+@pytest.mark.slow
+def test_kingmakers_are_those_of_brute_force_in_200_positions():
+    positions, found = np.sum([kingmakers(*case) for case in LONG], axis=0)
+    assert positions > 200
+    assert found > 20
+
+
+SCARCE = {"client_supply": 4, "palaces": 1, "city_tokens": 1, "toll": 2, "market_rupees": (2, 3, 3), "fame": (1, 0, 3)}
+
+
+@pytest.mark.parametrize(("n", "most", "changes"), [(2, 2, SCARCE), (3, 2, SCARCE), (4, 2, {}), (5, 2, SCARCE)])
+def test_nothing_is_forgotten_that_matters(n, most, changes):
+    """Winners and rupees are those of `endgame.py`, which forgets nothing, also where stocks are nearly used up."""
+    game, rng = variant(n, **changes), random.Random(1)
+    workspace, plain = last_round.new_workspace(game), endgame.new_workspace(game)
+    for seed in range(1 if SLOW else 10):
+        for state in turn_starts(play_record(game, seed, rng))[n - (1 if SLOW else most) :]:
+            found = last_round.solve(game, state, 0, workspace=workspace)
+            best = endgame.solve(game, state, workspace=plain)
+            assert seats_of(found.winners[:1], n)[0].tolist() == (best.win_share > 0).tolist()
+            assert workspace.search["row"]["final"][0, 0, 0, :n].tolist() == best.final.tolist()
+
+
+# --- Positions that a person can judge ---
+
+#  Seat 1 has the last turn: one action, which can take it from A to H1. The palace there makes seat 2 first in the empire.
+#  Finals: 9 + 1 = 10, 0 + 1 = 1, 4 + 6 = 10; the toll would be the eleventh rupee of seat 2.
+TOLL = {"at": "A", "actions_left": 1, "rupees": [9, 0, 4], "palaces": {"H1": 2}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (TOLL, (True, True)),
+        (TOLL | {"at": "B"}, (True, False)),  # H1 is too far away
+        (TOLL | {"rupees": [9, 20, 4]}, (True, False)),  # it wins
+        (TOLL | {"rupees": [9, 9, 4]}, (False, False)),  # it shares the win, unless it pays the toll
+    ],
+)
+def test_a_toll_can_decide_who_wins(facts, expected):
+    game = official(3)
+    states = last_turn(game, **facts)
+    assert assert_as_brute_force(game, states) == expected
+    if expected == (True, True):
+        shared, alone = {0, 2}, {2}
+        for leader, winners in ((0, [shared, shared, alone]), (2, [shared, alone, shared])):
+            found = seats_of(last_round.solve(game, states, leader).winners, 3)
+            assert [set(np.flatnonzero(row)) for row in found] == winners
+
+
+def test_a_sale_can_spoil_the_next_one():
+    #  Bombay: blue, purple, orange. Seat 2 is first in the empire: 6 + 6 = 12. Seat 1 sells its blue last.
+    #  If seat 0 has sold blue before: 8 + 1 + 2 = 11; if not: 8 + 4 + 1 = 13. By its margin seat 0 sells.
+    elephants, baskets = {0: "Bombay", 1: "Bombay"}, {0: ["blue"], 1: ["blue"]}
+    facts = {"elephants": elephants, "baskets": baskets, "rupees": [0, 8, 6], "clients": [0, 0, 5]}
+    game = official(3)
+    states = position(game, set=2, turn=4, player=0, actions_left=1, **facts)
+    assert assert_as_brute_force(game, states) == (True, True)
+    assert leaders(game, states) == [2]
+    found = seats_of(last_round.solve(game, states, 2).winners, 3)
+    assert dict(zip(AIMS, map(np.flatnonzero, found), strict=True)) == {"plain": [2], "help": [2], "hurt": [1]}
+
+
+# --- Whole games ---
+
+
+def test_a_game_is_judged_by_the_positions_that_were_reached():
+    game, rng = variant(3, sets=2, turns_per_set=2, actions_per_turn=1), random.Random(1)
+    records = [play_record(game, seed, rng) for seed in range(3)]
+    fault = {"seat": 0, "action": "none", "reason": "it raised"}
+    broken = dataclasses.replace(records[1], events=records[1].events[:-1], result=None, fault=fault)
+    found = kingmaking(game, [records[0], broken, *records[1:]])
+    assert (found.record.tolist(), found.unsolved, found.unfinished) == ([0, 2, 3], 0, 1)
+    for number, record in enumerate(records):
+        starts = {}  # by place in the round: seat 1 moves first
+        for _, state in record.replay():
+            if (state["set"], state["turn"]) == (1, 1):
+                starts.setdefault((state["current_player"][0] - 1) % 3, state)
+        verdicts = [assert_as_brute_force(game, starts[place]) for place in range(3)]
+        both = zip(found.settled[number].tolist(), found.kingmaker[number].tolist(), strict=True)
+        assert list(both) == verdicts
+        lead = leaders(game, starts[0])
+        assert (found.leader[number], found.tied[number]) == (lead[0], len(lead) > 1)
+        solution = last_round.solve(game, starts[0], lead[0])
+        assert (found.winners[number] == seats_of(solution.winners, 3)).all()
+
+
+def test_games_are_counted():
+    winners = np.array([[[1, 0], [1, 0], [0, 1]], [[1, 1], [1, 1], [1, 1]], [[0, 1], [1, 0], [1, 0]]], bool)
+    settled, kingmaker = np.array([[1, 1], [1, 0], [0, 1]], bool), np.array([[1, 0], [0, 0], [0, 1]], bool)
+    found = Kingmaking(
+        np.arange(3), np.zeros(3, int), np.array([True, False, False]), settled, kingmaker, winners, 4, 5
+    )
+    assert found.differ("help", "hurt").tolist() == [True, False, False]
+    assert json.loads(json.dumps(found.to_dict())) == {
+        "players": 2,
+        "games": 3,
+        "unsolved": 4,
+        "unfinished": 5,
+        "tied_leads": 1,
+        "places": [
+            {"turns_left": 2, "positions": 3, "settled": 2, "kingmakers": 1},
+            {"turns_left": 1, "positions": 3, "settled": 2, "kingmakers": 1},
+        ],
+        "winners_differ": {"help_hurt": 1, "plain_help": 1, "plain_hurt": 2},
+    }
+
+
+def test_a_round_that_is_too_large_is_reported():
+    game = variant(2, sets=1, turns_per_set=1, actions_per_turn=1)
+    record = play_record(game, 1, random.Random(1))
+    found = kingmaking(game, [record], limit=1)
+    assert (found.unsolved, found.winners.shape, found.settled.shape) == (1, (0, 3, 2), (0, 2))
+    assert kingmaking(game, [record], limit=1000).unsolved == 0
+    (state, _) = turn_starts(record)
+    ways = next(limit for limit in range(1, 1000) if not kingmaking(game, [record], limit).unsolved)
+    with pytest.raises(endgame.TooLargeError, match=f"^this round can go in more than limit={ways - 1} ways"):
+        last_round.solve(game, state, 0, limit=ways - 1)
+
+
+def test_what_cannot_be_solved_is_refused():
+    game = official(3)
+    with pytest.raises(ValueError, match=r"^records\[0\] is of another game$"):
+        kingmaking(game, [play_record(official(2), 1, random.Random(1), steps=1)])
+    with pytest.raises(ValueError, match=r"^only positions in the last game turn of the last set can be solved$"):
+        last_round.solve(game, position(game), 0)
+    with pytest.raises(ValueError, match=r"^leader is 3; it must be a whole number from 0 to 2$"):
+        last_round.solve(game, last_turn(game), 3)
+    with pytest.raises(ValueError, match=r"^limit is 0; it must be a whole number from 1 to"):
+        last_round.solve(game, last_turn(game), 0, limit=0)

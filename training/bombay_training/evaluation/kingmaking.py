@@ -1,0 +1,147 @@
+"""Kingmaking in the last round, exactly: how often does a player with nothing left to gain choose who wins?
+
+Every position at the start of a turn of the last round is solved (`search/last_round.py`): later movers want the largest share of
+the win, then the largest margin. The mover is settled if its own share is the same whatever it does. It is a kingmaker if it is
+settled and its choice changes who wins.
+
+The whole last round is solved twice more. Where several outcomes give a mover the same share of the win, all movers help the
+leader in one run and hurt it in the other. The leader is the seat that would win if the game ended before the last round (RULES
+5). If several would share that win, it is the one of them that moves first.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from bombay_agents.search import last_round
+from bombay_agents.search.endgame import TooLargeError, turns_left
+from bombay_env import Game
+from bombay_env.record import Record
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kingmaking:
+    """What the last rounds of G games with n seats show. Column t is the position with n − t turns left, counting its own.
+
+    Args:
+        record: (G,) int64 indices of these games among the given records.
+        leader: (G,) int64 seats.
+        tied: (G,) bool, whether other seats share the lead.
+        settled: (G, n) bool, whether the mover's share of the win does not depend on its turn.
+        kingmaker: (G, n) bool, whether it does not, but who wins does.
+        winners: (G, 3, n) bool by aim (`last_round.AIMS`) and seat: who wins from the start of the last round.
+        unsolved: number of games whose last round is too large. They are in none of the arrays.
+        unfinished: number of records that do not reach the end of the game, because of a fault for instance. Nor are these.
+    """
+
+    record: np.ndarray
+    leader: np.ndarray
+    tied: np.ndarray
+    settled: np.ndarray
+    kingmaker: np.ndarray
+    winners: np.ndarray
+    unsolved: int
+    unfinished: int
+
+    def differ(self, aim: str, other: str) -> np.ndarray:
+        """In which games the winners differ between two of `last_round.AIMS`, (G,) bool."""
+        one, two = (self.winners[:, last_round.AIMS.index(name)] for name in (aim, other))
+        return np.asarray((one != two).any(axis=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers of games and of positions, as plain JSON types."""
+        games, n = self.settled.shape
+        places = [
+            {"turns_left": n - place, "positions": games, "settled": int(settled), "kingmakers": int(kingmakers)}
+            for place, (settled, kingmakers) in enumerate(zip(self.settled.sum(0), self.kingmaker.sum(0), strict=True))
+        ]
+        pairs = (("help", "hurt"), ("plain", "help"), ("plain", "hurt"))
+        return {
+            "players": n,
+            "games": games,
+            "unsolved": self.unsolved,
+            "unfinished": self.unfinished,
+            "tied_leads": int(self.tied.sum()),
+            "places": places,
+            "winners_differ": {f"{aim}_{other}": int(self.differ(aim, other).sum()) for aim, other in pairs},
+        }
+
+
+def kingmaking(game: Game, records: Iterable[Record], limit: int = last_round.DEFAULT_LIMIT) -> Kingmaking:
+    """Solve the last rounds of games.
+
+    Args:
+        game: that of the records.
+        records: of any games; each game is solved by itself.
+        limit: most ways in which a last round can go.
+
+    Raises:
+        ValueError: a record is of another game, or `limit` is out of range.
+        RecordError: a record breaks the rules.
+    """
+    workspace = last_round.new_workspace(game)
+    solved, unsolved, unfinished = list[tuple[Any, ...]](), 0, 0
+    for number, record in enumerate(records):
+        if record.game != game:
+            raise ValueError(f"records[{number}] is of another game")
+        starts = turn_starts(record)
+        try:
+            if starts:
+                solved.append((number, *_solve(game, starts, limit, workspace)))
+            else:
+                unfinished += 1
+        except (TooLargeError, OverflowError):
+            unsolved += 1
+    columns = zip(*solved, strict=True) if solved else [()] * 6
+    index, leader, tied, settled, kingmaker, winners = map(list, columns)
+    n = game.num_players
+    return Kingmaking(
+        np.array(index, np.int64),
+        np.array(leader, np.int64),
+        np.array(tied, np.bool_),
+        np.array(settled, np.bool_).reshape(-1, n),
+        np.array(kingmaker, np.bool_).reshape(-1, n),
+        np.array(winners, np.bool_).reshape(-1, len(last_round.AIMS), n),
+        unsolved,
+        unfinished,
+    )
+
+
+def turn_starts(record: Record) -> list[np.ndarray]:
+    """The (1,) states at the start of each turn of the last round, in order; none if the game does not reach its end."""
+    tables, starts = record.game.tables[0], dict[int, np.ndarray]()
+    for _, state in record.replay():
+        starts.setdefault(turns_left(state[0], tables), state)
+    return [starts[left] for left in range(record.game.num_players, 0, -1)] if 0 in starts else []
+
+
+def leaders(game: Game, state: np.ndarray) -> list[int]:
+    """The seats that would win if the game ended now, in the order of play from the mover on."""
+    winners, mover = game.provisional_results(state)["winners"][0], int(state["current_player"][0])
+    order = np.roll(np.arange(game.num_players), -mover)
+    return [int(seat) for seat in order[winners[order]]]
+
+
+def verdict(after: np.ndarray, mover: int, num_players: int) -> tuple[bool, bool]:
+    """Whether the mover is settled, and whether it is a kingmaker; `after` as in `last_round.Solution`."""
+    winners = seats_of(after, num_players)
+    shares = winners[:, mover] / winners.sum(axis=1)
+    settled = bool((shares == shares[0]).all())
+    return settled, settled and bool((winners != winners[0]).any())
+
+
+def seats_of(sets: np.ndarray, num_players: int) -> np.ndarray:
+    """Which seats are in sets (k,) of seats, (k, n) bool."""
+    return (sets[:, None] >> np.arange(num_players) & 1).astype(np.bool_)
+
+
+def _solve(game: Game, starts: list[np.ndarray], limit: int, workspace: last_round.Workspace) -> tuple[Any, ...]:
+    """One game's entries in the arrays of `Kingmaking`, from `leader` on."""
+    lead, n = leaders(game, starts[0]), game.num_players
+    found = [last_round.solve(game, state, lead[0], limit, workspace) for state in starts]
+    movers = [int(state["current_player"][0]) for state in starts]
+    verdicts = [verdict(solution.after, mover, n) for solution, mover in zip(found, movers, strict=True)]
+    settled, kingmaker = zip(*verdicts, strict=True)
+    return lead[0], len(lead) > 1, settled, kingmaker, seats_of(found[0].winners, n)
