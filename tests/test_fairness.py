@@ -208,7 +208,7 @@ def test_the_fairest_vector_is_found_and_the_least_change_among_equals():
 
 TINY = """
 release = "0.1.0"
-players = [2]
+players = [3]
 
 [[tiers]]
 agent = "random-turn"
@@ -235,6 +235,14 @@ agents = ["greedy"]
 games = 4
 vectors = 16
 confirm = 20
+
+[luck]
+agents = ["random-turn"]
+games = 4
+
+[[stories]]
+agents = ["greedy"]
+games = 6
 """
 
 
@@ -255,7 +263,8 @@ def test_a_study_plays_its_parts(tiny):
     data, parts = tiny
     assert parts[0] == ("verdicts", 40 + 20 + 10)
     assert parts[1] == ("boards", 2 * 5 + 40)  # the games on the packaged board are those of the verdict
-    assert parts[2:] == [("repair", 7 * 4), ("repair", 9 * 4), ("repair, confirmation", 20)]
+    assert parts[2:5] == [("repair", 10 * 4), ("repair", 6 * 4), ("repair, confirmation", 20)]
+    assert parts[5:] == [("luck", 7 * 4), ("recorded games", 6)]
     (table, greedy) = data["tables"]
     assert [row["change"] for row in greedy["what_ifs"]] == ["toll=0"]
     assert not table["what_ifs"]
@@ -291,7 +300,8 @@ def test_the_page_needs_nothing_else_and_has_a_number_for_every_bar(tiny):
     assert not found.outside
     titles = [section.title for section in page.sections(data)]
     assert titles == [
-        *("Verdicts", "Other boards", "Repair: other starting rupees", "What if a rule changes?", "Accounts", "Method")
+        *("Verdicts", "Other boards", "Repair: other starting rupees", "What if a rule changes?"),
+        *("Why: what the favoured seat does more", "Luck", "Tension", "Kingmaking", "Accounts", "Method"),
     ]
     words = page.markdown(data)
     assert all(f"## {title}" in words for title in titles)
@@ -325,14 +335,14 @@ def test_the_command_plays_a_study_from_a_file_and_continues_it(balance, tmp_pat
         (["study.toml", "--quick"], "--quick is a study"),
         (["--quick", "--tier", "random"], "--quick and the file of a study are not for --tier"),
         (["none.toml"], "none.toml"),
-        (["wrong.toml"], "wrong.toml: boards.agents has 'zero', which is none of the tiers"),
+        (["wrong.toml"], "wrong.toml: a list of agents has 'zero', which is none of the tiers"),
         (["other.toml"], "no number of games with 3 players"),
     ],
 )
 def test_a_wrong_study_is_refused_in_one_line(balance, tmp_path, options, part):
     (tmp_path / "study.toml").write_text(TINY)
     (tmp_path / "wrong.toml").write_text(TINY.replace('["random-turn"]\nboards', '["zero"]\nboards'))
-    (tmp_path / "other.toml").write_text(TINY.replace("[2]", "[3]").replace("games = 40", "games = { 2 = 40 }"))
+    (tmp_path / "other.toml").write_text(TINY.replace("games = 40", "games = { 2 = 40 }"))
     done = balance(*options, "--processes", 1)
     assert done.returncode == 2
     assert part in done.stderr.splitlines()[-1]

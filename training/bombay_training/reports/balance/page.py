@@ -1,27 +1,24 @@
-"""The report of a study of balance as sections of words, bars and tables: for a terminal, as Markdown, and as one HTML page.
+"""The report of a study of balance in sections: for a terminal, as Markdown, and as one HTML page.
 
-It reads the plain data of `study.py` or `report.py` and plays nothing. The page needs no network; every bar has its number.
-Needs Jinja2 (extra `analysis`).
+It reads the plain data of `study.py` or `report.py` and plays nothing. `layout.py` knows how sections look.
 """
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 from rich.table import Table as RichTable
 
 from bombay_env import Rules
 from bombay_env.files import atomic
-from bombay_training import rich_tables
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES
+from bombay_training.reports.balance import layout
+from bombay_training.reports.balance.layout import Bar, Chart, Map, Section, Sheet
 from bombay_training.reports.balance.verdicts import FAIR, NEARLY_FAIR
-from bombay_training.rich_tables import cell, interval, new_table
+from bombay_training.rich_tables import interval
 
-LABEL_WIDTH, PLOT_WIDTH, NUMBER_WIDTH, ROW_HEIGHT = 250, 400, 150, 22  # of a chart, in pixels
 SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums of a table's means
 BANDS: Final = (NEARLY_FAIR, FAIR)  # drawn around par
 MEANINGS: Final = {
@@ -32,89 +29,6 @@ MEANINGS: Final = {
 }
 
 Data = dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Sheet:
-    """A table.
-
-    Args:
-        heading: what it shows, in words.
-        columns: headings.
-        rows: cells by column.
-    """
-
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def rich(self) -> RichTable:
-        """As a table of rich."""
-        table = new_table(self.heading, list(self.columns))
-        for row in self.rows:
-            table.add_row(*map(cell, row))
-        return table
-
-
-@dataclasses.dataclass(frozen=True)
-class Bar:
-    """A number with its interval; `low` and `high` are None where there is none."""
-
-    label: str
-    value: float
-    low: float | None
-    high: float | None
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Chart:
-    """Bars from a common zero.
-
-    Args:
-        heading: what it shows, in words.
-        bars: from top to bottom.
-        bands: half the widths of bands around zero, the widest first.
-    """
-
-    heading: str
-    bars: tuple[Bar, ...]
-    bands: tuple[float, ...] = ()
-
-    @property
-    def height(self) -> int:
-        """In pixels."""
-        return ROW_HEIGHT * len(self.bars) + 8
-
-    @property
-    def width(self) -> int:
-        """In pixels."""
-        return LABEL_WIDTH + PLOT_WIDTH + NUMBER_WIDTH
-
-    def x(self, value: float) -> float:
-        """Where a value lies, in pixels from the left."""
-        ends = [end for bar in self.bars for end in (bar.value, bar.low, bar.high) if end is not None]
-        low, high = min([0.0, *ends, *(-band for band in self.bands)]), max([0.0, *ends, *self.bands])
-        return round(LABEL_WIDTH + PLOT_WIDTH * (value - low) / ((high - low) or 1), 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Section:
-    """A part of the report.
-
-    Args:
-        title: its heading.
-        words: paragraphs.
-        charts: bars, which only the HTML page shows.
-        sheets: tables.
-        details: tables for those who want to know more; the page folds them away, and a terminal does not show them.
-    """
-
-    title: str
-    words: tuple[str, ...]
-    charts: tuple[Chart, ...] = ()
-    sheets: tuple[Sheet, ...] = ()
-    details: tuple[Sheet, ...] = ()
 
 
 # --- files ---
@@ -134,30 +48,17 @@ def tables(data: Data) -> list[RichTable]:
 
 def markdown(data: Data) -> str:
     """The report as Markdown."""
-    blocks = [f"# {TITLE}", _introduction(data)]
-    blocks += [
+    lines = [
         f"- {line['players']} players: **{line['headline']}** ({line['label']}: {MEANINGS[line['label']]})."
         for line in data["headlines"]
     ]
-    for section in sections(data):
-        blocks += [f"## {section.title}", *section.words]
-        for sheet in (*section.sheets, *section.details):
-            blocks += [f"### {sheet.heading}", rich_tables.markdown(sheet.rich())]
-    return "\n\n".join(blocks) + "\n"
+    return layout.markdown(TITLE, [_introduction(data), "\n".join(lines)], sections(data))
 
 
 def html(data: Data) -> str:
     """The report as a page of HTML that needs nothing else."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    page = environment.get_template("page.html.j2")
-    return page.render(
-        title=TITLE,
-        introduction=_introduction(data),
-        headlines=data["headlines"],
-        meanings=MEANINGS,
-        sections=sections(data),
+    return layout.html(
+        TITLE, sections(data), introduction=_introduction(data), headlines=data["headlines"], meanings=MEANINGS
     )
 
 
@@ -177,14 +78,11 @@ def _introduction(data: Data) -> str:
 
 def sections(data: Data) -> list[Section]:
     """All parts of a report that has been played."""
-    made = [_verdicts(data)]
-    for key, make in PARTS.items():
-        if data.get(key):
-            made.append(make(data))
+    keys = {key for key, value in data.items() if value}
     if any(table["what_ifs"] for table in data["tables"]):
-        made.append(_what_ifs(data))
-    made.append(_accounts(data))
-    return [*made, Section("Method", (data["method"], *data["notes"]))]
+        keys.add("what_ifs")
+    parts = [make(data) for key, make in PARTS if key in keys]
+    return [_verdicts(data), *parts, _accounts(data), Section("Method", (data["method"], *data["notes"]))]
 
 
 def _verdicts(data: Data) -> Section:
@@ -207,7 +105,7 @@ def _verdicts(data: Data) -> Section:
         )
         for players, found in _by_players(data["tables"])
     ]
-    return Section("Verdicts", words, tuple(charts), (_verdict_sheet(data),), (_seat_sheet(data),))
+    return Section("Verdicts", words, tuple(charts), sheets=(_verdict_sheet(data),), details=(_seat_sheet(data),))
 
 
 def _verdict_sheet(data: Data) -> Sheet:
@@ -309,7 +207,7 @@ def _boards(data: Data) -> Section:
         "probability of 90 %. The percentile is the place of the packaged board among boards.",
     )
     return Section(
-        "Other boards", words, tuple(charts), (Sheet("Win share by seat over boards", columns, tuple(rows)),)
+        "Other boards", words, tuple(charts), sheets=(Sheet("Win share by seat over boards", columns, tuple(rows)),)
     )
 
 
@@ -360,7 +258,11 @@ def _repair(data: Data) -> Section:
         "or not.",
     )
     return Section(
-        "Repair: other starting rupees", words, tuple(charts), (Sheet("The choice", columns, tuple(rows)),), tried
+        "Repair: other starting rupees",
+        words,
+        tuple(charts),
+        sheets=(Sheet("The choice", columns, tuple(rows)),),
+        details=tried,
     )
 
 
@@ -393,7 +295,7 @@ def _what_ifs(data: Data) -> Section:
         )
         if one["q"] < 0.05:
             label = f"{table['players']}p {table['agent']}: {one['change']}, seat {seat['seat']}"
-            bars.append(_bar(label, seat["win_share_change"], lambda share: share, "{:+.3f}"))
+            bars.append(_bar(label, seat["win_share_change"], _same, "{:+.3f}"))
     columns = (
         *("players", "agent", "change", "games", "seat", "change of win share [95 %]", "p", "q", "largest deviation"),
         "pairing gain",
@@ -405,7 +307,13 @@ def _what_ifs(data: Data) -> Section:
     )
     charts = (Chart("Changes of win share with q below 5 %, the seat that changes most", tuple(bars)),) if bars else ()
     details = tuple(_change_sheet(table, one) for table, one in tried)
-    return Section("What if a rule changes?", words, charts, (Sheet("Changed rules", columns, tuple(rows)),), details)
+    return Section(
+        "What if a rule changes?",
+        words,
+        charts,
+        sheets=(Sheet("Changed rules", columns, tuple(rows)),),
+        details=details,
+    )
 
 
 def _most_changed(what_if: Data) -> Data:
@@ -455,7 +363,136 @@ def _mean_sheet(table: Data, what: str, names: Sequence[str], heading: str) -> S
     return Sheet(f"{table['players']} players, {table['agent']}: {heading}", columns, tuple(rows))
 
 
-PARTS: Final[dict[str, Callable[[Data], Section]]] = {"boards": _boards, "repair": _repair}
+def _why(data: Data) -> Section:
+    charts, maps, details = [], [], []
+    trails = tuple((one, other) for one, other in data["map"]["trails"])
+    places = {site["name"]: (site["x"], site["y"]) for site in data["map"]["sites"]}
+    for row in data["stories"]:
+        found = row["why"]
+        of = f"{row['players']} players, {row['agent']}, seat {found['seat']}"
+        for what, heading in (("sources", "rupees by source"), ("sales", "rupees from sales by colour and place")):
+            bars = [_bar(name.replace("_", " "), one, _same, "{:+.2f}") for name, one in found[what].items()]
+            charts.append(Chart(f"{of}: {heading}", tuple(bars)))
+        for what, heading in (("palaces", "palaces at the end"), ("visits", "moves to the site")):
+            sites = {name: (*places[name], one["mean"]) for name, one in found[what].items()}
+            maps.append(Map(f"{of}: {heading}", sites, trails))
+            details.append(_difference_sheet(f"{of}: {heading}", found[what]))
+    words = (
+        "How the seat that wins most differs from the mean of all seats, per game, in recorded games. Intervals are 95 % for "
+        "each number by itself.",
+    )
+    return Section("Why: what the favoured seat does more", words, tuple(charts), tuple(maps), details=tuple(details))
+
+
+def _difference_sheet(heading: str, found: Data) -> Sheet:
+    rows = tuple((name, interval(one, "{:+.3f}")) for name, one in found.items())
+    return Sheet(heading, ("what", "difference [95 %]"), rows)
+
+
+def _luck(data: Data) -> Section:
+    rows = []
+    for row in data["luck"]:
+        for part, shares in row["win_share"].items():
+            margin = row["margin"][part]
+            rows.append(
+                (
+                    str(row["players"]),
+                    row["agent"],
+                    part,
+                    *(
+                        interval(one, "{:.2f}")
+                        for one in (shares["first"], shares["total"], margin["first"], margin["total"])
+                    ),
+                )
+            )
+    columns = (
+        "players",
+        "agent",
+        "what",
+        "win share, alone [95 %]",
+        "with others",
+        "margin, alone [95 %]",
+        "with others ",
+    )
+    words = (
+        "What decides who wins? Games are replayed with the set-up, the restocks or the agents' own random choices drawn anew. "
+        "“Alone” is the share of the variance that a part explains without the others; “with others” adds what it explains "
+        f"together with them ({data['luck'][0]['games']:,} deals for each row). Where “alone” is near 0 and “with others” near "
+        "1, no part decides by itself: any change leads to another game.",
+    )
+    return Section("Luck", words, sheets=(Sheet("Shares of the variance", columns, tuple(rows)),))
+
+
+def _tension(data: Data) -> Section:
+    rows, bars = [], []
+    for row in data["stories"]:
+        found = row["tension"]
+        figures = ("–", "–", "–")
+        if found["decided"]:
+            winner = [one["mean"] for one in found["winner"]]
+            middle = winner[len(winner) // 2]
+            figures = (interval(found["lead_changes"], "{:.2f}"), interval(found["decided"], "{:.2f}"), f"{middle:.2f}")
+            bars.append(_bar(f"{row['players']} players, {row['agent']}", found["decided"], _same, "{:.0%}"))
+        rows.append(
+            (str(row["players"]), row["agent"], f"{found['games']:,}", f"{found['calibration_error']:.3f}", *figures)
+        )
+    columns = (
+        *("players", "agent", "games", "calibration error", "lead changes [95 %]", "decided after [95 %]"),
+        "winner's belief at half-time",
+    )
+    words = (
+        "The net of `zero` says at every turn how likely each seat is to win. Its beliefs are calibrated on other games; where "
+        "they are off by more than .02 on average, no figure is given. The lead changes if another seat than in the round before "
+        "has the highest belief. A game is decided when the winner's belief stays above one half from then on.",
+    )
+    charts = (Chart("The part of the game after which it is decided", tuple(bars)),) if bars else ()
+    return Section("Tension", words, charts, sheets=(Sheet("Lead changes and decisions", columns, tuple(rows)),))
+
+
+def _kingmaking(data: Data) -> Section:
+    rows, bars = [], []
+    for row in data["stories"]:
+        found = row["kingmaking"]
+        if not found or not found["games"]:
+            continue
+        positions = sum(place["positions"] for place in found["places"])
+        settled, kingmakers = (sum(place[name] for place in found["places"]) for name in ("settled", "kingmakers"))
+        rows.append(
+            (
+                str(row["players"]),
+                row["agent"],
+                f"{found['games']:,}",
+                f"{found['unsolved']:,}",
+                f"{settled / positions:.1%}",
+                f"{kingmakers / positions:.1%}",
+                interval(found["could_choose"], "{:.3f}"),
+                *(f"{found['winners_differ'][name] / found['games']:.1%}" for name in ("plain_help", "plain_hurt")),
+            )
+        )
+        bars.append(_bar(f"{row['players']} players, {row['agent']}", found["could_choose"], _same, "{:.1%}"))
+    columns = (
+        *("players", "agent", "games", "too large", "settled movers", "kingmakers", "winner changes [95 %]"),
+        *("help against own interest only", "hurt against own interest only"),
+    )
+    words = (
+        "The last round has no chance and is solved exactly. A mover is settled if its own share of the win is the same whatever "
+        "it does. It is a kingmaker if it is settled and its choice changes who wins. Both columns are shares of the positions "
+        "at the start of a turn of the last round. Movers that are indifferent may help the leader or hurt it. “Winner changes” "
+        "is the share of games in which another seat wins when they help than when they hurt. The last two columns compare each "
+        "with movers that want the largest margin instead. Games whose last round is too large are left out.",
+    )
+    charts = (Chart("Games in which indifferent movers choose the winner", tuple(bars)),) if bars else ()
+    return Section("Kingmaking", words, charts, sheets=(Sheet("The last round, solved", columns, tuple(rows)),))
+
+
+def _same(value: float) -> float:
+    return value
+
+
+PARTS: Final[tuple[tuple[str, Callable[[Data], Section]], ...]] = (
+    *(("boards", _boards), ("repair", _repair)),
+    *(("what_ifs", _what_ifs), ("stories", _why), ("luck", _luck), ("stories", _tension), ("stories", _kingmaking)),
+)
 
 
 # --- formats ---

@@ -110,7 +110,8 @@ class BalanceSpec(Form):
         tiers: agents, whose games the verdicts are about.
         what_ifs, boards, repair: changed rules, random boards, and starting rupees that would be fair.
         luck: how much of the results comes from the set-up, the restocks and the agents.
-        stories: recorded games: where rupees come from on the board, lead changes, and kingmaking.
+        stories: recorded games: where rupees come from on the board, lead changes, and kingmaking. Beliefs about who wins are
+            calibrated on half of them.
     """
 
     release: Spec
@@ -120,7 +121,7 @@ class BalanceSpec(Form):
     boards: Boards | None = None
     repair: Repair | None = None
     luck: Part | None = None
-    stories: Part | None = None
+    stories: list[Part] = []  # noqa: RUF012
 
     def tier(self, agent: str) -> TierForm:
         """The tier of an agent."""
@@ -135,9 +136,8 @@ def read_spec(path: Path) -> BalanceSpec:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(checks.message(f"{where} is not TOML: {error}")) from None
     spec = check(BalanceSpec, data, f"{where}: study")
-    for name in ("what_ifs", "boards", "repair", "luck", "stories"):
-        part = getattr(spec, name)
+    for part in (spec.what_ifs, spec.boards, spec.repair, spec.luck, *spec.stories):
         for agent in part.agents if part else []:
             if agent not in [tier.agent for tier in spec.tiers]:
-                raise ValueError(f"{where}: {name}.agents has {checks.shown(agent)}, which is none of the tiers")
+                raise ValueError(f"{where}: a list of agents has {checks.shown(agent)}, which is none of the tiers")
     return spec

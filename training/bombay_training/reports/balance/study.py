@@ -11,7 +11,7 @@ import numpy as np
 
 from bombay_env import Board, Game, Rules
 from bombay_training.matches.spec import seed_from
-from bombay_training.reports.balance import boards, repair, verdicts
+from bombay_training.reports.balance import boards, repair, stories, verdicts
 from bombay_training.reports.balance.plan import Play, Tier, cell_of, cells, parse_changes, plan, played
 from bombay_training.reports.balance.report import make_report, share_intervals
 from bombay_training.reports.balance.spec import BalanceSpec, games_with
@@ -38,6 +38,13 @@ def study(spec: BalanceSpec, play: Play, players: Sequence[int] | None = None) -
         data["boards"] = _boards(spec, games, play)
     if spec.repair:
         data["repair"] = _repair(spec, games, play)
+    if spec.luck:
+        data["luck"] = stories.luck(spec.luck, games, report_seed(spec), play)
+    if spec.stories:
+        favoured = {(table["players"], table["agent"]): table["verdict"]["favoured"] for table in data["tables"]}
+        rows = [row for part in spec.stories for row in stories.stories(part, games, report_seed(spec), play, favoured)]
+        data["stories"] = sorted(rows, key=lambda row: row["players"])
+        data["map"] = Board.load().to_dict()
     return data
 
 

@@ -1,0 +1,119 @@
+"""What the course of games shows: luck, why a seat is favoured, tension and kingmaking, as plain JSON types."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bombay_env import Game
+from bombay_env.rules import COLOUR_NAMES
+from bombay_training.evaluation import kingmaking as kingmakers
+from bombay_training.evaluation import luck as lucks
+from bombay_training.evaluation import tension as tensions
+from bombay_training.evaluation.whereabouts import Differences, whereabouts, why
+from bombay_training.matches.accounts import SOURCES
+from bombay_training.matches.intervals import Moments, estimates, share_bounds
+from bombay_training.matches.results import Match
+from bombay_training.reports.balance.plan import Play, cell_of, played
+from bombay_training.reports.balance.spec import Part
+
+PLACES = ("top", "middle", "bottom")  # of a column of demand
+LEAST_PLAYERS = 3  # for a kingmaker
+
+
+def luck(part: Part, games: Sequence[Game], seed: int, play: Play) -> list[dict[str, Any]]:
+    """The shares of set-up, restocks and play in the variance, for each number of players and agent of the part."""
+    rows = []
+    for game in games:
+        for agent in part.agents:
+            plain = cell_of(game, agent, part.games, seed)
+            redrawn = lucks.redrawn_cells(plain)
+            first, *others = played(play, "luck", [plain, *redrawn.values()])
+            found = lucks.luck(first, dict(zip(redrawn, others, strict=True)))
+            row: dict[str, Any] = {"players": game.num_players, "agent": agent, "games": found.deals}
+            for quantity in ("margin", "win_share"):
+                row[quantity] = {
+                    name: {"first": shares.first.to_dict(), "total": shares.total.to_dict()}
+                    for name, shares in getattr(found, quantity).items()
+                }
+            rows.append(row)
+    return rows
+
+
+def stories(
+    part: Part, games: Sequence[Game], seed: int, play: Play, favoured: Mapping[tuple[int, str], int]
+) -> list[dict[str, Any]]:
+    """What recorded games show, for each number of players and agent of the part; `favoured` is the seat of each."""
+    rows = []
+    for game in games:
+        for agent in part.agents:
+            cell = dataclasses.replace(cell_of(game, agent, part.games, seed, accounts=True), records=True)
+            (match,) = played(play, "recorded games", [cell])
+            rows.append(
+                {
+                    "players": game.num_players,
+                    "agent": agent,
+                    "games": match.num_games,
+                    "why": _why(match, favoured[game.num_players, agent]),
+                    "tension": _tension(match),
+                    "kingmaking": _kingmaking(match) if game.num_players >= LEAST_PLAYERS else None,
+                }
+            )
+    return rows
+
+
+def _why(match: Match, seat: int) -> dict[str, Any]:
+    """How a seat differs from the mean of all seats."""
+    assert match.accounts is not None
+    found = why(match.accounts, whereabouts(match.records), seat)
+    sales = [f"{colour}, {place}" for colour in COLOUR_NAMES for place in PLACES]
+    sites = [site.name for site in match.game.board.sites]
+    return {
+        "seat": seat,
+        "sources": _named(SOURCES, found.sources),
+        "sales": _named(sales, found.sales),
+        "visits": _named(sites, found.visits),
+        "palaces": _named(sites, found.palaces),
+    }
+
+
+def _named(names: Sequence[str], found: Differences) -> dict[str, dict[str, float | None]]:
+    """Estimates by name."""
+    columns = (np.ravel(part).tolist() for part in (found.mean, found.low, found.high))
+    return {
+        name: {
+            key: value if math.isfinite(value) else None
+            for key, value in zip(("mean", "low", "high"), row, strict=True)
+        }
+        for name, row in zip(names, zip(*columns, strict=True), strict=True)
+    }
+
+
+def _tension(match: Match) -> dict[str, Any]:
+    """Beliefs are calibrated on the first half of the games, and the figures are those of the second."""
+    half = match.num_games // 2
+    beliefs = tensions.beliefs(match.records)
+    fitted, held_out = (
+        tensions.Beliefs(beliefs.share[games], beliefs.win_share[games]) for games in (slice(half), slice(half, None))
+    )
+    found = tensions.tension(fitted, held_out)
+    return {
+        "games": found.games,
+        "temperature": found.temperature,
+        "calibration_error": found.calibration_error,
+        "lead_changes": found.lead_changes and found.lead_changes.to_dict(),
+        "decided": found.decided and found.decided.to_dict(),
+        "winner": [estimate.to_dict() for estimate in found.winner],
+    }
+
+
+def _kingmaking(match: Match) -> dict[str, Any]:
+    """Numbers of games and positions, and the share of games in which kingmakers could choose, with its interval."""
+    found = kingmakers.kingmaking(match.game, match.records)
+    row = found.to_dict()
+    if len(found.record):
+        moments = Moments.of(found.differ("help", "hurt").astype(np.float64))
+        row["could_choose"] = estimates(moments, share_bounds(moments))[0].to_dict()
+    return row
