@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import html.parser
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from helpers.command import in_this_process
 
 pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
 
-from bombay_training.reports.balance import boards, page, repair, spec, study, verdicts
+from bombay_training.reports.balance import boards, page, repair, retraining, spec, study, verdicts
+from bombay_training.reports.balance.plan import Setting, Tier
 from bombay_training.reports.balance.report import share_changes, share_intervals
 
 SHIPPED = {2: 8_100, 3: 20_400, 4: 32_200, 5: 44_500}  # games of a tier in specs/balance.toml
@@ -368,3 +370,58 @@ def test_planted_changes_are_found_at_the_shipped_games(name, change):
         deals = rng.integers(20_000, size=4_000)
         found += share_changes(before[deals], after[deals])[1] <= 0.05
     assert found >= 90, name
+
+
+# --- nets that learn a changed rule ---
+
+
+def net_match(shares):
+    """A match of which only the win shares are read."""
+    return dataclasses.replace(one_match(), win_share=np.asarray(shares))
+
+
+@functools.cache
+def one_match():
+    return run([study.cell_of(Game(Rules(2, sets=1, turns_per_set=1)), "random", 1, 0)])[0]
+
+
+def test_the_effect_of_a_rule_is_judged_by_how_much_nets_of_the_same_rules_differ():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(60)
+    given, changed = rng.normal(0.55, 0.02, 5), rng.normal(0.50, 0.02, 5)
+    arms = retraining.arms(
+        [Setting(one_match().game, Tier("random", 1), change) for change in ("", "toll=2")], Path("f")
+    )
+    matches = [[net_match([[share, 1 - share]] * 3) for share in part] for part in (given, changed)]
+    (row,) = retraining.compare_all(arms, matches)
+    expected = scipy_stats.ttest_ind(changed, given, equal_var=False)
+    assert (row["change"], row["nets"], row["p"]) == ("toll=2", 5, pytest.approx(expected.pvalue))
+    low, high = expected.confidence_interval()
+    first, second = (seat["change"] for seat in row["seats"])
+    assert first == {
+        "mean": pytest.approx(changed.mean() - given.mean()),
+        "low": pytest.approx(low),
+        "high": pytest.approx(high),
+    }
+    assert second["mean"] == pytest.approx(-first["mean"])
+
+
+def test_nets_learn_the_rules_that_they_play_and_a_second_command_learns_nothing(balance, tmp_path, monkeypatch):
+    monkeypatch.setattr(retraining, "SEEDS", 2)
+    monkeypatch.setattr(retraining, "MINUTES", 0.001)
+    (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
+    options = ["--tier", "random@4", "--players", 2, "--rules", "rules.json", "--vary", "toll=3", "--processes", 1]
+    done = balance(*options, "--retrain", "--out", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["retrained"]
+    assert (row["change"], row["nets"], row["games"]) == ("toll=3", 2, 4)
+    folders = sorted((tmp_path / "out" / "retrained").iterdir())
+    tolls = [json.loads((folder / "rules.json").read_text())["toll"] for folder in folders]
+    assert sorted(tolls) == [1, 3]
+    nets = {path: path.read_bytes() for path in (tmp_path / "out").rglob("agent.safetensors")}
+    assert len(nets) == 4
+    again = balance(*options, "--retrain", "--out", "out", "--json")
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+    assert {path: path.read_bytes() for path in nets} == nets
+    refused = balance(*options, "--retrain")
+    assert "--retrain is for --vary, and needs a folder" in refused.stderr

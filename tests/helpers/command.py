@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from bombay_training import warm_up
-from bombay_training.cli.evaluate import gate, playing, verify
+from bombay_training.cli import playing
+from bombay_training.cli.evaluate import gate, verify
 from bombay_training.cli.main import main
 from bombay_training.matches.engines.local import Here
 

@@ -9,9 +9,8 @@ import typer
 
 from bombay_env import Game, Rules, checks
 from bombay_env.files import atomic
-from bombay_training.cli import output
+from bombay_training.cli import output, playing
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.evaluate import playing
 from bombay_training.cli.inputs import analysis_module, player_counts
 from bombay_training.cli.learn.best_response import learn_response, new_response
 from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, Json, Players, Processes, TurnLimit, complete_agent

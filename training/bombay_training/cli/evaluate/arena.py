@@ -13,9 +13,8 @@ import typer
 import bombay_agents
 from bombay_env import Game
 from bombay_env.record import Record, write_records
-from bombay_training.cli import output
+from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.evaluate import playing
 from bombay_training.cli.inputs import check_distinct, games_of, new_output
 from bombay_training.cli.options import (
     AGENT_HELP,

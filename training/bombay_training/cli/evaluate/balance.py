@@ -1,5 +1,6 @@
 """`bombay balance`: is the game fair to every seat."""
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -10,10 +11,10 @@ import typer
 
 from bombay_env.agent import AgentFault
 from bombay_env.checks import MAX_SEED
-from bombay_training.cli import output
+from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.evaluate import playing
 from bombay_training.cli.inputs import analysis_module, check_distinct, games_of, player_counts
+from bombay_training.cli.learn.training import learn_or_continue
 from bombay_training.cli.options import (
     MAX_COUNT,
     Address,
@@ -28,6 +29,7 @@ from bombay_training.cli.options import (
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
 from bombay_training.reports.balance import plan as plans
+from bombay_training.reports.balance import retraining
 from bombay_training.reports.balance import spec as specs
 
 OWN_GAMES: Final = 20_000  # of each agent in a study of one's own
@@ -62,6 +64,14 @@ Vary = Annotated[
         metavar="FIELD[.INDEX]=V1,V2",
     ),
 ]
+Retrain = Annotated[
+    bool,
+    typer.Option(
+        "--retrain",
+        help=f"With --vary and --out: let {retraining.SEEDS} nets learn each changed rule, and as many the given rules, for "
+        f"{retraining.MINUTES:g} minutes each.",
+    ),
+]
 OwnSeed = Annotated[int, typer.Option(help="The seed of a study of your own.", min=0, max=MAX_SEED)]
 ReportFolder = Annotated[
     Path | None,
@@ -79,6 +89,7 @@ def balance(
     players: Players = "2-5",
     games: Games = None,
     vary: Vary = None,
+    retrain: Retrain = False,
     seed: OwnSeed = 0,
     rules: RulesFile = None,
     board: BoardFile = None,
@@ -97,11 +108,21 @@ def balance(
     With --out, every finished game is kept, and the same command continues a study that was stopped.
     """
     with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
-        make_data = _own_study(tier, players, games, vary, seed, rules, board)
-        if make_data is None:
+        make_data: MakeData
+        if tier or vary or rules or board or games is not None:
+            if quick or study:
+                raise ValueError(
+                    "--quick and the file of a study are not for --tier, --games, --vary, --rules and --board"
+                )
+            tiers = [plans.Tier.parse(text, games or OWN_GAMES, MAX_COUNT) for text in tier or plans.TIERS]
+            check_distinct([one.spec for one in tiers])
+            changes = [change for text in vary or [] for change in plans.parse_changes(text)]
+            planned = plans.plan(games_of(players, rules, board), tiers, changes)
+            make_data = functools.partial(_own_data, *planned, seed, out if retrain else None, board, as_json)
+        else:
             make_data = _study(study, quick, players)
-        elif quick or study:
-            raise ValueError("--quick and the file of a study are not for --tier, --games, --vary, --rules and --board")
+        if retrain and not (vary and out):
+            raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")
         pages = analysis_module("reports.balance.page")
     with playing.open_store(out) as store, playing.open_engine(engine, address, processes) as made:
 
@@ -132,26 +153,24 @@ def _study(study: Path | None, quick: bool, players: str) -> MakeData:
     return lambda play: studies.study(spec, play, [count for count in spec.players if count in counts])
 
 
-def _own_study(
-    tier: list[str] | None,
-    players: str,
-    games: int | None,
-    vary: list[str] | None,
+def _own_data(
+    settings: Sequence[plans.Setting],
+    notes: Sequence[str],
     seed: int,
-    rules: Path | None,
+    retrained: Path | None,
     board: Path | None,
-) -> MakeData | None:
-    """None if no option asks for one."""
-    if not (tier or vary or rules or board or games is not None):
-        return None
-    tiers = [plans.Tier.parse(text, games or OWN_GAMES, MAX_COUNT) for text in tier or plans.TIERS]
-    check_distinct([one.spec for one in tiers])
-    changes = [change for text in vary or [] for change in plans.parse_changes(text)]
-    settings, notes = plans.plan(games_of(players, rules, board), tiers, changes)
-    reports = analysis_module("reports.balance.report")
-
-    def make_data(play: plans.Play) -> dict[str, Any]:
-        matches = plans.played(play, "verdicts", plans.cells(settings, seed))
-        return reports.make_report(settings, matches, seed, notes)  # type: ignore[no-any-return]
-
-    return make_data
+    quiet: bool,
+    play: plans.Play,
+) -> dict[str, Any]:
+    """The data of a study of one's own; with nets that learn the changed rules if a folder for them is given."""
+    matches = plans.played(play, "verdicts", plans.cells(settings, seed))
+    data: dict[str, Any] = analysis_module("reports.balance.report").make_report(settings, matches, seed, notes)
+    if retrained is None:
+        return data
+    arms, played = retraining.arms(settings, retrained / "retrained"), []
+    for arm in arms:
+        for folder, run in arm.runs(board).items():
+            learn_or_continue(folder, run, quiet)
+        played.append(plans.played(play, "nets that learned the rules", arm.cells(settings[0].games, seed)))
+    data["retrained"] = retraining.compare_all(arms, played)
+    return data

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bombay_training.cli import output
+from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.evaluate import playing
 from bombay_training.cli.options import MAX_COUNT, Address, EngineName, Json, Processes, StoreFolder, TurnLimit
 from bombay_training.matches import statistics
 from bombay_training.matches.spec import cells as cells_of

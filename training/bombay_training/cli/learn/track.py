@@ -1,7 +1,6 @@
 """`bombay track`: how strong a learner gets with a given experience."""
 
 import enum
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,15 +9,13 @@ import typer
 from rich.table import Table
 
 from bombay_env.files.reading import read_jsonl
-from bombay_training.cli import output
+from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.evaluate import playing
 from bombay_training.cli.inputs import check_spec_path
-from bombay_training.cli.learn.training import learn
+from bombay_training.cli.learn.training import learn_or_continue
 from bombay_training.cli.options import MAX_COUNT, Address, EngineName, Json, Processes, Seed
 from bombay_training.learners import track as tracks
-from bombay_training.learners.runs import Run, run_files
-from bombay_training.learners.train import open_run, run_class
+from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.matches.engines.ray import RayEngine
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine
@@ -154,15 +151,12 @@ def _outcomes(folder: Path) -> int | None:
 
 def _learn(budget: tracks.Track, learner: str, seed: int, folder: Path, quiet: bool) -> None:
     """Begin or continue the run in the folder, unless it is complete, and keep its snapshots."""
-    with user_input():
-        settings = budget.settings(learner, seed)
-        run: Run = open_run(folder) if (folder / run_files.SETTINGS).exists() else run_class(learner)(settings)
-        if run.settings != settings:
-            run.close()
-            raise ValueError(f"{folder} holds another run; name another folder with --out")
+
+    def follow(run: Run, shown: Progress) -> Progress:
         tracks.drop_later(folder, run.clock.decisions_done)
-    run_on = functools.partial(tracks.Snapshots, run, folder, budget.points())
-    learn(run, folder, quiet, run_on, "repeat the same command; the run is in")
+        return tracks.Snapshots(run, folder, budget.points(), shown)
+
+    learn_or_continue(folder, budget.settings(learner, seed), quiet, follow)
 
 
 def _learn_elsewhere(

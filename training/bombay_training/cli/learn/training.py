@@ -1,5 +1,6 @@
 """What all `bombay train` commands share: their options, the progress bar, and the closing matches and table."""
 
+import functools
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,8 @@ from bombay_training.cli.options import MAX_COUNT
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs import Progress as RunProgress
 from bombay_training.learners.runs import Run, run_files
+from bombay_training.learners.runs.settings import RunSettings
+from bombay_training.learners.train import open_run, run_class
 from bombay_training.matches import statistics
 from bombay_training.matches.results import Match
 from bombay_training.variants import games_for
@@ -121,6 +124,28 @@ def learn(
             output.err.print(line, markup=False, highlight=False, soft_wrap=True)
         raise
     return path, progress.summary
+
+
+def learn_or_continue(
+    folder: Path,
+    settings: RunSettings,
+    quiet: bool,
+    follow: Callable[[Run, RunProgress], RunProgress] = lambda run, shown: shown,
+) -> None:
+    """Begin or continue the run in a folder, unless it is complete.
+
+    Args:
+        folder: of the run.
+        settings: of a new run. An older one must have the same.
+        quiet: show no bar.
+        follow: makes who follows the run of it and of what shows the bar.
+    """
+    with user_input():
+        run: Run = open_run(folder) if (folder / run_files.SETTINGS).exists() else run_class(settings.learner)(settings)
+        if run.settings != settings:
+            run.close()
+            raise ValueError(f"{folder} holds another run; name another folder with --out")
+    learn(run, folder, quiet, functools.partial(follow, run), "repeat the same command; the run is in")
 
 
 def closing_matches(

@@ -316,6 +316,36 @@ def _what_ifs(data: Data) -> Section:
     )
 
 
+def _retrained(data: Data) -> Section:
+    rows, bars = [], []
+    for part in data["retrained"]:
+        for row in part["seats"]:
+            rows.append(
+                (
+                    str(part["players"]),
+                    part["change"],
+                    str(row["seat"]),
+                    f"{row['given']:.3f}",
+                    f"{row['changed']:.3f}",
+                    interval(row["change"], "{:+.3f}"),
+                    "" if row["seat"] else "–" if part["p"] is None else _small(part["p"]),
+                )
+            )
+            label = f"{part['players']} players, {part['change']}, seat {row['seat']}"
+            bars.append(_bar(label, row["change"], _same, "{:+.3f}"))
+    columns = ("players", "change", "seat", "given rules", "changed rules", "change [95 %]", "p, any seat")
+    part = data["retrained"][0]
+    words = (
+        f"{part['nets']} nets learned the given rules and as many each change, {part['minutes']:g} minutes each. Every net plays "
+        f"{part['games']:,} deals by the rules that it learned. The unit is the net: the intervals hold what nets of the same "
+        "rules differ by.",
+    )
+    charts = (Chart("Changes of win share among nets that learned the rules", tuple(bars)),)
+    return Section(
+        "What if players learn the changed rule?", words, charts, sheets=(Sheet("By seat", columns, tuple(rows)),)
+    )
+
+
 def _most_changed(what_if: Data) -> Data:
     found: Data = max(what_if["seats"], key=lambda row: abs(row["win_share_change"]["mean"]))
     return found
@@ -490,8 +520,14 @@ def _same(value: float) -> float:
 
 
 PARTS: Final[tuple[tuple[str, Callable[[Data], Section]], ...]] = (
-    *(("boards", _boards), ("repair", _repair)),
-    *(("what_ifs", _what_ifs), ("stories", _why), ("luck", _luck), ("stories", _tension), ("stories", _kingmaking)),
+    ("boards", _boards),
+    ("repair", _repair),
+    ("what_ifs", _what_ifs),
+    ("retrained", _retrained),
+    ("stories", _why),
+    ("luck", _luck),
+    ("stories", _tension),
+    ("stories", _kingmaking),
 )
 
 
