@@ -138,7 +138,7 @@ def kingmakers(n, actions, most, count):
 
 # Players, actions, turns left, games.
 QUICK = [(3, 2, 2, 5), (4, 1, 4, 2), (5, 3, 1, 12)]
-LONG = [(2, 3, 2, 5), (3, 2, 3, 20), (3, 3, 2, 10), (4, 1, 4, 10), (4, 3, 2, 25), (5, 1, 5, 4), (5, 3, 1, 60)]
+LONG = [(2, 3, 2, 5), (3, 2, 3, 20), (3, 3, 2, 10), (4, 1, 4, 10), (4, 3, 2, 40), (5, 1, 5, 4), (5, 3, 1, 100)]
 compiled = pytest.mark.skipif(SLOW, reason="games among greedy players are slow with the compiler off")
 
 
@@ -154,7 +154,7 @@ def test_kingmakers_are_those_of_brute_force():
 def test_kingmakers_are_those_of_brute_force_in_200_positions():
     positions, found = np.sum([kingmakers(*case) for case in LONG], axis=0)
     assert positions > 200
-    assert found > 20
+    assert found >= 20
 
 
 SCARCE = {"client_supply": 4, "palaces": 1, "city_tokens": 1, "toll": 2, "market_rupees": (2, 3, 3), "fame": (1, 0, 3)}
@@ -165,7 +165,7 @@ def test_nothing_is_forgotten_that_matters(n, most, changes):
     """Winners and rupees are those of `endgame.py`, which forgets nothing, also where stocks are nearly used up."""
     game, rng = variant(n, **changes), random.Random(1)
     workspace, plain = last_round.new_workspace(game), endgame.new_workspace(game)
-    for seed in range(1 if SLOW else 10):
+    for seed in range(1 if SLOW else 20):
         for state in turn_starts(play_record(game, seed, rng))[n - (1 if SLOW else most) :]:
             found = last_round.solve(game, state, 0, workspace=workspace)
             best = endgame.solve(game, state, workspace=plain)
@@ -194,10 +194,19 @@ def test_a_toll_can_decide_who_wins(facts, expected):
     states = last_turn(game, **facts)
     assert assert_as_brute_force(game, states) == expected
     if expected == (True, True):
-        shared, alone = {0, 2}, {2}
+        shared, alone = [0, 2], [2]
         for leader, winners in ((0, [shared, shared, alone]), (2, [shared, alone, shared])):
             found = seats_of(last_round.solve(game, states, leader).winners, 3)
-            assert [set(np.flatnonzero(row)) for row in found] == winners
+            assert [np.flatnonzero(row).tolist() for row in found] == winners
+
+
+def test_a_toll_can_be_paid_with_the_last_action():
+    #  Seat 0 draws level by consolidating: 8 + 1 + 1 = 10, 4 + 6 = 10. H2 is three moves from A, where seat 1 is.
+    game = official(3)
+    states = position(game, set=2, turn=4, player=0, rupees=[8, 0, 4], elephants={1: "A"}, palaces={"H2": 2})
+    assert_as_brute_force(game, states)
+    found = seats_of(last_round.solve(game, states, 2).winners, 3)
+    assert [np.flatnonzero(row).tolist() for row in found] == [[0, 2], [2], [0, 2]]  # by aim: plain, help, hurt
 
 
 def test_a_sale_can_spoil_the_next_one():
@@ -210,7 +219,7 @@ def test_a_sale_can_spoil_the_next_one():
     assert assert_as_brute_force(game, states) == (True, True)
     assert leaders(game, states) == [2]
     found = seats_of(last_round.solve(game, states, 2).winners, 3)
-    assert dict(zip(AIMS, map(np.flatnonzero, found), strict=True)) == {"plain": [2], "help": [2], "hurt": [1]}
+    assert [np.flatnonzero(row).tolist() for row in found] == [[2], [2], [1]]
 
 
 # --- Whole games ---

@@ -1,10 +1,12 @@
 """RULES 3, "Course": sets and turns, first players, restocks and their distribution, markets and posts, the end of a set."""
 
 import math
+from collections import Counter
 from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers import position as on_engine
 from helpers.position import (
@@ -140,6 +142,33 @@ def test_later_restocks_follow_that_law(set_):
     before = np.tile(last_turn(GAME, set=set_, baskets=loads, markets=[{"blue": 4}, {}, {}]), MANY)
     after = on_engine.play(GAME, GAME.scrub(before, range(MANY)), "end_turn")
     assert_fits(drawn(after), law((2, 3, 5, 3), 9))
+
+
+# What five players carry, from nothing to all that they can, and the bales left in the bag: 17, 12, 10, 9 and 7.
+LOADS = [
+    ([], (3, 4, 5, 5)),
+    ([["blue"] * 2, ["orange", "purple"], ["yellow"]], (2, 3, 3, 4)),
+    ([["blue", "orange"], ["blue", "orange"], ["purple"] * 2, ["yellow"]], (2, 2, 3, 3)),
+    ([["yellow"] * 2, ["yellow", "blue"], ["blue"] * 2, ["orange"] * 2], (0, 4, 2, 3)),
+    ([["blue"] * 2, ["blue"] * 2, ["orange"] * 2, ["orange"] * 2, ["purple", "yellow"]], (2, 3, 1, 1)),
+]
+
+
+@pytest.mark.slow
+def test_a_million_restocks_follow_that_law():
+    """Pearson's test of all bags together. A bag of nine bales or fewer is emptied."""
+    game, each, statistic, freedom = official(5), 1_000_000 // len(LOADS), 0.0, 0
+    for number, (loads, left) in enumerate(LOADS):
+        before = last_turn(game, set=number % 4, baskets=dict(enumerate(loads)), markets=[{}, {}, {}])
+        seeds = np.arange(number * each, (number + 1) * each)
+        after = on_engine.play(game, game.scrub(np.tile(before, each), seeds), "end_turn")
+        expected = {draw: each * p for draw, p in law(left, min(9, sum(left))).items()}
+        counts = Counter(drawn(after))
+        assert counts.keys() <= expected.keys()
+        assert min(expected.values()) > 5  # so no cells need to be pooled
+        statistic += sum((counts[draw] - mean) ** 2 / mean for draw, mean in expected.items())
+        freedom += len(expected) - 1
+    assert stats.chi2.sf(statistic, freedom) > 0.001
 
 
 def test_restocks_are_independent_of_each_other_and_of_the_deal():
