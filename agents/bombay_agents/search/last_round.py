@@ -73,7 +73,7 @@ class Workspace(NamedTuple):
 
 
 def search_dtype(game: Game) -> np.dtype[Any]:
-    """The memory of the search, as one record for the same reason as `turns/enumeration.py` has one."""
+    """The memory of the search as one record, for the reason given in `turns.enumeration.memory_dtype`."""
     return record_dtype(
         [
             ("standing", game.state_dtype),  # the first position with all gains on the way to the place of the search
@@ -125,7 +125,7 @@ def solve(
 
 def lay_out(game: Game, record: Any, limit: int, workspace: Workspace) -> Graph:
     """The graph of a round. Raises TooLargeError if it has more than `limit` paths, or more than `MAX_EDGES` edges."""
-    nodes = {record.tobytes(): 0}  # the forgetful states, numbered in the order of their turns
+    nodes = {record.tobytes(): 0}  # by state without what is forgotten, in the order of turns
     queue, paths = [record.tobytes()], [1]
     first, child, gain = [0], list[int](), list[bytes]()
     for node, state in enumerate(queue):  # which grows
@@ -142,7 +142,7 @@ def lay_out(game: Game, record: Any, limit: int, workspace: Workspace) -> Graph:
         first.append(len(child))
         if max(paths[node:]) > limit or len(child) > MAX_EDGES:
             raise TooLargeError(
-                f"this round can go in more than limit={limit} ways, or takes more than {MAX_EDGES} turns"
+                f"this round can go in more than limit={limit} ways, or has more than {MAX_EDGES} different turns"
             )
     return Graph(np.array(first), np.array(child), np.frombuffer(b"".join(gain), GAIN))
 

@@ -30,7 +30,7 @@ class Kingmaking:
         leader: (G,) int64 seats.
         tied: (G,) bool, whether other seats share the lead.
         settled: (G, n) bool, whether the mover's share of the win does not depend on its turn.
-        kingmaker: (G, n) bool, whether it does not, but who wins does.
+        kingmaker: (G, n) bool, whether the mover is settled and its turn changes who wins.
         winners: (G, 3, n) bool by aim (`last_round.AIMS`) and seat: who wins from the start of the last round.
         unsolved: number of games whose last round is too large. They are in none of the arrays.
         unfinished: number of records that do not reach the end of the game, because of a fault for instance. Nor are these.
