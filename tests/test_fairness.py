@@ -6,6 +6,11 @@ import dataclasses
 import functools
 import html.parser
 import json
+import os
+import random
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -348,6 +353,31 @@ def test_a_wrong_study_is_refused_in_one_line(balance, tmp_path, options, part):
     done = balance(*options, "--processes", 1)
     assert done.returncode == 2
     assert part in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_killed_at_ten_moments_and_continued_the_report_is_the_same(engine, tmp_path):
+    """With one process and with two."""
+    if engine == "ray":
+        pytest.importorskip("ray", reason="needs the extra `ray`")
+    (tmp_path / "study.toml").write_text(
+        TINY.replace("games = 40", "games = 4000").replace("games = 20", "games = 2000")
+    )
+    options = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}}
+    command = [sys.executable, "-m", "bombay_training.cli", "balance", "study.toml"]
+    subprocess.run([*command, "--out", "whole"], **options, check=True, capture_output=True)
+    rng = random.Random(engine)
+    for moment in range(10):
+        processes = ["--engine", engine, "--processes", str(1 + moment % 2)]
+        with subprocess.Popen(
+            [*command, "--out", "killed", *processes], **options, stderr=subprocess.DEVNULL
+        ) as process:
+            time.sleep(rng.uniform(1, 12))
+            process.kill()
+    subprocess.run([*command, "--out", "killed"], **options, check=True, capture_output=True)
+    for name in ("report.json", "report.html", "report.md"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 @pytest.mark.slow
