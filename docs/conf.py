@@ -27,7 +27,7 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = ["docs/**", "bombay_env/RULES.md", "agents/bombay_agents/weights/*.md", "notebooks/*"]
 # The folders without pages, so that they are not searched.
-exclude_patterns = [".*", "docs/_*", "**/__pycache__", "dist", "runs", "tests", "training"]
+exclude_patterns = [".*", "docs/_*", "docs/balance", "**/__pycache__", "dist", "runs", "tests", "training"]
 templates_path = ["_templates"]
 
 # Every reference must be found, except those to other projects: their lists of names are not at hand without a network.

@@ -8,7 +8,7 @@ from bombay_training.learners.runs import RunSettings
 from bombay_training.learners.train import SETTINGS
 from bombay_training.matches.store import ROW_COLUMNS
 from bombay_training.rich_tables import markdown_table
-from docs.generate import agents, commands, league, markdown, picture, settings, spaces, tracks, trainers
+from docs.generate import agents, commands, fairness, league, markdown, picture, settings, spaces, tracks, trainers
 from docs.generate.speed import Speed
 
 
@@ -28,6 +28,10 @@ def blocks(docs: Path) -> dict[str, Callable[[], str]]:
         "rows": rows_table,
         "trainers": trainers.table,
         "tracks": functools.partial(tracks.table, docs / "data" / "tracks"),
+        **{
+            f"fairness-{table.__name__.replace('_', '-')}": functools.partial(table, docs / "balance")
+            for table in (fairness.verdicts, fairness.seats, fairness.boards, fairness.repair, fairness.what_ifs)
+        },
         "speed": speed.speed,
         "speed-all": speed.speed_all,
         "speed-learning": speed.speed_learning,

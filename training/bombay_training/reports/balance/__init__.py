@@ -1,1 +1,1 @@
-"""Is the game fair to every seat: the study, its statistics and its plots."""
+"""Is the game fair to every seat: the study, its statistics and its page."""

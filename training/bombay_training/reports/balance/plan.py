@@ -1,4 +1,4 @@
-"""What `bombay balance` plays: one agent in all seats, at several levels of skill and under changed rules.
+"""What the tables of `bombay balance` need: one agent in all seats, at several levels of skill and under changed rules.
 
 It compares seats, so each deal is played once and is its own block: games are independent, the seats of one game are not.
 Deals are the arena's: every agent and every variant of the rules plays the same ones, so that the effect of a changed rule is a

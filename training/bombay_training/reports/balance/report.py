@@ -1,10 +1,10 @@
-"""The report of a balance study: estimates by seat with simultaneous intervals, and tests, as JSON, tables and Markdown.
+"""What the verdicts and changed rules of a study show: estimates by seat with simultaneous intervals, and tests, as plain JSON.
 
 A family of intervals is all seats of one setting for one quantity. Its intervals hold simultaneously with 95 %, by Bonferroni's
 inequality. Games are independent, because each has its own deal, so intervals are over games. The effect of a changed rule is
 estimated by the differences within deals. Sentences about seats are tested over the whole study, because one of many tables
 shows a difference by chance. Needs SciPy (extra `analysis`), so only the command that uses it imports this module.
-`plan.py` says what is played, and `plots.py` draws.
+`plan.py` says what is played, `study.py` adds the other parts of a study, and `page.py` writes.
 """
 
 import dataclasses
