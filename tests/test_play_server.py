@@ -15,7 +15,7 @@ from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_env.record import Record, write_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play.hints import Adviser, Hint, cargo, hints, make_adviser
+from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, cargo, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
 from bombay_training.play.web import guard, server
 from bombay_training.play.web.play_app import PlayApp
@@ -140,6 +140,19 @@ def test_hints_come_from_the_adviser(worker):
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
         assert "gives no hints; champion and zero-search do" in found["error"]
+
+
+def test_a_position_gets_the_same_advice_again(worker):
+    """After a turn was taken back, and from an adviser that has given other advice before."""
+    assert make_adviser(DEFAULT_ADVISER).ms is None
+    app = PlayApp(session(None, "random", "random"), worker, "champion:nodes=60", 0.0)
+    with Client(app.application) as client:
+        first, *_, last = [client.post("api/hint", {"version": 0})[1]["turns"] for _ in range(10)]
+        assert last == first
+        act(client, "move:E1")
+        assert client.post("api/hint", {"version": 1})[1]["turns"] != first
+        client.post("api/undo", {"version": 1})
+        assert client.post("api/hint", {"version": 2})[1]["turns"] == first
 
 
 def test_a_hint_tells_turns_that_can_be_played():

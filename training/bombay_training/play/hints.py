@@ -13,7 +13,8 @@ from bombay_env.render.view import plural, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_training.play.effects import action_words, effect_words, preview
 
-DEFAULT_ADVISER = "champion"
+# A number of simulations, some half a second of them: the same position always gets the same advice.
+DEFAULT_ADVISER = "champion:nodes=4000"
 NUM_TURNS = 3
 
 

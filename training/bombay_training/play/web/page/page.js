@@ -260,7 +260,7 @@ function renderTools(next) {
 
 async function askHint() {
   const version = state.version;
-  show("hint", element("p", {}, `${state.adviser} is thinking. The first time in a process, it may be compiled for minutes.`));
+  show("hint", element("p", {}, `${state.adviser} is thinking …`));
   try {
     const found = await send("hint", { version });
     if (state.version !== version) return;
