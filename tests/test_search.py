@@ -288,6 +288,17 @@ def test_outcomes_are_drawn_by_a_softmax_of_their_values():
 # --- Turns with their values ---
 
 
+def assert_expected(game, turn, mover):
+    """The turns that follow are legal, of one seat after the other, and end with the mover's next turn or a restock."""
+    after = turn.state.copy()
+    assert len(turn.line) <= game.num_players
+    for number, actions in enumerate(turn.line):
+        assert after["current_player"][0] == (mover + 1 + number) % game.num_players
+        for action in actions:
+            assert game.legal_actions(after)[0, action]
+            game.step(after, [action])
+
+
 def test_best_turns_begin_with_the_one_that_is_played():
     game, agent = short_game(3), make(f"search:nodes={NODES}")
     states = midgame(game, 4)
@@ -300,6 +311,13 @@ def test_best_turns_begin_with_the_one_that_is_played():
         assert turn.margin.sum() == pytest.approx(0, abs=1e-4)
         after = play(game, states, *map(game.action_name, turn.actions[:-1]))
         assert game.legal_actions(after)[0, turn.actions[-1]]
+        assert_expected(game, turn, int(states["current_player"][0]))
+    root, edges = agent.search.search.tree, agent.search.search.tree.edge_states
+    edge = next(e for e in range(root.num_edges[0]) if edges[e].tobytes() == without_seeds(found[0].state).tobytes())
+    first = int(root.first_edge[root.edge_child[edge]])
+    most = first + int(root.edge_visits[first : first + root.num_edges[root.edge_child[edge]]].argmax())
+    after = play(game, found[0].state, *map(game.action_name, found[0].line[0]))
+    assert without_seeds(after).tobytes() == edges[most].tobytes(), "the next seat's turn that was simulated most"
     own = make("search:nodes=3,value=[test_agents:Even]")
     with pytest.raises(ValueError, match=r"compares turns only with a compiled evaluator, such as that of zero$"):
         own.best_turns(game, states, np.random.default_rng(3))

@@ -109,6 +109,8 @@ class Terminal:
         rng = np.random.default_rng(session.seed)
         for place, hint in enumerate(hints(make_adviser(self.adviser), session.game, states, rng), 1):
             print(f"{place}. {', then '.join(hint.turn)}: wins {100 * hint.win_share:.0f} %. {hint.why}")
+            if hint.line:
+                print(f"   Then it expects {'; '.join(hint.line)}.")
 
     def _save(self, name: str) -> None:
         if not name:

@@ -266,7 +266,8 @@ async function askHint() {
     if (state.version !== version) return;
     const turns = found.turns.map((hint) =>
       element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`));
+        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
+        hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : ""));
     show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
   } catch (error) {
     show("hint");
