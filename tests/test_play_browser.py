@@ -187,6 +187,29 @@ def test_a_game_is_played_on_a_phone(browser, table, tmp_path):
         verified(download(page, tmp_path / "record.jsonl"))
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 860), (390, 844)])
+def test_what_can_be_clicked_does_not_change_under_the_pointer(browser, table, width, height):
+    """The tools keep their places, and the second click of a double click does nothing."""
+    tools = ("undo", "hint", "new", "record")
+    with page_at(browser, table, width, height) as page:
+        page.wait_for_selector("#actions button")
+
+        def places():
+            first = page.locator("#actions button").first.bounding_box()
+            return [page.locator(f"[data-key={key}]").bounding_box() for key in tools], first["x"], first["y"]
+
+        page.evaluate("scrollTo(0, 0)")
+        before = places()
+        for action in ("move:E1", "buy"):
+            start = version(page)
+            with change(page):
+                page.dblclick(f"#actions [data-key='{action}']")
+            page.wait_for_timeout(300)
+            assert version(page) == start + 1
+            page.evaluate("scrollTo(0, 0)")
+            assert places() == before
+
+
 def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")

@@ -214,6 +214,11 @@ function addTargets(svg) {
   }
 }
 
+// The second click of a double click would meet whatever the first one has brought under the pointer.
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && state?.mode === "play") event.stopPropagation();
+}, true);
+
 byId("map").addEventListener("click", (event) => {
   const site = event.target.closest("[data-target]")?.dataset.target ?? event.target.closest("[data-site]")?.dataset.site;
   if (state?.mode === "board") clickEditor(site, event);
@@ -250,11 +255,11 @@ function renderTools(next) {
   byId("tools").replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
-    next.has_record
-      ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl" },
-        next.over ? "Download the record" : "Download the record so far")
-      : "",
     button("new", "New game", "", () => confirm("End this game and begin a new one?") && change("new")),
+    next.has_record
+      ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl",
+        title: next.over ? "Download the record" : "Download the record so far" }, "Record")
+      : "",
   );
 }
 
