@@ -43,7 +43,8 @@ function show(id, ...children) {
 function table(caption, columns, rows) {
   const head = element("tr", {}, ...columns.map((words) => element("th", { scope: "col" }, words)));
   const body = rows.map(({ cells, mover }) =>
-    element("tr", { class: mover ? "mover" : null }, ...cells.map((cell) => element("td", {}, String(cell)))));
+    element("tr", { class: mover ? "mover" : null }, ...cells.map((cell, column) =>
+      element(column ? "td" : "th", { scope: column ? null : "row" }, String(cell)))));
   return element("table", { "aria-label": caption }, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
@@ -127,6 +128,7 @@ function render(next) {
   drawBoard(next.svg);
   byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
+  if (next.board) renderWords(next.board);
   if (next.log) renderLog(next.log, before);
   if (next.mode === "play") renderPlay(next, before);
   if (next.mode === "watch") renderWatch(next);
@@ -158,6 +160,7 @@ function headline(next) {
 function drawBoard(text) {
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const svg = document.importNode(drawn, true);
+  svg.setAttribute("aria-hidden", "true"); // the element around it has the name
   svg.classList.toggle("marked", svg.querySelector("[data-move]") !== null); // the drawing shows the legal moves itself
   byId("map").replaceChildren(svg);
   addTargets(svg);
@@ -298,6 +301,13 @@ function renderSeats(next) {
     cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
   byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
+}
+
+// The board for those who do not see it.
+function renderWords(board) {
+  byId("words").hidden = false;
+  byId("told").replaceChildren(element("p", {}, board.turn), ...board.tables.flatMap(({ title, columns, rows }) =>
+    [element("h3", {}, title), element("div", { class: "wide" }, table(title, columns, rows.map((cells) => ({ cells }))))]));
 }
 
 function renderLog(log, before) {
