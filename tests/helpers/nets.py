@@ -12,7 +12,8 @@ from bombay_agents.nets.value import features
 from bombay_agents.nets.value.net import ValueNet
 from bombay_agents.search import tree
 from bombay_agents.search.tree import SearchParams
-from bombay_env.jit.kernels import kernel
+from bombay_agents.turns.evaluator import NUM_OUTPUTS
+from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 from helpers.position import variant
 
@@ -80,20 +81,12 @@ def outcomes_of(game, evaluator, state):
     return Outcomes(nodes, node["state"], node["due"], turn["values"][nodes], turn["outputs"][nodes])
 
 
-@kernel
-def value_first(nodes, tables, viewer, evaluator):
-    memory = evaluator.memory[0]
-    value_evaluator.clear_cache(memory)
-    value_evaluator.value_position(nodes[0], tables[0], viewer, evaluator.net[0], memory)
-
-
 def value_of(game, evaluator, state, viewer):
     """Margins and shares of a position between turns by a value net, computed in full, in seat order from `viewer`."""
     node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
-    node["state"] = np.asarray(state)
-    value_first(node, game.tables, viewer, evaluator)
-    forward = evaluator.memory["forward"][0]
-    return forward["margin"][: game.num_players].copy(), forward["share"][: game.num_players].copy()
+    states, outputs = np.asarray(state, game.state_dtype).reshape(1), np.empty((1, NUM_OUTPUTS), np.float32)
+    value_evaluator.value_positions(states, np.full(1, viewer), game.tables, evaluator, node, outputs)
+    return outputs[0, : game.num_players], outputs[0, MAX_PLAYERS : MAX_PLAYERS + game.num_players]
 
 
 def rows_of(evaluator):
