@@ -40,16 +40,6 @@ def test_stable_baselines_checker_finds_no_problems(n, mode):
     checker.check_env(env.unwrapped, skip_render_check=False)
 
 
-def test_maskable_ppo_learns_on_it():
-    contrib = pytest.importorskip("sb3_contrib")
-    # It fails if the mask is ignored.
-    env = gymnasium.make(ID, rules=Rules(2, sets=1, turns_per_set=1), illegal_action="raise")
-    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
-    model.learn(64)
-    assert model.num_timesteps == 64
-    assert {type(won) for won in model.ep_success_buffer} == {bool}  # of games that ended: the success rate
-
-
 # --- construction ---
 
 

@@ -24,9 +24,8 @@ from open_spiel.python.algorithms import mcts
 from bombay_training.evaluation import arena
 from bombay_training.matches.statistics import share_with_interval
 from bombay_training.openspiel import BombayGame
+from helpers.position import each_count
 from helpers.refusal import refusal
-
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def load(n=4, **parameters):
