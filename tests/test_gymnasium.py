@@ -59,18 +59,6 @@ def test_gymnasium_makes_vectors_by_id():
         gymnasium.make(ID, camels=3)
 
 
-def test_spaces_are_as_documented():
-    one, many = single(), vector()
-    game = one.game
-    assert one.observation_space.shape == (game.num_features,)
-    assert np.isfinite([one.observation_space.low, one.observation_space.high]).all()
-    assert one.action_space == gymnasium.spaces.Discrete(game.num_actions)
-    assert many.single_observation_space == one.observation_space
-    assert many.single_action_space == one.action_space
-    assert many.observation_space.shape == (LANES, game.num_features)
-    assert many.action_space == gymnasium.spaces.MultiDiscrete([game.num_actions] * LANES)
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

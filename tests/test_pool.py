@@ -14,13 +14,9 @@ from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
 from bombay_training.matches.engines import local as pool_module
 from bombay_training.matches.engines.local import WorkerPool
 from helpers.failing_agents import First
+from test_arena import same
 
 TINY = Game(Rules(3, sets=1, turns_per_set=2))  # a short game
-
-
-def same(one, other):
-    fields = ("deal", "block", "seating", "seats", "final", "win_share")
-    return all(np.array_equal(getattr(one, field), getattr(other, field)) for field in fields)
 
 
 def test_results_do_not_depend_on_the_number_of_processes():

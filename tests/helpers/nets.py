@@ -1,4 +1,4 @@
-"""Value nets of random weights, positions to value, what nets read, and net files that are changed on purpose."""
+"""Nets of random weights, positions to value, what nets read, and net files that are changed on purpose."""
 
 from typing import Final, NamedTuple
 
@@ -7,6 +7,7 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import files, tensor_files
+from bombay_agents.nets.policy.net import PolicyNet
 from bombay_agents.nets.value import evaluator as value_evaluator
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value.net import ValueNet
@@ -42,6 +43,17 @@ def random_net(*games, seed=1, **changes):
     return ValueNet(
         **({**tensors, "features": features.digest(num_sites), "share_weight": 2.0, "about": about} | changes)
     )
+
+
+def policy_net(game):
+    """A policy net of random weights, trained on `game`."""
+    rng = np.random.default_rng(2)
+
+    def layer(inputs, outputs):
+        return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
+
+    parts = {"trunk": (layer(game.num_features, 4),), "policy": (layer(4, game.num_actions),), "value": (layer(4, 1),)}
+    return PolicyNet(parts, "tanh", game.feature_layout.digest, "perfect_recall", files.about_games([game]))
 
 
 def starts_of_turns(game, lanes, seed):
