@@ -33,10 +33,11 @@ from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.search.agent import CompiledSearch
 from bombay_agents.search.tree import SearchParams
 from bombay_agents.shipped import make_zero
+from bombay_agents.turns.evaluator import NUM_OUTPUTS
 from bombay_env import Game, Rules, bombay_v0
 from bombay_env.batch import chunk_lanes, num_chunks
 from bombay_env.envs.autoreset_games import AutoresetGames
-from bombay_env.jit.kernels import batch_kernel, kernel
+from bombay_env.jit.kernels import batch_kernel
 from bombay_env.record import History, Record
 from bombay_env.render import picture, raster
 from bombay_env.render.view import last_action
@@ -277,8 +278,10 @@ def _random_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _evaluate(game: Game) -> Play:
     agent = make_zero(force=True)
-    states, net, memory = _between_turns(game), agent.evaluator(game), turns.new_workspace(game).memory
-    return _batches(lambda _: evaluate_positions(states, game.tables, net, memory), len(states))
+    states, net = _between_turns(game), agent.evaluator(game)
+    node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
+    seats, outputs = game.current_player(states).astype(np.int64), np.empty((len(states), NUM_OUTPUTS), np.float32)
+    return _batches(lambda _: evaluator.value_positions(states, seats, game.tables, net, node, outputs), len(states))
 
 
 def _search(game: Game) -> Play:
@@ -305,16 +308,6 @@ def _between_turns(game: Game) -> np.ndarray:
     states = _midgame(game).states
     begins_set = (states["turn"] == 0) & (states["current_player"] == states["first_player"])
     return states[(states["actions_left"] == game.rules.actions_per_turn) & ~begins_set]
-
-
-@kernel
-def evaluate_positions(states, tables, net, memory):
-    """Value each state with a value net, from the perspective of the seat to move; `net` is a `ValueNetEvaluator`."""
-    node = memory[0].node[0]
-    for lane in range(len(states)):
-        node.state = states[lane]
-        evaluator.clear_cache(net.memory[0])
-        evaluator.value_position(node, tables[0], np.int64(states[lane].current_player), net.net[0], net.memory[0])
 
 
 def _frame(game: Game) -> Play:

@@ -17,11 +17,10 @@ import numpy as np
 from benchmarks import cases
 from benchmarks.cases import Rates
 from bombay_agents import turns
-from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.nets.value.agent import ValueNetAgent, best_shares
 from bombay_agents.turns.agent import TurnAgent
-from bombay_agents.turns.evaluator import new_turns, value_turn
+from bombay_agents.turns.evaluator import new_turns
 from bombay_env import Game
-from bombay_env.jit.kernels import kernel
 from bombay_training.learners import zero
 
 GAMES: Final = 16  # their turns are timed with the net and without it
@@ -165,32 +164,23 @@ def _zero_counts(run: zero.ZeroRun) -> dict[str, int]:
 
 def share_of_layout(game: Game, agent: ValueNetAgent) -> float:
     """The share that laying out a turn has in the time to choose its outcome."""
-    states, net, memory = turns_of(game, agent), agent.evaluator(game), new_turns(game, 1)
-    return time_ratio(
-        lambda: lay_out_turns(states, game.tables, memory),
-        lambda: value_turns(states, game.tables, net, memory),
+    states, net, turn, memory = (
+        turns_of(game, agent),
+        agent.evaluator(game),
+        new_turns(game, 1),
+        turns.new_workspace(game),
     )
+    shares = np.empty(game.num_players)
 
+    def lay_out() -> None:
+        for state in states:
+            turns.enumerate_turn(state, game.tables[0], memory)
 
-@kernel
-def lay_out_turns(states, tables, workspaces):
-    """Lay out the turn of each state. Returns the sum of the numbers of nodes, so that nothing is optimised away."""
-    memory, total = workspaces[0].memory, 0
-    for lane in range(len(states)):
-        memory.node[0].state = states[lane]
-        total += turns.lay_out(tables[0], memory)
-    return total
+    def value() -> None:
+        for state in states:
+            best_shares(state, game.tables, net, turn, shares)
 
-
-@kernel
-def value_turns(states, tables, net, workspaces):
-    """Choose the outcome of the turn of each state as self-play does. Returns the sum of the nodes."""
-    workspace, total = workspaces[0], 0
-    for lane in range(len(states)):
-        workspace.memory.node[0].state = states[lane]
-        count = value_turn(tables[0], net, workspace)
-        total += turns.best_outcome(workspace.memory, workspace.values, count)
-    return total
+    return time_ratio(lay_out, value)
 
 
 def time_ratio(part: Callable[[], Any], whole: Callable[[], Any]) -> float:

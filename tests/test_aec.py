@@ -14,9 +14,9 @@ from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import Record
 from bombay_env.rewards import seat_rewards
-from helpers.aec_envs import SHORT, SLOW, act, each_count, ended, make, run, snapshot, started
+from helpers.aec_envs import SHORT, SLOW, act, ended, make, run, snapshot, started
 from helpers.bad_actions import NOT_AN_ACTION
-from helpers.position import official
+from helpers.position import each_count, official
 from helpers.refusal import refusal
 
 # The warnings of PettingZoo's own tests that this environment cannot avoid, with the reasons.

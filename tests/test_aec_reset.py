@@ -12,8 +12,8 @@ from bombay_env import Rules, bombay_v0
 from bombay_env.envs import aec
 from bombay_env.record import Record, RecordError
 from bombay_env.state import state_to_dict
-from helpers.aec_envs import SHORT, act, each_count, ended, make, run, snapshot, started
-from helpers.position import setup_of
+from helpers.aec_envs import SHORT, act, ended, make, run, snapshot, started
+from helpers.position import each_count, setup_of
 from helpers.refusal import refusal
 
 # --- reset ---

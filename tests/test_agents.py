@@ -115,8 +115,9 @@ def test_actions_are_legal_under_any_rules_on_any_board(agent):
             if len(states) == 0:
                 break
             seen = game.scrub(states, [0] * len(states))
-            seen.setflags(write=False)
+            before = seen.tobytes()
             actions = player.act(game, seen, chance)
+            assert seen.tobytes() == before
             assert actions.dtype == np.int64
             assert actions.shape == (len(states),)
             assert game.legal_actions(seen)[np.arange(len(states)), actions].all()

@@ -16,7 +16,7 @@ import pytest
 from bombay_agents import make
 from bombay_agents.random import RandomAgent
 from bombay_agents.scripted.greedy import GreedyAgent
-from bombay_env import Board, Game, Rules
+from bombay_env import Game, Rules
 from bombay_env.record import Record, read_records
 from bombay_env.rewards import seat_places
 from bombay_training.cli import playing
@@ -428,11 +428,6 @@ def test_agents_with_the_same_name_are_distinct():
     match = run_blocks(TINY, [First(), First(), RandomAgent()], 2)
     assert [row["seats"] for row in summary(match)["agents"]] == [1, 1, 1]
     assert match.agents == ("first", "first", "random")
-
-
-def test_the_arena_takes_any_board():
-    match = one_vs_rest(Game(Rules(2, sets=1, turns_per_set=2), Board.random(3)), GreedyAgent(), RandomAgent(), 2)
-    assert summary(match)["board"] == "random-3"
 
 
 def test_games_of_agents_that_search_are_played_one_by_one():

@@ -16,6 +16,7 @@ from bombay_env.actions import action_ranges
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant, AccountingError
 from bombay_training.matches.cells import Cell
+from bombay_training.matches.engines import local
 from bombay_training.matches.run import run
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
@@ -450,8 +451,9 @@ def test_what_agents_print_is_not_part_of_the_report(balance, tmp_path):
     assert "a word" in done.stderr
 
 
-def test_the_error_names_an_agent_that_ends_its_process_in_one_line(balance):
-    one_game = ("--players", 2, "--games", 1, "--processes", 1)  # each death costs the start of a process
+def test_the_error_names_an_agent_that_ends_its_process_in_one_line(balance, monkeypatch):
+    monkeypatch.setattr(local, "ATTEMPTS", 1)  # each costs the start of a process
+    one_game = ("--players", 2, "--games", 1, "--processes", 1)
     done = balance("--tier", "helpers.failing_agents:Dies", "--tier", "random", *one_game)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith("bombay: ")

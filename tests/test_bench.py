@@ -156,6 +156,8 @@ def bench(tmp_path, monkeypatch, capfd):
 def test_the_command_reports_all_of_it(bench, monkeypatch, tmp_path):
     # The processes whose start is measured would compile for half a minute.
     monkeypatch.setattr(cases, "START_UP", f"import numba\nnumba.config.DISABLE_JIT = 1\n{cases.START_UP}")
+    small = {"num_envs": 16, "num_steps": 64, "batch_size": 64}
+    monkeypatch.setattr(cases, "ppo_model", functools.partial(cases.ppo_model, **small))
     done = bench("--seconds", "0.02", "--repeats", "2", "--threads", "1", "--no-learners", "--no-peers", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

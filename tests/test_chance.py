@@ -101,7 +101,7 @@ def digest_of_games():
         for stream in STREAMS:
             digest.update(repr([word(seed, stream, index) for index in (0, 1, 2**32, 2**64 - 1)]).encode())
             digest.update(repr(shuffled(seed, stream, 8)).encode())
-    for num_players in (2, 3, 4, 5):
+    for num_players in (2, 5):
         game = Game(Rules(num_players, sets=2, turns_per_set=2))
         states = game.new_states([num_players, 2**64 - num_players])
         turn = 0

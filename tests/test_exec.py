@@ -34,6 +34,7 @@ from bombay_env.state import state_to_dict
 from bombay_env.text import describe_actions, describe_board, describe_position, describe_rules
 from bombay_training.evaluation.arena import run_blocks, run_fixed_seats
 from bombay_training.matches.engines.local import WorkerPool
+from helpers.command import in_this_process, without_workers
 from helpers.failing_agents import First
 from helpers.misbehaving_program import KINDS
 
@@ -136,12 +137,14 @@ def test_the_page_shows_the_example() -> None:
     assert shown == (EXAMPLES / "exec_player.py").read_text(encoding="utf-8")
 
 
-def test_the_arena_compares_a_program_with_an_agent(tmp_path: Path, mark: str) -> None:
+def test_the_arena_compares_a_program_with_an_agent(
+    tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    without_workers(monkeypatch)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     spec = f"exec:command={sys.executable} -I -S {EXAMPLES / 'exec_player.py'}"
-    command = [sys.executable, "-m", "bombay_training.cli", "arena", spec, "planner-v1", "--rules", "rules.json"]
-    options = ["--players", "2", "--blocks", "2", "--processes", "1", "--records", "games.jsonl", "--json"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
+    bombay, options = in_this_process(tmp_path, monkeypatch, capfd), ("--players", 2, "--blocks", 2, "--json")
+    done = bombay("arena", spec, "planner-v1", "--rules", "rules.json", "--records", "games.jsonl", *options)
     assert done.returncode == 0, done.stderr
     matches = json.loads(done.stdout)["matches"]
     assert [match["lineup"] for match in matches] == [[spec, "planner-v1"], ["planner-v1", spec]]

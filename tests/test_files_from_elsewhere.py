@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numba
-import numpy as np
 import pytest
 
 import bombay_env
 from bombay_agents.nets import files
 from bombay_agents.nets.loading import make_net
-from bombay_agents.nets.policy.net import PolicyNet
 from bombay_env import Board, Game, Rules
 from bombay_env.board import PACKAGED_FILE
 from bombay_env.record import Record, read_records
@@ -31,6 +29,7 @@ from bombay_env.registry import make
 from bombay_env.state import state_from_dict, state_to_dict
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from helpers.file_mutations import damaged_bytes, damaged_json
+from helpers.nets import policy_net
 from helpers.position import official
 from helpers.records import BASE, golden_file
 from helpers.refusal import MAX_MESSAGE
@@ -77,22 +76,13 @@ def read_state(file):
     return GAME.legal_actions(state), GAME.observe(state)
 
 
-def policy_net(folder):
-    rng = np.random.default_rng(2)
-
-    def layer(inputs, outputs):
-        return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
-
-    parts = {"trunk": (layer(GAME.num_features, 4),), "policy": (layer(4, GAME.num_actions),), "value": (layer(4, 1),)}
-    net = PolicyNet(parts, "tanh", GAME.feature_layout.digest, "perfect_recall", files.about_games([GAME]))
+def file_of(net, folder):
     net.save(folder / "made")
     return (folder / "made").read_bytes()
 
 
-def value_net(folder):
-    net = ZeroRun(ZeroSettings(updates=2, games=2, players=(2,), hidden=8, second=4)).net()
-    net.save(folder / "made")
-    return (folder / "made").read_bytes()
+def value_net():
+    return ZeroRun(ZeroSettings(updates=2, games=2, players=(2,), hidden=8, second=4)).net()
 
 
 SPEC = b"search:nodes=20,k=4,exploration=0.3,value=[zero:rounds=1,seed=2],temperature=0.5"
@@ -107,8 +97,8 @@ LOADERS = {
         lambda folder: json_bytes(state_to_dict(GAME.new_states([7])[0], GAME.rules, GAME.board)), read_state, "file"
     ),
     "spec": Loader(lambda folder: SPEC, lambda file: make(text_of(file))),
-    "policy net": Loader(policy_net, lambda file: make_net(str(file)), "tensors"),
-    "value net": Loader(value_net, lambda file: make_net(str(file)), "tensors"),
+    "policy net": Loader(lambda folder: file_of(policy_net(GAME), folder), lambda file: make_net(str(file)), "tensors"),
+    "value net": Loader(lambda folder: file_of(value_net(), folder), lambda file: make_net(str(file)), "tensors"),
 }  # fmt: skip
 
 

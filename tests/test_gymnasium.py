@@ -40,16 +40,6 @@ def test_stable_baselines_checker_finds_no_problems(n, mode):
     checker.check_env(env.unwrapped, skip_render_check=False)
 
 
-def test_maskable_ppo_learns_on_it():
-    contrib = pytest.importorskip("sb3_contrib")
-    # It fails if the mask is ignored.
-    env = gymnasium.make(ID, rules=Rules(2, sets=1, turns_per_set=1), illegal_action="raise")
-    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu")
-    model.learn(64)
-    assert model.num_timesteps == 64
-    assert {type(won) for won in model.ep_success_buffer} == {bool}  # of games that ended: the success rate
-
-
 # --- construction ---
 
 
@@ -67,18 +57,6 @@ def test_gymnasium_makes_vectors_by_id():
     assert np.stack(sync.call("action_masks")).shape == (2, 39)
     with pytest.raises(TypeError, match="camels"):
         gymnasium.make(ID, camels=3)
-
-
-def test_spaces_are_as_documented():
-    one, many = single(), vector()
-    game = one.game
-    assert one.observation_space.shape == (game.num_features,)
-    assert np.isfinite([one.observation_space.low, one.observation_space.high]).all()
-    assert one.action_space == gymnasium.spaces.Discrete(game.num_actions)
-    assert many.single_observation_space == one.observation_space
-    assert many.single_action_space == one.action_space
-    assert many.observation_space.shape == (LANES, game.num_features)
-    assert many.action_space == gymnasium.spaces.MultiDiscrete([game.num_actions] * LANES)
 
 
 @pytest.mark.parametrize(

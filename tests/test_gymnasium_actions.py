@@ -96,18 +96,6 @@ def test_actions_that_are_not_whole_numbers_are_rejected_in_both_modes(what):
         assert pickle.dumps(many._games) == kept
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint64, list])
-def test_actions_may_be_integers_of_any_type(dtype):
-    env, twin = vector(), vector()
-    env.reset(seed=1)
-    twin.reset(seed=1)
-    actions = env.action_masks().argmax(axis=1)
-    given = actions.tolist() if dtype is list else actions.astype(dtype)
-    assert same(env.step(given), twin.step(actions))
-    if dtype is np.uint64:
-        assert env.step(np.full(LANES, 2**64 - 1, np.uint64))[-1]["illegal_actions"].any()
-
-
 # --- opponents ---
 
 

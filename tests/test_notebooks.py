@@ -13,11 +13,11 @@ LARGEST = 200_000  # bytes, outputs included
 SHORTER = {  # what a quick run puts after the cell of parameters
     "1_first_game": "AGENTS = ['planner-v1', 'greedy', 'greedy', 'random']",
     "2_environments": "GAMES = 5",
-    "3_train": "UPDATES, BLOCKS = 2, 2",
+    "3_train": "UPDATES, BLOCKS = 1, 1",
     "4_compare": "BLOCKS, CANDIDATES, MAX_BLOCKS = 4, 2, 2",
     "5_fairness": "GAMES = 20",
     "6_variants": "GAMES = 4",
-    "7_your_own_agent": "BLOCKS, SEARCH_BLOCKS, ROLLOUTS, GAMES, TREE_BLOCKS, NODES = 2, 2, 1, 5, 1, 2",
+    "7_your_own_agent": "BLOCKS, SEARCH_BLOCKS, ROLLOUTS, GAMES, TREE_BLOCKS, NODES = 1, 1, 1, 5, 1, 2",
 }
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches and learning take the compiler")

@@ -9,8 +9,8 @@ from bombay_env import Board, Game, Rules
 from bombay_env.observation import layout as layouts
 from bombay_env.observation.layout import FeatureLayout
 from helpers.hostile_states import LARGE
-from helpers.position import official, position, variant
-from helpers.views import COMPARED, HIDDEN, SLOW, close, each_count, passed_through, seen
+from helpers.position import each_count, official, position, variant
+from helpers.views import COMPARED, HIDDEN, SLOW, close, passed_through, seen
 
 # --- the layout ---
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
-from helpers.position import CITIES, COLOURS, official, play, position
+from helpers.position import CITIES, COLOURS, each_count, official, play, position
 from helpers.views import (
     COMPARED,
     HIDDEN,
@@ -15,7 +15,6 @@ from helpers.views import (
     KINDS,
     SLOW,
     close,
-    each_count,
     each_mode,
     facts_of,
     one_hot,

@@ -19,14 +19,12 @@ import openspiel_mcts
 import pyspiel
 from open_spiel.integration_tests import api_test
 from open_spiel.python import observation
-from open_spiel.python.algorithms import mcts
 
 from bombay_training.evaluation import arena
 from bombay_training.matches.statistics import share_with_interval
 from bombay_training.openspiel import BombayGame
+from helpers.position import each_count
 from helpers.refusal import refusal
-
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def load(n=4, **parameters):
@@ -250,17 +248,6 @@ def test_states_of_another_moment_are_the_outcome_of_no_chance_node():
             where.outcome_to(other)
     state.apply_action(state.outcome_to(target))
     assert str(state) == str(game.state_at(target))
-
-
-@pytest.mark.parametrize("n", [2, 5])
-def test_openspiels_mcts_plays(n):
-    game, random = load(n), np.random.RandomState(1)
-    bot = mcts.MCTSBot(game, 2.0, 5, mcts.RandomRolloutEvaluator(1, random), random_state=random)
-    state = dealt(game, game.game.new_states([n]))
-    for _ in range(3):
-        action = bot.step(state)
-        assert action in state.legal_actions()
-        state.apply_action(action)
 
 
 def test_openspiels_mcts_finds_the_last_sale():

@@ -16,9 +16,8 @@ from pettingzoo_sb3 import Follow, FrozenPolicy, SelfPlayEnv
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from helpers.position import each_count
 from helpers.refusal import refusal
-
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_env import Game, Rules, engine
 from helpers.nets import outcomes_of
 from helpers.position import last_turn, official, position
+from helpers.searches import valued_turn
 from helpers.variants import random_board
 
 SLOW = numba.config.DISABLE_JIT
@@ -85,12 +86,11 @@ def test_it_depends_on_neither_seed_nor_generator_nor_the_number_of_bales(n):
 def test_decision_by_decision_it_reaches_the_outcome_it_values_most(board):
     for n in (2, 3, 4, 5):
         game = official(n) if board is None else Game(Rules.official(n), random_board(board))
-        workspace, agent = planner.new_workspace(game), PlannerAgent()
+        agent = PlannerAgent()
         for state in midgame(game, LANES, n):
-            best = planner.plan_turn(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
-            count = planner.lay_out_and_value(state, game.tables[0], WEIGHTS_V1[game.num_players], workspace)
-            outcomes = np.flatnonzero(workspace.turn.due[:count])
-            assert workspace.values[best] == workspace.values[outcomes].max()
+            workspace = valued_turn(game, state)
+            outcomes = np.flatnonzero(workspace.turn.due)
+            best = outcomes[workspace.values[outcomes].argmax()]
             goal = workspace.turn.states[best].copy()
             after = np.array([state]).view(np.recarray)
             while (after.current_player[0], after.set[0]) == (state["current_player"], state["set"]):

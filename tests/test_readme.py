@@ -1,10 +1,9 @@
 """The README and the other pages: their examples run, their commands are understood, their links lead somewhere."""
 
 import importlib
-import os
+import io
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -26,7 +25,6 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "agents").rglob("weights/*.md")),
 ]
-EXAMPLES = Path(page_examples.__file__)
 WITH_EXAMPLES = {
     "README.md",
     "environments.md",
@@ -39,13 +37,13 @@ WITH_EXAMPLES = {
 }
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples run in a process of their own, and one learns")
-def test_python_examples_run(tmp_path):
-    path = os.pathsep.join([str(ROOT / "training" / "examples"), os.environ.get("PYTHONPATH", "")])
-    options = {"env": os.environ | {"PYTHONPATH": path}, "stdin": subprocess.DEVNULL, "cwd": tmp_path}
-    done = subprocess.run([sys.executable, EXAMPLES, *PAGES], **options, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    handled = re.findall(r"^(?:ran|left out): (\S+), line (\d+)", done.stdout, flags=re.MULTILINE)
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="one of the examples learns")
+def test_python_examples_run(tmp_path, monkeypatch, capsys):
+    """In this process, which has its kernels already."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    page_examples.main(PAGES)
+    handled = re.findall(r"^(?:ran|left out): (\S+), line (\d+)", capsys.readouterr().out, flags=re.MULTILINE)
     assert {page for page, _ in handled} >= WITH_EXAMPLES
     assert len(handled) == sum(page.read_text(encoding="utf-8").count("\n```python") for page in PAGES)
 

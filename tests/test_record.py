@@ -13,8 +13,8 @@ import pytest
 
 from bombay_env import Board, Game
 from bombay_env.record import MAX_EVENTS, MAX_LINE_BYTES, Record, read_records, result_to_dict, write_records
-from helpers.position import COLOURS, official
-from helpers.records import BASE, GAME, each_count, events, golden_file, golden_record, play_record, refusal, verify
+from helpers.position import COLOURS, each_count, official
+from helpers.records import BASE, GAME, events, golden_file, golden_record, play_record, refusal, verify
 from helpers.variants import random_board, random_game
 
 # --- the golden records ---

@@ -9,21 +9,19 @@ import pytest
 
 from bombay_agents import make, turns
 from bombay_agents.nets.value.agent import ValueNetAgent
-from bombay_agents.scripted import planner
 from bombay_agents.scripted.planner import PlannerAgent
-from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_agents.search import agent as search_agent
 from bombay_agents.search import flat_mc, halving, tree
 from bombay_agents.search.agent import SearchAgent
 from bombay_agents.search.flat_mc import FlatMonteCarloAgent
 from bombay_agents.shipped import make_zero
 from bombay_agents.turns import enumeration
-from bombay_env import Game, Rules, chance, streams
+from bombay_env import Game, Rules
 from bombay_training.evaluation.audit import audit
 from helpers.nets import SHORT, SLOW, random_net
 from helpers.position import MANY, assert_fits, last_turn, official, play, position, variant
 from helpers.refusal import refusal
-from helpers.searches import after_turn, midgame, short_game, without_seeds
+from helpers.searches import after_turn, midgame, short_game, valued_turn, without_seeds
 from helpers.variants import random_board
 
 NODES = 6 if SLOW else 40
@@ -214,7 +212,7 @@ def test_agents_spend_their_budget_in_simulations():
 
 
 def test_candidates_share_random_numbers():
-    """Two equal candidates get the same shares, which are those of the rollouts by the same keys."""
+    """Two equal candidates get the same shares, which are those of the rollouts of a third alone."""
     game = short_game()
     state = without_seeds(midgame(game, 1))[0]
     agent = FlatMonteCarloAgent(rollouts=10, k=2, rounds=1)
@@ -222,14 +220,17 @@ def test_candidates_share_random_numbers():
     search, mover = agent.search, int(state["current_player"])
     assert mover == 1
     assert flat_mc.propose(state, game.tables[0], agent.root, search, 2) == 2
-    search.outcomes[1], search.due[1] = search.outcomes[0], search.due[0]
-    rounds = 2 if SLOW else 5
+    search.outcomes[1:3], search.due[1:3], search.total[2], search.num_rollouts[2] = (
+        search.outcomes[0],
+        search.due[0],
+        0,
+        0,
+    )
+    rounds, expected = 2 if SLOW else 5, 0.0
     for _ in range(rounds):
         flat_mc.simulate(game.tables[0], search, np.arange(2), np.uint64(5), 1)
-    expected = 0.0
-    for number in range(rounds):
-        key = chance.random_word(np.uint64(5), streams.ROLLOUT_KEYS, np.uint64(number))
-        flat_mc.rollout(game.tables[0], search, np.uint64(key), 0)
+    for _ in range(rounds):
+        flat_mc.simulate(game.tables[0], search, np.full(1, 2), np.uint64(5), 1)
         expected += search.evaluator.outputs[1, mover]
     assert search.total[:2, mover].tolist() == pytest.approx([expected, expected])
     assert search.num_rollouts[:2].tolist() == [rounds, rounds]
@@ -253,7 +254,8 @@ def after_rollout(game, agent, start, key):
     """The state that a rollout from a position ends in, and the shares there."""
     agent.make_ready(game)
     agent.search.outcomes[0], agent.search.due[0] = without_seeds(start)[0], turns.TURN_OVER
-    assert flat_mc.rollout(game.tables[0], agent.search, np.uint64(key), 0)
+    agent.search.num_rollouts[0] = 0
+    assert flat_mc.simulate(game.tables[0], agent.search, np.zeros(1, np.int64), np.uint64(key), 1) == 1
     return agent.search.state.copy(), agent.search.evaluator.outputs[1, : game.num_players].copy()
 
 
@@ -273,9 +275,9 @@ def test_a_rollout_ends_after_its_rounds_or_with_the_game_and_depends_on_its_key
 
 def test_outcomes_are_drawn_by_a_softmax_of_their_values():
     game = short_game()
-    workspace, state = planner.new_workspace(game), midgame(game, 2)[0]
-    count = planner.lay_out_and_value(state, game.tables[0], WEIGHTS_V1[2], workspace)
-    over = np.flatnonzero(workspace.turn.due[:count])
+    workspace = valued_turn(game, midgame(game, 2)[0])
+    over = np.flatnonzero(workspace.turn.due)
+    count = over.max() + 1
     values = workspace.values[over]
     law = np.exp((values - values.max()) / 3.0)
     law /= law.sum()

@@ -10,7 +10,6 @@ from bombay_agents import make, shipped
 from bombay_agents.nets import files
 from bombay_agents.nets.policy.net import PolicyNet
 from bombay_agents.nets.value.net import ValueNet
-from bombay_env import Game, Rules
 from helpers.position import official
 
 FILES = sorted(shipped.WEIGHTS.glob("*.safetensors"))
@@ -48,14 +47,6 @@ def test_the_nets_decide_legally_with_every_player_count(n, spec):
     legal = game.legal_actions(states)
     actions = make(spec).act(game, states, np.random.default_rng(0))
     assert legal[np.arange(8), actions].all()
-
-
-def test_other_rules_take_force():
-    game = Game(Rules(3, sets=1))
-    rng = np.random.default_rng(0)
-    for spec in ("zero", "champion:nodes=8", "ppo"):
-        with pytest.raises(ValueError, match="was not trained on these rules"):
-            make(spec).act(game, game.new_states([1]), rng)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_terminal_of_80_columns_shows_what_is_being_done_without_colour_if_so_
 
 @needs_jit
 def test_a_pipe_shows_results_only(tmp_path):
-    arguments = ("arena", "random-turn", "random", "--players", "2", "--blocks", "2", "--processes", "1")
+    arguments = ("simulate", "random-turn", "random", "--players", "2", "--games", "2")
     done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert [line for line in done.stderr.splitlines() if not line.startswith(COMPILING)] == []
     assert "random-turn" in done.stdout

@@ -50,8 +50,13 @@ def read(tmp_path):
     return through
 
 
+def summary(entries):
+    """The curves, with fewer resamples than a report has."""
+    return tracks.summary(entries, resamples=200)
+
+
 def test_a_curve_is_the_interquartile_mean_of_the_scores(read):
-    (curve,) = tracks.summary(read(entry([[0.5, 0.5, 0.25, 0.25], [1.0, 0.75, 0.4, 0.25]])))
+    (curve,) = summary(read(entry([[0.5, 0.5, 0.25, 0.25], [1.0, 0.75, 0.4, 0.25]])))
     assert [point["decisions"] for point in curve["points"]] == [20_000, 50_000, 100_000]
     assert curve["points"][0]["mean"] == 0
     assert curve["final"]["mean"] == pytest.approx((0.5 + 0.2) / 2)  # of scores 1, .5, .2 and 0
@@ -62,27 +67,27 @@ def test_a_curve_is_the_interquartile_mean_of_the_scores(read):
 
 def test_a_curve_begins_with_the_first_snapshot_and_ends_with_the_last_of_each_seed(read):
     late = entry([[0.5, 0.5, 0.25, 0.25], [1.0, 1.0, 1.0, 1.0]], decisions=(500_000, 1_000_000))
-    (curve,) = tracks.summary(read(late))
+    (curve,) = summary(read(late))
     assert [point["decisions"] for point in curve["points"]] == [500_000, 1_000_000]
     assert curve["area"]["mean"] == pytest.approx(0.5)
     slow = entry([[0.5, 0.5, 0.25, 0.25], [1.0, 1.0, 1.0, 1.0]], seed=1, decisions=(500_000, 600_000))
-    (curve,) = tracks.summary(read(late, slow))
+    (curve,) = summary(read(late, slow))
     assert curve["final"]["mean"] == 1  # both at their ends
-    (alone,) = tracks.summary(read(entry([[0.5, 0.5, 0.25, 0.25]], decisions=(500_000,))))
+    (alone,) = summary(read(entry([[0.5, 0.5, 0.25, 0.25]], decisions=(500_000,))))
     assert (alone["final"]["mean"], alone["area"]["mean"]) == (0, 0)
 
 
 def test_intervals_have_the_width_of_deals_and_of_seeds(read):
     shares = [[0.5, 0.5, 0.5, 0.5]] * 2
-    (sure,) = tracks.summary(read(entry(shares, half=0.0)))
+    (sure,) = summary(read(entry(shares, half=0.0)))
     assert sure["final"]["low"] == sure["final"]["high"]
-    (deals,) = tracks.summary(read(entry([[0.5, 0.5, 0.25, 0.25]] * 2, half=0.04)))
+    (deals,) = summary(read(entry([[0.5, 0.5, 0.25, 0.25]] * 2, half=0.04)))
     width = deals["final"]["high"] - deals["final"]["low"]
     assert 0.04 < width < 0.14  # one task of 2 players alone has ± .08
     better = [[share + 0.2 for share in row] for row in shares]
-    (seeds,) = tracks.summary(read(entry(shares, half=0.0), entry(better, seed=1, half=0.0)))
+    (seeds,) = summary(read(entry(shares, half=0.0), entry(better, seed=1, half=0.0)))
     assert seeds["seeds"] == [0, 1]
-    (alone,) = tracks.summary(read(entry(better, half=0.0)))
+    (alone,) = summary(read(entry(better, half=0.0)))
     bounds = (seeds["final"]["low"], seeds["final"]["high"])
     assert bounds == pytest.approx((sure["final"]["mean"], alone["final"]["mean"]))  # a resample may have one seed only
 
@@ -90,7 +95,7 @@ def test_intervals_have_the_width_of_deals_and_of_seeds(read):
 def test_each_learner_of_each_track_has_its_curve(read):
     shares = [[0.5] * 4] * 2
     others = [entry(shares, learner="ppo"), entry(shares, track="rules-10M"), entry(shares, learning="uses the model")]
-    curves = tracks.summary(read(entry(shares), *others, entry(shares, seed=3, outcomes=7)))
+    curves = summary(read(entry(shares), *others, entry(shares, seed=3, outcomes=7)))
     assert [(curve["track"], curve["learner"], curve["learning"], curve["seeds"]) for curve in curves] == [
         ("rules-1M", "ppo", "steps only", [0]),
         ("rules-1M", "zero", "steps only", [0, 3]),
@@ -111,7 +116,7 @@ def test_what_is_no_entry_is_refused(read, tmp_path):
     fewer = entry(shares, seed=1)
     for point in fewer["points"]:
         point["matches"] = point["matches"][:2]
-    refusal(lambda: tracks.summary(read(entry(shares), fewer)), "met different opponents")
+    refusal(lambda: summary(read(entry(shares), fewer)), "met different opponents")
     refusal(lambda: tracks.read_entries([tmp_path]), "track.json: cannot be read")
 
 

@@ -179,7 +179,7 @@ def assert_as_plain(game, kind, states, each, size):
 
 
 @each_kind
-@pytest.mark.parametrize("n", [2, 4] if SLOW else [2, 3, 4, 5])
+@pytest.mark.parametrize("n", [2, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 5))])
 def test_a_search_grows_the_plain_tree(n, kind):
     """Also where a set ends, and when the tree is full; nothing is left of the search before."""
     game, each = TABLES[n - 2], 3 if SLOW else 60

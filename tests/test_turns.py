@@ -19,7 +19,7 @@ from naive import NaiveGame
 from test_twin import drawn, engine_facts, twin_facts
 
 SLOW = numba.config.DISABLE_JIT
-STATES = 40 if SLOW else 500
+STATES = 40 if SLOW else 250
 CHUNKS = 2 if SLOW else 5
 FIXED = {"rules", "sites", "kind", "trails", "cities", "names", "posts"}  # what no action changes in a twin
 WIDE = {"actions_per_turn": 4, "basket": 3, "buys_per_turn": 2}

@@ -12,9 +12,9 @@ from helpers.rules import drawn, engine_facts, new_twin, twin_facts
 from helpers.variants import random_game
 
 QUICK = bool(numba.config.DISABLE_JIT)  # without the compiler every step takes milliseconds
-GAMES = 40 if QUICK else 600
+GAMES = 40 if QUICK else 300
 SLOW_GAMES = 50_000
-CHUNKS = 4 if QUICK else 6
+CHUNKS = 4 if QUICK else 3
 
 
 def assert_invariants(game, states, facts, before):

@@ -10,31 +10,15 @@ import pytest
 from bombay_agents import make
 from bombay_agents.nets import files
 from bombay_agents.nets.policy.agent import PolicyNetAgent
-from bombay_agents.nets.policy.net import PolicyNet
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_env import Game, Rules
 from bombay_training.evaluation.audit import audit
-from helpers.nets import SHORT, SLOW, TABLES, random_net
+from helpers.nets import SHORT, SLOW, TABLES, policy_net, random_net
 from helpers.position import assert_fits, official
 from helpers.refusal import refusal
 from helpers.variants import random_board
 
 OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
-
-
-def policy_net(game):
-    """A policy net of random weights, trained on `game`."""
-    rng = np.random.default_rng(2)
-
-    def layer(inputs, outputs):
-        return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
-
-    parts = {
-        "trunk": (layer(game.num_features, 4),),
-        "policy": (layer(4, game.num_actions),),
-        "value": (layer(4, 1),),
-    }
-    return PolicyNet(parts, "tanh", game.feature_layout.digest, "perfect_recall", files.about_games([game]))
 
 
 def chosen(agent, game, states):

@@ -85,8 +85,8 @@ def test_a_job_that_fails_is_named_and_does_no_harm_to_a_command(own_cache, capf
     ):
         with pytest.raises(RuntimeError, match=f"^play nobody could not be compiled: .*{message}"):
             compile_all([failing], 1, lambda _: None)
-        prepare([failing], quiet=True)
-        assert not warm_up.done_file(failing).exists()
+    prepare([failing], quiet=True)
+    assert not warm_up.done_file(failing).exists()
     assert capfd.readouterr().err == ""
 
 
@@ -121,7 +121,7 @@ JOBS = ("play planner-v1", "play greedy", "play random", "environments", "batche
 
 @needs_jit
 def test_after_warm_up_no_command_and_no_environment_compiles_anything(tmp_path):
-    compile_all([job for job in all_jobs() if job.name in JOBS], None, lambda _: None)
+    prepare([job for job in all_jobs() if job.name in JOBS], quiet=True)
     lines = ("simulate greedy planner-v1 random --games 2 --players 3 --out games.jsonl", "replay games.jsonl --show 1")
     assert names_compiled(COMMANDS + ENVIRONMENTS, *lines, cwd=tmp_path) == "compiled []"
 
@@ -151,7 +151,10 @@ def ended(pid):
 
 @needs_jit
 @needs_proc
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, -signal.SIGTERM, marks=pytest.mark.slow)],  # see `test_runs.py`
+)
 def test_a_signal_while_compiling_acts_at_once(tmp_path, number, code):
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "bombay_training.cli", "train", "zero", "--out", str(tmp_path / "run")]

@@ -5,13 +5,11 @@ import pickle
 
 import numba
 import numpy as np
-import pytest
 
 from bombay_env import Rules, bombay_v0
 
 SLOW = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 2, "turns_per_set": 1}  # a short game with one restock during the game
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def make(n=4, short=True, **arguments):

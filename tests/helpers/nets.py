@@ -1,4 +1,4 @@
-"""Value nets of random weights, positions to value, what nets read, and net files that are changed on purpose."""
+"""Nets of random weights, positions to value, what nets read, and net files that are changed on purpose."""
 
 from typing import Final, NamedTuple
 
@@ -7,12 +7,14 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets import files, tensor_files
+from bombay_agents.nets.policy.net import PolicyNet
 from bombay_agents.nets.value import evaluator as value_evaluator
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value.net import ValueNet
 from bombay_agents.search import tree
 from bombay_agents.search.tree import SearchParams
-from bombay_env.jit.kernels import kernel
+from bombay_agents.turns.evaluator import NUM_OUTPUTS
+from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import NOBODY
 from helpers.position import variant
 
@@ -41,6 +43,17 @@ def random_net(*games, seed=1, **changes):
     return ValueNet(
         **({**tensors, "features": features.digest(num_sites), "share_weight": 2.0, "about": about} | changes)
     )
+
+
+def policy_net(game):
+    """A policy net of random weights, trained on `game`."""
+    rng = np.random.default_rng(2)
+
+    def layer(inputs, outputs):
+        return rng.normal(0, 0.2, (outputs, inputs)).astype(np.float32), np.zeros(outputs, np.float32)
+
+    parts = {"trunk": (layer(game.num_features, 4),), "policy": (layer(4, game.num_actions),), "value": (layer(4, 1),)}
+    return PolicyNet(parts, "tanh", game.feature_layout.digest, "perfect_recall", files.about_games([game]))
 
 
 def starts_of_turns(game, lanes, seed):
@@ -80,20 +93,12 @@ def outcomes_of(game, evaluator, state):
     return Outcomes(nodes, node["state"], node["due"], turn["values"][nodes], turn["outputs"][nodes])
 
 
-@kernel
-def value_first(nodes, tables, viewer, evaluator):
-    memory = evaluator.memory[0]
-    value_evaluator.clear_cache(memory)
-    value_evaluator.value_position(nodes[0], tables[0], viewer, evaluator.net[0], memory)
-
-
 def value_of(game, evaluator, state, viewer):
     """Margins and shares of a position between turns by a value net, computed in full, in seat order from `viewer`."""
     node = np.zeros(1, turns.memory_dtype(game.board.num_sites)["node"].base)
-    node["state"] = np.asarray(state)
-    value_first(node, game.tables, viewer, evaluator)
-    forward = evaluator.memory["forward"][0]
-    return forward["margin"][: game.num_players].copy(), forward["share"][: game.num_players].copy()
+    states, outputs = np.asarray(state, game.state_dtype).reshape(1), np.empty((1, NUM_OUTPUTS), np.float32)
+    value_evaluator.value_positions(states, np.full(1, viewer), game.tables, evaluator, node, outputs)
+    return outputs[0, : game.num_players], outputs[0, MAX_PLAYERS : MAX_PLAYERS + game.num_players]
 
 
 def rows_of(evaluator):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numba
 import numpy as np
-import pytest
 
 from bombay_env import Board, Game, Rules
 from bombay_env.record import History, Record, RecordError
@@ -19,7 +18,6 @@ SLOW = bool(numba.config.DISABLE_JIT)
 GOLDEN = Path(__file__).parents[1] / "golden"
 LIKING = {"sell": 12, "build": 5, "buy": 8, "take": 1, "move": 1, "consolidate": 0.2, "end_turn": 0.2}
 SHORT = {"sets": 2, "turns_per_set": 1}
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 
 
 def liking_of(game, state, action):

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from bombay_agents import turns
 from bombay_agents.scripted.planner import PlannerAgent
-from bombay_agents.search import endgame
+from bombay_agents.search import endgame, flat_mc
+from bombay_agents.search.flat_mc import FlatMonteCarloAgent
 from helpers.nets import SHORT, SLOW
 from helpers.position import official, variant
 
@@ -19,6 +21,14 @@ def midgame(game, turns_played=5, agent=None, seed=7):
     for _ in range(turns_played):
         states = after_turn(game, states, agent, rng)
     return states
+
+
+def valued_turn(game, state):
+    """The outcomes of a turn with the planner's values, in new memory, by a kernel that `flat-mc` needs too."""
+    agent = FlatMonteCarloAgent(rollouts=1)
+    agent.prepare(game)
+    turns.check_count(flat_mc.propose(state, game.tables[0], agent.root, agent.search, 2))
+    return agent.root
 
 
 def without_seeds(states):

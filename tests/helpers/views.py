@@ -14,7 +14,6 @@ KINDS = ("client", "city", "rupees", "bale")
 HILLS = ("start_hill", "hill")
 HIDDEN = ("rupees", "clients", "city_tokens", "city_palace_tokens", "empire", "fame")
 COMPARED = ("empire_rank", "majority", "margin")  # depend on the other seats, even for the viewer's own entry
-each_count = pytest.mark.parametrize("n", [2, 3, 4, 5])
 each_mode = pytest.mark.parametrize("screened", [False, True], ids=["perfect_recall", "screened"])
 
 

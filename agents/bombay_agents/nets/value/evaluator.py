@@ -92,6 +92,22 @@ def value_position(node, tables, viewer, net, memory):
 
 
 @kernel
+def value_positions(states, viewers, tables, evaluator, node, outputs):
+    """Value positions between turns, each in full, from the perspectives of `viewers`, (batch,) int64.
+
+    Overwrites `outputs`, (batch, NUM_OUTPUTS) float32: margins and shares in seat order from the viewer. `node` is memory for one
+    node of a turn, (1,).
+    """
+    memory = evaluator.memory[0]
+    for lane in range(len(states)):
+        node[0].state = states[lane]
+        clear_cache(memory)
+        value_position(node[0], tables[0], viewers[lane], evaluator.net[0], memory)
+        outputs[lane, :MAX_PLAYERS] = memory.forward.margin
+        outputs[lane, MAX_PLAYERS:] = memory.forward.share
+
+
+@kernel
 def value_turn_by_net(tables, net, share_weight, memory, turn):
     """`value_turn` with the parts of the evaluator as records: the first entry of `net`, and that of `memory`.
 
