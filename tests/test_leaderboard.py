@@ -124,7 +124,9 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     (count,) = data["counts"]
     assert count["games"] == 6 * (1 + 3)  # at tables without copies
     assert not data["standard"]
-    assert [row["rank"] for row in count["agents"]] == [1, 2, 3, 4]
+    means = [row["rating"]["mean"] for row in count["agents"]]
+    assert [row["rank"] for row in count["agents"]] == [1 + sum(other > mine for other in means) for mine in means]
+    assert means == sorted(means, reverse=True)
     assert {row["agent"]: row["knowledge"] for row in count["agents"]} == {
         "random": "none", "greedy": "all", "planner-v1": "all", "seller": "all"
     }  # fmt: skip
