@@ -284,6 +284,38 @@ def test_what_can_be_clicked_does_not_change_under_the_pointer(browser, table, w
             assert places() == before
 
 
+def test_a_hint_stays_for_its_turn_shows_on_the_map_and_is_played_by_a_click(browser, table):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        page.click("[data-key=hint]")
+        page.wait_for_selector("#hint li")
+        best = page.evaluate("advice.turns[0].actions")
+        moves = [action for action in best if action.startswith("move:")]
+        assert page.locator("#map .advised").count() == len(moves) > 0
+        with change(page):
+            page.click(f"#actions [data-key='{best[0]}']")
+        assert page.locator("#hint li").count() > 0
+        page.click("[data-key='hint 0']")
+        page.wait_for_function("(most) => state.played.length === most", arg=len([a for a in best if a != "end_turn"]))
+        assert page.evaluate("state.played") == [action for action in best if action != "end_turn"]
+        assert page.is_disabled("[data-key='hint 0']")
+        with change(page):
+            page.click("[data-key=undo]")
+        assert page.is_enabled("[data-key='hint 0']")
+        other = next(
+            a
+            for a in page.evaluate("state.legal.map((choice) => choice.action)")
+            if a.startswith("move:") and a != best[0]
+        )
+        with change(page):
+            page.click(f"#actions [data-key='{other}']")
+        assert page.is_disabled("[data-key='hint 0']"), "it begins otherwise"
+        with change(page):
+            page.click("[data-key=end_turn]")
+        assert page.is_hidden("#hint")
+        assert page.locator("#map .advised").count() == 0
+
+
 def test_a_site_is_framed_for_the_keyboard_and_not_after_a_click(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")

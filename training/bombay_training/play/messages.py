@@ -10,11 +10,11 @@ import numpy as np
 
 from bombay_env import Game
 from bombay_env.render import svg
-from bombay_env.render.view import LastAction, View, plural, view
+from bombay_env.render.view import Holdings, LastAction, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.text import describe_tables
+from bombay_env.text import ActionEffect, action_effects, describe_tables
 from bombay_training.play.account import COLUMNS, account
-from bombay_training.play.effects import action_words, effect_words, preview
+from bombay_training.play.effects import action_words
 from bombay_training.play.session import END_TURN, Event, Session
 
 
@@ -40,6 +40,7 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
         "adviser": adviser if session.human_to_move and not session.screened and not session.turn_done else None,
         "fault": None if fault is None else {"seat": fault[0], "reason": _reason(session, fault[1])},
         "legal": choices(session),
+        "played": session.played,
         "log": log(session.log, viewer if session.screened and not session.over else None),
         "has_record": session.over or not session.screened,
         "account": {"columns": COLUMNS, "rows": account(session.record())} if session.over else None,
@@ -58,6 +59,7 @@ def position(
         "mover": int(states["current_player"][0]),
         "over": seen.facts["over"],
         "seats": seats(seen, names),
+        "standing": None if viewer is not None or seen.facts["over"] else standing(game, states),
         "board": {"turn": _turn(seen), "tables": [table._asdict() for table in describe_tables(game, states, viewer)]},
     }
 
@@ -89,14 +91,33 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
             "at": has.site,
             "rupees": has.rupees,
             "Clients": has.clients,
-            "Cities": has.city_tokens,
-            "palaces": has.palaces_left,
+            "Cities": None if has.cities is None else _cities(has),
+            "palaces": f"{seen.game.rules.palaces - has.palaces_left} of {seen.game.rules.palaces}",
             "bales": ", ".join(
                 f"{count} {colour}" for count, colour in zip(has.basket, COLOUR_NAMES, strict=True) if count
             )
             or "none",
         }
         for has in seen.holdings
+    ]
+
+
+def _cities(has: Holdings) -> str:
+    """The number of City tokens, and the cities that gave them."""
+    return f"{has.city_tokens} ({', '.join(has.cities)})" if has.cities else str(has.city_tokens)
+
+
+def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
+    """For each seat the result if the game ended now: rupees in hand, both awards with what they are for, and the total."""
+    found = game.provisional_results(states)[0]
+    return [
+        {
+            "in hand": int(found["rupees"][seat]),
+            "empire": f"{found['majority'][seat]} for {found['empire'][seat]}",
+            "fame": f"{found['fame'][seat]} for {found['city_tokens'][seat]}",
+            "total": int(found["final"][seat]),
+        }
+        for seat in range(game.num_players)
     ]
 
 
@@ -115,25 +136,27 @@ def _words(event: Event, whole: bool) -> str:
 
 
 def choices(session: Session) -> list[dict[str, Any]]:
-    """What the human to move may do, in words."""
-    return [_choice(session, name) for name in session.legal()]
-
-
-def _choice(session: Session, name: str) -> dict[str, Any]:
-    """A legal action: its words, what it costs in actions and what it does."""
-    kind, _, what = name.partition(":")
-    site = what if kind == "move" else None
+    """What the human to move may do: its name, the site of a move, and in words what it costs and does."""
+    legal = session.legal()
     if session.turn_done:
-        return {"action": END_TURN, "site": None, "words": action_words(END_TURN), "effect": "no way back after this"}
-    left = int(session.states["actions_left"][0])
-    if name == END_TURN:
-        effect = f"{plural(left, 'action')} not used" if left else ""
+        effects = {END_TURN: "no way back after this"}
     else:
-        after, _ = preview(session.game, session.states, session.game.action_index(name))
-        spent = left - int(after["actions_left"][0])
-        cost = f"{spent} action{'s' if spent != 1 else ''}"
-        effect = ", ".join(filter(None, (cost, effect_words(session.game, session.states, after))))
-    return {"action": name, "site": site, "words": action_words(name), "effect": effect}
+        found = action_effects(session.game, session.states, session.viewer)
+        effects = {each.name: _effect(each) for each in found}
+    return [
+        {
+            "action": name,
+            "site": name.partition(":")[2] if name.startswith("move:") else None,
+            "words": action_words(name),
+            "effect": effects[name],
+        }
+        for name in legal
+    ]
+
+
+def _effect(found: ActionEffect) -> str:
+    """The words of an action; of a move, without the sites, which its button names."""
+    return found.words.partition(", ")[2] if found.name.startswith("move:") else found.words
 
 
 def _reason(session: Session, reason: str) -> str:

@@ -156,6 +156,11 @@ class Session:
         """Whether the human to move has done something this turn."""
         return self.human_to_move and bool(self._turn)
 
+    @property
+    def played(self) -> list[str]:
+        """The names of the actions of the turn under way."""
+        return [self.game.action_names[action] for action in self._turn]
+
     def legal(self) -> list[str]:
         """The names of the actions that the human to move may take; none if it is not a human's turn."""
         if not self.human_to_move or self.handing_over:

@@ -14,6 +14,7 @@ let told = 0; // entries of the log that have been announced
 let undone = false; // whether the last change took a turn back
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
 let busy = false; // a change has been sent and not yet answered
+let advice = null; // the hint of the turn under way
 let watching = null; // the game and event that the slider asks for
 
 // --- elements ---
@@ -130,7 +131,7 @@ function render(next) {
   if (next.seats) renderSeats(next);
   if (next.board) renderWords(next.board);
   if (next.log) renderLog(next.log, before);
-  if (next.mode === "play") renderPlay(next, before);
+  if (next.mode === "play") renderPlay(next);
   if (next.mode === "watch") renderWatch(next);
   if (next.mode === "board") renderEditor(next);
   renderAccount(next.account);
@@ -234,7 +235,7 @@ function aim(site, on) {
 
 // --- playing ---
 
-function renderPlay(next, before) {
+function renderPlay(next) {
   const choices = next.legal.map(({ action, site, words, effect }) =>
     button(action, words, effect, () => change("act", { action }), {
       class: next.turn_done ? "main" : null,
@@ -251,7 +252,7 @@ function renderPlay(next, before) {
   show("handover", ...handover);
   renderFault(next.fault, next.substitutes);
   renderTools(next);
-  if (before?.version !== next.version) show("hint");
+  renderHint(next);
 }
 
 function renderTools(next) {
@@ -266,20 +267,70 @@ function renderTools(next) {
   );
 }
 
+// The turn in which a hint was given; while it lasts, the hint stays.
+const turnOf = (next) => `${next.when} ${next.mover}`;
+
 async function askHint() {
-  const version = state.version;
-  show("hint", element("p", {}, `${state.adviser} is thinking …`));
+  const { version, adviser, played } = state;
+  show("hint", element("p", {}, `${adviser} is thinking …`));
   try {
     const found = await send("hint", { version });
     if (state.version !== version) return;
-    const turns = found.turns.map((hint) =>
-      element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
-        hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : ""));
-    show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
+    advice = { turn: turnOf(state), played, ...found };
+    renderHint(state);
   } catch (error) {
     show("hint");
     report(error.message);
+  }
+}
+
+// Of a turn that was advised, the actions that are left to play; null once another action was taken.
+function left(hint, next) {
+  const whole = [...advice.played, ...hint.actions];
+  return next.played.every((action, place) => action === whole[place]) ? whole.slice(next.played.length) : null;
+}
+
+function renderHint(next) {
+  if (advice?.turn !== turnOf(next) || !next.human || next.over) advice = null;
+  for (const trail of byId("map").querySelectorAll(".advised")) trail.remove();
+  if (!advice) return show("hint");
+  const turns = advice.turns.map((hint, place) => {
+    const rest = left(hint, next)?.filter((action) => action !== "end_turn");
+    const able = Boolean(rest?.length);
+    const play = button(`hint ${place}`, "Play this turn", "", () => playTurn(rest),
+      { disabled: !able, onmouseenter: () => able && mark(next, rest), onfocus: () => able && mark(next, rest) });
+    return element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
+      `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
+      hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : "", play);
+  });
+  show("hint", element("strong", {}, `The best turns for ${advice.by}:`), element("ol", {}, ...turns));
+  const best = advice.turns.map((hint) => left(hint, next)).find(Boolean);
+  if (best) mark(next, best);
+}
+
+// The way of an advised turn on the map: its trails, and a frame around the site where it ends.
+function mark(next, actions) {
+  const svg = byId("map").querySelector("svg");
+  for (const trail of svg.querySelectorAll(".advised")) trail.remove();
+  let at = next.seats[next.mover].at;
+  for (const action of actions.filter((name) => name.startsWith("move:"))) {
+    const to = action.slice("move:".length);
+    const trail = [`${at} ${to}`, `${to} ${at}`].map((ends) => svg.querySelector(`[data-trail="${CSS.escape(ends)}"]`)).find(Boolean);
+    if (trail) {
+      const copy = trail.cloneNode();
+      copy.removeAttribute("data-trail");
+      copy.setAttribute("class", "advised");
+      trail.after(copy);
+    }
+    at = to;
+  }
+}
+
+async function playTurn(actions) {
+  for (const action of actions) {
+    const before = state.version;
+    await change("act", { action });
+    if (state.version !== before + 1) return; // refused, or the game went on elsewhere
   }
 }
 
@@ -301,6 +352,11 @@ function renderSeats(next) {
     cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
   byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
+  const sums = ["in hand", "empire", "fame", "total"];
+  const ends = (next.standing ?? []).map((has, seat) =>
+    ({ mover: seat === next.mover, cells: [`${seat} ${next.seats[seat].name}`, ...sums.map((sum) => has[sum])] }));
+  show("standing", ...(ends.length
+    ? [element("h3", {}, "If the game ended now"), table("If the game ended now", ["seat", ...sums], ends)] : []));
 }
 
 // The board for those who do not see it.
