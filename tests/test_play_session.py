@@ -339,6 +339,35 @@ def test_the_standing_is_the_result_if_the_game_ended_now():
     assert messages.of_session(table, None)["standing"] is None, "the account tells it"
 
 
+def test_the_round_is_told_by_a_card_for_each_opponent():
+    table = session(None, "greedy", "greedy", seed=3)
+    assert [card["words"] for card in messages.rounds(table)] == ["Set 1 of 3 begins."]
+    play_turn(table, "consolidate", END_TURN)
+    table.think()
+    cards = messages.rounds(table)
+    assert [card["seat"] for card in cards] == [1, 2]
+    for card in cards:
+        events = [event for event in table.log if event.seat == card["seat"]]
+        moves = [event.action for event in events if event.action.action.startswith("move:")]
+        assert card["way"] == ["A", *(move.action.removeprefix("move:") for move in moves)] or not moves
+        assert all(event.effect in card["words"] for event in events)
+    play_turn(table, "move:E1")
+    assert messages.rounds(table) == cards, "the turn under way is not told"
+    play(table, np.random.default_rng(3), most=20)
+    assert {card["seat"] for card in messages.rounds(table)} >= {1, 2}
+
+
+def test_the_human_is_called_you():
+    table = session("random", None, seed=3)
+    assert messages.of_session(table, None)["headline"] == "Seat 0: 3 actions left"
+    table.think()
+    assert messages.of_session(table, None)["headline"] == "You: 3 actions left"
+    assert messages.of_session(session(None, None), None)["you"] is None
+    play(table, np.random.default_rng(3))
+    wins = table.game.results(table.states)[0]["winners"].tolist()
+    assert ("you win with" in messages.of_session(table, None)["headline"]) == (wins == [False, True])
+
+
 def test_seats_tell_their_cities_and_palaces():
     table = session(None, "random")
     table.states["city_tokens"][0, 0, 1:3] = 1

@@ -3,6 +3,7 @@
 What `screened` mode hides is left out here, in the one place where positions become messages: see `seats` and `log`.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,8 +31,9 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
     return {
         "mode": "play",
         "version": session.version,
-        **position(game, session.states, viewer, session.names, session.log[-1].action),
+        **position(game, session.states, viewer, session.names, session.log[-1].action, session.you),
         "human": session.human_to_move,
+        "you": session.you,
         "viewer": viewer,
         "screened": session.screened,
         "handing_over": session.mover if session.handing_over else None,
@@ -42,19 +44,34 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
         "legal": choices(session),
         "played": session.played,
         "log": log(session.log, viewer if session.screened and not session.over else None),
+        "round": rounds(session),
         "has_record": session.over or not session.screened,
         "account": {"columns": COLUMNS, "rows": account(session.record())} if session.over else None,
     }
 
 
 def position(
-    game: Game, states: np.ndarray, viewer: int | None, names: Sequence[str], last: LastAction | None
+    game: Game,
+    states: np.ndarray,
+    viewer: int | None,
+    names: Sequence[str],
+    last: LastAction | None,
+    you: int | None = None,
 ) -> dict[str, Any]:
-    """The drawing of a position, what it says, and what each seat has. `last` is the action that led to it, if one did."""
+    """The drawing of a position, what it says, and what each seat has.
+
+    Args:
+        game: that of the state.
+        states: (1,) the position.
+        viewer: for whom it is shown in `screened` mode; see `view`.
+        names: of the seats.
+        last: the action that led to it, if one did.
+        you: the seat that is called "you", if one is.
+    """
     seen = view(game, states, viewer)
     return {
         "svg": svg.draw(game, states, viewer, last),
-        "headline": headline(seen),
+        "headline": headline(seen, you),
         "when": seen.when,
         "mover": int(states["current_player"][0]),
         "over": seen.facts["over"],
@@ -64,14 +81,16 @@ def position(
     }
 
 
-def headline(seen: View) -> str:
+def headline(seen: View, you: int | None = None) -> str:
     """Whose turn it is and what is to be done, or who won."""
     facts = seen.facts
     if facts["over"]:
-        return f"Game over: {seen.ending}"
+        won = seen.ending.replace(f"seat {you} wins", "you win") if seen.winners == [you] else seen.ending
+        return f"Game over: {won}"
+    mover = "You" if facts["current_player"] == you else f"Seat {facts['current_player']}"
     if facts["take_pending"]:
-        return f"Seat {facts['current_player']} must take a bale"
-    return f"Seat {facts['current_player']}: {plural(facts['actions_left'], 'action')} left"
+        return f"{mover} must take a bale"
+    return f"{mover}: {plural(facts['actions_left'], 'action')} left"
 
 
 def _turn(seen: View) -> str:
@@ -122,10 +141,46 @@ def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
 
 
 def log(events: Sequence[Event], viewer: int | None) -> list[dict[str, Any]]:
-    """Events in words. For a viewer in screened mode, without what other seats gained and paid."""
+    """Events in words, and the two sites of a move. For a viewer in screened mode, without what other seats gained and paid."""
     return [
-        {"seat": event.seat, "words": _words(event, viewer is None or event.seat in (None, viewer))} for event in events
+        {
+            "seat": event.seat,
+            "words": _words(event, viewer is None or event.seat in (None, viewer)),
+            "move": _ends(event),
+        }
+        for event in events
     ]
+
+
+def _ends(event: Event) -> tuple[str, str] | None:
+    """Where a move begins and ends; None for any other event."""
+    if event.action is None or not event.action.action.startswith("move:"):
+        return None
+    return event.action.origin, event.action.action.removeprefix("move:")
+
+
+def rounds(session: Session) -> list[dict[str, Any]]:
+    """What the others have done since the last turn of the human to move or who moved last: a card for each of their turns.
+
+    A card has the seat, its way, a list of sites, and in words what else it did. Without a seat it tells that a set begins.
+    """
+    events = session.log[: len(session.log) - len(session.played)] if session.human_to_move else session.log
+    seats = [event.seat for event in events]
+    human = session.mover if session.human_to_move else next((s for s in reversed(seats) if s in session.humans), None)
+    first = len(seats) - seats[::-1].index(human) if human in seats and human is not None else 0
+    cards = []
+    for seat, turn in itertools.groupby(events[first:], key=lambda event: event.seat):
+        whole = session.viewer is None or seat in (None, session.viewer)
+        way: list[str] = []
+        did: list[str] = []
+        for event in turn:
+            if ends := _ends(event):
+                way = [*(way or ends[:1]), ends[1]]
+                did += [event.effect] if whole and event.effect else []
+            elif event.action is None or event.action.action != END_TURN:
+                did.append(_words(event, whole))
+        cards.append({"seat": seat, "way": way, "words": ", ".join(did) or ("" if way else "nothing")})
+    return cards[-2 * session.game.num_players :]
 
 
 def _words(event: Event, whole: bool) -> str:

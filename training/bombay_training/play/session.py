@@ -120,6 +120,11 @@ class Session:
         return [seat for seat, agent in enumerate(self.agents) if agent is None]
 
     @property
+    def you(self) -> int | None:
+        """The seat of the only human; None if there are several or none."""
+        return self.humans[0] if len(self.humans) == 1 else None
+
+    @property
     def mover(self) -> int:
         """The seat to act, −1 after the end."""
         return int(self.states["current_player"][0])

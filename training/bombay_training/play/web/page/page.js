@@ -126,6 +126,7 @@ function render(next) {
   state = next;
   byId("when").textContent = next.when ?? "";
   byId("headline").textContent = headline(next);
+  document.title = title(next);
   drawBoard(next.svg);
   byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
@@ -135,6 +136,7 @@ function render(next) {
   if (next.mode === "watch") renderWatch(next);
   if (next.mode === "board") renderEditor(next);
   renderAccount(next.account);
+  if (next.mode === "play" && before) animateNew(next, before);
   restoreFocus(key);
 }
 
@@ -148,12 +150,20 @@ function restoreFocus(key) {
   (place ?? byId("headline")).focus({ preventScroll: true });
 }
 
+// A seat as it is called: "You", or its number with the name of its agent.
+const who = (next, seat) => (seat === next.you ? "You" : `Seat ${seat} (${next.seats[seat].name})`);
+
 function headline(next) {
   if (next.mode !== "play" || next.over) return next.headline;
-  if (next.fault) return `Seat ${next.fault.seat} cannot act`;
+  if (next.fault) return `${who(next, next.fault.seat)} cannot act`;
   if (next.handing_over !== null) return `Seat ${next.handing_over} is next`;
-  if (!next.human) return `Seat ${next.mover} (${next.seats[next.mover].name}) is thinking …`;
-  return next.turn_done ? `Seat ${next.mover}: the turn is done` : next.headline;
+  if (!next.human) return `${who(next, next.mover)} is thinking …`;
+  return next.turn_done ? `${next.mover === next.you ? "You" : `Seat ${next.mover}`}: the turn is done` : next.headline;
+}
+
+function title(next) {
+  if (next.mode !== "play" || next.over) return `${next.headline} – Bombay`;
+  return next.human && next.mover === next.you ? "Your turn – Bombay" : `${headline(next)} – Bombay`;
 }
 
 // --- the board ---
@@ -253,6 +263,106 @@ function renderPlay(next) {
   renderFault(next.fault, next.substitutes);
   renderTools(next);
   renderHint(next);
+  renderRound(next);
+}
+
+// A card for each turn that others have taken since one's own.
+function renderRound(next) {
+  const cards = next.round.map(({ seat, way, words }) => element("li", { class: seat === null ? "set" : null },
+    seat === null ? "" : element("strong", {}, `${who(next, seat)}: `), [way.join(" → "), words].filter(Boolean).join(", ")));
+  const moves = next.round.flatMap(({ seat, way }) => way.slice(1).map((to, place) => ({ seat, move: [way[place], to] })));
+  drawWays(moves);
+  const paces = element("select", { "aria-label": "Speed", "data-key": "pace", onchange: () => (film.pace = paces.value) },
+    ...Object.keys(PACES).map((name) => element("option", { selected: name === film.pace }, name)));
+  const controls = CALM.matches || !moves.length ? "" : element("div", { class: "controls" },
+    button("again", "Again", "", () => animate(moves)),
+    button("pause", film.paused ? "Go on" : "Pause", "", () => {
+      film.paused = !film.paused;
+      renderRound(next);
+      byId("round").querySelector("[data-key=pause]").focus();
+    }), paces);
+  show("round", ...(cards.length ? [element("ul", {}, ...cards), controls] : []));
+}
+
+// --- moves on the map ---
+
+const CALM = matchMedia("(prefers-reduced-motion: reduce)");
+const PACES = { slow: 900, normal: 450, fast: 200 }; // milliseconds a move
+const film = { number: 0, pace: "normal", paused: false }; // an animation ends when the next one gets its number
+
+const trailOf = (svg, [from, to]) =>
+  [`${from} ${to}`, `${to} ${from}`].map((ends) => svg.querySelector(`[data-trail="${CSS.escape(ends)}"]`)).find(Boolean);
+
+// The ways of a round along their trails, in the colours of the seats; where seats share a trail, their dashes alternate.
+function drawWays(moves) {
+  const svg = byId("map").querySelector("svg");
+  for (const way of svg.querySelectorAll(".way")) way.remove();
+  for (const { seat, move } of moves) {
+    const trail = trailOf(svg, move);
+    const body = svg.querySelector(`[data-elephant="${seat}"] path[fill^="#"]`);
+    if (!trail || !body) continue;
+    const ways = ["#24221e", body.getAttribute("fill")].map((stroke, place) => {
+      const way = trail.cloneNode();
+      way.removeAttribute("data-trail");
+      const told = { class: place ? "way" : "way edge", stroke, "stroke-dashoffset": -12 * seat };
+      for (const [name, value] of Object.entries(told)) way.setAttribute(name, value);
+      return way;
+    });
+    trail.after(...ways);
+  }
+}
+
+// Let elephants go along their trails, one move after the other. Where less motion is wanted, only the ways are drawn.
+async function animate(moves) {
+  const svg = byId("map").querySelector("svg");
+  const number = ++film.number;
+  if (CALM.matches) return;
+  const copies = new Map();
+  for (const { seat, move } of moves) {
+    const elephant = svg.querySelector(`[data-elephant="${seat}"]`);
+    if (copies.has(seat) || !elephant || !trailOf(svg, move)) continue;
+    const copy = elephant.cloneNode(true);
+    copy.removeAttribute("data-elephant");
+    copy.setAttribute("class", "walking");
+    elephant.setAttribute("visibility", "hidden");
+    svg.append(copy);
+    copies.set(seat, { copy, elephant });
+    walk(copy, svg, move, 0);
+  }
+  for (const { seat, move } of moves)
+    if (copies.has(seat) && trailOf(svg, move)) await glide(copies.get(seat).copy, svg, move, number);
+  for (const { copy, elephant } of copies.values()) {
+    copy.remove();
+    elephant.removeAttribute("visibility");
+  }
+}
+
+// What others have moved since the position that was shown before.
+function animateNew(next, before) {
+  const moves = next.log.slice(before.log.length).filter(({ seat, move }) => move && !(before.human && seat === before.mover));
+  if (moves.length) animate(moves);
+}
+
+// Place an elephant on a trail, at a share of its way.
+function walk(copy, svg, move, share) {
+  const trail = trailOf(svg, move);
+  const back = trail.dataset.trail !== move.join(" ");
+  const { x, y } = trail.getPointAtLength(trail.getTotalLength() * (back ? 1 - share : share));
+  copy.setAttribute("transform", `translate(${x} ${y})`);
+}
+
+function glide(copy, svg, move, number) {
+  return new Promise((done) => {
+    let spent = 0, last = null;
+    const step = (now) => {
+      if (number !== film.number || !copy.isConnected) return done();
+      if (!film.paused && last !== null) spent += now - last;
+      last = now;
+      walk(copy, svg, move, Math.min(1, spent / PACES[film.pace]));
+      return spent < PACES[film.pace] ? requestAnimationFrame(step) : done();
+    };
+    requestAnimationFrame(step);
+  });
 }
 
 function renderTools(next) {
@@ -315,7 +425,7 @@ function mark(next, actions) {
   let at = next.seats[next.mover].at;
   for (const action of actions.filter((name) => name.startsWith("move:"))) {
     const to = action.slice("move:".length);
-    const trail = [`${at} ${to}`, `${to} ${at}`].map((ends) => svg.querySelector(`[data-trail="${CSS.escape(ends)}"]`)).find(Boolean);
+    const trail = trailOf(svg, [at, to]);
     if (trail) {
       const copy = trail.cloneNode();
       copy.removeAttribute("data-trail");
@@ -369,7 +479,7 @@ function renderWords(board) {
 function renderLog(log, before) {
   const list = byId("log");
   const entries = log.map(({ seat, words }) =>
-    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `Seat ${seat}: ${words}`));
+    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `${seat === state.you ? "You" : `Seat ${seat}`}: ${words}`));
   list.replaceChildren(...entries);
   list.scrollTop = list.scrollHeight;
   if (before && log.length > told) {
