@@ -66,9 +66,9 @@ def test_a_verdict_says_how_far_seats_surely_are_from_par(shares, word):
     assert verdict.word == word
     assert verdict.deviation == pytest.approx(np.abs(np.array(shares) * len(shares) - 1).max(), abs=0.03)
     assert (verdict.games_needed is not None) <= (word == "undecided")
-    assert verdicts.reading(verdict) == (
-        "biased towards seat " + str(int(np.argmax(shares))) if word == "biased" else word
-    )
+    assert verdicts.reading(verdict).startswith(word)
+    assert (0 in verdict.above) == (shares in ([0.6, 0.4], [0.3, 0.175, 0.175, 0.175, 0.175]))
+    assert (4 in verdict.below) == (word == "biased" and len(shares) == 5 and shares[4] < 0.18)
 
 
 def test_the_interval_decides_and_not_the_number_of_games():
@@ -127,14 +127,23 @@ def test_the_shipped_study_has_the_games_that_these_tests_prove():
 
 def test_agents_together_have_a_headline_with_a_label():
     def found(*words):
-        made = [verdicts.Verdict(word, seat, 0.2, verdicts.Tests(1, 1, 1), None) for word, seat in words]
+        made = [
+            verdicts.Verdict(word, above, below, 0, 0.2, verdicts.Tests(1, 1, 1), None) for word, above, below in words
+        ]
         return verdicts.label(made, [False, True, True][: len(made)])
 
-    biased, other, fair, unknown = ("biased", 0), ("biased", 2), ("fair", 1), ("undecided", 0)
-    assert found(biased, biased, biased) == ("biased towards seat 0", "all agents")
-    assert found(other, biased, biased) == ("biased towards seat 0", "strong agents")
-    assert found(unknown, fair, ("fair", 2)) == ("fair", "strong agents")
-    assert found(biased, biased, other) == ("no single verdict", "depends on the agent")
+    biased, other, fair, unknown = (
+        ("biased", (0,), (2,)),
+        ("biased", (0, 1), ()),
+        ("fair", (), ()),
+        ("undecided", (), ()),
+    )
+    assert found(biased, biased, biased) == ("biased towards seat 0 and against seat 2", "all agents")
+    assert found(other, biased, other) == ("biased towards seat 0", "all agents")
+    assert found(unknown, other, other) == ("biased towards seats 0, 1", "strong agents")
+    assert found(biased, ("biased", (1,), ()), ("biased", (), (2, 3))) == ("biased", "all agents")
+    assert found(unknown, fair, fair) == ("fair", "strong agents")
+    assert found(fair, fair, biased) == ("no single verdict", "depends on the agent")
     assert found(biased, biased, unknown) == ("undecided", "undecided")
     assert found(unknown, unknown, unknown) == ("undecided", "undecided")
 

@@ -36,7 +36,6 @@ from bombay_training.reports.balance import verdicts
 from bombay_training.reports.balance.plan import Setting
 
 FORMAT: Final = "bombay-balance/3"
-VERDICT_FIELDS: Final = tuple(field.name for field in dataclasses.fields(verdicts.Verdict))
 METHOD: Final = (
     "One agent plays all seats, one game per deal, with the same deals for every agent and every variant of the rules. Intervals "
     "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni; Wilson's "
@@ -164,7 +163,8 @@ def make_report(
         else:
             found[-1]["what_ifs"].append(_what_if(setting, _first(bases[-1], played.num_games), played, confidence))
     _compare_with_par(found, [par_tests(base.win_share) for base in bases], 1 - confidence)
-    for table, verdict in zip(found, verdicts.decide([base.win_share for base in bases]), strict=True):
+    decided = verdicts.decide([base.win_share for base in bases])
+    for table, verdict in zip(found, decided, strict=True):
         table["verdict"] = verdict.to_dict() | {"reading": verdicts.reading(verdict)}
     _adjust(found)
     return {
@@ -176,7 +176,7 @@ def make_report(
         "method": METHOD,
         "games": sum(played.num_games for played in matches),
         "notes": list(notes),
-        "headlines": _headlines(settings, found),
+        "headlines": _headlines(settings, decided),
         "tables": found,
     }
 
@@ -187,17 +187,15 @@ def _first(match: Match, games: int) -> Match:
     return dataclasses.replace(match, **{name: getattr(match, name)[:games] for name in arrays})
 
 
-def _headlines(settings: Sequence[Setting], found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What all agents together show of each number of players."""
+def _headlines(settings: Sequence[Setting], decided: Sequence[verdicts.Verdict]) -> list[dict[str, Any]]:
+    """What all agents together show of each number of players; `decided` is the verdict of each setting without a change."""
     bases = [setting for setting in settings if not setting.change]
     lines = []
-    for players in sorted({table["players"] for table in found}):
-        mine = [
-            (verdicts.Verdict(**{name: table["verdict"][name] for name in VERDICT_FIELDS}), setting.tier.strong)
-            for setting, table in zip(bases, found, strict=True)
-            if table["players"] == players
-        ]
-        headline, label = verdicts.label([verdict for verdict, _ in mine], [strong for _, strong in mine])
+    for players in sorted({setting.game.num_players for setting in bases}):
+        mine = [place for place, setting in enumerate(bases) if setting.game.num_players == players]
+        headline, label = verdicts.label(
+            [decided[place] for place in mine], [bases[place].tier.strong for place in mine]
+        )
         lines.append({"players": players, "headline": headline, "label": label})
     return lines
 

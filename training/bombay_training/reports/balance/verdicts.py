@@ -43,6 +43,7 @@ class Verdict:
 
     Args:
         word: one of `WORDS`.
+        above, below: the seats that surely deviate by more than `NEARLY_FAIR`, if the cell is biased.
         favoured: the seat with the highest mean win share.
         deviation: the largest deviation of a seat from par, without its sign.
         tests: the p values behind the word.
@@ -51,6 +52,8 @@ class Verdict:
     """
 
     word: str
+    above: tuple[int, ...]
+    below: tuple[int, ...]
     favoured: int
     deviation: float
     tests: Tests
@@ -58,7 +61,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self) | {"above": list(self.above), "below": list(self.below)}
 
 
 def deviations(shares: np.ndarray) -> np.ndarray:
@@ -80,8 +83,20 @@ def test_cell(shares: np.ndarray) -> Tests:
     def beyond(low: np.ndarray, high: np.ndarray) -> bool:
         return bool((low > par * (1 + NEARLY_FAIR)).any() or (high < par * (1 - NEARLY_FAIR)).any())
 
-    seats = 1 if shares.shape[1] == 2 else shares.shape[1]  # two seats mirror each other
-    return Tests(one_sided(within(FAIR)), one_sided(within(NEARLY_FAIR)), min(1.0, seats * one_sided(beyond)))
+    return Tests(one_sided(within(FAIR)), one_sided(within(NEARLY_FAIR)), min(1.0, _seats(shares) * one_sided(beyond)))
+
+
+def _seats(shares: np.ndarray) -> int:
+    """How many seats are tested: two mirror each other."""
+    return 1 if shares.shape[1] == 2 else shares.shape[1]
+
+
+def biased_seats(shares: np.ndarray) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The seats of a cell that surely deviate by more than `NEARLY_FAIR`: those above par, and those below."""
+    low, high = share_bounds(Moments.of(shares), 1 - 2 * ERROR / _seats(shares))
+    par = 1 / shares.shape[1]
+    above, below = np.flatnonzero(low > par * (1 + NEARLY_FAIR)), np.flatnonzero(high < par * (1 - NEARLY_FAIR))
+    return tuple(above.tolist()), tuple(below.tolist())
 
 
 def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
@@ -96,7 +111,8 @@ def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
         word = next((word for word in WORDS[:-1] if rejected[word][index]), WORDS[-1])
         needed = games_needed(shares, ERROR / len(cells)) if word == WORDS[-1] else None
         off = deviations(shares)
-        found.append(Verdict(word, int(off.argmax()), float(np.abs(off).max()), test, needed))
+        above, below = biased_seats(shares) if word == "biased" else ((), ())
+        found.append(Verdict(word, above, below, int(off.argmax()), float(np.abs(off).max()), test, needed))
     return found
 
 
@@ -116,7 +132,7 @@ def games_needed(shares: np.ndarray, error: float) -> int | None:
     seat = int(off.argmax() if biased else distance.argmin())
     spread = float(shares[:, seat].std()) * shares.shape[1]
     if biased:
-        error = error / shares.shape[1]
+        error = error / _seats(shares)
     z = statistics.NormalDist().inv_cdf(1 - error) + statistics.NormalDist().inv_cdf(POWER)
     games = math.inf if distance[seat] == 0 else (z * spread / distance[seat]) ** 2
     return math.ceil(games) if games <= MOST_GAMES else None
@@ -130,19 +146,32 @@ def label(verdicts: Sequence[Verdict], strong: Sequence[bool]) -> tuple[str, str
         strong: whether the agent is a strong one.
 
     Returns:
-        The headline and its label. *all agents*: each has the same verdict, and where it is *biased* the same seat is favoured.
-        *strong agents*: that holds for the strong ones. *depends on the agent*: two decided verdicts differ. *undecided*: none of
+        The headline and its label. *all agents*: each has the same word, and the headline names the seats on which they agree.
+        *strong agents*: that holds for the strong ones. *depends on the agent*: two decided words differ. *undecided*: none of
         these.
     """
-    readings = [reading(verdict) for verdict in verdicts]
-    best = [text for text, is_strong in zip(readings, strong, strict=True) if is_strong]
-    for name, group in (("all agents", readings), ("strong agents", best)):
-        if len(set(group)) == 1 and group[0] != WORDS[-1]:
-            return group[0], name
-    decided = {text for text in readings if text != WORDS[-1]}
+    best = [verdict for verdict, is_strong in zip(verdicts, strong, strict=True) if is_strong]
+    for name, group in (("all agents", verdicts), ("strong agents", best)):
+        if len({verdict.word for verdict in group}) == 1 and group[0].word != WORDS[-1]:
+            above, below = (
+                tuple(sorted(set.intersection(*(set(getattr(verdict, side)) for verdict in group))))
+                for side in ("above", "below")
+            )
+            return in_words(group[0].word, above, below), name
+    decided = {verdict.word for verdict in verdicts} - {WORDS[-1]}
     return (WORDS[-1], "undecided") if len(decided) < 2 else ("no single verdict", "depends on the agent")
 
 
+def in_words(word: str, above: Sequence[int], below: Sequence[int]) -> str:
+    """A verdict in words: `fair`, `biased towards seat 0 and against seats 2, 3`."""
+    sides = [
+        f"{side} seat{'s' if len(seats) > 1 else ''} {', '.join(map(str, seats))}"
+        for side, seats in (("towards", above), ("against", below))
+        if seats
+    ]
+    return " ".join([word, " and ".join(sides)]).strip()
+
+
 def reading(verdict: Verdict) -> str:
-    """A verdict in words: `fair`, `biased towards seat 0`."""
-    return f"biased towards seat {verdict.favoured}" if verdict.word == "biased" else verdict.word
+    """A verdict in words, as `in_words`."""
+    return in_words(verdict.word, verdict.above, verdict.below)
