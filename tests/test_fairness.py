@@ -23,6 +23,7 @@ from helpers.command import in_this_process
 pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
 
 from bombay_training.reports.balance import boards, page, repair, retraining, spec, study, verdicts
+from bombay_training.reports.balance.layout import Bar, Chart
 from bombay_training.reports.balance.plan import Setting, Tier
 from bombay_training.reports.balance.report import share_changes, share_intervals
 
@@ -77,7 +78,7 @@ def test_the_interval_decides_and_not_the_number_of_games():
     assert verdicts.decide([wins(rng, 300, [0.6, 0.2, 0.2])])[0].word == "biased"
     few = verdicts.decide([np.tile(np.eye(3), (100, 1))])[0]
     assert few.word == "undecided"
-    assert 1_500 < few.games_needed < 3_300  # with one cell of 3,300 games the power is .95
+    assert 2_700 < few.games_needed < 3_300  # with one cell of 3,300 games the power is .95
 
 
 def test_the_games_needed_decide_with_the_power_they_promise():
@@ -85,6 +86,9 @@ def test_the_games_needed_decide_with_the_power_they_promise():
     needed = verdicts.games_needed(np.repeat(np.eye(4), (290, 250, 230, 230), axis=0), 0.05)
     decided = [verdicts.decide([wins(rng, needed, shares)])[0].word == "biased" for _ in range(200)]
     assert 0.85 <= np.mean(decided) <= 0.97  # .9, and a little more since the tests are one-sided at 5 % in all
+    needed = verdicts.games_needed(np.tile(np.eye(5), (1000, 1)), 0.05)  # all five seats must pass
+    passed = [verdicts.test_cell(wins(rng, needed, [0.2] * 5)).nearly_fair <= 0.05 for _ in range(200)]
+    assert 0.85 <= np.mean(passed) <= 0.98
 
 
 def test_many_cells_are_corrected():
@@ -188,6 +192,12 @@ def test_the_spread_between_boards_has_no_noise_of_games():
     assert 0.85 < inside.mean() < 0.95
     assert first["percentile"] == pytest.approx(84, abs=6)
     assert second["mean"] == pytest.approx(1 - first["mean"])
+    hidden = [np.repeat(np.eye(2), (count, 200 - count), axis=0) for count in (74, 86)] * 10
+    (first, _) = boards.spread(
+        hidden, hidden[0]
+    )  # the noise of games is more than the spread, which may be .02 all the same
+    assert first["sd"] == 0
+    assert 0.02 < first["new_high"] - first["mean"] < 0.04
     (alike, _) = boards.spread([np.tile([1.0, 0.0], (10, 1))] * 5, np.tile([1.0, 0.0], (10, 1)))
     assert (alike["sd"], alike["percentile"]) == (0, None)
 
@@ -289,6 +299,10 @@ def test_a_study_plays_its_parts(tiny):
     assert fixed["chosen"] in fixed["vectors"]
     assert len(fixed["vectors"]) == 16
     assert json.loads(json.dumps(data)) == data
+    again = (
+        40 + 6 + 20 * (fixed["chosen"]["starting_rupees"] == fixed["official"])
+    )  # games that a verdict is about, too
+    assert data["games"] == sum(count for _, count in parts) - again
 
 
 class Page(html.parser.HTMLParser):
@@ -313,6 +327,8 @@ def test_the_page_needs_nothing_else_and_has_a_number_for_every_bar(tiny):
     bars = [bar for section in page.sections(data) for chart in section.charts for bar in chart.bars]
     assert found.bars == len(bars) > 8
     assert all(bar.text in found.words for bar in bars)
+    (long, short) = (Chart("", (Bar(name, 1, None, None, "1"),)) for name in ("a" * 70, "a"))
+    assert (long.x(0), short.x(0)) == (498, 250)  # a long label does not run into the bar
     assert not found.outside
     titles = [section.title for section in page.sections(data)]
     assert titles == [
@@ -353,14 +369,22 @@ def test_the_command_plays_a_study_from_a_file_and_continues_it(balance, tmp_pat
         (["none.toml"], "none.toml"),
         (["wrong.toml"], "wrong.toml: a list of agents has 'zero', which is none of the tiers"),
         (["other.toml"], "no number of games with 3 players"),
+        (["confirm.toml"], "no number of games with 3 players"),
+        (["elsewhere.toml"], "no agent is named 'nobody'"),
+        (["twice.toml"], "two tiers have the same agent"),
+        (["study.toml", "--players", 2], "--players is 2; the study has 3 players"),
     ],
 )
 def test_a_wrong_study_is_refused_in_one_line(balance, tmp_path, options, part):
     (tmp_path / "study.toml").write_text(TINY)
     (tmp_path / "wrong.toml").write_text(TINY.replace('["random-turn"]\nboards', '["zero"]\nboards'))
     (tmp_path / "other.toml").write_text(TINY.replace("games = 40", "games = { 2 = 40 }"))
+    (tmp_path / "confirm.toml").write_text(TINY.replace("confirm = 20", "confirm = { 2 = 20 }"))
+    (tmp_path / "elsewhere.toml").write_text(TINY.replace('elsewhere = "greedy"', 'elsewhere = "nobody"'))
+    (tmp_path / "twice.toml").write_text(TINY.replace('agent = "random-turn"', 'agent = "greedy"'))
     done = balance(*options, "--processes", 1)
     assert done.returncode == 2
+    assert "games count" not in done.stderr  # none was played
     assert part in done.stderr.splitlines()[-1]
 
 
@@ -399,14 +423,16 @@ def test_killed_at_ten_moments_and_continued_the_report_is_the_same(engine, tmp_
     ],
 )
 def test_planted_changes_are_found_at_the_shipped_games(name, change):
-    """In at least 90 of 100 studies of 4,000 games, the number of the project's study. Resampled from 20,000 deals."""
+    """In at least 90 of 100 studies with the games of the project's study. Resampled from 20,000 deals."""
+    what_ifs = spec.read_spec(spec.STANDARD).what_ifs
+    assert what_ifs is not None
     games = [Game(Rules.official(4)), Game(Rules(4, **change))]
     cells = [study.cell_of(game, "planner-v1", 20_000, 7) for game in games]
     before, after = (match.win_share for match in run(cells))
     rng = np.random.default_rng(50)
     found = 0
     for _ in range(100):
-        deals = rng.integers(20_000, size=4_000)
+        deals = rng.integers(20_000, size=what_ifs.games)
         found += share_changes(before[deals], after[deals])[1] <= 0.05
     assert found >= 90, name
 
@@ -450,16 +476,16 @@ def test_nets_learn_the_rules_that_they_play_and_a_second_command_learns_nothing
     monkeypatch.setattr(retraining, "MINUTES", 0.001)
     (tmp_path / "rules.json").write_text('{"sets": 1, "turns_per_set": 1}')
     options = ["--tier", "random@4", "--players", 2, "--rules", "rules.json", "--vary", "toll=3", "--processes", 1]
-    done = balance(*options, "--retrain", "--out", "out", "--json")
+    done = balance(*options, "--retrain", "--out", "o,ut", "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["retrained"]
     assert (row["change"], row["nets"], row["games"]) == ("toll=3", 2, 4)
-    folders = sorted((tmp_path / "out" / "retrained").iterdir())
+    folders = sorted((tmp_path / "o,ut" / "retrained").iterdir())
     tolls = [json.loads((folder / "rules.json").read_text())["toll"] for folder in folders]
     assert sorted(tolls) == [1, 3]
-    nets = {path: path.read_bytes() for path in (tmp_path / "out").rglob("agent.safetensors")}
+    nets = {path: path.read_bytes() for path in (tmp_path / "o,ut").rglob("agent.safetensors")}
     assert len(nets) == 4
-    again = balance(*options, "--retrain", "--out", "out", "--json")
+    again = balance(*options, "--retrain", "--out", "o,ut", "--json")
     assert json.loads(again.stdout) == json.loads(done.stdout)
     assert {path: path.read_bytes() for path in nets} == nets
     refused = balance(*options, "--retrain")

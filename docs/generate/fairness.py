@@ -95,7 +95,7 @@ def repair(folder: Path) -> str:
 
 
 def what_ifs(folder: Path) -> str:
-    """The changes with the largest effects on one seat, for the last agent that played them."""
+    """The changes after which the largest deviation is smallest, for the last agent that played them."""
     found = list(_tried(report(folder)))
     rows = [
         [players, f"`{change}`", seat, _interval(estimate, "{:+.3f}"), f"{before:.0%} → {after:.0%}", gain]

@@ -149,8 +149,11 @@ def _study(study: Path | None, quick: bool, players: str) -> MakeData:
     if study and quick:
         raise ValueError("--quick is a study; name no other")
     spec, counts = specs.read_spec(study or (specs.QUICK if quick else specs.STANDARD)), player_counts(players)
+    wanted = [count for count in spec.players if count in counts]
+    if not wanted:
+        raise ValueError(f"--players is {players}; the study has {', '.join(map(str, spec.players))} players")
     studies = analysis_module("reports.balance.study")
-    return lambda play: studies.study(spec, play, [count for count in spec.players if count in counts])
+    return lambda play: studies.study(spec, play, wanted)
 
 
 def _own_data(

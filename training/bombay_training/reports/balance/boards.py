@@ -22,8 +22,9 @@ def spread(boards: Sequence[np.ndarray], packaged: np.ndarray) -> list[dict[str,
     Returns:
         For each seat as plain JSON types: `mean` over boards with its 95 % interval `mean_low`, `mean_high`; `sd`, the standard
         deviation of true win shares between boards, which is that of the boards' means with the expected noise of their games
-        removed (method of moments); `new_low`, `new_high`, the 90 % interval for the true share on a new board; `packaged`, the
-        share on the packaged board; and `percentile`, its place among boards, None without spread.
+        removed (method of moments); `new_low`, `new_high`, the 90 % interval for the true share on a new board, which allows for
+        the error of `sd`; `packaged`, the share on the packaged board; and `percentile`, its place among boards, None without
+        spread.
     """
     moments = [Moments.of(shares) for shares in boards]
     means = np.array([part.mean for part in moments])
@@ -32,9 +33,10 @@ def spread(boards: Sequence[np.ndarray], packaged: np.ndarray) -> list[dict[str,
     rows = []
     for seat, (mean, total, error) in enumerate(zip(means.mean(axis=0), between, noise, strict=True)):
         sd, of_mean = math.sqrt(max(0.0, total - error)), math.sqrt(total / count)
+        of_new = math.sqrt(_expected_variance(total - error, total * math.sqrt(2 / (count - 1))) + of_mean**2)
         half, new = (
             float(stats.t.ppf((1 + confidence) / 2, count - 1)) * width
-            for confidence, width in ((0.95, of_mean), (CONFIDENCE, math.hypot(sd, of_mean)))
+            for confidence, width in ((0.95, of_mean), (CONFIDENCE, of_new))
         )
         here = float(packaged[:, seat].mean())
         rows.append(
@@ -51,3 +53,13 @@ def spread(boards: Sequence[np.ndarray], packaged: np.ndarray) -> list[dict[str,
             }
         )
     return rows
+
+
+def _expected_variance(estimate: float, error: float) -> float:
+    """The mean of a variance whose estimate, which may be negative, has this standard error, given that none is negative.
+
+    The estimate alone is 0 wherever the noise of games hides the spread, and an interval from it then is too narrow.
+    """
+    if error == 0:
+        return max(0.0, estimate)
+    return float(stats.truncnorm.mean(-estimate / error, math.inf, loc=estimate, scale=error))

@@ -16,6 +16,7 @@ from bombay_training import rich_tables
 from bombay_training.rich_tables import cell, new_table
 
 LABEL_WIDTH, PLOT_WIDTH, NUMBER_WIDTH, ROW_HEIGHT = 250, 400, 150, 22  # of a chart, in pixels
+LETTER_WIDTH: Final = 7  # of a label, with a little to spare
 TEMPLATE: Final = "page.html.j2"
 
 
@@ -72,15 +73,20 @@ class Chart:
         return ROW_HEIGHT * len(self.bars) + 8
 
     @property
+    def label_width(self) -> int:
+        """In pixels; more than `LABEL_WIDTH` for long labels."""
+        return max([LABEL_WIDTH, *(LETTER_WIDTH * len(bar.label) + 8 for bar in self.bars)])
+
+    @property
     def width(self) -> int:
         """In pixels."""
-        return LABEL_WIDTH + PLOT_WIDTH + NUMBER_WIDTH
+        return self.label_width + PLOT_WIDTH + NUMBER_WIDTH
 
     def x(self, value: float) -> float:
         """Where a value lies, in pixels from the left."""
         ends = [end for bar in self.bars for end in (bar.value, bar.low, bar.high) if end is not None]
         low, high = min([0.0, *ends, *(-band for band in self.bands)]), max([0.0, *ends, *self.bands])
-        return round(LABEL_WIDTH + PLOT_WIDTH * (value - low) / ((high - low) or 1), 1)
+        return round(self.label_width + PLOT_WIDTH * (value - low) / ((high - low) or 1), 1)
 
 
 @dataclasses.dataclass(frozen=True)

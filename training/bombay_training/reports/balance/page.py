@@ -224,15 +224,18 @@ def _repair(data: Data) -> Section:
             )
         else:
             lines.append(f"{part['players']} players: start with **{rupees}** rupees instead of {official}.")
-        for one in part["confirmed"]:
+        before = next(one for one in part["vectors"] if one["starting_rupees"] == part["official"])
+        for place, one in enumerate(part["confirmed"]):
             rows.append(
                 (
                     str(part["players"]),
                     official,
                     rupees,
                     one["agent"],
-                    f"{part['official_deviation']:.1%}",
-                    f"{chosen['deviation']:.1%}",
+                    *(
+                        f"{max(abs(share * part['players'] - 1) for share in vector['win_shares'][place]):.1%}"
+                        for vector in (before, chosen)
+                    ),
                     f"{one['verdict']['deviation']:.1%}",
                     f"{one['games']:,}",
                     one["verdict"]["reading"],
@@ -247,8 +250,8 @@ def _repair(data: Data) -> Section:
             Chart(f"{part['players']} players: deviation from par when starting with {rupees}", tuple(bars), BANDS)
         )
     columns = (
-        *("players", "official rupees", "chosen", "agent", "deviation, official", "chosen, development deals"),
-        *("chosen, report deals", "games", "verdict"),
+        *("players", "official rupees", "chosen", "agent", "deviation, official, development deals"),
+        *("chosen, development deals", "chosen, report deals", "games", "verdict"),
     )
     tried = tuple(_tried_sheet(part) for part in data["repair"])
     words = (
@@ -378,7 +381,10 @@ def _accounts(data: Data) -> Section:
         ("spent", SPENDING, "what actions are spent on, mean number per game"),
     ):
         sheets += [_mean_sheet(table, what, names, heading) for table in data["tables"]]
-    words = ("Every rupee and every action of every game was booked. The sources add up to each seat's final rupees.",)
+    words = (
+        "Every rupee and every action of the games behind the verdicts and the changed rules was booked. The sources add up to "
+        "each seat's final rupees.",
+    )
     return Section("Accounts", words, details=tuple(sheets))
 
 
@@ -502,14 +508,14 @@ def _kingmaking(data: Data) -> Section:
         bars.append(_bar(f"{row['players']} players, {row['agent']}", found["could_choose"], _same, "{:.1%}"))
     columns = (
         *("players", "agent", "games", "too large", "settled movers", "kingmakers", "winner changes [95 %]"),
-        *("help against own interest only", "hurt against own interest only"),
+        *("helping changes the winner", "hurting changes the winner"),
     )
     words = (
         "The last round has no chance and is solved exactly. A mover is settled if its own share of the win is the same whatever "
         "it does. It is a kingmaker if it is settled and its choice changes who wins. Both columns are shares of the positions "
         "at the start of a turn of the last round. Movers that are indifferent may help the leader or hurt it. “Winner changes” "
         "is the share of games in which another seat wins when they help than when they hurt. The last two columns compare each "
-        "with movers that want the largest margin instead. Games whose last round is too large are left out.",
+        "with games in which such movers want the largest margin instead. Games whose last round is too large are left out.",
     )
     charts = (Chart("Games in which indifferent movers choose the winner", tuple(bars)),) if bars else ()
     return Section("Kingmaking", words, charts, sheets=(Sheet("The last round, solved", columns, tuple(rows)),))

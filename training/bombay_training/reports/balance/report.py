@@ -43,7 +43,7 @@ METHOD: Final = (
     "whether all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference within "
     "deals; its p is the smallest error rate at which the interval of some seat excludes zero. Sentences that a seat wins more "
     "or less than par are tested over all seats and tables of the study (Holm): where every seat is fair, the probability of any "
-    "such sentence is at most 5 %, so a seat whose interval excludes par may be missing. The accounts of every game were "
+    "such sentence is at most 5 %, so a seat whose interval excludes par may be missing. The accounts of these games were "
     "checked: the sources add up to each seat's final rupees, and the actions spent to the actions of its turns."
 )
 

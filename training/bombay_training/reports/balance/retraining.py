@@ -22,7 +22,7 @@ from bombay_training.reports.balance.plan import Setting, cell_of
 SEEDS: Final = 5  # nets of each rules
 MINUTES: Final = 3.0
 NO_SPREAD: Final = 1e-9
-AGENT: Final = "net:path={},rounds=0"
+AGENT: Final = "net:path=[{}],rounds=0"
 RULES: Final = "rules.json"
 
 

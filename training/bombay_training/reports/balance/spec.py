@@ -20,6 +20,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+import bombay_agents
 from bombay_env import checks
 from bombay_env.files.forms import Form, check
 from bombay_env.files.reading import read_bytes
@@ -98,7 +99,7 @@ class Part(Form):
     """Agents that play `games` deals for a part of the report."""
 
     agents: Specs
-    games: Count
+    games: Annotated[int, Field(ge=2, le=checks.MAX_COUNT)]
 
 
 class BalanceSpec(Form):
@@ -136,6 +137,14 @@ def read_spec(path: Path) -> BalanceSpec:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(checks.message(f"{where} is not TOML: {error}")) from None
     spec = check(BalanceSpec, data, f"{where}: study")
+    for count in spec.players:
+        for games in (*(tier.games for tier in spec.tiers), *([spec.repair.confirm] if spec.repair else [])):
+            games_with(games, count)
+    for tier in spec.tiers:
+        for agent in (tier.agent, tier.spec_elsewhere):
+            bombay_agents.make(agent)
+    if len({tier.agent for tier in spec.tiers}) < len(spec.tiers):
+        raise ValueError(f"{where}: two tiers have the same agent")
     for part in (spec.what_ifs, spec.boards, spec.repair, spec.luck, *spec.stories):
         for agent in part.agents if part else []:
             if agent not in [tier.agent for tier in spec.tiers]:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from bombay_env import Board, Game, Rules
+from bombay_training.matches.cells import Cell
+from bombay_training.matches.results import Match
 from bombay_training.matches.spec import seed_from
 from bombay_training.reports.balance import boards, repair, stories, verdicts
 from bombay_training.reports.balance.plan import Play, Tier, cell_of, cells, parse_changes, plan, played
@@ -26,13 +28,26 @@ def study(spec: BalanceSpec, play: Play, players: Sequence[int] | None = None) -
         players: numbers of players, in place of those of the study.
 
     Returns:
-        The report as `make_report` gives it, with a key for each further part of the study.
+        The report as `make_report` gives it, with the games of all parts and a key for each further part of the study.
 
     Raises:
         AgentFault: an agent did not answer with a legal action.
         ValueError: an agent, a rule or a board is not valid.
     """
     games = [Game(Rules.official(count)) for count in players or spec.players]
+    counts = dict[str, int]()  # of games by cell; a part may ask for the games of another
+
+    def counted(part: str, wanted: Sequence[Cell]) -> list[Match]:
+        for cell in wanted:
+            counts[cell.id] = max(counts.get(cell.id, 0), cell.num_games)
+        return play(part, wanted)
+
+    data = _parts(spec, games, counted)
+    return data | {"games": sum(counts.values())}
+
+
+def _parts(spec: BalanceSpec, games: Sequence[Game], play: Play) -> dict[str, Any]:
+    """The report of all parts of a study."""
     data = _tables(spec, games, play)
     if spec.boards:
         data["boards"] = _boards(spec, games, play)

@@ -10,6 +10,7 @@ Source: R. L. Berger and J. C. Hsu, "Bioequivalence trials, intersection-union t
 Statistical Science 11 (1996).
 """
 
+import bisect
 import dataclasses
 import math
 import statistics
@@ -25,6 +26,7 @@ NEARLY_FAIR: Final = 0.10
 ERROR: Final = 0.05  # of each word over all cells
 POWER: Final = 0.9  # of the games that an undecided cell needs
 MOST_GAMES: Final = 10_000_000  # that are worth naming
+NO_SPREAD: Final = 1e-9
 WORDS: Final = ("fair", "nearly fair", "biased", "undecided")
 
 
@@ -119,6 +121,9 @@ def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
 def games_needed(shares: np.ndarray, error: float) -> int | None:
     """How many games would decide the cell with a probability of `POWER`, if its means are the true ones.
 
+    For *biased*, those for the seat that deviates most. For *nearly fair*, every seat must pass both of its tests; the
+    probabilities that they fail are added up.
+
     Args:
         shares: (G, n) win shares.
         error: of one test.
@@ -126,16 +131,22 @@ def games_needed(shares: np.ndarray, error: float) -> int | None:
     Returns:
         None if they are more than `MOST_GAMES`.
     """
-    off = np.abs(deviations(shares))
-    distance = np.abs(NEARLY_FAIR - off)
-    biased = off.max() > NEARLY_FAIR
-    seat = int(off.argmax() if biased else distance.argmin())
-    spread = float(shares[:, seat].std()) * shares.shape[1]
-    if biased:
+    off, spread, normal = deviations(shares), shares.std(axis=0) * shares.shape[1], statistics.NormalDist()
+    if np.abs(off).max() > NEARLY_FAIR:
         error = error / _seats(shares)
-    z = statistics.NormalDist().inv_cdf(1 - error) + statistics.NormalDist().inv_cdf(POWER)
-    games = math.inf if distance[seat] == 0 else (z * spread / distance[seat]) ** 2
-    return math.ceil(games) if games <= MOST_GAMES else None
+        seat = np.abs(off).argmax()
+        distance, spread = np.abs(off[[seat]]) - NEARLY_FAIR, spread[[seat]]
+    else:
+        seats = 1 if shares.shape[1] == 2 else None
+        distance = np.concatenate([NEARLY_FAIR - off[:seats], NEARLY_FAIR + off[:seats]])
+        spread = np.tile(spread[:seats], 2)
+
+    def fails(games: int) -> float:
+        errors = distance * math.sqrt(games) / np.maximum(spread, NO_SPREAD)
+        return sum(normal.cdf(normal.inv_cdf(1 - error) - each) for each in errors.tolist())
+
+    games = bisect.bisect_left(range(1, MOST_GAMES + 1), POWER - 1, key=lambda games: -fails(games)) + 1
+    return games if games <= MOST_GAMES else None
 
 
 def label(verdicts: Sequence[Verdict], strong: Sequence[bool]) -> tuple[str, str]:
