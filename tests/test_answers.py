@@ -29,8 +29,10 @@ UNDERSTOOD = {
     "numbers alone": (f"{G1}, {NUMBER['build:blue']}", ["move:G1", "build:blue"]),
     "action and number": (f"Answer: action {BUY}", ["buy"]),
     "a hash and a number": (f"#{BUY}", ["buy"]),
+    "action, a hash and a number": (f"Action #{BUY}", ["buy"]),
     # words
     "a sentence": ("Answer: Move to G1, then build a palace using the blue bale, and move E1.", TURN),
+    "first, then, finally": ("First move:G1, then build:blue, and finally move:E1.", TURN),
     "and": ("Answer: move:G1 and build:blue", ["move:G1", "build:blue"]),
     "buy a bale": ("Answer: buy a bale", ["buy"]),
     "buy and the colour of the post": ("Answer: buy a yellow bale, move:G1", ["buy", "move:G1"]),
@@ -48,6 +50,9 @@ UNDERSTOOD = {
     "a reason afterwards": ("Answer: buy\n\nYellow pays 1 rupee more, so this is worth 2 rupees.", ["buy"]),
     "the last of several": ("Answer: move:A\n\nNo, that costs two actions.\n\nAnswer: buy", ["buy"]),
     "an element": ("<answer>buy</answer>", ["buy"]),
+    "a final element": ("I buy.\n<final_answer>buy</final_answer>", ["buy"]),
+    "elements of actions": ("<actions>\n<action>move:G1</action>\n<action>build:blue</action>\n</actions>", TURN[:2]),
+    "a plan that was rejected in a block": ("```\nmove:A\n```\nThat takes my whole turn.\nAnswer: buy", ["buy"]),
     # code blocks
     "a code block": ("I buy.\n```\nbuy\n```", ["buy"]),
     "a code block in one line": ("I buy: ```buy```", ["buy"]),

@@ -218,6 +218,26 @@ def test_a_whole_turn_is_one_answer(tmp_path: Path, mark: str) -> None:
     agent.close()
 
 
+def test_a_program_that_repeats_what_it_was_told_loses_no_game(tmp_path: Path, mark: str) -> None:
+    """It answers with whole lines of the list of legal actions, as language models do."""
+    code = """
+    asked = 0
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["type"] == "start":
+            say({"type": "ready", "wants": ["text"]})
+        elif message["type"] == "act":
+            legal = message["text"].splitlines()[-len(message["legal"]):]
+            chosen = legal[asked % len(legal)]
+            asked += 1
+            say({"id": message["id"], "action": chosen if asked % 2 else "Action: " + chosen})
+    """
+    agent = script(tmp_path, code)
+    match = run_blocks(GAME, [agent, First(), First()], 2, seed=3)
+    assert match.faults == ()
+    agent.close()
+
+
 def test_copies_start_a_program_of_their_own(mark: str) -> None:
     spec = f"exec:command=[{sys.executable} -c 'print([1,2])'],seconds=3,start=4.5,memory=99"
     agent = make(spec)

@@ -1,5 +1,6 @@
 """The MCP server: a whole game by its tools, what it refuses, and that its standard output belongs to the protocol."""
 
+import itertools
 import json
 import os
 import re
@@ -30,6 +31,18 @@ def played(script: Callable[[Any], Awaitable[None]], opponents: tuple[str, ...] 
     anyio.run(run)
 
 
+LISTED = re.compile(r"^(\d+) (\S+?): (.*)$", flags=re.MULTILINE)
+# An action as it stands in the list, and as models copy it.
+FORMS = (
+    "{number} {name}: {words}",
+    "{name}",
+    "{number}",
+    "- {number} {name}: {words}",
+    "Action: {number} ({name})",
+    "`{name}`",
+)
+
+
 async def call(client: Any, tool: str, **arguments: Any) -> str:
     """What a tool answers."""
     result = await client.call_tool(tool, arguments)
@@ -47,10 +60,12 @@ async def refused(client: Any, tool: str, words: str, **arguments: Any) -> None:
 
 
 async def to_the_end(client: Any, told: str) -> str:
-    """Play the first legal actions until the game is over. Returns the last answer."""
-    while legal := re.findall(r"^\d+ (\S+?): ", told.partition("Legal actions:")[2], flags=re.MULTILINE):
-        deal = [name for name in legal if name.startswith(("sell", "buy", "take"))]
-        told = await call(client, "act", actions=(deal or legal)[0])
+    """Repeat the first legal actions as they are listed, in one form after another, until the end. Returns the last answer."""
+    forms = itertools.cycle(FORMS)
+    while legal := LISTED.findall(told.partition("Legal actions:")[2]):
+        deal = [listed for listed in legal if listed[1].startswith(("sell", "buy", "take"))]
+        number, name, words = (deal or legal)[0]
+        told = await call(client, "act", actions=next(forms).format(number=number, name=name, words=words))
     return told
 
 

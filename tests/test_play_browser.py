@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 
 import numpy as np
 import pytest
@@ -161,6 +162,79 @@ def test_a_game_is_played_by_keyboard_alone(browser, table, tmp_path):
         verified(tmp_path / "record.jsonl")
 
 
+class Heard:
+    """What the accessibility tree of a page tells: the rows of its tables by title, without their heads, and its buttons."""
+
+    LINE = re.compile(r"""^ *- '?(table|row|rowheader|cell|button)(?: "(.*?)")?(?: \[\w+\])*'?:?$""", re.MULTILINE)
+
+    def __init__(self, page):
+        self.tables, self.buttons, rows = {}, [], []
+        for role, words in self.LINE.findall(page.locator("body").aria_snapshot()):
+            if role == "table":
+                rows = self.tables[words] = []
+            elif role == "button":
+                self.buttons.append(words)
+            elif role == "rowheader":
+                rows.append([words])
+            elif role == "cell":
+                rows[-1].append(words)
+        self.sites = {name: (what, trails.split(", ")) for name, what, _, trails in self.tables["Sites"]}
+        _, self.at, self.rupees, *_, self.bales = self.tables["What each seat has"][0]
+
+    def way_to(self, goals):
+        """The sites on a shortest way to one of some sites."""
+        ways = [[self.at]]
+        for way in ways:  # the list grows during this loop
+            if way[-1] in goals:
+                return way[1:]
+            ways += [[*way, near] for near in self.sites[way[-1]][1] if near not in way]
+        raise AssertionError
+
+    def offer(self, site):
+        """The rupees that a bale costs at a site; None where none is sold."""
+        price = re.search(r"market: (\d+) rupee", self.sites[site][0])
+        return int(price[1]) if price else None
+
+    def wanted(self):
+        """Sell where a bale brings most; without one, buy where it costs least. In the words of buttons, the best first."""
+        sales = {
+            city: dict(sale.split()[:2] for sale in demand[:3])
+            for city, *demand in self.tables["Sales in cities, in rupees"]
+        }
+        held = [colour for colour in ("yellow", "purple", "blue", "orange") if colour in self.bales]
+        if held:
+            pays = {city: max(int(sale.get(colour, 0)) for colour in held) for city, sale in sales.items()}
+            goals = [city for city in pays if pays[city] == max(pays.values())]
+            words = [f"Sell {colour}" for colour in held if self.at in goals]
+        else:
+            prices = {site: self.offer(site) for site in self.sites}
+            least = min(price for price in prices.values() if price is not None)
+            goals = [site for site, price in prices.items() if price == least <= int(self.rupees)]
+            words = ["Buy a bale"] if self.at in goals else []
+        way = self.way_to(goals) if goals else []
+        return [*words, *(f"Move to {site}" for site in way[:1]), "Consolidate", "End the turn"]
+
+
+def test_a_game_is_played_by_the_accessibility_tree_alone(browser, worker):
+    """By prices, demand and trails that are read there, and by the names of buttons."""
+    app = PlayApp(session(None, "greedy", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.wait_for_selector("#actions button")
+        page.get_by_text("The board in words").click()
+        played = []
+        while not over(page):
+            heard = Heard(page)
+            words = next(
+                name for words in heard.wanted() for name in heard.buttons if f"{name} ".startswith(f"{words} ")
+            )
+            played.append(words.split()[0])
+            with change(page):
+                page.get_by_role("button", name=words, exact=True).click()
+        assert {"Buy", "Move", "Sell"} <= set(played)
+        assert "Game over" in page.text_content("#headline")
+        app.session.record().verify()
+
+
 def test_after_an_action_the_keyboard_is_at_the_next_choice(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
@@ -185,6 +259,29 @@ def test_a_game_is_played_on_a_phone(browser, table, tmp_path):
         play_by_clicking(page, np.random.default_rng(7))
         assert fits(page)
         verified(download(page, tmp_path / "record.jsonl"))
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 860), (390, 844)])
+def test_what_can_be_clicked_does_not_change_under_the_pointer(browser, table, width, height):
+    """The tools keep their places, and the second click of a double click does nothing."""
+    tools = ("undo", "hint", "new", "record")
+    with page_at(browser, table, width, height) as page:
+        page.wait_for_selector("#actions button")
+
+        def places():
+            first = page.locator("#actions button").first.bounding_box()
+            return [page.locator(f"[data-key={key}]").bounding_box() for key in tools], first["x"], first["y"]
+
+        page.evaluate("scrollTo(0, 0)")
+        before = places()
+        for action in ("move:E1", "buy"):
+            start = version(page)
+            with change(page):
+                page.dblclick(f"#actions [data-key='{action}']")
+            page.wait_for_timeout(300)
+            assert version(page) == start + 1
+            page.evaluate("scrollTo(0, 0)")
+            assert places() == before
 
 
 def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):

@@ -1,6 +1,7 @@
 """The server of play: who may talk to it, what it answers to what it cannot use, and that the game stays unharmed."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_env.record import Record, write_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play.hints import Adviser, Hint, cargo, hints, make_adviser
+from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
 from bombay_training.play.web import guard, server
 from bombay_training.play.web.play_app import PlayApp
@@ -23,7 +24,7 @@ from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
 from helpers.asgi import HOST, TOKEN, Client
 from helpers.failing_agents import Interrupts, Wrong, raising
-from test_play_session import SHORT, play, session
+from test_play_session import SHORT, play, play_turn, session
 
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
 
@@ -142,33 +143,50 @@ def test_hints_come_from_the_adviser(worker):
         assert "gives no hints; champion and zero-search do" in found["error"]
 
 
+def test_a_position_gets_the_same_advice_again(worker):
+    """After a turn was taken back, and from an adviser that has given other advice before."""
+    assert make_adviser(DEFAULT_ADVISER).ms is None
+    app = PlayApp(session(None, "random", "random"), worker, "champion:nodes=60", 0.0)
+    with Client(app.application) as client:
+        first, *_, last = [client.post("api/hint", {"version": 0})[1]["turns"] for _ in range(10)]
+        assert last == first
+        act(client, "move:E1")
+        assert client.post("api/hint", {"version": 1})[1]["turns"] != first
+        client.post("api/undo", {"version": 1})
+        assert client.post("api/hint", {"version": 2})[1]["turns"] == first
+
+
 def test_a_hint_tells_turns_that_can_be_played():
-    table = session(None, "random", "random")
-    adviser = make_adviser("champion:nodes=12")
+    table, rng = session(None, "greedy", "greedy"), np.random.default_rng(1)
+    adviser = make_adviser("champion:nodes=30")
     assert isinstance(adviser, Adviser)
-    found = hints(adviser, table.game, table.states, np.random.default_rng(1))
-    assert 1 <= len(found) <= 3
-    for hint in found:
-        assert 0 <= hint.win_share <= 1
-        assert len(hint.turn) >= 1
-        assert hint.why.endswith(".")
-    assert "expected at the end" in found[0].why
-    assert "points less often than the best turn" in found[1].why
+    for _ in range(4):
+        found = hints(adviser, table.game, table.states, rng)
+        assert 1 <= len(found) <= 3
+        shares = [hint.win_share for hint in found]
+        assert shares == sorted(shares, reverse=True), "in the order of the number that is shown"
+        for place, hint in enumerate(found):
+            assert 0 <= hint.win_share <= 1
+            assert "expected at the end: " in hint.why
+            assert "−0.0" not in hint.why
+            less = re.search(r"wins (.*) points less often than the best turn", hint.why)
+            assert bool(less) == (place > 0)
+            assert not less or float(less[1]) >= 0
+        play_turn(table, *found[0].actions)
+        if table.turn_done:
+            play_turn(table, END_TURN)
+        table.think()
 
 
-def test_the_reason_for_a_turn_tells_where_the_load_sells_best():
-    """Blue is at the top in Indore and in the middle in Nagpur; the elephant stands on A, two moves from both."""
-    game = Game(Rules.official(2))
-    states = game.new_states([5])
-    yellow, purple, blue, orange = range(4)
-    columns = ((orange, yellow, purple), (blue, purple, orange), (yellow, blue, purple), (purple, orange, yellow))
-    states["demand"][0] = columns  # of Bombay, Indore, Nagpur and Hyderabad
-    states["basket"][0, 0] = (0, 1, 1, 0)
-    found = list(cargo(game, states, 0))
-    assert found[1] == "carries blue for Indore (4 rupees, 2 moves away)"
-    assert found[0].startswith("carries purple for Hyderabad (4 rupees and 1 Client, ")
-    states["position"][0, 0] = game.board.site_index("Indore")
-    assert list(cargo(game, states, 0))[1] == "carries blue for Indore (4 rupees, here)"
+def test_a_hint_tells_what_the_search_expects_the_next_seats_to_do():
+    """The turns that other seats answer with, in words; at the end of a set there are none, as the next restock is not known."""
+    table = session(None, "random", "random")
+    adviser = make_adviser("champion:nodes=30")
+    best = hints(adviser, table.game, table.states, np.random.default_rng(1))[0]
+    assert [line.partition(": ")[0] for line in best.line[:2]] == ["seat 1", "seat 2"]
+    assert re.fullmatch(r"seat 1: Move to \w+, .*", best.line[0])
+    table.states["turn"], table.states["current_player"] = table.game.rules.turns_per_set - 1, 2
+    assert all(not hint.line for hint in hints(adviser, table.game, table.states, np.random.default_rng(1)))
 
 
 def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):

@@ -13,7 +13,7 @@ from bombay_agents.scripted import planner
 from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.scripted.planner_weights import WEIGHTS_V1
 from bombay_agents.search import agent as search_agent
-from bombay_agents.search import flat_mc, halving
+from bombay_agents.search import flat_mc, halving, tree
 from bombay_agents.search.agent import SearchAgent
 from bombay_agents.search.flat_mc import FlatMonteCarloAgent
 from bombay_agents.shipped import make_zero
@@ -132,8 +132,36 @@ def looks(monkeypatch):
 def test_a_budget_in_milliseconds_is_kept(spec, looks, monkeypatch):
     monkeypatch.setattr(halving, "SLICE", 1)
     game = short_game()
-    make(spec).act(game, midgame(game, 3), np.random.default_rng(0))
-    assert 6 <= next(looks) <= 9
+    agent = make(spec)
+    agent.make_ready(game)
+    before = next(looks) + 1
+    agent.act(game, midgame(game, 3), np.random.default_rng(0))
+    assert 6 <= next(looks) - before <= 9
+
+
+@pytest.mark.parametrize(
+    ("spec", "kernel", "simulations"),
+    [
+        ("flat-mc:ms=20,k=2,rounds=1", (flat_mc, "simulate"), lambda agent: agent.search.num_rollouts[:2].sum()),
+        ("search:ms=20,k=2", (tree, "run"), lambda agent: agent.search.search.tree.edge_visits[:2].sum()),
+    ],
+)
+def test_the_first_turn_has_all_its_milliseconds(spec, kernel, simulations, monkeypatch):
+    """Here the first call of a kernel takes a minute, as when it is compiled, and each later one a millisecond."""
+    spent, inner = [0.0], getattr(*kernel)
+
+    def call(*arguments):
+        spent[0] += 0.001 if spent[0] else 60.0
+        return inner(*arguments)
+
+    monkeypatch.setattr(*kernel, call)
+    for module in (search_agent, halving):
+        monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: spent[0]))
+    game, agent = short_game(), make(spec)
+    agent.act(game, midgame(game, 3), np.random.default_rng(0))
+    first = simulations(agent)
+    agent.choose(game, midgame(game, 3)[0], np.uint64(0))
+    assert first == simulations(agent) > 20
 
 
 @pytest.mark.parametrize(("seconds", "cost"), [(1.0, 0.001), (1.0, 0.03), (0.01, 0.01)])
@@ -260,6 +288,17 @@ def test_outcomes_are_drawn_by_a_softmax_of_their_values():
 # --- Turns with their values ---
 
 
+def assert_expected(game, turn, mover):
+    """The turns that follow are legal, of one seat after the other, and end with the mover's next turn or a restock."""
+    after = turn.state.copy()
+    assert len(turn.line) <= game.num_players
+    for number, actions in enumerate(turn.line):
+        assert after["current_player"][0] == (mover + 1 + number) % game.num_players
+        for action in actions:
+            assert game.legal_actions(after)[0, action]
+            game.step(after, [action])
+
+
 def test_best_turns_begin_with_the_one_that_is_played():
     game, agent = short_game(3), make(f"search:nodes={NODES}")
     states = midgame(game, 4)
@@ -272,6 +311,13 @@ def test_best_turns_begin_with_the_one_that_is_played():
         assert turn.margin.sum() == pytest.approx(0, abs=1e-4)
         after = play(game, states, *map(game.action_name, turn.actions[:-1]))
         assert game.legal_actions(after)[0, turn.actions[-1]]
+        assert_expected(game, turn, int(states["current_player"][0]))
+    root, edges = agent.search.search.tree, agent.search.search.tree.edge_states
+    edge = next(e for e in range(root.num_edges[0]) if edges[e].tobytes() == without_seeds(found[0].state).tobytes())
+    first = int(root.first_edge[root.edge_child[edge]])
+    most = first + int(root.edge_visits[first : first + root.num_edges[root.edge_child[edge]]].argmax())
+    after = play(game, found[0].state, *map(game.action_name, found[0].line[0]))
+    assert without_seeds(after).tobytes() == edges[most].tobytes(), "the next seat's turn that was simulated most"
     own = make("search:nodes=3,value=[test_agents:Even]")
     with pytest.raises(ValueError, match=r"compares turns only with a compiled evaluator, such as that of zero$"):
         own.best_turns(game, states, np.random.default_rng(3))

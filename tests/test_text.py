@@ -54,6 +54,34 @@ def test_the_bank_shows_also_when_it_is_empty(supply: int | None, line: str | No
     assert [words for words in lines if words.startswith("bank")] == ([line] if line else [])
 
 
+def test_tables_tell_what_stands_on_every_site() -> None:
+    """All that a drawing shows of the board: prices, demand, tokens, posts, palaces, elephants and trails."""
+    states = position(player=1, at="E2", palaces={"G1": 0, "B": 1}, markets=[{"blue": 1}, {}, {}])
+    markets, cities, sites = text.describe_tables(official(2), states)
+    assert markets.rows == [
+        ["left market", "1 rupee, 1 action", "1 blue"],
+        ["centre market", "1 rupee, 2 actions", "empty"],
+        ["right market", "2 rupees, 2 actions", "empty"],
+        ["bag", "", "3 yellow, 4 purple, 4 blue, 5 orange"],
+        ["bank", "", "16 Clients"],
+    ]
+    assert cities.columns == ("city", "top", "middle", "bottom", "City tokens")
+    assert cities.rows[1] == ["Indore", "purple 4 + 1 Client", "orange 3", "yellow 2 + 1 Client", "1 City token left"]
+    told = {name: (what, elephants, trails) for name, what, elephants, trails in sites.rows}
+    assert told["E2"] == ("a purple post (closed)", "seat 1", "B, G4, G6, H2")
+    assert told["E3"][0] == "a blue post (left market: 1 rupee, 1 action)"
+    assert told["A"][:2] == ("a hilltop without a building", "seat 0")
+    assert told["B"][0] == "a palace of seat 1 on a hilltop"
+    assert told["G1"][0] == "a palace of seat 0"
+    assert told["G2"][0] == "a site without a building, with the palace token `city`"
+    assert told["Bombay"][0] == "a city that wants blue, purple, orange"
+    assert told["H1"][0] == "a site without a building"
+    board = official(2).board
+    assert {frozenset((name, near)) for name, (_, _, trails) in told.items() for near in trails.split(", ")} == {
+        frozenset(trail) for trail in board.trails
+    }
+
+
 def test_text_of_a_position() -> None:
     states = position(
         player=1,

@@ -22,17 +22,19 @@ FORM: Final = "answer with action names or numbers, separated by commas"
 # The forms of an explicit answer in a text. A mark starts a line or a sentence, and the answer follows it.
 MARK: Final = re.compile(
     r"(?:^|(?<=[.!?] ))"
-    r"(?:[^\w\n{]{0,10}(?:(?:my|the|final|best|chosen) ){0,3}(?:answer|actions?)(?: input| is)?[^\w\n]{0,10}(?::|$))+",
+    r"(?:[^\w\n{<]{0,10}(?:(?:my|the|final|best|chosen) ){0,3}(?:answer|actions?)(?: input| is)?[^\w\n]{0,10}(?::|$))+",
     re.IGNORECASE | re.MULTILINE,
 )
 BLOCK: Final = re.compile(
-    r"```(?:\w*\s*\n)?(?P<code>.*?)(?:```|\Z)|<answer>(?P<tag>[^<]*)</answer>|\\boxed\{(?:\\text\{)?(?P<box>[^{}]*)\}+",
+    r"```(?:\w*\s*\n)?(?P<code>.*?)(?:```|\Z)|<(?P<element>(?:final_)?answer)>(?P<tag>[^<]*)</(?P=element)>"
+    r"|(?P<steps>(?:<action>[^<]*</action>\s*)+)|\\boxed\{(?:\\text\{)?(?P<box>[^{}]*)\}+",
     re.DOTALL,
 )
 # Between paragraphs, and between sentences unless the second one may go on with the turn. The first ends in no bare number.
 BREAK: Final = re.compile(
     r"\n[ \t]*\n|(?<=[^\d\s.][\w`*)]\.)\s+(?=[A-Z])(?!(?:Then|And|Next|After|Also|Finally|Or|But)\b)"
 )
+STEP: Final = re.compile(r"</?action>")
 OBJECT: Final = re.compile(r"\{[^{}]*\}")
 OBJECTS: Final = re.compile(rf"{OBJECT.pattern}(?:[\s,]*{OBJECT.pattern})*")  # the actions of a turn, one by one
 
@@ -42,13 +44,13 @@ RETRACTION: Final = re.compile(
     r"\b(?:(?:no|wait|hmm)\b[,.!:…]|actually|correction|second thought|instead(?! of)|rather(?! than))", re.IGNORECASE
 )
 
-SEPARATOR: Final = re.compile(r"[,;+→]|[-=]>|\b(?:and )?then\b|\band\b", re.IGNORECASE)
+SEPARATOR: Final = re.compile(r"[,;+→]|[-=]>|\b(?:and )?(?:then|finally)\b|\band\b|^\W*first\b", re.IGNORECASE)
 LABEL: Final = re.compile(
     r"^(?:(?:\d+[.)]\**|[-*•]|(?:step|action) \d+[:.)]\**)\s+)+(?=\S)", re.IGNORECASE
 )  # in a list
 DESCRIBED: Final = re.compile(r"(?:#?(?P<number>[0-9]{1,3})\W{1,3})?(?P<name>\S+): .")  # a line of `describe_actions`
 NOTE: Final = re.compile(r"\s*\((?P<note>[^()]*)\)")
-NUMBER: Final = re.compile(r"(?:(?:action|option|number) |#)?(?P<number>[0-9]{1,3})", re.IGNORECASE)
+NUMBER: Final = re.compile(r"(?:(?:action|option|number) )?#?(?P<number>[0-9]{1,3})", re.IGNORECASE)
 # An action by number and by name, such as `6 move:E1`, `6 (move:E1)` and `move:E1 (6)`.
 TWICE: Final = re.compile(r"(#?[0-9]{1,3})[\s:=\]–—-]+([^\s(].*)|([^()]+)\(([^()]+)")
 DECORATION: Final = " \t\r`'\"*_.!()[]“”‘’"  # letters around an action, not part of it
@@ -72,13 +74,13 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
     """The actions that an answer names, each legal after those before it, all in the current player's turn.
 
     Understood are an action's name (`move:E1`; also `move E1`, `Move to E1`, `end turn`), its number, or both, as in a line of
-    `describe_actions`. Several actions are separated by commas, semicolons, lines, arrows, "and" or "then". `buy:COLOUR` is `buy`
-    at a post of that colour. JSON is understood too, alone or under the key `action`, `actions` or `answer`.
+    `describe_actions`. Several actions are separated by commas, semicolons, lines, arrows, "and", "then" or "finally".
+    `buy:COLOUR` is `buy` at a post of that colour. JSON is understood, alone or under the key `action`, `actions` or `answer`.
 
-    A text may hold other words besides explicit answers. Explicit answers are code blocks, `<answer>` elements, `\\boxed{…}`,
-    JSON objects with such a key, and what follows `Answer:` or `Action:` up to an empty line or the end of a sentence. The last
-    one counts. If the text after it may take it back, the text is refused. Everything before `</think>` is left out. Nothing is
-    guessed from other words.
+    A text may hold other words besides explicit answers. Explicit answers are code blocks, `<answer>` elements, `<action>`
+    elements one after another, `\\boxed{…}`, JSON objects with such a key, and what follows `Answer:` or `Action:` up to an empty
+    line or the end of a sentence. The last one counts. If the text after it may take it back, the text is refused. Everything
+    before `</think>` is left out. Nothing is guessed from other words.
 
     A last `end_turn` is left out if the turn ends without it.
 
@@ -179,7 +181,10 @@ def _marked(names: "_Names", text: str) -> Iterator[tuple[int, str, str]]:
 
 def _enclosed(text: str) -> Iterator[tuple[int, str, str]]:
     """Where the last block and the last JSON objects end, what is in them, and the rest of the text."""
-    blocks = [(match, match["code"] or match["tag"] or match["box"] or "") for match in BLOCK.finditer(text)]
+    blocks = [
+        (match, match["code"] or match["tag"] or match["box"] or STEP.sub("\n", match["steps"] or ""))
+        for match in BLOCK.finditer(text)
+    ]
     runs = [
         (match, [each for each in OBJECT.findall(match[0]) if _json_value(each) is not None])
         for match in OBJECTS.finditer(text)

@@ -68,6 +68,30 @@ def describe_actions(game: Game, states: np.ndarray, viewer: int | None = None) 
     return "\n".join(f"{each.action} {each.name}: {each.words}" for each in action_effects(game, states, viewer))
 
 
+def site_words(seen: View, site: str) -> str:
+    """What stands on a site: a palace, a post with the price of its bales, a city with its demand, a palace token, or nothing."""
+    facts, board = seen.facts, seen.game.board
+    is_hill = board.sites[board.site_index(site)].kind in HILLS
+    if site in facts["palaces"]:
+        return f"a palace of seat {facts['palaces'][site]}{' on a hilltop' if is_hill else ''}"
+    if site in facts["posts"]:
+        colour = facts["posts"][site]
+        market = market_of(facts, colour)
+        offer = "closed" if market is None else f"{MARKETS[market]} market: {seen.price(market)}"
+        return f"{'an' if colour[0] in VOWELS else 'a'} {colour} post ({offer})"
+    if site in facts["demand"]:
+        return f"a city that wants {', '.join(facts['demand'][site])}"
+    if site in facts["palace_tokens"]:
+        return f"a site without a building, with the palace token `{facts['palace_tokens'][site]}`"
+    return "a hilltop without a building" if is_hill else "a site without a building"
+
+
+def market_of(facts: dict[str, Any], colour: str) -> int | None:
+    """The market that holds bales of a colour; None if none does."""
+    number = COLOUR_NAMES.index(colour)
+    return next((market for market, bales in enumerate(facts["markets"]) if bales[number]), None)
+
+
 class _Change:
     """A position, the facts after one action, and what differs."""
 
@@ -100,26 +124,12 @@ class _Change:
 
     def _ground(self) -> str:
         """What stands on the site that is entered."""
-        site, facts = self.target, self.before
-        if site in facts["palaces"]:
-            owner = facts["palaces"][site]
-            return "your own palace" if owner == self.seat else f"a palace of seat {owner}"
-        if site in facts["posts"]:
-            colour = facts["posts"][site]
-            market = self._market_of(colour)
-            offer = "closed" if market is None else f"{MARKETS[market]} market: {self.seen.price(market)}"
-            return f"{'an' if colour[0] in VOWELS else 'a'} {colour} post ({offer})"
-        if site in facts["demand"]:
-            return f"a city that wants {', '.join(facts['demand'][site])}"
-        if site in facts["palace_tokens"]:
-            return f"a site without a building, with the palace token `{facts['palace_tokens'][site]}`"
-        board = self.seen.game.board
-        is_hill = board.sites[board.site_index(site)].kind in HILLS
-        return "a hilltop without a building" if is_hill else "a site without a building"
+        own = self.before["palaces"].get(self.target) == self.seat
+        return "your own palace" if own else site_words(self.seen, self.target)
 
     def _buy(self) -> Iterator[str]:
         colour = self.before["posts"][self.site]
-        market = self._market_of(colour)
+        market = market_of(self.before, colour)
         assert market is not None
         paid = plural(-self._gained("rupees"), "rupee")
         yield f"buy 1 {colour} bale from the {MARKETS[market]} market for {paid} and {self._actions()}"
@@ -159,7 +169,7 @@ class _Change:
         yield f"the palace token `{token}` {gain}"
 
     def _take(self) -> Iterator[str]:
-        market = self._market_of(self.target)
+        market = market_of(self.before, self.target)
         assert market is not None
         yield f"load 1 {self.target} bale from the {MARKETS[market]} market at no cost"
         yield from self._market_after(market, self.target)
@@ -175,11 +185,6 @@ class _Change:
 
     def _actions(self) -> str:
         return plural(self.cost, "action")
-
-    def _market_of(self, colour: str) -> int | None:
-        """The market that holds bales of a colour before the action."""
-        number = COLOUR_NAMES.index(colour)
-        return next((market for market, bales in enumerate(self.before["markets"]) if bales[number]), None)
 
     def _market_after(self, market: int, colour: str) -> Iterator[str]:
         """What a market lacks after a bale has left it. The end of a set empties all markets, so nothing is told then."""

@@ -1,7 +1,7 @@
 """A position, the board and the result of a game as plain text, for terminals, logs and language models."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from bombay_env.board import SiteKind
 from bombay_env.game import Game
 from bombay_env.render.view import MARKETS, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
+from bombay_env.text.effects import PLACES, site_words
 
 INDENT: Final = 10  # letters before what a line tells
 COLUMN_GAP: Final = "  "
@@ -37,16 +38,58 @@ def describe_position(game: Game, states: np.ndarray, viewer: int | None = None)
     return "\n".join([*lines, "", *_seats(seen)])
 
 
+class Table(NamedTuple):
+    """A part of a position as a table of words."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[list[str]]
+
+
+def describe_tables(game: Game, states: np.ndarray, viewer: int | None = None) -> list[Table]:
+    """The board of the (1,) state in tables: markets with bag and bank, cities, and sites with all that a drawing shows there.
+
+    Args:
+        game: what is played.
+        states: one state.
+        viewer: as for `describe_position`.
+    """
+    seen = view(game, states, viewer)
+    markets = [[f"{name} market", price, bales] for name, price, bales in _markets(seen)]
+    markets.append(["bag", "", _bales(seen.facts["bag"])])
+    if seen.facts["client_supply"] is not None:
+        markets.append(["bank", "", plural(seen.facts["client_supply"], "Client")])
+    near = _near(game)
+    sites = [
+        [
+            site.name,
+            site_words(seen, site.name),
+            ", ".join(f"seat {has.seat}" for has in seen.holdings if has.site == site.name),
+            ", ".join(near[site.name]),
+        ]
+        for site in game.board.sites
+    ]
+    return [
+        Table("Markets", ("market", "a bale costs", "bales"), markets),
+        Table("Sales in cities, in rupees", ("city", *PLACES, "City tokens"), _cities(seen)),
+        Table("Sites", ("site", "what is there", "elephants", "trails to"), sites),
+    ]
+
+
 def describe_board(game: Game) -> str:
     """The board in a line for each site: its name, its kind and the sites that trails lead to."""
-    sites, trails = game.board.sites, game.board.trails
-    near: dict[str, list[str]] = {site.name: [] for site in sites}
-    for a, b in trails:
+    near = _near(game)
+    rows = [(site.name, _kind(site.kind), f"trails to {', '.join(near[site.name])}") for site in game.board.sites]
+    return "\n".join(_table(rows))
+
+
+def _near(game: Game) -> dict[str, list[str]]:
+    """The sites that trails lead to from each site."""
+    near: dict[str, list[str]] = {site.name: [] for site in game.board.sites}
+    for a, b in game.board.trails:
         near[a].append(b)
         near[b].append(a)
-    return "\n".join(
-        _table([(site.name, _kind(site.kind), f"trails to {', '.join(near[site.name])}") for site in sites])
-    )
+    return near
 
 
 def describe_result(game: Game, states: np.ndarray) -> str:

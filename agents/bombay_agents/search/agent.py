@@ -5,6 +5,7 @@
 """
 
 import time
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ class ValuedTurn(NamedTuple):
     win_share: np.ndarray  # (n,) float64, by seat
     margin: np.ndarray  # (n,) float64, final rupees less the mean of all seats
     visits: int  # simulations
+    line: tuple[tuple[int, ...], ...]  # the turns of the next seats that the search expects; a restock ends it
 
 
 class CompiledSearch:
@@ -101,7 +103,7 @@ class SearchAgent(TurnAgent):
         self.params = SearchParams(np.float32(1), **given)
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
-        """Allocate the tree and the other memory.
+        """Allocate the tree and the other memory. With a budget in ms, also search once, which compiles or loads the kernels.
 
         Raises:
             ValueError: the evaluator cannot value this game.
@@ -116,6 +118,8 @@ class SearchAgent(TurnAgent):
                 kind = type(evaluator).__name__
                 raise ValueError(f"{self.name}: a compiled evaluator has value_turn and share_weight; a {kind} has not")
             self.search = CompiledSearch(game, evaluator, size + 1, self.params)
+        if self.ms is not None:
+            self._best_edge(game.check_states(game.new_states([0]))[0], np.uint64(0), nodes=1)
         return self.search.workspace
 
     def check_game(self, game: Game) -> None:
@@ -124,7 +128,9 @@ class SearchAgent(TurnAgent):
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """The node of the outcome that the search finds best."""
-        best = self._best_edge(state, key)  # before `root_nodes` is read, as it may be another array afterwards
+        best = self._best_edge(
+            state, key, self.nodes
+        )  # before `root_nodes` is read, as it may be another array afterwards
         return int(self.search.root_nodes[best])
 
     def best_turns(self, game: Game, state: np.ndarray, rng: np.random.Generator, most: int = 3) -> list[ValuedTurn]:
@@ -151,27 +157,27 @@ class SearchAgent(TurnAgent):
             search = self.search
             if not isinstance(search, CompiledSearch):
                 raise ValueError(f"{self.name} compares turns only with a compiled evaluator, such as that of zero")
-            best = self._best_edge(record, rng.integers(1 << 64, dtype=np.uint64))
+            best = self._best_edge(record, rng.integers(1 << 64, dtype=np.uint64), self.nodes)
             found = search.search.tree
             edges = np.arange(min(self.k, int(found.num_edges[0])))
             order = np.lexsort((-search.root_means(edges), -found.edge_visits[edges], edges != best))
-            return [self._valued(search, game.num_players, int(edge)) for edge in order[:most]]
+            return [self._valued(game, search, int(edge)) for edge in order[:most]]
 
-    def _best_edge(self, state: Any, key: np.uint64) -> int:
-        """Search from a record; the best edge of the root, counted from its first."""
+    def _best_edge(self, state: Any, key: np.uint64, nodes: int | None) -> int:
+        """Search from a record, for `ms` if `nodes` is None; the best edge of the root, counted from its first."""
         start, search = time.perf_counter(), self.search
         edges = search.init(state)
         return best_by_halving(
             min(self.k, edges),
             lambda chosen, each: search.run(key, chosen, each),
             search.root_means,
-            self.nodes,
+            nodes,
             (self.ms or 0) / 1000 - (time.perf_counter() - start),
         )
 
-    def _valued(self, search: CompiledSearch, n: int, edge: int) -> ValuedTurn:
+    def _valued(self, game: Game, search: CompiledSearch, edge: int) -> ValuedTurn:
         """The turn of an edge of the root, with its value."""
-        found, weight = search.search.tree, self.params.own_visits
+        found, weight, n = search.search.tree, self.params.own_visits, game.num_players
         path = np.empty(turns.MAX_DECISIONS, np.int64)
         actions = path[: turns.way_to(search.workspace, search.root_nodes[edge], path)]
         means = (found.edge_total[edge] + weight * found.edge_value[edge]) / (found.edge_visits[edge] + weight)
@@ -181,4 +187,20 @@ class SearchAgent(TurnAgent):
             means[MAX_PLAYERS : MAX_PLAYERS + n].copy(),
             MARGIN_UNIT * means[:n],
             int(found.edge_visits[edge]),
+            tuple(_expected(game, found, edge)),
         )
+
+
+def _expected(game: Game, found: tree.Tree, edge: int) -> Iterator[tuple[int, ...]]:
+    """The actions of the turns after `edge` that were simulated most, up to the mover's next turn or the next restock.
+
+    Of turns that were not simulated yet, the one that the evaluator values most is next.
+    """
+    for _ in range(game.num_players):
+        child = found.edge_child[edge]
+        if found.edge_due[edge] == turns.RESTOCK_DUE or child == tree.NEW:
+            return
+        before, first = found.edge_states[edge : edge + 1], int(found.first_edge[child])
+        edge = first + int(found.edge_visits[first : first + found.num_edges[child]].argmax())
+        outcome = found.edge_states[edge].tobytes()
+        yield next(turn.actions for turn in turns.distinct_turns(game, before) if turn.state.tobytes() == outcome)

@@ -70,7 +70,10 @@ class FlatMonteCarloAgent(TurnAgent):
         self.rounds = whole_number(rounds, "flat-mc: rounds", 0, MAX_ROUNDS)
 
     def prepare(self, game: Game) -> turns.TurnWorkspace:
-        """Allocate the memory for the turn to choose, for candidates and for rollouts."""
+        """Allocate the memory for the turn to choose, for candidates and for rollouts.
+
+        With a budget in ms, also run rollouts once, which compiles or loads the kernels.
+        """
         self.root = planner.new_workspace(game)
         self.search = FlatSearch(
             planner.new_workspace(game),
@@ -84,21 +87,30 @@ class FlatMonteCarloAgent(TurnAgent):
             np.zeros(1, game.state_dtype),
             np.zeros(NUM_COLOURS, np.int64),
         )
+        if self.ms is not None:
+            self.best_candidate(game, game.check_states(game.new_states([0]))[0], np.uint64(0), rollouts=1)
         return self.root.turn
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
         """The node of the candidate that is best by rollouts."""
-        return int(self.search.candidates[self.best_candidate(game, state, key)])
+        return int(self.search.candidates[self.best_candidate(game, state, key, self.rollouts)])
 
-    def best_candidate(self, game: Game, state: Any, key: np.uint64) -> int:
-        """Run rollouts of the candidates from `state`, a record. Returns the index of the best."""
+    def best_candidate(self, game: Game, state: Any, key: np.uint64, rollouts: int | None) -> int:
+        """Run rollouts of the candidates from `state`. Returns the index of the best.
+
+        Args:
+            game: that of the state.
+            state: a record.
+            key: decides all random choices.
+            rollouts: their number; None for as many as `ms` allows.
+        """
         tables, search, mover = game.tables[0], self.search, int(state.current_player)
         number = turns.check_count(propose(state, tables, self.root, search, self.k))
         return best_by_halving(
             number,
             lambda chosen, each: turns.check_count(simulate(tables, search, chosen, key, each)),
             lambda chosen: search.total[chosen, mover] / search.num_rollouts[chosen],
-            self.rollouts,
+            rollouts,
             (self.ms or 0) / 1000,
         )
 

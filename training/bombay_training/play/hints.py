@@ -1,6 +1,6 @@
-"""A hint: the best turns by a searching agent, with what it expects of each and one line why."""
+"""A hint: the best turns by a searching agent, with what it expects of each and the turns that it expects to follow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,11 +9,10 @@ import bombay_agents
 from bombay_agents.turns.evaluator import PythonEvaluator
 from bombay_env import Game
 from bombay_env.agent import name_of
-from bombay_env.render.view import plural, view
-from bombay_env.rules import COLOUR_NAMES
 from bombay_training.play.effects import action_words, effect_words, preview
 
-DEFAULT_ADVISER = "champion"
+# A number of simulations, some half a second of them: the same position always gets the same advice.
+DEFAULT_ADVISER = "champion:nodes=4000"
 NUM_TURNS = 3
 
 
@@ -31,11 +30,13 @@ class Adviser(Protocol):
 class Hint(NamedTuple):
     """One of the best turns."""
 
-    turn: tuple[str, ...]  # its actions in words, with what each does
+    actions: tuple[str, ...]  # their names
+    turn: tuple[str, ...]  # the same in words, with what each does
     win_share: float  # that the mover is expected to get
     margin: float  # expected final rupees of the mover less the mean of all seats
     visits: int  # simulations of this turn
     why: str
+    line: tuple[str, ...]  # what the search expects to follow: the turns of the next seats in words
 
 
 def make_adviser(spec: str) -> Adviser:
@@ -51,7 +52,7 @@ def make_adviser(spec: str) -> Adviser:
 
 
 def hints(adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Generator) -> list[Hint]:
-    """The best turns from a position, the best first.
+    """Of the turns that were simulated most, those that win most, the best first.
 
     Args:
         adviser: who values them.
@@ -59,57 +60,33 @@ def hints(adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Gener
         states: (1,) a game that is not over, unchanged.
         rng: the adviser's source of randomness.
     """
-    found = adviser.best_turns(game, states, rng, NUM_TURNS)
     mover = int(states["current_player"][0])
+    found = adviser.best_turns(game, states, rng, NUM_TURNS)
+    found.sort(key=lambda turn: -turn.win_share[mover])
     best = float(found[0].win_share[mover])
     said = []
     for place, turn in enumerate(found):
         words, total = _told(game, states, turn.actions)
         share, margin = float(turn.win_share[mover]), float(turn.margin[mover])
-        reasons = [f"This turn: {total}" if total else "Nothing is gained this turn", *cargo(game, turn.state, mover)]
-        if place == 0:
-            reasons.append(f"expected at the end: {margin:+.1f} rupees against the mean of all seats")
-        else:
+        reasons = [f"This turn: {total}" if total else "Nothing is gained this turn"]
+        signed = f"{margin:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
+        reasons.append(f"expected at the end: {signed} rupees against the mean of all seats")
+        if place > 0:
             reasons.append(f"it wins {100 * (best - share):.1f} points less often than the best turn")
-        why = "; ".join(reasons) + "."
-        said.append(Hint(words, share, margin, turn.visits, why))
+        names = tuple(game.action_names[action] for action in turn.actions)
+        line = tuple(_line(game, turn.state, turn.line))
+        said.append(Hint(names, words, share, margin, turn.visits, "; ".join(reasons) + ".", line))
     return said
 
 
-def cargo(game: Game, states: np.ndarray, mover: int) -> Iterator[str]:
-    """For each colour on the mover's elephant, where it sells best now and how far that is.
-
-    Args:
-        game: that of the state.
-        states: (1,) the outcome of a turn, unchanged.
-        mover: whose turn it was.
-    """
-    seen = view(game, states)
-    steps = _steps_from(game, seen.holdings[mover].site)
-    for colour, count in zip(COLOUR_NAMES, seen.holdings[mover].basket, strict=True):
-        offers = [
-            (seen.sale(column.index(colour), colour), -steps[city], city)
-            for city, column in seen.facts["demand"].items()
-            if count and colour in column
-        ]
-        if offers:
-            (rupees, clients), distance, city = max(offers)
-            pays = plural(rupees, "rupee") + (f" and {plural(clients, 'Client')}" if clients else "")
-            where = "here" if distance == 0 else f"{plural(-distance, 'move')} away"
-            yield f"carries {colour} for {city} ({pays}, {where})"
-
-
-def _steps_from(game: Game, start: str) -> dict[str, int]:
-    """The number of moves from a site to every site."""
-    steps, reached = {start: 0}, [start]
-    for site in reached:  # the list grows during this loop
-        for trail in game.board.trails:
-            if site in trail:
-                other = trail[1] if trail[0] == site else trail[0]
-                if other not in steps:
-                    steps[other] = steps[site] + 1
-                    reached.append(other)
-    return steps
+def _line(game: Game, states: np.ndarray, turns: Sequence[tuple[int, ...]]) -> Iterator[str]:
+    """Turns from a position on in words, with what each action does."""
+    after = states.copy()
+    for actions in turns:
+        words, _ = _told(game, after, actions)
+        yield f"seat {after['current_player'][0]}: {', '.join(words)}"
+        for action in actions:
+            game.step(after, [action])
 
 
 def _told(game: Game, states: np.ndarray, actions: tuple[int, ...]) -> tuple[tuple[str, ...], str]:

@@ -12,6 +12,7 @@ from bombay_env import Game
 from bombay_env.render import svg
 from bombay_env.render.view import LastAction, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
+from bombay_env.text import describe_tables
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.effects import action_words, effect_words, preview
 from bombay_training.play.session import END_TURN, Event, Session
@@ -57,6 +58,7 @@ def position(
         "mover": int(states["current_player"][0]),
         "over": seen.facts["over"],
         "seats": seats(seen, names),
+        "board": {"turn": _turn(seen), "tables": [table._asdict() for table in describe_tables(game, states, viewer)]},
     }
 
 
@@ -68,6 +70,14 @@ def headline(seen: View) -> str:
     if facts["take_pending"]:
         return f"Seat {facts['current_player']} must take a bale"
     return f"Seat {facts['current_player']}: {plural(facts['actions_left'], 'action')} left"
+
+
+def _turn(seen: View) -> str:
+    """What the drawing's head tells of the turn besides the headline."""
+    facts, rules = seen.facts, seen.game.rules
+    if facts["over"]:
+        return ""
+    return f"Bought {facts['buys']} of {rules.buys_per_turn} in this turn. Seat {facts['first_player']} began the set."
 
 
 def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:

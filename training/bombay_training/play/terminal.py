@@ -106,9 +106,11 @@ class Terminal:
         print(f"{self.adviser} is thinking …", file=sys.stderr)
         states = session.states.copy()
         states["seed"] = 0
-        rng = np.random.default_rng((session.seed, session.version))
+        rng = np.random.default_rng(session.seed)
         for place, hint in enumerate(hints(make_adviser(self.adviser), session.game, states, rng), 1):
             print(f"{place}. {', then '.join(hint.turn)}: wins {100 * hint.win_share:.0f} %. {hint.why}")
+            if hint.line:
+                print(f"   Then it expects {'; '.join(hint.line)}.")
 
     def _save(self, name: str) -> None:
         if not name:

@@ -61,7 +61,7 @@ def play(
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    jobs = warm_up.jobs_of_agents([spec for spec in specs if spec != HUMAN], board)
+    jobs = warm_up.jobs_of_agents([adviser, *(spec for spec in specs if spec != HUMAN)], board)
     if text:
         from bombay_training.play import terminal
 

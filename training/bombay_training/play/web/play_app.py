@@ -88,7 +88,7 @@ class PlayApp:
         session.check_hint(version)
         states = session.states.copy()
         states["seed"] = 0
-        rng = np.random.default_rng((session.seed, version))
+        rng = np.random.default_rng(session.seed)  # not of the version, which grows when a turn is taken back
         try:
             found = await self.worker.run(lambda: hints(self._made_adviser(), session.game, states, rng))
         except (ValueError, OverflowError, RuntimeError) as error:

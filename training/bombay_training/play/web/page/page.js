@@ -43,7 +43,8 @@ function show(id, ...children) {
 function table(caption, columns, rows) {
   const head = element("tr", {}, ...columns.map((words) => element("th", { scope: "col" }, words)));
   const body = rows.map(({ cells, mover }) =>
-    element("tr", { class: mover ? "mover" : null }, ...cells.map((cell) => element("td", {}, String(cell)))));
+    element("tr", { class: mover ? "mover" : null }, ...cells.map((cell, column) =>
+      element(column ? "td" : "th", { scope: column ? null : "row" }, String(cell)))));
   return element("table", { "aria-label": caption }, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
@@ -127,6 +128,7 @@ function render(next) {
   drawBoard(next.svg);
   byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
+  if (next.board) renderWords(next.board);
   if (next.log) renderLog(next.log, before);
   if (next.mode === "play") renderPlay(next, before);
   if (next.mode === "watch") renderWatch(next);
@@ -158,6 +160,7 @@ function headline(next) {
 function drawBoard(text) {
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const svg = document.importNode(drawn, true);
+  svg.setAttribute("aria-hidden", "true"); // the element around it has the name
   svg.classList.toggle("marked", svg.querySelector("[data-move]") !== null); // the drawing shows the legal moves itself
   byId("map").replaceChildren(svg);
   addTargets(svg);
@@ -214,6 +217,11 @@ function addTargets(svg) {
   }
 }
 
+// The second click of a double click would meet whatever the first one has brought under the pointer.
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && state?.mode === "play") event.stopPropagation();
+}, true);
+
 byId("map").addEventListener("click", (event) => {
   const site = event.target.closest("[data-target]")?.dataset.target ?? event.target.closest("[data-site]")?.dataset.site;
   if (state?.mode === "board") clickEditor(site, event);
@@ -250,23 +258,24 @@ function renderTools(next) {
   byId("tools").replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
-    next.has_record
-      ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl" },
-        next.over ? "Download the record" : "Download the record so far")
-      : "",
     button("new", "New game", "", () => confirm("End this game and begin a new one?") && change("new")),
+    next.has_record
+      ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl",
+        title: next.over ? "Download the record" : "Download the record so far" }, "Record")
+      : "",
   );
 }
 
 async function askHint() {
   const version = state.version;
-  show("hint", element("p", {}, `${state.adviser} is thinking. The first time in a process, it may be compiled for minutes.`));
+  show("hint", element("p", {}, `${state.adviser} is thinking …`));
   try {
     const found = await send("hint", { version });
     if (state.version !== version) return;
     const turns = found.turns.map((hint) =>
       element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`));
+        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
+        hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : ""));
     show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
   } catch (error) {
     show("hint");
@@ -292,6 +301,13 @@ function renderSeats(next) {
     cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
   byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
+}
+
+// The board for those who do not see it.
+function renderWords(board) {
+  byId("words").hidden = false;
+  byId("told").replaceChildren(element("p", {}, board.turn), ...board.tables.flatMap(({ title, columns, rows }) =>
+    [element("h3", {}, title), element("div", { class: "wide" }, table(title, columns, rows.map((cells) => ({ cells }))))]));
 }
 
 function renderLog(log, before) {
