@@ -79,7 +79,7 @@ def test_a_model_plays_whole_games() -> None:
             assert "game over after 3 sets" in over
             record = Record.from_dict(json.loads(await call(client, "record")))
             record.verify()
-            assert record.agents == ("human", "greedy", "random")
+            assert record.agents == ("model", "greedy", "random")
             await refused(client, "act", "the game is over", actions="end_turn")
 
     played(script)

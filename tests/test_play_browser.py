@@ -284,6 +284,30 @@ def test_what_can_be_clicked_does_not_change_under_the_pointer(browser, table, w
             assert places() == before
 
 
+def test_a_site_is_framed_for_the_keyboard_and_not_after_a_click(browser, table):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        with change(page):
+            page.click("#actions [data-key='move:E1']")
+        page.mouse.move(2, 2)
+        page.wait_for_function("() => document.activeElement.closest('#actions')")
+        assert page.locator(".target.aimed").count() == 0
+        page.keyboard.press("Tab")
+        assert page.locator(".target.aimed").count() == 1
+
+
+def test_a_new_game_has_no_old_news(browser, table):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        page.on("dialog", lambda dialog: dialog.accept())
+        with change(page):
+            page.click("#actions [data-key='move:E1']")
+        assert page.text_content("#news") == "Seat 0: Move to E1"
+        with change(page):
+            page.click("[data-key=new]")
+        assert page.text_content("#news") == ""
+
+
 def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")

@@ -13,9 +13,10 @@ from typer.exceptions import TyperException
 from typer.testing import CliRunner
 
 from bombay_agents import make
-from bombay_env import Game, Rules
+from bombay_env import Board, Game, Rules
 from bombay_env.record import Record, write_records
 from bombay_training.cli.main import app as cli
+from bombay_training.play.draft import Draft
 from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
 from bombay_training.play.web import guard, server
@@ -427,6 +428,15 @@ def test_errors_of_the_commands_are_one_line(arguments, message):
     assert isinstance(done.exception, TyperException)
     assert message in done.exception.format_message()
     assert "\n" not in done.exception.format_message()
+
+
+def test_a_board_that_an_agent_does_not_know_is_refused_before_the_game(tmp_path):
+    board = Board.load()
+    Draft("other", board.sites, board.trails[1:]).write(tmp_path / "other.toml")
+    done = CliRunner().invoke(
+        cli, ["play", "--board", str(tmp_path / "other.toml"), "human", "zero"], standalone_mode=False
+    )
+    assert "zero was not trained on the board other; force=true plays it" in done.exception.format_message()
 
 
 def test_a_variant_is_played_too(worker):

@@ -317,6 +317,13 @@ def test_every_choice_tells_its_cost_and_its_effect():
     assert kinds >= {"move", "buy", "consolidate", "build"}
 
 
+@pytest.mark.parametrize(("left", "words"), [(3, "3 actions not used"), (1, "1 action not used")])
+def test_the_end_of_a_turn_tells_the_actions_that_are_lost(left, words):
+    table = session(None, "random")
+    table.states["actions_left"] = left
+    assert {choice["action"]: choice["effect"] for choice in messages.choices(table)}[END_TURN] == words
+
+
 def test_tolls_are_told():
     table = session(None, "random")
     table.states["palace"][0, table.game.board.site_index("G3")] = 2

@@ -3,6 +3,7 @@
 What is measured in a picture is read from its SVG: absolute places of texts and shapes, with transforms applied.
 """
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from bombay_env import Board, Game, Rules
 from bombay_env.board import SiteKind
 from bombay_env.render import board_map, layout, picture, shapes, svg
 from bombay_env.render.layout import Box
-from bombay_env.render.view import LastAction, last_action
+from bombay_env.render.view import LastAction, last_action, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
 from helpers.position import CITIES, official, position
@@ -420,6 +421,27 @@ def test_elephants_never_hide_demand(city: str) -> None:
         assert not any(cube.shared(other) for other in bodies + bales)
     for a, b in ((a, b) for i, a in enumerate(bales) for b in bales[:i]):
         assert a.shared(b) < 1, "each bale shows"
+
+
+@pytest.mark.parametrize("basket", [[], ["blue"], ["blue", "orange"]])
+def test_an_elephant_stands_nearest_to_its_own_site_on_a_plate_that_points_to_it(basket: list[str]) -> None:
+    game = official(2)
+    drawn = board_map.arranged(game.board)
+    for site in game.board.sites:
+        states = position(game, elephants={0: site.name, 1: "A" if site.name != "A" else "B"}, basket=basket)
+        herd = layout.place_herds(game.board, drawn, board_map._groups(view(game, states)))[site.name]
+        apart = {name: between(herd.box, icon) for name, icon in drawn.icons.items()}
+        assert min(apart, key=apart.__getitem__) == site.name
+        point, *_ = find(parse(game, states), "path", data_herd="0")
+        x, y = map(int, point.element.get("d").split()[0].removeprefix("M").split(","))
+        tip = (point.x + x, point.y + y)
+        assert drawn.icons[site.name].nearest(tip) == tip
+
+
+def between(one: Box, other: Box) -> float:
+    """Between two boxes; 0 if they touch."""
+    across = max(0.0, one.left - other.right, other.left - one.right)
+    return math.hypot(across, max(0.0, one.top - other.bottom, other.top - one.bottom))
 
 
 @pytest.mark.parametrize("seed", range(4))

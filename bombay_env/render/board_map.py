@@ -20,7 +20,8 @@ from bombay_env.rules import COLOUR_NAMES
 
 MAP_BOX: Final = Box(16, 128, 668, 788)
 BODY, SMALL = 16.0, 14.0  # font sizes
-FAR_OFF: Final = 8.0  # elephants further than this from their site are tied to it by a line
+POINT: Final = 7.0  # half the width of the point of a plate
+REACH: Final = 4.0  # how far the point reaches into the icon of its site
 STEPS: Final = 48  # points of a trail that may carry the arrow of the last move
 SIGN: Final = 14.0  # font size of the letters on bales that an elephant carries
 
@@ -102,7 +103,7 @@ def parts(seen: View) -> Iterator[Part]:
         yield from _city(site.name, seen, drawn) if site.kind == SiteKind.CITY else _site(site, seen, drawn)
     yield from _legal_moves(seen, drawn)
     for site_name, herd in herds.items():
-        yield from _tether(herd, drawn.icons[site_name])
+        yield _plate(herd, drawn.icons[site_name])
     for herd in herds.values():
         for seat, box in herd.places.items():
             yield _elephant(box, seen.holdings[seat], seen, herd.scale)
@@ -255,17 +256,21 @@ def _groups(seen: View) -> dict[str, dict[int, float]]:
     return groups
 
 
-def _tether(herd: Herd, icon: Box) -> Iterator[Part]:
-    """A dotted line to the site from elephants that found no room right beside it."""
-    (x, y), near = icon.nearest(herd.box.centre), herd.box.centre
-    far = herd.box.nearest((x, y))
-    if abs(far[0] - x) + abs(far[1] - y) < FAR_OFF:
-        return
-    dx, dy = round(near[0] - x), round(near[1] - y)
-    line = shapes.path(
-        f"M0,0 L{dx},{dy}", stroke=shapes.INK, stroke_width=2.2, stroke_dasharray="0.1 5", stroke_linecap="round"
-    )
-    yield part(x, y, (min(0, dx) - 3, min(0, dy) - 3, max(0, dx) + 3, max(0, dy) + 3), line)
+def _plate(herd: Herd, icon: Box) -> Part:
+    """What the elephants of a site stand on: a plate with a point towards the site."""
+    x, y = map(round, herd.box.centre)
+    width, height = round(herd.box.width) + 2, round(herd.box.height) + 2
+    u, v = icon.grown(-REACH).nearest((x, y))
+    u, v = round(u) - x, round(v) - y
+    length = hypot(u, v) or 1.0
+    across, down = POINT * v / length, POINT * u / length
+    point = f"M{u},{v} L{across:.1f},{-down:.1f} L{-across:.1f},{down:.1f} Z"
+    box = (-width / 2, -height / 2, width, height)
+    edge: dict[str, Any] = {"stroke": shapes.ROAD_EDGE, "stroke_width": 3, "stroke_linejoin": "round"}
+    drawn = [shapes.path(point, shapes.LAND, **edge), rectangle(*box, shapes.LAND, rx=8, **edge)]
+    drawn += [shapes.path(point, shapes.LAND), rectangle(*box, shapes.LAND, rx=8)]
+    sides = (min(u, -width // 2) - 3, min(v, -height // 2) - 3, max(u, width // 2) + 4, max(v, height // 2) + 4)
+    return part(x, y, sides, "".join(drawn), data_herd=" ".join(map(str, sorted(herd.places))))
 
 
 def _elephant(box: Box, holding: Holdings, seen: View, scale: float) -> Part:

@@ -45,8 +45,8 @@ HIDES_CITY, HIDES_ICON, HIDES_NAME, HIDES_TRAIL, OUTSIDE = 100.0, 10.0, 6.0, 4.0
 FURTHEST: Final = 32.0  # gap between elephants and their site
 CROWD: Final = 4  # elephants on one site that are drawn smaller
 PER_DISTANCE: Final = 4.0  # from each elephant to its site
-UNCLEAR: Final = 4.0  # where another site is not this much further off than their own
-CLEARLY: Final = 20.0
+UNCLEAR: Final = 10.0  # where another site is not this much further off than their own
+CLEARLY: Final = 30.0
 
 
 class Box(NamedTuple):

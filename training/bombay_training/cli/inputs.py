@@ -43,7 +43,12 @@ def check_distinct(specs: list[str]) -> None:
 
 
 def check_new_file(path: Path | None, option: str = "--out") -> None:
-    """Raise an error if the file exists or cannot be created. Checked before any game is played. `option` names it."""
+    """Raise an error if the file exists or cannot be created. Checked before any game is played.
+
+    Args:
+        path: the file, None if none is wanted.
+        option: that names it; empty if it is an argument.
+    """
     if path is None:
         return
     _check_free(path, option)
@@ -53,7 +58,7 @@ def check_new_file(path: Path | None, option: str = "--out") -> None:
 
 def _check_free(path: Path, option: str) -> None:
     if path.exists():
-        raise ValueError(f"{path} exists already; name another with {option}")
+        raise ValueError(f"{path} exists already; name another{f' with {option}' if option else ' file'}")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
 

@@ -127,7 +127,7 @@ def _choice(session: Session, name: str) -> dict[str, Any]:
         return {"action": END_TURN, "site": None, "words": action_words(END_TURN), "effect": "no way back after this"}
     left = int(session.states["actions_left"][0])
     if name == END_TURN:
-        effect = f"{left} of the actions are not used" if left else ""
+        effect = f"{plural(left, 'action')} not used" if left else ""
     else:
         after, _ = preview(session.game, session.states, session.game.action_index(name))
         spent = left - int(after["actions_left"][0])

@@ -81,7 +81,7 @@ class ModelTable:
                 raise ValueError(f"seats has {checks.shown(name)}; allowed are {MODEL} and {', '.join(self.opponents)}")
         agents = [None if name == MODEL else bombay_agents.make(name) for name in given]
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
-        self._session = Session(Game(Rules.official(len(given)), self.board), agents, drawn, screened)
+        self._session = Session(Game(Rules.official(len(given)), self.board), agents, drawn, screened, person=MODEL)
         self._told = 0
         self._go_on()
         return f"{describe_board(self._session.game)}\n\n{self.observe()}"

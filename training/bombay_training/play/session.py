@@ -69,6 +69,7 @@ class Session:
         seed: the seed of the deal, of all restocks and of the agents' random choices.
         screened: whether to hide what opponents keep behind their screens (RULES 6).
         version: of the first position; above that of the game before, if a page shows one after the other.
+        person: what records call a human; a language model may sit in the human's seat.
 
     Attributes:
         states: (1,) the position as players see it. Until a human ends the turn, it is that seat's turn, with no action left.
@@ -82,7 +83,13 @@ class Session:
     """
 
     def __init__(
-        self, game: Game, seats: Sequence[Agent | None], seed: int, screened: bool = False, version: int = 0
+        self,
+        game: Game,
+        seats: Sequence[Agent | None],
+        seed: int,
+        screened: bool = False,
+        version: int = 0,
+        person: str = HUMAN,
     ) -> None:
         if len(seats) != game.num_players:
             raise ValueError(f"{len(seats)} seats are given for {game.num_players} players")
@@ -92,7 +99,7 @@ class Session:
         for agent in seats:
             check_plays(agent, game)
         self.agents = list(seats)
-        self.names = [HUMAN if agent is None else name_of(agent) for agent in seats]
+        self.names = [person if agent is None else name_of(agent) for agent in seats]
         self.states: np.ndarray = game.new_states([seed])
         self.history = History(game, self.states, seed)
         self.version = version

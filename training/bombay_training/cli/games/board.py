@@ -26,7 +26,7 @@ def new(
 ) -> None:
     """Write a new board file with all sites of the game and no trails; `bombay board draw` draws these."""
     with user_input():
-        check_new_file(path)
+        check_new_file(path, option="")
         Draft.of_board(Board.load(), _board_name(path), trails).write(path)
     say(f"{path} has all sites. Draw the trails with: bombay board draw {path}")
 

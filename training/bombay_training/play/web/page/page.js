@@ -240,7 +240,7 @@ function renderPlay(next, before) {
       class: next.turn_done ? "main" : null,
       onmouseenter: () => aim(site, true),
       onmouseleave: () => aim(site, false),
-      onfocus: () => aim(site, true),
+      onfocus: (event) => aim(site, event.target.matches(":focus-visible")), // not after a click
       onblur: () => aim(site, false),
     }));
   byId("actions").replaceChildren(...choices);
@@ -319,7 +319,7 @@ function renderLog(log, before) {
   if (before && log.length > told) {
     const news = entries.slice(Math.max(told, log.length - MAX_NEWS)).map((entry) => entry.textContent);
     byId("news").textContent = news.join(" · ");
-  } else if (before?.mode === "play" && undone && log.length < told) byId("news").textContent = "The turn was taken back.";
+  } else if (log.length < told) byId("news").textContent = undone ? "The turn was taken back." : "";
   told = log.length;
 }
 
