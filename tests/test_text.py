@@ -100,19 +100,21 @@ def test_text_of_a_position() -> None:
         "          right   2 rupees, 2 actions  empty",
         "bag       3 yellow, 4 purple, 3 blue, 5 orange",
         "bank      16 Clients",
-        "cities    Bombay     blue 4               purple 3 + 1 Client  orange 1 + 1 Client   1 City token left",
-        "          Indore     purple 4 + 1 Client  orange 3             yellow 2 + 1 Client   1 City token left",
-        "          Nagpur     orange 4             yellow 4             blue 1 + 1 Client     1 City token left",
-        "          Hyderabad  yellow 5             blue 3               purple 1 + 2 Clients  1 City token left",
-        "to sell   blue  Nagpur 2 actions away: 1 rupee + 1 Client; Hyderabad 2 actions away: 3 rupees; "
-        "Bombay 6 actions away: 4 rupees",
+        "cities    Bombay     blue 4, purple 3 + 1 Client, orange 1 + 1 Client",
+        "          Indore     purple 4 + 1 Client, orange 3, yellow 2 + 1 Client",
+        "          Nagpur     orange 4, yellow 4, blue 1 + 1 Client",
+        "          Hyderabad  yellow 5, blue 3, purple 1 + 2 Clients",
+        "piles     City tokens left: Bombay 1, Indore 1, Nagpur 1, Hyderabad 1",
         "posts     E1 yellow (closed), E2 purple (closed), E3 blue, E4 orange (closed)",
         "tokens    G2 city, G3 rupees, G4 bale, G5 client, G6 city, G7 rupees, G8 bale",
         "palaces   G1 seat 0",
         "",
-        "        at  rupees  Clients  City tokens  palaces left  bales   has City tokens of",
-        "seat 0  A        4        1            0             4  empty   none",
-        "seat 1  E2       5        0            0             5  1 blue  none",
+        "        at  rupees  Clients  palaces left  bales   City tokens",
+        "seat 0  A        4        1             4  empty   0",
+        "seat 1  E2       5        0             5  1 blue  0",
+        "",
+        "to sell   blue  Nagpur 2 actions away: 1 rupee + 1 Client; Hyderabad 2 actions away: 3 rupees; "
+        "Bombay 6 actions away: 4 rupees",
     ]
 
 
@@ -135,7 +137,7 @@ def test_text_tells_how_far_each_sale_is() -> None:
 def test_text_tells_whose_city_tokens_there_are() -> None:
     tokens = {0: ["Bombay"], 2: ["Nagpur", "Indore"]}
     states = position(official(3), city_tokens=tokens)
-    for viewer, told in ((None, ["Bombay", "none", "Indore, Nagpur"]), (2, ["?", "?", "Indore, Nagpur"])):
+    for viewer, told in ((None, ["1 (Bombay)", "0", "2 (Indore, Nagpur)"]), (2, ["?", "?", "2 (Indore, Nagpur)"])):
         lines = text.describe_position(official(3), states, viewer).splitlines()[-3:]
         assert [line.rpartition("  ")[2] for line in lines] == told
 
@@ -146,7 +148,7 @@ def test_text_hides_what_is_behind_screens() -> None:
     assert "72" in shown
     assert "71" not in shown
     assert "73" not in shown
-    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "?", "5", "empty", "?"]
+    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "5", "empty", "?"]
 
 
 def test_text_says_when_the_game_is_over() -> None:

@@ -34,12 +34,17 @@ def describe_position(game: Game, states: np.ndarray, viewer: int | None = None)
     lines += _block("bag", [_bales(facts["bag"])])
     if facts["client_supply"] is not None:
         lines += _block("bank", [plural(facts["client_supply"], "Client")])
-    lines += _block("cities", _table(_cities(seen)))
-    lines += _block("to sell", _table(list(_sales(seen))))
+    lines += _block("cities", _table([(city, ", ".join(sales)) for city, *sales, _ in _cities(seen)]))
+    lines += _block(
+        "piles", [f"City tokens left: {_listed(f'{city} {left}' for city, left in facts['city_piles'].items())}"]
+    )
     lines += _block("posts", [_listed(f"{site} {words}" for site, words in _posts(seen))])
     lines += _block("tokens", [_listed(f"{site} {kind}" for site, kind in facts["palace_tokens"].items())])
     lines += _block("palaces", [_listed(f"{site} seat {seat}" for site, seat in facts["palaces"].items())])
-    return "\n".join([*lines, "", *_seats(seen)])
+    lines += ["", *_seats(seen)]
+    if sales := list(_sales(seen)):
+        lines += ["", *_block("to sell", _table(sales))]
+    return "\n".join(lines)
 
 
 class Table(NamedTuple):
@@ -225,26 +230,26 @@ def _posts(seen: View) -> Iterator[tuple[str, str]]:
 
 def _seats(seen: View) -> list[str]:
     """A table of the seats: what each has, and its bales or, after the game, the account of its rupees."""
-    heads = ["", "at", "rupees", "Clients", "City tokens", "palaces left"]
-    heads += ["empire", "fame", "final"] if seen.results else ["bales", "has City tokens of"]
+    heads = ["", "at", "rupees", "Clients", "palaces left"]
+    heads += ["City tokens", "empire", "fame", "final"] if seen.results else ["bales", "City tokens"]
     rows = []
     for has in seen.holdings:
-        row = [f"seat {has.seat}", has.site]
-        row += map(_shown, (has.rupees, has.clients, has.city_tokens, has.palaces_left))
+        row = [f"seat {has.seat}", has.site, *map(_shown, (has.rupees, has.clients, has.palaces_left))]
         if seen.results:
             result = seen.results[has.seat]
-            row += map(str, (result.majority, result.fame, result.final))
+            row += map(_shown, (has.city_tokens, result.majority, result.fame, result.final))
         else:
-            row += (_bales(has.basket), _cities_of(has))
+            row += (_bales(has.basket), _city_tokens(has))
         rows.append(row)
-    return _table([heads, *rows], right=range(2, 9 if seen.results else 6))
+    return _table([heads, *rows], right=range(2, 9 if seen.results else 5))
 
 
-def _cities_of(has: Holdings) -> str:
-    """The cities of a seat's City tokens, and its palace tokens that count as one; "?" behind a screen."""
+def _city_tokens(has: Holdings) -> str:
+    """How many City tokens a seat has and of which cities, with the palace tokens that count as one; "?" behind a screen."""
     if has.cities is None:
         return "?"
-    return _listed([*has.cities, *["a palace token"] * (has.city_palace_tokens or 0)])
+    of = [*has.cities, *["palace token"] * (has.city_palace_tokens or 0)]
+    return f"{len(of)} ({', '.join(of)})" if of else "0"
 
 
 def _shown(count: int | None) -> str:
