@@ -143,7 +143,7 @@ def test_actions_may_be_numbers_and_objects() -> None:
     async def script(client: Any) -> None:
         for form in forms:
             await call(client, "new_game", seats=["model", "random"], seed=7)
-            assert "seat 0: Move to E1" in await call(client, "act", actions=form)
+            assert "seat 0 at A: Move to E1" in await call(client, "act", actions=form)
         await refused(client, "act", "True is no action", actions=True)
         await refused(client, "act", "1.5 is no action", actions=1.5)
 
@@ -154,9 +154,9 @@ def test_it_is_told_what_the_others_did_once() -> None:
     async def script(client: Any) -> None:
         await call(client, "new_game", seats=["model", "greedy"], seed=7)
         told = await call(client, "act", actions="end_turn")
-        assert "seat 0: End the turn" in told
-        assert "seat 1: " in told
-        assert "seat 1: Move" not in await call(client, "observe")
+        assert "seat 0 at A: End the turn" in told
+        assert "seat 1 at A: " in told
+        assert "seat 1 at" not in await call(client, "observe")
 
     played(script)
 
@@ -170,10 +170,10 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
         await refused(client, "resign", "there is no tool 'resign'; there are rules, new_game, ")
         assert await call(client, "legal_actions") == before
         told = await call(client, "act", actions="move:E1, move:G1, move:E1")
-        assert "seat 0: Move to G1" in told
+        assert "seat 0 at A: Move to E1; Move to G1; Move to E1\n" in told
         assert "You are seat 0" in told
         told = await call(client, "act", actions=["move:G1", "end_turn"])
-        assert "seat 0: Move to G1" in told
+        assert "seat 0 at E1: Move to G1; End the turn\n" in told
 
     played(script)
 

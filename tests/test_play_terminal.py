@@ -71,6 +71,7 @@ def test_undo_and_errors_and_hints(said, capsys, tmp_path):
     shown = capsys.readouterr().out
     assert "'fly' is no action" in shown
     assert "the list has no number 99; it has 1 to 7" in shown
+    assert shown.count("The turn is taken back.") == 1
     assert shown.count("nothing to take back") == 1
     assert "record needs the name of a new file" in shown
     assert "File exists" in shown
@@ -127,16 +128,9 @@ def test_the_log_has_a_line_for_each_turn(said, capsys):
     terminal.play(table, "champion")
     listed = capsys.readouterr().out.splitlines()
     log = listed[-listed[::-1].index("Set 1 of 2 begins.") :]
-    assert [line.partition(":")[0] for line in log] == [
-        "seat 0",
-        "seat 1",
-        "seat 0",
-        "seat 1",
-        "Set 2 of 2 begins.",
-        "seat 1",
-    ]
-    assert log[0] == "seat 0: Move to E1; End the turn"
-    assert log[2] == "seat 0: Consolidate (+1 rupee)"
+    assert log[0] == "seat 0 at A: Move to E1; End the turn"
+    assert log[2] == "seat 0 at E1: Consolidate (+1 rupee)"
+    assert [line[:9] for line in log] == ["seat 0 at", "seat 1 at", "seat 0 at", "seat 1 at", "Set 2 of ", "seat 1 at"]
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -24,7 +24,7 @@ from bombay_env.text import (
     parse_answer,
     summarize_rules,
 )
-from bombay_training.play.messages import log
+from bombay_training.play.news import news
 from bombay_training.play.session import END_TURN, Session
 
 MODEL: Final = "model"  # the seat of the language model
@@ -96,13 +96,9 @@ class ModelTable:
     def observe(self) -> str:
         """What happened since you were last told, and the position with its legal actions, or the result."""
         session = self._game()
-        events = log(session.log, session.viewer if session.screened and not session.over else None)
-        news = [
-            event["words"] if event["seat"] is None else f"seat {event['seat']}: {event['words']}"
-            for event in events[self._told :]
-        ]
-        self._told = len(events)
-        parts = ["\n".join(news)] if news else []
+        told = "\n".join(news(session, self._told))
+        self._told = len(session.log)
+        parts = [told] if told else []
         if session.over:
             parts.append(describe_result(session.game, session.states))
         elif session.fault:

@@ -1,13 +1,11 @@
 """`bombay play --text`: the same game in the terminal, by numbers and names."""
 
-import itertools
 import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,7 +22,7 @@ from bombay_env.text import (
 )
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.hints import hints, make_adviser
-from bombay_training.play.messages import log
+from bombay_training.play.news import news
 from bombay_training.play.session import END_TURN, Session, SessionError
 
 WELCOME: Final = "New to the game? `rules` tells it in short, `map` draws the board, and `help` lists all commands."
@@ -84,20 +82,16 @@ class Terminal:
 
     def _tell(self) -> None:
         """Print the events that are new, and the position unless it is the one that was printed last."""
-        session, events = self.session, self._events()
-        self._told = min(self._told, len(events))
-        _print_events(events[self._told :])
-        self._told = len(events)
+        session = self.session
+        for line in news(session, self._told):
+            _say(line, 8)
+        self._told = len(session.log)
         if session.fault:
             _say(f"  the agent in seat {session.fault[0]} failed, and the game is as before: {session.fault[1]}", 2)
             print("  answer retry, or replace AGENT, or replace human")
         elif not session.over and self._drawn != session.version and not session.handing_over:
             self._print_position()
         self._drawn = session.version
-
-    def _events(self) -> list[dict[str, Any]]:
-        session = self.session
-        return log(session.log, session.viewer if session.screened and not session.over else None)
 
     def _print_position(self) -> None:
         """Print the position and the legal actions; within a turn, only what the turn changes for the seats."""
@@ -130,6 +124,8 @@ class Terminal:
         rest = rest.strip()
         if word == "undo":
             session.undo(version)
+            self._told = len(session.log)
+            print("The turn is taken back.")
         elif word == "ready":
             session.ready(version)
         elif word == "retry":
@@ -147,11 +143,14 @@ class Terminal:
         """Print what a command asks for; nothing in the game changes."""
         game, states = self.session.game, self.session.states
         if word == "map":
-            print(describe_site(game, states, _site_name(game, rest)) if rest else draw_map(game, states, _columns()))
+            _say(
+                describe_site(game, states, _site_name(game, rest)) if rest else draw_map(game, states, _columns()), 21
+            )
         elif word == "rules":
             _say(describe_rules(game) if rest == "all" else f"{summarize_rules(game)}\n`rules all` tells the rest.", 2)
         elif word == "log":
-            _print_events(self._events())
+            for line in news(self.session):
+                _say(line, 8)
         elif word == "hint":
             self._print_hints()
         elif word == "record":
@@ -214,13 +213,6 @@ class Terminal:
 def play(session: Session, adviser: str) -> None:
     """Play in the terminal; hints come from the agent `adviser`."""
     Terminal(session, adviser).play()
-
-
-def _print_events(events: Sequence[dict[str, Any]]) -> None:
-    """A line for each turn; what is no action has a line of its own."""
-    for seat, turn in itertools.groupby(events, key=lambda event: event["seat"]):
-        words = [event["words"] for event in turn]
-        _say("\n".join(words) if seat is None else f"seat {seat}: {'; '.join(words)}", 8)
 
 
 def _site_name(game: Game, text: str) -> str:
