@@ -107,7 +107,7 @@ def test_a_game_is_played_by_clicking(browser, tmp_path):
         for site in ("E1", "G1"):
             with change(page):
                 page.click(f"[data-target={site}]")
-        assert "Seat 0: Move to G1" in page.text_content("#log")
+        assert "You: Move to G1" in page.text_content("#log")
         with change(page):
             page.click("[data-key=undo]")
         assert page.text_content("#seats") == first
@@ -284,6 +284,68 @@ def test_what_can_be_clicked_does_not_change_under_the_pointer(browser, table, w
             assert places() == before
 
 
+def test_a_hint_stays_for_its_turn_shows_on_the_map_and_is_played_by_a_click(browser, table):
+    with page_at(browser, table) as page:
+        page.wait_for_selector("#actions button")
+        page.click("[data-key=hint]")
+        page.wait_for_selector("#hint li")
+        best = page.evaluate("advice.turns[0].actions")
+        moves = [action for action in best if action.startswith("move:")]
+        assert page.locator("#map .advised").count() == len(moves) > 0
+        with change(page):
+            page.click(f"#actions [data-key='{best[0]}']")
+        assert page.locator("#hint li").count() > 0
+        page.click("[data-key='hint 0']")
+        page.wait_for_function("(most) => state.played.length === most", arg=len([a for a in best if a != "end_turn"]))
+        assert page.evaluate("state.played") == [action for action in best if action != "end_turn"]
+        assert page.is_disabled("[data-key='hint 0']")
+        with change(page):
+            page.click("[data-key=undo]")
+        assert page.is_enabled("[data-key='hint 0']")
+        other = next(
+            a
+            for a in page.evaluate("state.legal.map((choice) => choice.action)")
+            if a.startswith("move:") and a != best[0]
+        )
+        with change(page):
+            page.click(f"#actions [data-key='{other}']")
+        assert page.is_disabled("[data-key='hint 0']"), "it begins otherwise"
+        with change(page):
+            page.click("[data-key=end_turn]")
+        assert page.is_hidden("#hint")
+        assert page.locator("#map .advised").count() == 0
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_the_round_is_told_drawn_and_shown_again(browser, worker, motion):
+    app = PlayApp(session(None, "greedy", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address, reduced_motion=motion) as page:
+        page.wait_for_selector("#actions button")
+        assert page.title() == "Your turn – Bombay"
+        with change(page):
+            page.click("[data-key=consolidate]")
+        with change(page):
+            page.click("[data-key=end_turn]")
+        cards = page.locator("#round li").all_inner_texts()
+        assert [card.split(":")[0] for card in cards] == ["Seat 1 (greedy)", "Seat 2 (greedy)"]
+        assert " → " in cards[0]
+        assert page.locator("#map .way:not(.edge)").count() == sum(card.count(" → ") for card in cards)
+        if motion == "reduce":
+            assert page.locator("#map .walking, #round button").count() == 0
+            return
+        page.select_option("[data-key=pace]", "slow")
+        page.click("[data-key=again]")
+        page.click("[data-key=pause]")
+        assert page.locator("#map .walking").count() == 2
+        place = page.get_attribute("#map .walking >> nth=0", "transform")
+        page.wait_for_timeout(200)
+        assert page.get_attribute("#map .walking >> nth=0", "transform") == place
+        page.select_option("[data-key=pace]", "fast")
+        page.click("[data-key=pause]")
+        page.wait_for_function("() => !document.querySelector('#map .walking')")
+        assert page.locator("#map [data-elephant][visibility]").count() == 0
+
+
 def test_a_site_is_framed_for_the_keyboard_and_not_after_a_click(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
@@ -302,7 +364,7 @@ def test_a_new_game_has_no_old_news(browser, table):
         page.on("dialog", lambda dialog: dialog.accept())
         with change(page):
             page.click("#actions [data-key='move:E1']")
-        assert page.text_content("#news") == "Seat 0: Move to E1"
+        assert page.text_content("#news") == "You: Move to E1"
         with change(page):
             page.click("[data-key=new]")
         assert page.text_content("#news") == ""

@@ -2,13 +2,15 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
 
 from bombay_agents import make
 from bombay_env import Game, Rules
-from bombay_env.render.view import plural
+from bombay_env.render.view import view
+from bombay_env.text import describe_actions
 from bombay_training.play import messages
 from bombay_training.play.account import SOURCES, account
 from bombay_training.play.session import END_TURN, HUMAN, Event, OutdatedError, Session, SessionError
@@ -295,29 +297,92 @@ def test_a_running_game_tells_no_seed():
 
 
 def test_every_choice_tells_its_cost_and_its_effect():
-    """What is told before an action is what the log tells of it afterwards."""
+    """In the words of `describe_actions`; of a move, without the sites that its button names."""
     table, rng = session(None, "greedy", seed=8), np.random.default_rng(8)
     table.think()
     kinds = set()
     while not table.over:
         legal = messages.choices(table)
+        if not table.turn_done:
+            lines = describe_actions(table.game, table.states).splitlines()
+            for choice, line in zip(legal, lines, strict=True):
+                assert line.split(" ", 1)[1].startswith(f"{choice['action']}: ")
+                assert line.endswith(choice["effect"])
+                assert "go from" not in choice["effect"]
+                kinds.add(choice["action"].partition(":")[0])
         dealing = [choice for choice in legal if not choice["action"].startswith(("move", "end_turn", "consolidate"))]
         choice = rng.choice(dealing if dealing and rng.random() < 0.7 else legal)
-        left = int(table.states["actions_left"][0])
-        spends, ending = choice["action"] != END_TURN, table.turn_done
+        done = table.turn_done
         table.act(table.version, choice["action"])
-        if spends:
-            cost, _, effect = choice["effect"].partition(", ")
-            kinds.add(choice["action"].partition(":")[0])
-            assert cost == plural(left - int(table.states["actions_left"][0]), "action")
-            told = [event for event in table.log if event.seat == 0][-1]
-            assert (told.action.action, told.effect) == (choice["action"], effect)
-        assert not ending or choice["action"] == END_TURN
+        assert not done or choice["action"] == END_TURN
         table.think()
     assert kinds >= {"move", "buy", "consolidate", "build"}
 
 
-@pytest.mark.parametrize(("left", "words"), [(3, "3 actions not used"), (1, "1 action not used")])
+def test_a_button_tells_price_and_place():
+    table = session(None, "random", seed=8)
+    (post,) = [choice for choice in messages.choices(table) if choice["action"] == "move:E1"]
+    colour = view(table.game, table.states).facts["posts"]["E1"]
+    assert re.fullmatch(rf"an? {colour} post \(.*\), for 1 action", post["effect"])
+
+
+def test_the_standing_is_the_result_if_the_game_ended_now():
+    table = play(session(None, "greedy", "greedy", seed=3), np.random.default_rng(3), most=25)
+    found = table.game.provisional_results(table.states)[0]
+    rows = messages.of_session(table, None)["standing"]
+    assert [row["total"] for row in rows] == found["final"].tolist()
+    for seat, row in enumerate(rows):
+        assert row["empire"] == f"{found['majority'][seat]} for {found['empire'][seat]}"
+        awards = [int(row[award].split()[0]) for award in ("empire", "fame")]
+        assert row["in hand"] + sum(awards) == row["total"]
+    play(table, np.random.default_rng(3))
+    assert messages.of_session(table, None)["standing"] is None, "the account tells it"
+
+
+def test_the_round_is_told_by_a_card_for_each_opponent():
+    table = session(None, "greedy", "greedy", seed=3)
+    assert [card["words"] for card in messages.rounds(table)] == ["Set 1 of 3 begins."]
+    play_turn(table, "consolidate", END_TURN)
+    table.think()
+    cards = messages.rounds(table)
+    assert [card["seat"] for card in cards] == [1, 2]
+    for card in cards:
+        events = [event for event in table.log if event.seat == card["seat"]]
+        moves = [event.action for event in events if event.action.action.startswith("move:")]
+        assert card["way"] == ["A", *(move.action.removeprefix("move:") for move in moves)] or not moves
+        assert all(event.effect in card["words"] for event in events)
+    play_turn(table, "move:E1")
+    assert messages.rounds(table) == cards, "the turn under way is not told"
+    play(table, np.random.default_rng(3), most=20)
+    assert {card["seat"] for card in messages.rounds(table)} >= {1, 2}
+
+
+def test_the_human_is_called_you():
+    table = session("random", None, seed=3)
+    assert messages.of_session(table, None)["headline"] == "Seat 0: 3 actions left"
+    table.think()
+    assert messages.of_session(table, None)["headline"] == "You: 3 actions left"
+    assert messages.of_session(session(None, None), None)["you"] is None
+    play(table, np.random.default_rng(3))
+    wins = table.game.results(table.states)[0]["winners"].tolist()
+    assert ("you win with" in messages.of_session(table, None)["headline"]) == (wins == [False, True])
+
+
+def test_seats_tell_their_cities_and_palaces():
+    table = session(None, "random")
+    table.states["city_tokens"][0, 0, 1:3] = 1
+    table.states["city_piles"][0, 1:3] -= 1
+    table.states["palace"][0, table.game.board.site_index("G3")] = 1
+    table.states["palaces_left"][0, 0] -= 1
+    mine, other = messages.of_session(table, None)["seats"]
+    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 of 5")
+    assert (other["Cities"], other["palaces"]) == ("0", "0 of 5")
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [(3, "give up the 3 actions left; your turn ends"), (1, "give up the 1 action left; your turn ends")],
+)
 def test_the_end_of_a_turn_tells_the_actions_that_are_lost(left, words):
     table = session(None, "random")
     table.states["actions_left"] = left
@@ -329,7 +394,7 @@ def test_tolls_are_told():
     table.states["palace"][0, table.game.board.site_index("G3")] = 2
     table.states["palaces_left"][0, 1] -= 1
     move = next(choice for choice in messages.choices(table) if choice["action"] == "move:G3")
-    assert move["effect"] == "1 action, seat 1 takes 1 rupee of toll from the bank"
+    assert move["effect"] == "a palace of seat 1, for 1 action; seat 1 takes 1 rupee of toll from the bank"
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])

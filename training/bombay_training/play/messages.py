@@ -3,6 +3,7 @@
 What `screened` mode hides is left out here, in the one place where positions become messages: see `seats` and `log`.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 
 from bombay_env import Game
 from bombay_env.render import svg
-from bombay_env.render.view import LastAction, View, plural, view
+from bombay_env.render.view import Holdings, LastAction, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.text import describe_tables
+from bombay_env.text import ActionEffect, action_effects, describe_tables
 from bombay_training.play.account import COLUMNS, account
-from bombay_training.play.effects import action_words, effect_words, preview
+from bombay_training.play.effects import action_words
 from bombay_training.play.session import END_TURN, Event, Session
 
 
@@ -30,8 +31,9 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
     return {
         "mode": "play",
         "version": session.version,
-        **position(game, session.states, viewer, session.names, session.log[-1].action),
+        **position(game, session.states, viewer, session.names, session.log[-1].action, session.you),
         "human": session.human_to_move,
+        "you": session.you,
         "viewer": viewer,
         "screened": session.screened,
         "handing_over": session.mover if session.handing_over else None,
@@ -40,36 +42,55 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
         "adviser": adviser if session.human_to_move and not session.screened and not session.turn_done else None,
         "fault": None if fault is None else {"seat": fault[0], "reason": _reason(session, fault[1])},
         "legal": choices(session),
+        "played": session.played,
         "log": log(session.log, viewer if session.screened and not session.over else None),
+        "round": rounds(session),
         "has_record": session.over or not session.screened,
         "account": {"columns": COLUMNS, "rows": account(session.record())} if session.over else None,
     }
 
 
 def position(
-    game: Game, states: np.ndarray, viewer: int | None, names: Sequence[str], last: LastAction | None
+    game: Game,
+    states: np.ndarray,
+    viewer: int | None,
+    names: Sequence[str],
+    last: LastAction | None,
+    you: int | None = None,
 ) -> dict[str, Any]:
-    """The drawing of a position, what it says, and what each seat has. `last` is the action that led to it, if one did."""
+    """The drawing of a position, what it says, and what each seat has.
+
+    Args:
+        game: that of the state.
+        states: (1,) the position.
+        viewer: for whom it is shown in `screened` mode; see `view`.
+        names: of the seats.
+        last: the action that led to it, if one did.
+        you: the seat that is called "you", if one is.
+    """
     seen = view(game, states, viewer)
     return {
         "svg": svg.draw(game, states, viewer, last),
-        "headline": headline(seen),
+        "headline": headline(seen, you),
         "when": seen.when,
         "mover": int(states["current_player"][0]),
         "over": seen.facts["over"],
         "seats": seats(seen, names),
+        "standing": None if viewer is not None or seen.facts["over"] else standing(game, states),
         "board": {"turn": _turn(seen), "tables": [table._asdict() for table in describe_tables(game, states, viewer)]},
     }
 
 
-def headline(seen: View) -> str:
+def headline(seen: View, you: int | None = None) -> str:
     """Whose turn it is and what is to be done, or who won."""
     facts = seen.facts
     if facts["over"]:
-        return f"Game over: {seen.ending}"
+        won = seen.ending.replace(f"seat {you} wins", "you win") if seen.winners == [you] else seen.ending
+        return f"Game over: {won}"
+    mover = "You" if facts["current_player"] == you else f"Seat {facts['current_player']}"
     if facts["take_pending"]:
-        return f"Seat {facts['current_player']} must take a bale"
-    return f"Seat {facts['current_player']}: {plural(facts['actions_left'], 'action')} left"
+        return f"{mover} must take a bale"
+    return f"{mover}: {plural(facts['actions_left'], 'action')} left"
 
 
 def _turn(seen: View) -> str:
@@ -89,8 +110,8 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
             "at": has.site,
             "rupees": has.rupees,
             "Clients": has.clients,
-            "Cities": has.city_tokens,
-            "palaces": has.palaces_left,
+            "Cities": None if has.cities is None else _cities(has),
+            "palaces": f"{seen.game.rules.palaces - has.palaces_left} of {seen.game.rules.palaces}",
             "bales": ", ".join(
                 f"{count} {colour}" for count, colour in zip(has.basket, COLOUR_NAMES, strict=True) if count
             )
@@ -100,11 +121,66 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def log(events: Sequence[Event], viewer: int | None) -> list[dict[str, Any]]:
-    """Events in words. For a viewer in screened mode, without what other seats gained and paid."""
+def _cities(has: Holdings) -> str:
+    """The number of City tokens, and the cities that gave them."""
+    return f"{has.city_tokens} ({', '.join(has.cities)})" if has.cities else str(has.city_tokens)
+
+
+def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
+    """For each seat the result if the game ended now: rupees in hand, both awards with what they are for, and the total."""
+    found = game.provisional_results(states)[0]
     return [
-        {"seat": event.seat, "words": _words(event, viewer is None or event.seat in (None, viewer))} for event in events
+        {
+            "in hand": int(found["rupees"][seat]),
+            "empire": f"{found['majority'][seat]} for {found['empire'][seat]}",
+            "fame": f"{found['fame'][seat]} for {found['city_tokens'][seat]}",
+            "total": int(found["final"][seat]),
+        }
+        for seat in range(game.num_players)
     ]
+
+
+def log(events: Sequence[Event], viewer: int | None) -> list[dict[str, Any]]:
+    """Events in words, and the two sites of a move. For a viewer in screened mode, without what other seats gained and paid."""
+    return [
+        {
+            "seat": event.seat,
+            "words": _words(event, viewer is None or event.seat in (None, viewer)),
+            "move": _ends(event),
+        }
+        for event in events
+    ]
+
+
+def _ends(event: Event) -> tuple[str, str] | None:
+    """Where a move begins and ends; None for any other event."""
+    if event.action is None or not event.action.action.startswith("move:"):
+        return None
+    return event.action.origin, event.action.action.removeprefix("move:")
+
+
+def rounds(session: Session) -> list[dict[str, Any]]:
+    """What the others have done since the last turn of the human to move or who moved last: a card for each of their turns.
+
+    A card has the seat, its way, a list of sites, and in words what else it did. Without a seat it tells that a set begins.
+    """
+    events = session.log[: len(session.log) - len(session.played)] if session.human_to_move else session.log
+    seats = [event.seat for event in events]
+    human = session.mover if session.human_to_move else next((s for s in reversed(seats) if s in session.humans), None)
+    first = len(seats) - seats[::-1].index(human) if human in seats and human is not None else 0
+    cards = []
+    for seat, turn in itertools.groupby(events[first:], key=lambda event: event.seat):
+        whole = session.viewer is None or seat in (None, session.viewer)
+        way: list[str] = []
+        did: list[str] = []
+        for event in turn:
+            if ends := _ends(event):
+                way = [*(way or ends[:1]), ends[1]]
+                did += [event.effect] if whole and event.effect else []
+            elif event.action is None or event.action.action != END_TURN:
+                did.append(_words(event, whole))
+        cards.append({"seat": seat, "way": way, "words": ", ".join(did) or ("" if way else "nothing")})
+    return cards[-2 * session.game.num_players :]
 
 
 def _words(event: Event, whole: bool) -> str:
@@ -115,25 +191,27 @@ def _words(event: Event, whole: bool) -> str:
 
 
 def choices(session: Session) -> list[dict[str, Any]]:
-    """What the human to move may do, in words."""
-    return [_choice(session, name) for name in session.legal()]
-
-
-def _choice(session: Session, name: str) -> dict[str, Any]:
-    """A legal action: its words, what it costs in actions and what it does."""
-    kind, _, what = name.partition(":")
-    site = what if kind == "move" else None
+    """What the human to move may do: its name, the site of a move, and in words what it costs and does."""
+    legal = session.legal()
     if session.turn_done:
-        return {"action": END_TURN, "site": None, "words": action_words(END_TURN), "effect": "no way back after this"}
-    left = int(session.states["actions_left"][0])
-    if name == END_TURN:
-        effect = f"{plural(left, 'action')} not used" if left else ""
+        effects = {END_TURN: "no way back after this"}
     else:
-        after, _ = preview(session.game, session.states, session.game.action_index(name))
-        spent = left - int(after["actions_left"][0])
-        cost = f"{spent} action{'s' if spent != 1 else ''}"
-        effect = ", ".join(filter(None, (cost, effect_words(session.game, session.states, after))))
-    return {"action": name, "site": site, "words": action_words(name), "effect": effect}
+        found = action_effects(session.game, session.states, session.viewer)
+        effects = {each.name: _effect(each) for each in found}
+    return [
+        {
+            "action": name,
+            "site": name.partition(":")[2] if name.startswith("move:") else None,
+            "words": action_words(name),
+            "effect": effects[name],
+        }
+        for name in legal
+    ]
+
+
+def _effect(found: ActionEffect) -> str:
+    """The words of an action; of a move, without the sites, which its button names."""
+    return found.words.partition(", ")[2] if found.name.startswith("move:") else found.words
 
 
 def _reason(session: Session, reason: str) -> str:

@@ -120,6 +120,11 @@ class Session:
         return [seat for seat, agent in enumerate(self.agents) if agent is None]
 
     @property
+    def you(self) -> int | None:
+        """The seat of the only human; None if there are several or none."""
+        return self.humans[0] if len(self.humans) == 1 else None
+
+    @property
     def mover(self) -> int:
         """The seat to act, −1 after the end."""
         return int(self.states["current_player"][0])
@@ -155,6 +160,11 @@ class Session:
     def can_undo(self) -> bool:
         """Whether the human to move has done something this turn."""
         return self.human_to_move and bool(self._turn)
+
+    @property
+    def played(self) -> list[str]:
+        """The names of the actions of the turn under way."""
+        return [self.game.action_names[action] for action in self._turn]
 
     def legal(self) -> list[str]:
         """The names of the actions that the human to move may take; none if it is not a human's turn."""

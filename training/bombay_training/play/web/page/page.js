@@ -14,6 +14,7 @@ let told = 0; // entries of the log that have been announced
 let undone = false; // whether the last change took a turn back
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
 let busy = false; // a change has been sent and not yet answered
+let advice = null; // the hint of the turn under way
 let watching = null; // the game and event that the slider asks for
 
 // --- elements ---
@@ -125,15 +126,17 @@ function render(next) {
   state = next;
   byId("when").textContent = next.when ?? "";
   byId("headline").textContent = headline(next);
+  document.title = title(next);
   drawBoard(next.svg);
   byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
   if (next.board) renderWords(next.board);
   if (next.log) renderLog(next.log, before);
-  if (next.mode === "play") renderPlay(next, before);
+  if (next.mode === "play") renderPlay(next);
   if (next.mode === "watch") renderWatch(next);
   if (next.mode === "board") renderEditor(next);
   renderAccount(next.account);
+  if (next.mode === "play" && before) animateNew(next, before);
   restoreFocus(key);
 }
 
@@ -147,12 +150,20 @@ function restoreFocus(key) {
   (place ?? byId("headline")).focus({ preventScroll: true });
 }
 
+// A seat as it is called: "You", or its number with the name of its agent.
+const who = (next, seat) => (seat === next.you ? "You" : `Seat ${seat} (${next.seats[seat].name})`);
+
 function headline(next) {
   if (next.mode !== "play" || next.over) return next.headline;
-  if (next.fault) return `Seat ${next.fault.seat} cannot act`;
+  if (next.fault) return `${who(next, next.fault.seat)} cannot act`;
   if (next.handing_over !== null) return `Seat ${next.handing_over} is next`;
-  if (!next.human) return `Seat ${next.mover} (${next.seats[next.mover].name}) is thinking …`;
-  return next.turn_done ? `Seat ${next.mover}: the turn is done` : next.headline;
+  if (!next.human) return `${who(next, next.mover)} is thinking …`;
+  return next.turn_done ? `${next.mover === next.you ? "You" : `Seat ${next.mover}`}: the turn is done` : next.headline;
+}
+
+function title(next) {
+  if (next.mode !== "play" || next.over) return `${next.headline} – Bombay`;
+  return next.human && next.mover === next.you ? "Your turn – Bombay" : `${headline(next)} – Bombay`;
 }
 
 // --- the board ---
@@ -234,7 +245,7 @@ function aim(site, on) {
 
 // --- playing ---
 
-function renderPlay(next, before) {
+function renderPlay(next) {
   const choices = next.legal.map(({ action, site, words, effect }) =>
     button(action, words, effect, () => change("act", { action }), {
       class: next.turn_done ? "main" : null,
@@ -251,7 +262,107 @@ function renderPlay(next, before) {
   show("handover", ...handover);
   renderFault(next.fault, next.substitutes);
   renderTools(next);
-  if (before?.version !== next.version) show("hint");
+  renderHint(next);
+  renderRound(next);
+}
+
+// A card for each turn that others have taken since one's own.
+function renderRound(next) {
+  const cards = next.round.map(({ seat, way, words }) => element("li", { class: seat === null ? "set" : null },
+    seat === null ? "" : element("strong", {}, `${who(next, seat)}: `), [way.join(" → "), words].filter(Boolean).join(", ")));
+  const moves = next.round.flatMap(({ seat, way }) => way.slice(1).map((to, place) => ({ seat, move: [way[place], to] })));
+  drawWays(moves);
+  const paces = element("select", { "aria-label": "Speed", "data-key": "pace", onchange: () => (film.pace = paces.value) },
+    ...Object.keys(PACES).map((name) => element("option", { selected: name === film.pace }, name)));
+  const controls = CALM.matches || !moves.length ? "" : element("div", { class: "controls" },
+    button("again", "Again", "", () => animate(moves)),
+    button("pause", film.paused ? "Go on" : "Pause", "", () => {
+      film.paused = !film.paused;
+      renderRound(next);
+      byId("round").querySelector("[data-key=pause]").focus();
+    }), paces);
+  show("round", ...(cards.length ? [element("ul", {}, ...cards), controls] : []));
+}
+
+// --- moves on the map ---
+
+const CALM = matchMedia("(prefers-reduced-motion: reduce)");
+const PACES = { slow: 900, normal: 450, fast: 200 }; // milliseconds a move
+const film = { number: 0, pace: "normal", paused: false }; // an animation ends when the next one gets its number
+
+const trailOf = (svg, [from, to]) =>
+  [`${from} ${to}`, `${to} ${from}`].map((ends) => svg.querySelector(`[data-trail="${CSS.escape(ends)}"]`)).find(Boolean);
+
+// The ways of a round along their trails, in the colours of the seats; where seats share a trail, their dashes alternate.
+function drawWays(moves) {
+  const svg = byId("map").querySelector("svg");
+  for (const way of svg.querySelectorAll(".way")) way.remove();
+  for (const { seat, move } of moves) {
+    const trail = trailOf(svg, move);
+    const body = svg.querySelector(`[data-elephant="${seat}"] path[fill^="#"]`);
+    if (!trail || !body) continue;
+    const ways = ["#24221e", body.getAttribute("fill")].map((stroke, place) => {
+      const way = trail.cloneNode();
+      way.removeAttribute("data-trail");
+      const told = { class: place ? "way" : "way edge", stroke, "stroke-dashoffset": -12 * seat };
+      for (const [name, value] of Object.entries(told)) way.setAttribute(name, value);
+      return way;
+    });
+    trail.after(...ways);
+  }
+}
+
+// Let elephants go along their trails, one move after the other. Where less motion is wanted, only the ways are drawn.
+async function animate(moves) {
+  const svg = byId("map").querySelector("svg");
+  const number = ++film.number;
+  if (CALM.matches) return;
+  const copies = new Map();
+  for (const { seat, move } of moves) {
+    const elephant = svg.querySelector(`[data-elephant="${seat}"]`);
+    if (copies.has(seat) || !elephant || !trailOf(svg, move)) continue;
+    const copy = elephant.cloneNode(true);
+    copy.removeAttribute("data-elephant");
+    copy.setAttribute("class", "walking");
+    elephant.setAttribute("visibility", "hidden");
+    svg.append(copy);
+    copies.set(seat, { copy, elephant });
+    walk(copy, svg, move, 0);
+  }
+  for (const { seat, move } of moves)
+    if (copies.has(seat) && trailOf(svg, move)) await glide(copies.get(seat).copy, svg, move, number);
+  for (const { copy, elephant } of copies.values()) {
+    copy.remove();
+    elephant.removeAttribute("visibility");
+  }
+}
+
+// What others have moved since the position that was shown before.
+function animateNew(next, before) {
+  const moves = next.log.slice(before.log.length).filter(({ seat, move }) => move && !(before.human && seat === before.mover));
+  if (moves.length) animate(moves);
+}
+
+// Place an elephant on a trail, at a share of its way.
+function walk(copy, svg, move, share) {
+  const trail = trailOf(svg, move);
+  const back = trail.dataset.trail !== move.join(" ");
+  const { x, y } = trail.getPointAtLength(trail.getTotalLength() * (back ? 1 - share : share));
+  copy.setAttribute("transform", `translate(${x} ${y})`);
+}
+
+function glide(copy, svg, move, number) {
+  return new Promise((done) => {
+    let spent = 0, last = null;
+    const step = (now) => {
+      if (number !== film.number || !copy.isConnected) return done();
+      if (!film.paused && last !== null) spent += now - last;
+      last = now;
+      walk(copy, svg, move, Math.min(1, spent / PACES[film.pace]));
+      return spent < PACES[film.pace] ? requestAnimationFrame(step) : done();
+    };
+    requestAnimationFrame(step);
+  });
 }
 
 function renderTools(next) {
@@ -266,20 +377,70 @@ function renderTools(next) {
   );
 }
 
+// The turn in which a hint was given; while it lasts, the hint stays.
+const turnOf = (next) => `${next.when} ${next.mover}`;
+
 async function askHint() {
-  const version = state.version;
-  show("hint", element("p", {}, `${state.adviser} is thinking …`));
+  const { version, adviser, played } = state;
+  show("hint", element("p", {}, `${adviser} is thinking …`));
   try {
     const found = await send("hint", { version });
     if (state.version !== version) return;
-    const turns = found.turns.map((hint) =>
-      element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-        `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
-        hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : ""));
-    show("hint", element("strong", {}, `The best turns for ${found.by}:`), element("ol", {}, ...turns));
+    advice = { turn: turnOf(state), played, ...found };
+    renderHint(state);
   } catch (error) {
     show("hint");
     report(error.message);
+  }
+}
+
+// Of a turn that was advised, the actions that are left to play; null once another action was taken.
+function left(hint, next) {
+  const whole = [...advice.played, ...hint.actions];
+  return next.played.every((action, place) => action === whole[place]) ? whole.slice(next.played.length) : null;
+}
+
+function renderHint(next) {
+  if (advice?.turn !== turnOf(next) || !next.human || next.over) advice = null;
+  for (const trail of byId("map").querySelectorAll(".advised")) trail.remove();
+  if (!advice) return show("hint");
+  const turns = advice.turns.map((hint, place) => {
+    const rest = left(hint, next)?.filter((action) => action !== "end_turn");
+    const able = Boolean(rest?.length);
+    const play = button(`hint ${place}`, "Play this turn", "", () => playTurn(rest),
+      { disabled: !able, onmouseenter: () => able && mark(next, rest), onfocus: () => able && mark(next, rest) });
+    return element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
+      `Expected to win ${(100 * hint.win_share).toFixed(0)} %, by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
+      hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : "", play);
+  });
+  show("hint", element("strong", {}, `The best turns for ${advice.by}:`), element("ol", {}, ...turns));
+  const best = advice.turns.map((hint) => left(hint, next)).find(Boolean);
+  if (best) mark(next, best);
+}
+
+// The way of an advised turn on the map: its trails, and a frame around the site where it ends.
+function mark(next, actions) {
+  const svg = byId("map").querySelector("svg");
+  for (const trail of svg.querySelectorAll(".advised")) trail.remove();
+  let at = next.seats[next.mover].at;
+  for (const action of actions.filter((name) => name.startsWith("move:"))) {
+    const to = action.slice("move:".length);
+    const trail = trailOf(svg, [at, to]);
+    if (trail) {
+      const copy = trail.cloneNode();
+      copy.removeAttribute("data-trail");
+      copy.setAttribute("class", "advised");
+      trail.after(copy);
+    }
+    at = to;
+  }
+}
+
+async function playTurn(actions) {
+  for (const action of actions) {
+    const before = state.version;
+    await change("act", { action });
+    if (state.version !== before + 1) return; // refused, or the game went on elsewhere
   }
 }
 
@@ -301,6 +462,11 @@ function renderSeats(next) {
     cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
   byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
+  const sums = ["in hand", "empire", "fame", "total"];
+  const ends = (next.standing ?? []).map((has, seat) =>
+    ({ mover: seat === next.mover, cells: [`${seat} ${next.seats[seat].name}`, ...sums.map((sum) => has[sum])] }));
+  show("standing", ...(ends.length
+    ? [element("h3", {}, "If the game ended now"), table("If the game ended now", ["seat", ...sums], ends)] : []));
 }
 
 // The board for those who do not see it.
@@ -313,7 +479,7 @@ function renderWords(board) {
 function renderLog(log, before) {
   const list = byId("log");
   const entries = log.map(({ seat, words }) =>
-    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `Seat ${seat}: ${words}`));
+    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `${seat === state.you ? "You" : `Seat ${seat}`}: ${words}`));
   list.replaceChildren(...entries);
   list.scrollTop = list.scrollHeight;
   if (before && log.length > told) {
