@@ -2,6 +2,7 @@
 
 import random
 import re
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,11 @@ def test_every_trail_is_drawn() -> None:
         except ValueError:  # the board falls apart
             continue
         assert text.draw_map(game, STATES).count(trail_map.DOT) < whole
+
+
+def test_the_map_in_the_documentation_is_drawn_by_it() -> None:
+    page = Path(__file__).parent.parent / "docs" / "play.md"
+    assert text.draw_map(official(3), official(3).new_states([7]), 80) in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,7 +13,7 @@ def news(session: Session, start: int = 0) -> list[str]:
     """
     viewer = session.viewer if session.screened and not session.over else None
     events = list(zip(session.log, log(session.log, viewer), strict=True))[start:]
-    lines = []
+    lines: list[str] = []
     for seat, turn in itertools.groupby(events, key=lambda event: event[0].seat):
         actions, told = zip(*turn, strict=True)
         words = [event["words"] for event in told]
