@@ -16,6 +16,7 @@ environments take opponents by name, and `bombay_env` imports none.
 """
 
 import contextlib
+import difflib
 import functools
 import importlib
 import inspect
@@ -242,7 +243,9 @@ def _factory(name: str) -> Callable[..., Any]:
     entries = _entries()
     if name not in entries:
         known = _listed(sorted(entries)) or f"none installed (entry points of {GROUP!r})"
-        raise ValueError(f"no agent is named {checks.shown(name)}; there are {known}; your own agent is module:object")
+        near = difflib.get_close_matches(name.lower(), entries, n=1)
+        meant = f"; did you mean {near[0]!r}? There are" if near else "; there are"
+        raise ValueError(f"no agent is named {checks.shown(name)}{meant} {known}; your own agent is module:object")
     try:
         return entries[name].load()  # type: ignore[no-any-return]
     except (Exception, SystemExit) as error:  # importing runs the module's code

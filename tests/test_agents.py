@@ -348,6 +348,12 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         (["inner"] * 99, "an agent spec is name"),
         ("nobody", "no agent is named 'nobody'; there are gone, inner, none, outer"),
         ("x" * 9_999, "no agent is named 'xxx"),
+        (
+            "outre:path=x",
+            r"no agent is named 'outre'; did you mean 'outer'\? There are gone, inner, none, outer; your own",
+        ),
+        ("Outer:path=x,value=[INNR:depth=5]", "no agent is named 'Outer'; did you mean 'outer'"),
+        ("outer:path=x,value=[INNR:depth=5]", "no agent is named 'INNR'; did you mean 'inner'"),
         ("x" * 300_000, "is too long; at most 10000 characters"),
         ("outer:value=" + "[outer:value=" * 700, "too long; at most 10000 characters and 20 agents in brackets"),
         ("outer:path=x,value=[inner", "unbalanced brackets"),

@@ -97,11 +97,40 @@ def test_the_rules_are_a_tool_and_resources() -> None:
         assert await call(client, "rules") == texts[3]
         await refused(client, "rules", "players is 6; it must be a whole number from 2 to 5", players=6)
         listed = (await client.list_resources()).resources
-        assert [str(resource.uri) for resource in listed] == [f"bombay://rules/{n}" for n in texts]
-        for n, resource in zip(texts, listed, strict=True):
+        assert [str(resource.uri) for resource in listed] == [f"bombay://rules/{n}" for n in texts] + ["bombay://board"]
+        (content,) = (await client.read_resource("bombay://board")).contents
+        assert content.text == text.describe_board(games[4])
+        for n, resource in zip(texts, listed[:-1], strict=True):
             assert resource.description == f"Rules for {n} players, and the trails"
             (content,) = (await client.read_resource(resource.uri)).contents
             assert content.text == texts[n]
+
+    played(script)
+
+
+def test_the_first_answer_has_the_rules_in_short_the_board_and_the_table() -> None:
+    game = Game(Rules.official(3), Board.load())
+
+    async def script(client: Any) -> None:
+        told = await call(client, "new_game", seats=["greedy", "model", "random"], seed=7)
+        assert told.startswith("At the table: seat 0 greedy, seat 1 model, seat 2 random.\n\nRules in short:\n")
+        assert text.summarize_rules(game) in told
+        assert text.describe_board(game) in told
+        assert text.summarize_rules(game) not in await call(client, "observe")
+
+    played(script)
+
+
+def test_it_is_told_how_far_sales_are_and_whose_city_tokens_there_are() -> None:
+    """The words themselves are compared with positions by hand in `test_text`."""
+
+    async def script(client: Any) -> None:
+        await call(client, "new_game", seats=["model", "random"], seed=7)
+        told = await call(client, "act", actions="move:E3, buy, move:H1")
+        assert "\nto sell   blue  Bombay 1 action away: 4 rupees; Indore 3 actions away: 3 rupees; Nagpur 5 " in told
+        told = await call(client, "act", actions="move:Bombay, sell:blue, end_turn")
+        assert re.search(r"^seat 0 +Bombay +5 +0 +5 +empty +1 \(Bombay\)$", told, flags=re.MULTILINE)
+        assert "to sell" not in told
 
     played(script)
 
@@ -114,7 +143,7 @@ def test_actions_may_be_numbers_and_objects() -> None:
     async def script(client: Any) -> None:
         for form in forms:
             await call(client, "new_game", seats=["model", "random"], seed=7)
-            assert "seat 0: Move to E1" in await call(client, "act", actions=form)
+            assert "seat 0 at A: Move to E1" in await call(client, "act", actions=form)
         await refused(client, "act", "True is no action", actions=True)
         await refused(client, "act", "1.5 is no action", actions=1.5)
 
@@ -125,9 +154,9 @@ def test_it_is_told_what_the_others_did_once() -> None:
     async def script(client: Any) -> None:
         await call(client, "new_game", seats=["model", "greedy"], seed=7)
         told = await call(client, "act", actions="end_turn")
-        assert "seat 0: End the turn" in told
-        assert "seat 1: " in told
-        assert "seat 1: Move" not in await call(client, "observe")
+        assert "seat 0 at A: End the turn" in told
+        assert "seat 1 at A: " in told
+        assert "seat 1 at" not in await call(client, "observe")
 
     played(script)
 
@@ -141,10 +170,10 @@ def test_a_whole_turn_is_one_call_and_wrong_actions_change_nothing() -> None:
         await refused(client, "resign", "there is no tool 'resign'; there are rules, new_game, ")
         assert await call(client, "legal_actions") == before
         told = await call(client, "act", actions="move:E1, move:G1, move:E1")
-        assert "seat 0: Move to G1" in told
+        assert "seat 0 at A: Move to E1; Move to G1; Move to E1\n" in told
         assert "You are seat 0" in told
         told = await call(client, "act", actions=["move:G1", "end_turn"])
-        assert "seat 0: Move to G1" in told
+        assert "seat 0 at E1: Move to G1; End the turn\n" in told
 
     played(script)
 

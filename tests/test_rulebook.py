@@ -46,6 +46,21 @@ def test_the_text_is_short(players: int) -> None:
     assert all(len(section.split()) <= 200 for section in told.split("## "))
 
 
+def test_the_summary_is_short_and_has_the_numbers_of_the_variant() -> None:
+    told = text.summarize_rules(Game(Rules(4, sets=3, turns_per_set=7, toll=9, market_rupees=(1, 2, 8)), BOARD))
+    assert len(told.splitlines()) == 9
+    assert len(told.split()) <= 350
+    for words_told in (
+        "The game has 3 sets of 7 turns; a turn has 3 actions.",
+        "its owner gets 9 rupees from the bank",
+        "left 1 rupee and 1 action, centre 2 rupees and 2 actions, right 8 rupees and 2 actions",
+        "top 4 rupees, middle 3 rupees, bottom 1 rupee and 1 Client token. Selling yellow pays 1 rupee more.",
+        "chance draws 9 bales",
+        "the awards are 8, 4, 2, 0 rupees",
+    ):
+        assert words_told in told
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [

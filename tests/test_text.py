@@ -100,18 +100,46 @@ def test_text_of_a_position() -> None:
         "          right   2 rupees, 2 actions  empty",
         "bag       3 yellow, 4 purple, 3 blue, 5 orange",
         "bank      16 Clients",
-        "cities    Bombay     blue 4               purple 3 + 1 Client  orange 1 + 1 Client   1 City token left",
-        "          Indore     purple 4 + 1 Client  orange 3             yellow 2 + 1 Client   1 City token left",
-        "          Nagpur     orange 4             yellow 4             blue 1 + 1 Client     1 City token left",
-        "          Hyderabad  yellow 5             blue 3               purple 1 + 2 Clients  1 City token left",
+        "cities    Bombay     blue 4, purple 3 + 1 Client, orange 1 + 1 Client",
+        "          Indore     purple 4 + 1 Client, orange 3, yellow 2 + 1 Client",
+        "          Nagpur     orange 4, yellow 4, blue 1 + 1 Client",
+        "          Hyderabad  yellow 5, blue 3, purple 1 + 2 Clients",
+        "piles     City tokens left: Bombay 1, Indore 1, Nagpur 1, Hyderabad 1",
         "posts     E1 yellow (closed), E2 purple (closed), E3 blue, E4 orange (closed)",
         "tokens    G2 city, G3 rupees, G4 bale, G5 client, G6 city, G7 rupees, G8 bale",
         "palaces   G1 seat 0",
         "",
-        "        at  rupees  Clients  City tokens  palaces left  bales",
-        "seat 0  A        4        1            0             4  empty",
-        "seat 1  E2       5        0            0             5  1 blue",
+        "        at  rupees  Clients  palaces left  bales   City tokens",
+        "seat 0  A        4        1             4  empty   0",
+        "seat 1  E2       5        0             5  1 blue  0",
+        "",
+        "to sell   blue  Nagpur 2 actions away: 1 rupee + 1 Client; Hyderabad 2 actions away: 3 rupees; "
+        "Bombay 6 actions away: 4 rupees",
     ]
+
+
+def test_text_tells_how_far_each_sale_is() -> None:
+    """The distances are counted along the trails of the board: a move onto a hilltop costs two actions."""
+    states = position(player=1, at="H2", basket=["yellow", "orange"])
+    assert [line for line in text.describe_position(official(2), states).splitlines() if "away" in line] == [
+        "to sell   yellow  Indore 1 action away: 2 rupees + 1 Client; Nagpur 1 action away: 4 rupees; "
+        "Hyderabad 3 actions away: 5 rupees",
+        "          orange  Indore 1 action away: 3 rupees; Nagpur 1 action away: 4 rupees; "
+        "Bombay 5 actions away: 1 rupee + 1 Client",
+    ]
+    at_home = text.describe_position(official(2), position(at="Nagpur", basket=["blue"]))
+    assert "to sell   blue  Nagpur here: 1 rupee + 1 Client; Hyderabad 4 actions away: 3 rupees; Bombay " in at_home
+    assert "to sell" not in text.describe_position(official(2), position(player=1, baskets={0: ["blue"]}))
+    nobody = variant(demand_columns=(("blue", "purple", "yellow"),) * 4)
+    assert "to sell   orange  no city wants it" in text.describe_position(nobody, position(nobody, basket=["orange"]))
+
+
+def test_text_tells_whose_city_tokens_there_are() -> None:
+    tokens = {0: ["Bombay"], 2: ["Nagpur", "Indore"]}
+    states = position(official(3), city_tokens=tokens)
+    for viewer, told in ((None, ["1 (Bombay)", "0", "2 (Indore, Nagpur)"]), (2, ["?", "?", "2 (Indore, Nagpur)"])):
+        lines = text.describe_position(official(3), states, viewer).splitlines()[-3:]
+        assert [line.rpartition("  ")[2] for line in lines] == told
 
 
 def test_text_hides_what_is_behind_screens() -> None:
@@ -120,7 +148,7 @@ def test_text_hides_what_is_behind_screens() -> None:
     assert "72" in shown
     assert "71" not in shown
     assert "73" not in shown
-    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "?", "5", "empty"]
+    assert shown.splitlines()[-3].split()[2:] == ["A", "?", "?", "5", "empty", "?"]
 
 
 def test_text_says_when_the_game_is_over() -> None:
@@ -298,10 +326,16 @@ def test_the_board_in_words_has_every_trail_twice() -> None:
     game = official(2)
     lines = text.describe_board(game).splitlines()
     assert len(lines) == game.board.num_sites
-    near = {line.split()[0]: set(line.partition("trails to ")[2].split(", ")) for line in lines}
+    near = {
+        line.split()[0]: set(line.partition("trails to ")[2].replace(" (2 actions)", "").split(", ")) for line in lines
+    }
     assert sum(map(len, near.values())) == 2 * len(game.board.trails)
     assert all(b in near[a] and a in near[b] for a, b in game.board.trails)
     assert " ".join(lines[0].split()) == "A start hill trails to E1, E3, E4, G3, H1"
+    assert " ".join(lines[9].split()) == "E4 inner post trails to A (2 actions), B (2 actions), G8"
+    told = {" ".join(text.describe_board(official(n)).splitlines()[10].split()) for n in (3, 4)}
+    assert told == {"F1 open site trails to G1, G5", "F1 outer post trails to G1, G5"}
+    assert "(2 actions)" not in text.describe_board(variant(hill_cost=1))
 
 
 def test_the_result_accounts_for_every_rupee() -> None:

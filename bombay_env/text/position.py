@@ -7,7 +7,7 @@ import numpy as np
 
 from bombay_env.board import SiteKind
 from bombay_env.game import Game
-from bombay_env.render.view import MARKETS, View, plural, view
+from bombay_env.render.view import MARKETS, Holdings, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.text.effects import PLACES, site_words
 
@@ -17,6 +17,9 @@ COLUMN_GAP: Final = "  "
 
 def describe_position(game: Game, states: np.ndarray, viewer: int | None = None) -> str:
     """The (1,) state in some twenty lines: whose turn it is, markets, cities, posts, palaces and what each seat has.
+
+    For each colour that the seat to act carries, the lines `to sell` name the cities that want it, the nearest first, with the
+    minimum number of actions to get there and what the sale pays.
 
     Args:
         game: what is played.
@@ -31,11 +34,17 @@ def describe_position(game: Game, states: np.ndarray, viewer: int | None = None)
     lines += _block("bag", [_bales(facts["bag"])])
     if facts["client_supply"] is not None:
         lines += _block("bank", [plural(facts["client_supply"], "Client")])
-    lines += _block("cities", _table(_cities(seen)))
+    lines += _block("cities", _table([(city, ", ".join(sales)) for city, *sales, _ in _cities(seen)]))
+    lines += _block(
+        "piles", [f"City tokens left: {_listed(f'{city} {left}' for city, left in facts['city_piles'].items())}"]
+    )
     lines += _block("posts", [_listed(f"{site} {words}" for site, words in _posts(seen))])
     lines += _block("tokens", [_listed(f"{site} {kind}" for site, kind in facts["palace_tokens"].items())])
     lines += _block("palaces", [_listed(f"{site} seat {seat}" for site, seat in facts["palaces"].items())])
-    return "\n".join([*lines, "", *_seats(seen)])
+    lines += ["", *_seats(seen)]
+    if sales := list(_sales(seen)):
+        lines += ["", *_block("to sell", _table(sales))]
+    return "\n".join(lines)
 
 
 class Table(NamedTuple):
@@ -59,7 +68,7 @@ def describe_tables(game: Game, states: np.ndarray, viewer: int | None = None) -
     markets.append(["bag", "", _bales(seen.facts["bag"])])
     if seen.facts["client_supply"] is not None:
         markets.append(["bank", "", plural(seen.facts["client_supply"], "Client")])
-    near = _near(game)
+    near = near_sites(game)
     sites = [
         [
             site.name,
@@ -77,13 +86,29 @@ def describe_tables(game: Game, states: np.ndarray, viewer: int | None = None) -
 
 
 def describe_board(game: Game) -> str:
-    """The board in a line for each site: its name, its kind and the sites that trails lead to."""
-    near = _near(game)
-    rows = [(site.name, _kind(site.kind), f"trails to {', '.join(near[site.name])}") for site in game.board.sites]
+    """The board in a line for each site: its name, its kind in this game and the sites that trails lead to.
+
+    Where a move costs another number of actions than `move_cost`, the number stands behind the site.
+    """
+    near, costs = near_sites(game), enter_costs(game)
+    ways = {
+        name: name if cost == game.rules.move_cost else f"{name} ({plural(cost, 'action')})"
+        for name, cost in costs.items()
+    }
+    rows = [
+        (site.name, _kind(game, site.kind), f"trails to {', '.join(map(ways.__getitem__, near[site.name]))}")
+        for site in game.board.sites
+    ]
     return "\n".join(_table(rows))
 
 
-def _near(game: Game) -> dict[str, list[str]]:
+def enter_costs(game: Game) -> dict[str, int]:
+    """The actions that a move to each site costs."""
+    costs = game.tables[0]["enter_cost"].tolist()
+    return {site.name: cost for site, cost in zip(game.board.sites, costs, strict=True)}
+
+
+def near_sites(game: Game) -> dict[str, list[str]]:
     """The sites that trails lead to from each site."""
     near: dict[str, list[str]] = {site.name: [] for site in game.board.sites}
     for a, b in game.board.trails:
@@ -114,7 +139,9 @@ def describe_result(game: Game, states: np.ndarray) -> str:
     return "\n".join(lines)
 
 
-def _kind(kind: SiteKind) -> str:
+def _kind(game: Game, kind: SiteKind) -> str:
+    if kind == SiteKind.OUTER_POST and not game.rules.outer_posts:
+        kind = SiteKind.OPEN_SITE
     return kind.label.replace("_", " ")
 
 
@@ -172,6 +199,26 @@ def _sale(seen: View, place: int, colour: str) -> str:
     return f"{colour} {rupees}" + (f" + {plural(clients, 'Client')}" if clients else "")
 
 
+def _sales(seen: View) -> Iterator[tuple[str, str]]:
+    """Each colour that the seat to act carries, with the cities that want it, the nearest first."""
+    facts, game = seen.facts, seen.game
+    if facts["over"]:
+        return
+    here = seen.holdings[facts["current_player"]]
+    distances = game.tables[0]["distance"][game.board.site_index(here.site)]
+    away = {city: int(distances[game.board.site_index(city)]) for city in facts["demand"]}
+    for colour, carried in zip(COLOUR_NAMES, here.basket, strict=True):
+        cities = [city for city in sorted(away, key=away.__getitem__) if colour in facts["demand"][city]]
+        if carried:
+            yield colour, "; ".join(_sale_in(seen, city, away[city], colour) for city in cities) or "no city wants it"
+
+
+def _sale_in(seen: View, city: str, away: int, colour: str) -> str:
+    rupees, clients = seen.sale(seen.facts["demand"][city].index(colour), colour)
+    where = f"{city} {plural(away, 'action') + ' away' if away else 'here'}"
+    return f"{where}: {plural(rupees, 'rupee')}" + (f" + {plural(clients, 'Client')}" if clients else "")
+
+
 def _left(tokens: int) -> str:
     return f"{plural(tokens, 'City token')} left"
 
@@ -183,19 +230,26 @@ def _posts(seen: View) -> Iterator[tuple[str, str]]:
 
 def _seats(seen: View) -> list[str]:
     """A table of the seats: what each has, and its bales or, after the game, the account of its rupees."""
-    heads = ["", "at", "rupees", "Clients", "City tokens", "palaces left"]
-    heads += ["empire", "fame", "final"] if seen.results else ["bales"]
+    heads = ["", "at", "rupees", "Clients", "palaces left"]
+    heads += ["City tokens", "empire", "fame", "final"] if seen.results else ["bales", "City tokens"]
     rows = []
     for has in seen.holdings:
-        row = [f"seat {has.seat}", has.site]
-        row += map(_shown, (has.rupees, has.clients, has.city_tokens, has.palaces_left))
+        row = [f"seat {has.seat}", has.site, *map(_shown, (has.rupees, has.clients, has.palaces_left))]
         if seen.results:
             result = seen.results[has.seat]
-            row += map(str, (result.majority, result.fame, result.final))
+            row += map(_shown, (has.city_tokens, result.majority, result.fame, result.final))
         else:
-            row.append(_bales(has.basket))
+            row += (_bales(has.basket), _city_tokens(has))
         rows.append(row)
-    return _table([heads, *rows], right=range(2, 9 if seen.results else 6))
+    return _table([heads, *rows], right=range(2, 9 if seen.results else 5))
+
+
+def _city_tokens(has: Holdings) -> str:
+    """How many City tokens a seat has and of which cities, with the palace tokens that count as one; "?" behind a screen."""
+    if has.cities is None:
+        return "?"
+    of = [*has.cities, *["palace token"] * (has.city_palace_tokens or 0)]
+    return f"{len(of)} ({', '.join(of)})" if of else "0"
 
 
 def _shown(count: int | None) -> str:

@@ -40,6 +40,48 @@ def describe_rules(game: Game) -> str:
     return "\n\n".join(parts)
 
 
+def summarize_rules(game: Game) -> str:
+    """The rules of `game` in nine points, about 340 words, enough for a first game. `describe_rules` has the rest."""
+    return "\n".join(f"- {line}" for line in _summary(game.rules))
+
+
+def _summary(rules: Rules) -> Iterator[str]:
+    yield (
+        "You are a silk merchant with an elephant. The player with the most rupees at the end wins. "
+        f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}; "
+        f"a turn has {plural(rules.actions_per_turn, 'action')}."
+    )
+    yield (
+        f"`move:SITE`: go along one trail. Cost: {plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. "
+        f"If you enter an opponent's palace, its owner gets {plural(rules.toll, 'rupee')} from the bank."
+    )
+    yield (
+        f"`buy`: load a bale at a trading post, in the colour of the post. Cost by market: {_prices(rules)}. "
+        f"At most {plural(rules.buys_per_turn, 'purchase')} a turn, and {plural(rules.basket, 'bale')} on an elephant."
+    )
+    yield (
+        f"`sell:COLOUR`: sell a bale in a city that wants its colour. Cost: {plural(rules.sell_cost, 'action')}. "
+        f"The place of the colour in the city decides what you get: {_places(rules)}."
+        + "".join(f" {line}" for line in _extras(rules))
+        + " The colour then moves to the bottom."
+    )
+    yield "Your first sale in a city also gives you one of its City tokens, if any are left."
+    yield (
+        f"`build:COLOUR`: turn a bale into one of your {plural(rules.palaces, 'palace')}, on a site without post, city or "
+        f"palace. Cost: {plural(rules.build_cost, 'action')}. You get the palace token of the site: `client` and `city` count "
+        f"as such tokens at the end, `rupees` pays {plural(rules.palace_token_rupees, 'rupee')}, `bale` gives you a bale."
+    )
+    yield (
+        f"`consolidate`: gain {plural(rules.consolidate_rupees, 'rupee')} for a whole turn. "
+        "`end_turn`: give up the actions that are left."
+    )
+    yield (
+        f"Before each set, chance draws {plural(rules.restock_draw, 'bale')} for the markets. "
+        "A post is closed while no market has its colour."
+    )
+    yield " ".join(["After the last set, two awards are added to the rupees in hand.", *_awards(rules)])
+
+
 def _aim() -> Iterator[str]:
     yield "You are a silk merchant with an elephant. You buy bales at trading posts, sell them in cities and build palaces."
     yield "The player with the most rupees at the end of the game wins."
@@ -103,12 +145,8 @@ def _actions(game: Game) -> Iterator[str]:
         f"- `move:SITE`: go along one trail. Cost: {plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. "
         f"If the site has an opponent's palace, its owner gets {plural(rules.toll, 'rupee')} from the bank."
     )
-    prices = [
-        f"{name} {plural(rupees, 'rupee')} and {plural(actions, 'action')}"
-        for name, rupees, actions in zip(MARKETS, rules.market_rupees, rules.market_actions, strict=True)
-    ]
     yield (
-        f"- `buy`: load a bale at an open post, from the market that has its colour. Cost by market: {_listed(prices)}. "
+        f"- `buy`: load a bale at an open post, from the market that has its colour. Cost by market: {_prices(rules)}. "
         f"At most {plural(rules.buys_per_turn, 'purchase')} a turn. An elephant carries at most {plural(rules.basket, 'bale')}."
     )
     yield f"- `sell:COLOUR`: sell a bale in a city that demands it. Cost: {plural(rules.sell_cost, 'action')}."
@@ -125,19 +163,35 @@ def _actions(game: Game) -> Iterator[str]:
     yield "- `end_turn`: end the turn; actions that are left are lost."
 
 
+def _prices(rules: Rules) -> str:
+    return _listed(
+        f"{name} {plural(rupees, 'rupee')} and {plural(actions, 'action')}"
+        for name, rupees, actions in zip(MARKETS, rules.market_rupees, rules.market_actions, strict=True)
+    )
+
+
 def _sales(rules: Rules) -> Iterator[str]:
     columns = "; ".join(_listed(column) for column in rules.demand_columns)
     yield f"The demand of a city is a column of three colours. From top to bottom, the four columns are: {columns}."
-    places = [
+    yield f"A sale pays by the place of the colour: {_places(rules)}."
+    yield from _extras(rules)
+    yield "The bale returns to the bag. The sold colour moves to the bottom of the column, and those below it move up."
+    yield "At your first sale in a city, you also take one of its City tokens if any are left."
+
+
+def _places(rules: Rules) -> str:
+    """What a sale pays at each place of a city's column."""
+    return _listed(
         f"{place} {_gain(rupees, clients)}"
         for place, rupees, clients in zip(PLACES, rules.sale_rupees, rules.sale_clients, strict=True)
-    ]
-    yield f"A sale pays by the place of the colour: {_listed(places)}."
+    )
+
+
+def _extras(rules: Rules) -> Iterator[str]:
+    """What single colours pay more."""
     for name, rupees, clients in zip(COLOUR_NAMES, rules.colour_rupees, rules.colour_clients, strict=True):
         if rupees or clients:
             yield f"Selling {name} pays {_gain(rupees, clients)} more."
-    yield "The bale returns to the bag. The sold colour moves to the bottom of the column, and those below it move up."
-    yield "At your first sale in a city, you also take one of its City tokens if any are left."
 
 
 def _palace_tokens(rules: Rules) -> Iterator[str]:
@@ -154,15 +208,19 @@ def _palace_tokens(rules: Rules) -> Iterator[str]:
 
 def _end(rules: Rules) -> Iterator[str]:
     yield "After the last set, two awards are added to the rupees in hand:"
+    yield from (f"- {award}" for award in _awards(rules))
+    yield "Bales on elephants are worth nothing."
+    yield "If players tie for most rupees, the one with most Client tokens wins; if they still tie, they share the win."
+
+
+def _awards(rules: Rules) -> Iterator[str]:
     yield (
-        "- Empire: your palaces and Client tokens count together. From the largest empire to the smallest, the awards are "
+        "Empire: your palaces and Client tokens count together. From the largest empire to the smallest, the awards are "
         f"{_listed(rules.majority)} rupees. Tied players share the awards of their places equally, rounded down."
     )
     *fewer, most = rules.fame
     awards = [f"{count}: {rupees}" for count, rupees in enumerate(fewer)] + [f"{len(fewer)} or more: {most}"]
-    yield f"- Fame: rupees for the number of your City tokens ({_listed(awards)})."
-    yield "Bales on elephants are worth nothing."
-    yield "If players tie for most rupees, the one with most Client tokens wins; if they still tie, they share the win."
+    yield f"Fame: rupees for the number of your City tokens ({_listed(awards)})."
 
 
 def _known() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, Final
 
 import anyio
@@ -27,7 +28,8 @@ turn separated by commas, such as "move:SITE, buy, end_turn". The others then ac
 class BombayServer(MCPServer):
     """A server with the tools of a table. What a model must correct is told in one line.
 
-    Its resources `bombay://rules/2` to `bombay://rules/5` are the rules for these numbers of players.
+    Its resources `bombay://rules/2` to `bombay://rules/5` are the rules for these numbers of players,
+    and `bombay://board` is the board.
 
     Args:
         table: the game. Its tools are called one at a time.
@@ -42,12 +44,13 @@ class BombayServer(MCPServer):
             description = inspect.cleandoc(tool.__doc__ or "").format(opponents=", ".join(table.opponents))
             self.add_tool(tool, description=description, structured_output=False)
         for players in range(MIN_PLAYERS, MAX_PLAYERS + 1):
-            rules, uri = functools.partial(table.rules, players), f"bombay://rules/{players}"
-            name = f"Rules for {players} players, and the trails"
-            resource = FunctionResource.from_function(
-                rules, uri, name=name, description=name, mime_type="text/markdown"
-            )
-            self.add_resource(resource)
+            rules, name = functools.partial(table.rules, players), f"Rules for {players} players, and the trails"
+            self._add_text(rules, f"bombay://rules/{players}", name, "text/markdown")
+        self._add_text(table.trails, "bombay://board", "The board: sites and trails", "text/plain")
+
+    def _add_text(self, text: Callable[[], str], uri: str, name: str, mime_type: str) -> None:
+        """Add a resource."""
+        self.add_resource(FunctionResource.from_function(text, uri, name=name, description=name, mime_type=mime_type))
 
     async def call_tool(self, name: str, arguments: dict[str, Any], *context: Any) -> Any:
         """The answer of a tool. Raises ToolError for what the model must correct."""

@@ -22,8 +22,9 @@ from bombay_env.text import (
     describe_result,
     describe_rules,
     parse_answer,
+    summarize_rules,
 )
-from bombay_training.play.messages import log
+from bombay_training.play.news import news
 from bombay_training.play.session import END_TURN, Session
 
 MODEL: Final = "model"  # the seat of the language model
@@ -64,8 +65,12 @@ class ModelTable:
             game = Game(Rules.official(count), self.board)
         return f"{describe_rules(game)}\n\n## Trails\n{describe_board(game)}"
 
+    def trails(self) -> str:
+        """The board in a line for each site: its kind, with 4 or 5 players, and where its trails lead."""
+        return describe_board(Game(Rules.official(DEFAULT_PLAYERS), self.board))
+
     def new_game(self, seats: list[str] | None = None, seed: int | None = None, screened: bool = False) -> str:
-        """Start a new game; one that is running ends without a result.
+        """Start a new game; one that is running ends without a result. You get the rules in short, the board and the position.
 
         Args:
             seats: for each of the 2 to 5 seats "model" (you) or the name of an opponent: {opponents}. Default: "model" and three
@@ -84,18 +89,16 @@ class ModelTable:
         self._session = Session(Game(Rules.official(len(given)), self.board), agents, drawn, screened, person=MODEL)
         self._told = 0
         self._go_on()
-        return f"{describe_board(self._session.game)}\n\n{self.observe()}"
+        table = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(given))
+        parts = [f"At the table: {table}.", f"Rules in short:\n{summarize_rules(self._session.game)}"]
+        return "\n\n".join([*parts, f"Board:\n{describe_board(self._session.game)}", self.observe()])
 
     def observe(self) -> str:
         """What happened since you were last told, and the position with its legal actions, or the result."""
         session = self._game()
-        events = log(session.log, session.viewer if session.screened and not session.over else None)
-        news = [
-            event["words"] if event["seat"] is None else f"seat {event['seat']}: {event['words']}"
-            for event in events[self._told :]
-        ]
-        self._told = len(events)
-        parts = ["\n".join(news)] if news else []
+        told = "\n".join(news(session, self._told))
+        self._told = len(session.log)
+        parts = [told] if told else []
         if session.over:
             parts.append(describe_result(session.game, session.states))
         elif session.fault:

@@ -1,19 +1,45 @@
 """`bombay play --text`: the same game in the terminal, by numbers and names."""
 
 import json
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from bombay_env.text import describe_position
+from bombay_env import Game
+from bombay_env.text import (
+    action_effects,
+    describe_position,
+    describe_result,
+    describe_rules,
+    describe_site,
+    draw_map,
+    parse_answer,
+    summarize_rules,
+)
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.hints import hints, make_adviser
-from bombay_training.play.messages import choices, log
-from bombay_training.play.session import Session, SessionError
+from bombay_training.play.news import news
+from bombay_training.play.session import END_TURN, Session, SessionError
 
-HELP: Final = "a number or a name takes an action; also: undo, hint, record FILE, help, quit"
+WELCOME: Final = "New to the game? `rules` tells it in short, `map` draws the board, and `help` lists all commands."
+COMMANDS: Final = (
+    ("2", "take the action with this number in the list"),
+    ("move:E1, buy", "take one action or several by name; the last may be `end_turn`"),
+    ("undo", "take the whole turn back, as long as it has not ended"),
+    ("Enter", "show the whole position again"),
+    ("map", "draw the board with trails, posts, tokens, palaces and elephants"),
+    ("map SITE", "tell what is on a site, where its trails lead, and what each move costs"),
+    ("rules", "the rules in short; `rules all`: the whole rules"),
+    ("log", "all turns so far"),
+    ("hint", "the best turns, and what is expected of each"),
+    ("record FILE", "write the record of the game to a new file"),
+    ("quit", "leave the game"),
+)
+MOST_COLUMNS: Final = 120  # of text; longer lines are hard to read
 
 
 class Terminal:
@@ -28,10 +54,12 @@ class Terminal:
         self.session, self.adviser = session, adviser
         self._told = 0
         self._drawn = -1  # version of the position that was drawn
+        self._turn: tuple[int, ...] = ()  # set, turn and seat of the position that was drawn as a whole
 
     def play(self) -> None:
         """Play to the end of the game, or until `quit` or the end of the input."""
-        print(HELP)
+        names = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(self.session.names))
+        _say(f"At the table: {names}.\n{WELCOME}\n")
         while True:
             self.session.think()
             self._tell()
@@ -40,34 +68,47 @@ class Terminal:
             line = self._asked()
             if line is None or line == "quit":
                 return
-            try:
-                self._answer(line)
-            except (SessionError, ValueError, OSError) as error:
-                print(f"  {error}")
-        self._print_account()
-        while (line := _input("record FILE, or quit: ")) not in (None, "quit"):
-            try:
-                self._answer(line)
-            except (SessionError, ValueError, OSError) as error:
-                print(f"  {error}")
+            self._try(line)
+        self._print_result()
+        while (line := _input("the game is over; record FILE, log, map, or quit> ")) not in (None, "quit"):
+            self._try(line)
+
+    def _try(self, line: str) -> None:
+        """Do what a line says, or say what is wrong with it."""
+        try:
+            self._answer(line)
+        except (SessionError, ValueError, OSError) as error:
+            _say(f"  {error}", 2)
 
     def _tell(self) -> None:
         """Print the events that are new, and the position unless it is the one that was printed last."""
         session = self.session
-        events = log(session.log, session.viewer if session.screened and not session.over else None)
-        self._told = min(self._told, len(events))
-        for event in events[self._told :]:
-            print(event["words"] if event["seat"] is None else f"seat {event['seat']}: {event['words']}")
-        self._told = len(events)
+        for line in news(session, self._told):
+            _say(line, 8)
+        self._told = len(session.log)
         if session.fault:
-            print(f"  the agent in seat {session.fault[0]} failed, and the game is as before: {session.fault[1]}")
+            _say(f"  the agent in seat {session.fault[0]} failed, and the game is as before: {session.fault[1]}", 2)
             print("  answer retry, or replace AGENT, or replace human")
-        elif self._drawn != session.version and not session.handing_over:
-            print(f"\n{describe_position(session.game, session.states, session.viewer)}\n")
-            for number, choice in enumerate(choices(session), 1):
-                effect = f": {choice['effect']}" if choice["effect"] else ""
-                print(f"{number:>3}  {choice['action']:<16}{choice['words']}{effect}")
+        elif not session.over and self._drawn != session.version and not session.handing_over:
+            self._print_position()
         self._drawn = session.version
+
+    def _print_position(self) -> None:
+        """Print the position and the legal actions; within a turn, only what the turn changes for the seats."""
+        session = self.session
+        headline, board, *seats = describe_position(session.game, session.states, session.viewer).split("\n\n")
+        turn = tuple(int(session.states[field][0]) for field in ("set", "turn", "current_player"))
+        parts = [headline, *([] if turn == self._turn and session.can_undo else [board]), *seats]
+        self._turn = turn
+        _say("\n" + "\n\n".join(parts) + "\n", 10)
+        if session.turn_done:
+            print(f"The turn is done.\n  1  {END_TURN}  end it for good; or undo: take it back")
+            return
+        effects = action_effects(session.game, session.states, session.viewer)
+        width = max(len(effect.name) for effect in effects)
+        for number, effect in enumerate(effects, 1):
+            words = effect.words.removesuffix("; your turn ends")  # here it ends when the human says so
+            _say(f"{number:>3}  {effect.name:<{width}}  {words}", width + 7)
 
     def _asked(self) -> str | None:
         session = self.session
@@ -80,8 +121,11 @@ class Terminal:
     def _answer(self, line: str) -> None:
         session, version = self.session, self.session.version
         word, _, rest = line.partition(" ")
+        rest = rest.strip()
         if word == "undo":
             session.undo(version)
+            self._told = len(session.log)
+            print("The turn is taken back.")
         elif word == "ready":
             session.ready(version)
         elif word == "retry":
@@ -89,16 +133,51 @@ class Terminal:
         elif word == "replace":
             from bombay_training.play.seats import make_seat
 
-            session.replace(version, make_seat(rest.strip()))
+            session.replace(version, make_seat(rest))
+        elif word in ("help", "map", "rules", "log", "hint", "record", ""):
+            self._show(word, rest)
+        else:
+            self._act(line)
+
+    def _show(self, word: str, rest: str) -> None:
+        """Print what a command asks for; nothing in the game changes."""
+        game, states = self.session.game, self.session.states
+        if word == "map":
+            _say(
+                describe_site(game, states, _site_name(game, rest)) if rest else draw_map(game, states, _columns()), 21
+            )
+        elif word == "rules":
+            _say(describe_rules(game) if rest == "all" else f"{summarize_rules(game)}\n`rules all` tells the rest.", 2)
+        elif word == "log":
+            for line in news(self.session):
+                _say(line, 8)
         elif word == "hint":
             self._print_hints()
         elif word == "record":
-            self._save(rest.strip())
-        elif word == "help" or not word:
-            print(HELP)
+            self._save(rest)
+        elif word == "help":
+            for command, meaning in COMMANDS:
+                _say(f"  {command:<12}  {meaning}", 16)
         else:
-            legal = session.legal()
-            session.act(version, legal[int(word) - 1] if word.isdigit() and 0 < int(word) <= len(legal) else word)
+            self._drawn, self._turn = -1, ()  # the position is printed before the next question
+
+    def _act(self, line: str) -> None:
+        """Take the actions that a line names, all or none. Raises ValueError."""
+        session, legal = self.session, self.session.legal()
+        if line.isdigit():
+            if not 0 < int(line) <= len(legal):
+                raise ValueError(f"the list has no number {line}; it has 1 to {len(legal)}")
+            names = [legal[int(line) - 1]]
+        elif session.turn_done or not legal:
+            names = [line.replace(" ", "_")]
+        elif any(part.strip().isdigit() for part in line.split(",")):
+            raise ValueError("a number stands alone; several actions are given by their names")
+        else:
+            names = [session.game.action_names[action] for action in parse_answer(session.game, session.states, line)]
+        for name in names:
+            session.act(session.version, name)
+        if session.turn_done and END_TURN not in names and line.replace(" ", "_").endswith(END_TURN):
+            session.act(session.version, END_TURN)
 
     def _print_hints(self) -> None:
         session = self.session
@@ -108,9 +187,9 @@ class Terminal:
         states["seed"] = 0
         rng = np.random.default_rng(session.seed)
         for place, hint in enumerate(hints(make_adviser(self.adviser), session.game, states, rng), 1):
-            print(f"{place}. {', then '.join(hint.turn)}: wins {100 * hint.win_share:.0f} %. {hint.why}")
+            _say(f"{place}. {', then '.join(hint.turn)}: wins {100 * hint.win_share:.0f} %. {hint.why}", 3)
             if hint.line:
-                print(f"   Then it expects {'; '.join(hint.line)}.")
+                _say("\n".join(["   Then it expects", *(f"   {turn}" for turn in hint.line)]), 6)
 
     def _save(self, name: str) -> None:
         if not name:
@@ -120,7 +199,9 @@ class Terminal:
             file.write(content)
         print(f"the record is in {name}")
 
-    def _print_account(self) -> None:
+    def _print_result(self) -> None:
+        """Print who won, and where the rupees of every seat came from."""
+        _say("\n" + describe_result(self.session.game, self.session.states), 2)
         rows = account(self.session.record())
         width = max(map(len, COLUMNS))
         print(f"\n{'':<{width}}" + "".join(f"  seat {seat}" for seat in range(len(rows))))
@@ -132,6 +213,32 @@ class Terminal:
 def play(session: Session, adviser: str) -> None:
     """Play in the terminal; hints come from the agent `adviser`."""
     Terminal(session, adviser).play()
+
+
+def _site_name(game: Game, text: str) -> str:
+    """The site that a text names, in capitals or not; the text itself if there is none."""
+    names = [site.name for site in game.board.sites]
+    return next((name for name in names if name.lower() == text.lower() and text not in names), text)
+
+
+def _columns() -> int:
+    """The letters of a line."""
+    return min(shutil.get_terminal_size().columns, MOST_COLUMNS)
+
+
+def _say(text: str, indent: int = 0) -> None:
+    """Print a text. Lines that are too long are broken between words and go on after `indent` spaces."""
+    for line in text.split("\n"):
+        print(
+            textwrap.fill(
+                line,
+                _columns(),
+                subsequent_indent=" " * indent,
+                replace_whitespace=False,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
 
 
 def _input(prompt: str) -> str | None:
