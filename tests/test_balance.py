@@ -249,6 +249,7 @@ def test_fields_are_changed_together_and_the_last_seat_has_a_name():
         ("toll.0=1", "toll has no entry"),
         ("starting_rupees.4=2", "there is no such entry with 4 players"),
         ("toll=0,2;palaces=4", "one value each"),
+        ("toll=0;toll=2", "changes one entry twice"),
     ],
 )
 def test_an_invalid_change_is_refused(text, part):

@@ -367,6 +367,7 @@ def test_the_command_plays_a_study_from_a_file_and_continues_it(balance, tmp_pat
         (["study.toml", "--quick"], "--quick is a study"),
         (["--quick", "--tier", "random"], "--quick and the file of a study are not for --tier"),
         (["none.toml"], "none.toml"),
+        (["study.toml", "--seed", "1"], "--seed is for a study of your own"),
         (["wrong.toml"], "wrong.toml: a list of agents has 'zero', which is none of the tiers"),
         (["other.toml"], "no number of games with 3 players"),
         (["confirm.toml"], "no number of games with 3 players"),

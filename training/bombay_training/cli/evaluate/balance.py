@@ -72,7 +72,7 @@ Retrain = Annotated[
         f"{retraining.MINUTES:g} minutes each.",
     ),
 ]
-OwnSeed = Annotated[int, typer.Option(help="The seed of a study of your own.", min=0, max=MAX_SEED)]
+OwnSeed = Annotated[int | None, typer.Option(help="The seed of a study of your own. Default: 0.", min=0, max=MAX_SEED)]
 ReportFolder = Annotated[
     Path | None,
     typer.Option(
@@ -90,7 +90,7 @@ def balance(
     games: Games = None,
     vary: Vary = None,
     retrain: Retrain = False,
-    seed: OwnSeed = 0,
+    seed: OwnSeed = None,
     rules: RulesFile = None,
     board: BoardFile = None,
     processes: Processes = None,
@@ -118,8 +118,12 @@ def balance(
             check_distinct([one.spec for one in tiers])
             changes = [change for text in vary or [] for change in plans.parse_changes(text)]
             planned = plans.plan(games_of(players, rules, board), tiers, changes)
-            make_data = functools.partial(_own_data, *planned, seed, out if retrain else None, board, as_json)
+            make_data = functools.partial(_own_data, *planned, seed or 0, out if retrain else None, board, as_json)
         else:
+            if seed is not None:
+                raise ValueError(
+                    "--seed is for a study of your own; the deals of a study from a file follow from its release"
+                )
             make_data = _study(study, quick, players)
         if retrain and not (vary and out):
             raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")

@@ -121,7 +121,7 @@ def _verdict_sheet(data: Data) -> Sheet:
                 f"{table['games']:,}",
                 verdict["reading"],
                 f"{verdict['deviation']:.1%}",
-                *(_small(verdict["tests"][name]) for name in ("fair", "nearly_fair", "biased")),
+                *(_one_sided(verdict["tests"][name]) for name in ("fair", "nearly_fair", "biased")),
                 f"{needed:,}" if needed else unknown,
             )
         )
@@ -566,3 +566,8 @@ def _p_values(tests: Data, seat: int) -> list[str]:
 
 def _small(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _one_sided(p: float) -> str:
+    """The p value of a test with one side, which is not computed beyond ½: then the estimate contradicts the claim."""
+    return "≥ 0.5" if p >= 0.5 else _small(p)

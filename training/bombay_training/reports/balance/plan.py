@@ -142,6 +142,8 @@ def parse_changes(text: str) -> list[Change]:
     parts = [_parse_values(part, text) for part in text.split(";")]
     if len(parts) == 1:
         return [Change((edit,)) for edit in parts[0]]
+    if len({part[0].path for part in parts}) < len(parts):
+        raise ValueError(f"--vary is {checks.shown(text)}; it changes one entry twice")
     if any(len(part) > 1 for part in parts):
         raise ValueError(f"--vary is {checks.shown(text)}; fields that are changed together have one value each")
     return [Change(tuple(part[0] for part in parts))]

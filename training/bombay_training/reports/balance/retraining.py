@@ -6,6 +6,7 @@ groups of nets differ by more than nets of one group do.
 """
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,7 +67,8 @@ def arms(settings: Sequence[Setting], folder: Path) -> list[Arm]:
     found: dict[tuple[int, str], Arm] = {}
     for setting in settings:
         players = setting.game.num_players
-        name = "given" if not setting.change else f"change-{sum(key[0] == players for key in found)}"
+        digest = hashlib.sha256(json.dumps(setting.game.rules.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+        name = f"{'changed' if setting.change else 'given'}-{digest}"
         found.setdefault((players, setting.change), Arm(setting, folder / f"{players}-players-{name}"))
     return list(found.values())
 

@@ -91,7 +91,7 @@ class Repair(Form):
 
     agents: Specs
     games: Count
-    vectors: Annotated[int, Field(ge=16, le=1024)]
+    vectors: Annotated[int, Field(ge=16, le=40)]
     confirm: Deals
 
 

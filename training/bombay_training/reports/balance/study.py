@@ -78,6 +78,9 @@ def _tables(spec: BalanceSpec, games: Sequence[Game], play: Play) -> dict[str, A
     what_ifs = spec.what_ifs
     changes = [change for text in what_ifs.changes for change in parse_changes(text)] if what_ifs else []
     settings, notes = [], []
+    for change in changes:
+        if not any(change.fits(game.rules) for game in games):
+            notes.append(f"{change.label} is left out: there is no such entry")
     for game in games:
         tiers = []
         for tier in spec.tiers:

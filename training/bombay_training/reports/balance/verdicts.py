@@ -93,9 +93,12 @@ def _seats(shares: np.ndarray) -> int:
     return 1 if shares.shape[1] == 2 else shares.shape[1]
 
 
-def biased_seats(shares: np.ndarray) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The seats of a cell that surely deviate by more than `NEARLY_FAIR`: those above par, and those below."""
-    low, high = share_bounds(Moments.of(shares), 1 - 2 * ERROR / _seats(shares))
+def biased_seats(shares: np.ndarray, error: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The seats of a cell that surely deviate by more than `NEARLY_FAIR`: those above par, and those below.
+
+    The probability that any of them does not is at most `error`.
+    """
+    low, high = share_bounds(Moments.of(shares), 1 - 2 * error / _seats(shares))
     par = 1 / shares.shape[1]
     above, below = np.flatnonzero(low > par * (1 + NEARLY_FAIR)), np.flatnonzero(high < par * (1 - NEARLY_FAIR))
     return tuple(above.tolist()), tuple(below.tolist())
@@ -113,7 +116,7 @@ def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
         word = next((word for word in WORDS[:-1] if rejected[word][index]), WORDS[-1])
         needed = games_needed(shares, ERROR / len(cells)) if word == WORDS[-1] else None
         off = deviations(shares)
-        above, below = biased_seats(shares) if word == "biased" else ((), ())
+        above, below = biased_seats(shares, ERROR / len(cells)) if word == "biased" else ((), ())
         found.append(Verdict(word, above, below, int(off.argmax()), float(np.abs(off).max()), test, needed))
     return found
 
