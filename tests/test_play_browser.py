@@ -325,7 +325,7 @@ def test_the_round_is_told_drawn_and_shown_again(browser, worker, motion):
         with change(page):
             page.click("[data-key=end_turn]")
         cards = page.locator("#round li").all_inner_texts()
-        assert [card.split(":")[0] for card in cards] == ["Seat 1 (greedy)", "Seat 2 (greedy)"]
+        assert [card.split(":")[0] for card in cards] == ["greedy 1", "greedy 2"]
         assert " → " in cards[0]
         assert page.locator("#map .way:not(.edge)").count() == sum(card.count(" → ") for card in cards)
         if motion == "reduce":

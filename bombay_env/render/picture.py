@@ -38,10 +38,12 @@ class Picture(NamedTuple):
     Attributes:
         background: SVG of all that depends on the rules and the board alone.
         layers: parts in the order in which they are drawn, in groups with their attributes.
+        room: left, top, right and bottom of what is shown.
     """
 
     background: str
     layers: tuple[tuple[str, tuple[Part, ...]], ...]
+    room: Room = (0, 0, WIDTH, HEIGHT)
 
     @property
     def parts(self) -> Iterable[Part]:
@@ -53,7 +55,7 @@ class Picture(NamedTuple):
         lines = [self.background]
         for told, parts in self.layers:
             lines += [f"<g{told}>", *map(_written, parts), "</g>"]
-        return document("\n".join(lines), (0, 0, WIDTH, HEIGHT))
+        return document("\n".join(lines), self.room)
 
 
 def _written(part: Part) -> str:

@@ -90,7 +90,9 @@ class PlayApp:
         states["seed"] = 0
         rng = np.random.default_rng(session.seed)  # not of the version, which grows when a turn is taken back
         try:
-            found = await self.worker.run(lambda: hints(self._made_adviser(), session.game, states, rng))
+            found = await self.worker.run(
+                lambda: hints(self._made_adviser(), session.game, states, rng, session.called)
+            )
         except (ValueError, OverflowError, RuntimeError) as error:
             raise SessionError(f"{self.adviser} gives no hint here: {error}") from None
         return JSONResponse({"version": version, "by": self.adviser, "turns": [hint._asdict() for hint in found]})

@@ -9,9 +9,8 @@ from starlette.routing import Route
 
 from bombay_env import Game
 from bombay_env.record import RESTOCK, Record, RecordError
-from bombay_env.render.view import last_action
+from bombay_env.render.view import called, last_action
 from bombay_training.play import messages
-from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.effects import effect_words, preview
 from bombay_training.play.session import Event
 from bombay_training.play.web.guard import Guard, Refusal
@@ -33,7 +32,7 @@ class Film:
         self.record = record
         self.states = [states for _, states in record.replay()]
         self.events = [_event(record, number, self.states) for number in range(len(self.states))]
-        self.account = account(record) if record.result is not None else None
+        self.account = messages.accounted(record) if record.result is not None else None
 
     def message(self, number: int) -> dict[str, Any]:
         """The position after event `number` as the page shows it, with all events up to it."""
@@ -43,7 +42,7 @@ class Film:
                 self.record.game, self.states[number], None, self.record.agents, self.events[number].action
             ),
             "log": messages.log(self.events[: number + 1], None),
-            "account": {"columns": COLUMNS, "rows": self.account} if last and self.account else None,
+            "account": self.account if last else None,
             "fault": self.record.fault if last else None,
         }
 
@@ -99,7 +98,7 @@ def _event(record: Record, number: int, states: list[Any]) -> Event:
     before: np.ndarray = states[number - 1]
     action = game.action_index(text.partition(" ")[2])
     after, _ = preview(game, before, action)
-    return Event(effect_words(game, before, after), last_action(game, before, action))
+    return Event(effect_words(game, before, after, called(record.agents)), last_action(game, before, action))
 
 
 def _set(game: Game, states: np.ndarray) -> int:

@@ -150,15 +150,15 @@ function restoreFocus(key) {
   (place ?? byId("headline")).focus({ preventScroll: true });
 }
 
-// A seat as it is called: "You", or its number with the name of its agent.
-const who = (next, seat) => (seat === next.you ? "You" : `Seat ${seat} (${next.seats[seat].name})`);
+// A seat as it is called where a sentence begins: "You", or the name of its agent.
+const who = (next, seat) => next.seats[seat].called;
 
 function headline(next) {
   if (next.mode !== "play" || next.over) return next.headline;
   if (next.fault) return `${who(next, next.fault.seat)} cannot act`;
-  if (next.handing_over !== null) return `Seat ${next.handing_over} is next`;
+  if (next.handing_over !== null) return `${who(next, next.handing_over)} is next`;
   if (!next.human) return `${who(next, next.mover)} is thinking …`;
-  return next.turn_done ? `${next.mover === next.you ? "You" : `Seat ${next.mover}`}: the turn is done` : next.headline;
+  return next.turn_done ? `${who(next, next.mover)}: the turn is done` : next.headline;
 }
 
 function title(next) {
@@ -479,7 +479,7 @@ function renderWords(board) {
 function renderLog(log, before) {
   const list = byId("log");
   const entries = log.map(({ seat, words }) =>
-    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `${seat === state.you ? "You" : `Seat ${seat}`}: ${words}`));
+    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `${who(state, seat)}: ${words}`));
   list.replaceChildren(...entries);
   list.scrollTop = list.scrollHeight;
   if (before && log.length > told) {
@@ -491,7 +491,7 @@ function renderLog(log, before) {
 
 function renderAccount(account) {
   if (!account) return show("account");
-  const seats = account.rows.map((row, seat) => `seat ${seat}${row.wins ? " wins" : ""}`);
+  const seats = account.rows.map((row, seat) => `${who(state, seat)}${row.wins ? `: ${row.wins}` : ""}`);
   const rows = account.columns.map((column) => ({
     mover: ["in hand", "final"].includes(column),
     cells: [column, ...account.rows.map((row) => row[column])],
