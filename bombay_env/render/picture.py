@@ -1,7 +1,7 @@
 """A drawing as a fixed background and movable parts, so that everything made from it can reuse what it has made before.
 
 The background shows what the rules and the board decide. Each part is a small piece of SVG around a point; equal pieces are equal
-strings. One picture is written as an SVG document; `raster.py` and `replay_page.py` make pixels and pages from the same pieces.
+strings. One picture is written as an SVG document; `raster.py` makes pixels from the same pieces.
 Knows nothing of the game.
 """
 

@@ -5,19 +5,22 @@ What `screened` mode hides is left out here, in the one place where positions be
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bombay_env import Game
 from bombay_env.record import Record
 from bombay_env.render import panels, svg
-from bombay_env.render.view import Holdings, LastAction, View, called, view
+from bombay_env.render.picture import document
+from bombay_env.render.view import MARKETS, Holdings, LastAction, View, called, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.text import ActionEffect, action_effects, describe_tables
 from bombay_training.play.account import CLIENTS, COLUMNS, account
 from bombay_training.play.effects import action_words
 from bombay_training.play.session import END_TURN, Event, Session
+
+ICON_ROOM: Final = (-20, -16, 20, 16)
 
 
 def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
@@ -71,7 +74,9 @@ def position(
     """
     seen = view(game, states, viewer, last, called(names, you))
     return {
-        "svg": svg.draw(game, states, viewer, last, seen.names),
+        "svg": svg.draw_map(game, states, viewer, last),
+        "markets": markets(seen),
+        "legend": [{"icon": document(icon, ICON_ROOM), "words": words} for icon, words in panels.legend(game.rules)],
         "headline": panels.headline(seen),
         "when": seen.when,
         "mover": int(states["current_player"][0]),
@@ -80,6 +85,20 @@ def position(
         "standing": None if viewer is not None or seen.facts["over"] else standing(game, states),
         "board": {"turn": _turn(seen), "tables": [table._asdict() for table in describe_tables(game, states, viewer)]},
     }
+
+
+def markets(seen: View) -> list[dict[str, Any]]:
+    """The markets and the bag: what a bale costs there, and the bales by colour."""
+    shown = [
+        {"name": name.capitalize(), "price": seen.price(number), "bales": _bales(seen.facts["markets"][number])}
+        for number, name in enumerate(MARKETS)
+    ]
+    return [*shown, {"name": "Bag", "price": "", "bales": _bales(seen.facts["bag"])}]
+
+
+def _bales(counts: Sequence[int]) -> list[tuple[str, int]]:
+    """The colours that there are, each with its number."""
+    return [(colour, count) for colour, count in zip(COLOUR_NAMES, counts, strict=True) if count]
 
 
 def _turn(seen: View) -> str:
@@ -102,10 +121,7 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
             "Clients": has.clients,
             "Cities": None if has.cities is None else _cities(has),
             "palaces": f"{seen.game.rules.palaces - has.palaces_left} built, {has.palaces_left} left",
-            "bales": ", ".join(
-                f"{count} {colour}" for count, colour in zip(has.basket, COLOUR_NAMES, strict=True) if count
-            )
-            or "none",
+            "bales": ", ".join(f"{count} {colour}" for colour, count in _bales(has.basket)) or "none",
         }
         for has in seen.holdings
     ]
