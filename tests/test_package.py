@@ -55,8 +55,7 @@ def test_archives_contain_exactly_the_three_packages(built):
     assert {top for top in tops if not top.endswith(".dist-info")} == {"bombay_env", "bombay_agents", "bombay_training"}
     assert not [name for name in names if name.endswith(".ipynb")]
     drawing = {
-        f"bombay_env/render/{name}"
-        for name in ("fonts/DejaVuSans.ttf", "fonts/DejaVuSans-Bold.ttf", "fonts/LICENSE", "replay.html")
+        f"bombay_env/render/{name}" for name in ("fonts/DejaVuSans.ttf", "fonts/DejaVuSans-Bold.ttf", "fonts/LICENSE")
     }
     page = {f"bombay_training/play/web/page/page.{kind}" for kind in ("html", "css", "js")}
     data = {"bombay_env/data/reconstruction.toml", "bombay_env/RULES.md", "bombay_env/py.typed"}

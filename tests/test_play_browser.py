@@ -1,6 +1,8 @@
 """The page in a real browser: whole games by clicking, by keyboard and at a phone's width, watching, and drawing a board."""
 
 import contextlib
+import dataclasses
+import itertools
 import json
 import re
 
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 from bombay_env import Board, Game, Rules
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
+from bombay_training.play import film
 from bombay_training.play.draft import Draft
 from bombay_training.play.web.board_app import BoardApp
 from bombay_training.play.web.play_app import PlayApp
@@ -325,7 +328,7 @@ def test_the_round_is_told_drawn_and_shown_again(browser, worker, motion):
         with change(page):
             page.click("[data-key=end_turn]")
         cards = page.locator("#round li").all_inner_texts()
-        assert [card.split(":")[0] for card in cards] == ["Seat 1 (greedy)", "Seat 2 (greedy)"]
+        assert [card.split(":")[0] for card in cards] == ["greedy 1", "greedy 2"]
         assert " → " in cards[0]
         assert page.locator("#map .way:not(.edge)").count() == sum(card.count(" → ") for card in cards)
         if motion == "reduce":
@@ -444,26 +447,120 @@ def test_the_screen_is_handed_over_in_screened_mode(browser, worker):
         assert page.text_content("#seats").count("hidden") == 6
 
 
-def test_a_record_is_watched_with_a_slider(browser):
+def watch_by_keys_and_clicks(page, record):
+    """Go through a game in the viewer in every way that it offers."""
+    last = len(record.events) - 1
+    page.wait_for_selector("[data-key=slider]")
+    page.click("[data-key=later]")
+    assert page.evaluate("state.event") == 1
+    page.focus("#headline")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("state.event") == 2
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("state.event") == 1
+    page.focus("[data-key=slider]")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("state.event") == 2
+    page.click("[data-key='event 5']")
+    assert page.text_content("#count") == f"5 of {last}"
+    assert page.text_content("#headline") == page.text_content("#log [aria-current]")
+    page.click("[data-key=play]")
+    page.wait_for_function("() => state.event >= 6")
+    page.click("[data-key=play]")
+    stopped = page.evaluate("state.event")
+    page.wait_for_timeout(800)
+    assert page.evaluate("state.event") == stopped
+    assert page.is_hidden("#account")
+    page.focus("[data-key=slider]")
+    page.keyboard.press("End")
+    assert page.evaluate("state.event") == last
+    assert "Game over" in page.text_content("#headline")
+    finals = page.locator("#account tr:last-child td").all_inner_texts()
+    assert [int(final) for final in finals] == record.result["final"]
+
+
+def test_a_record_is_watched_and_saved_as_a_file_that_shows_the_same(browser, worker, tmp_path):
     records = [
         play(session(None, "greedy", game=SHORT, seed=seed), np.random.default_rng(seed)).record() for seed in (1, 2)
     ]
-    with serving(WatchApp(records)) as address, page_at(browser, address) as page:
-        page.wait_for_selector("[data-key=slider]")
-        last = len(records[0].events) - 1
-        page.click("[data-key=later]")
-        page.wait_for_function("() => state.event === 1")
-        page.focus("[data-key=slider]")
-        page.keyboard.press("ArrowRight")
-        page.wait_for_function("() => state.event === 2")
-        assert page.locator("#log li").count() == 3
-        page.keyboard.press("End")
-        page.wait_for_function(f"() => state.event === {last}")
-        assert f"Event {last} of {last}: Game over" in page.text_content("#headline")
-        page.wait_for_selector("#account table")
+    with serving(WatchApp(records, worker)) as address, page_at(browser, address) as page:
+        watch_by_keys_and_clicks(page, records[0])
         page.select_option("[data-key=game]", "1")
-        page.wait_for_function("() => state.game === 1 && state.event === 0")
+        page.wait_for_function("() => film.game === 1 && state.event === 0")
         assert page.get_attribute("[data-key=slider]", "max") == str(len(records[1].events) - 1)
+        with page.expect_download() as started:
+            page.click("[data-key=file]")
+        started.value.save_as(tmp_path / "game.html")
+    with page_at(browser, (tmp_path / "game.html").as_uri()) as page:
+        watch_by_keys_and_clicks(page, records[1])
+        assert page.locator("[data-key=file]").count() == 0
+
+
+def test_the_viewer_draws_the_curve_and_lists_the_turns_that_cost_most(browser, tmp_path):
+    """Turns are listed by their cost; a click leads to the turn; a click on the curve leads there."""
+    record = play(session(None, "greedy", game=SHORT, seed=1), np.random.default_rng(1)).record()
+    made = film.film(record)
+    starts = [n + 1 for n, (a, b) in enumerate(itertools.pairwise(made["log"])) if b["seat"] not in (None, a["seat"])]
+    costs = [0.02, 0.31, 0.005, 0.11]
+    made["turns"] = [
+        {
+            "first": first,
+            "seat": made["log"][first]["seat"],
+            "shares": [0.4, 0.6],
+            "cost": cost,
+            "better": ["Move to E1"],
+        }
+        for first, cost in zip(starts, costs, strict=False)
+    ]
+    path = tmp_path / "game.html"
+    path.write_text(film.page(made | {"valued_by": "zero"}), encoding="utf-8")
+    with page_at(browser, path.as_uri()) as page:
+        turns = page.locator("#viewer ol button")
+        words = turns.all_inner_texts()
+        assert [re.search(r"this turn cost (\d+) points", turn)[1] for turn in words] == ["31", "11", "2"]
+        assert "Better was: Move to E1" in words[0]
+        turns.first.click()
+        assert page.evaluate("state.event") == starts[1]
+        assert page.locator("#curve path").count() == 4, "a line and its edge for each seat"
+        box = page.locator("#curve svg").bounding_box()
+        page.mouse.click(box["x"] + box["width"] - 9, box["y"] + 50)
+        assert page.evaluate("state.event") == len(record.events) - 1
+        shares = [round(100 * share) for share in record.result["win_share"]]
+        assert [
+            int(re.search(r"(\d+) %", line)[1]) for line in page.locator("#viewer .key li").all_inner_texts()
+        ] == shares
+        page.select_option("[data-key=whose]", "1")
+        seats = {turn["first"]: turn["seat"] for turn in made["turns"]}
+        shown = [int(key.split()[1]) for key in turns.evaluate_all("(all) => all.map((one) => one.dataset.key)")]
+        assert {seats[first] for first in shown} == {1}
+
+
+def test_nothing_in_a_record_is_executed_by_the_viewer(browser, tmp_path):
+    hostile = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+    record = play(session(None, "greedy", game=SHORT, seed=1), np.random.default_rng(1)).record()
+    record = dataclasses.replace(record, agents=(hostile, f'"><svg onload=alert(3)>{hostile}'))
+    path = tmp_path / "game.html"
+    path.write_text(film.page(film.film(record)), encoding="utf-8")
+    with page_at(browser, path.as_uri()) as page:
+        page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+        page.wait_for_selector("[data-key=slider]")
+        assert hostile in page.text_content("#seats")
+        page.focus("#headline")
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        assert page.locator("#board img, #panel img, script[src]").count() == 0
+
+
+def test_ones_own_game_is_looked_at_again_in_the_viewer(browser, worker):
+    app = PlayApp(session(None, "greedy", game=SHORT, seed=1), worker, ADVISER, 0.0)
+    play(app.session, np.random.default_rng(1))
+    with serving(app) as address, page_at(browser, address) as page:
+        page.click("[data-key=watch]")
+        watch_by_keys_and_clicks(page, app.session.record())
+        assert "You: " in page.text_content("#log")
+        page.click("[data-key=back]")
+        assert page.locator("[data-key=slider]").count() == 0
+        page.wait_for_selector("[data-key=watch]")
 
 
 def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):

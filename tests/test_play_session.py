@@ -9,6 +9,7 @@ import pytest
 
 from bombay_agents import make
 from bombay_env import Game, Rules
+from bombay_env.render import svg
 from bombay_env.render.view import view
 from bombay_env.text import describe_actions
 from bombay_training.play import messages
@@ -17,6 +18,7 @@ from bombay_training.play.session import END_TURN, HUMAN, Event, OutdatedError, 
 from helpers.failing_agents import First, Wrong, raising
 
 GAMES = {n: Game(Rules.official(n)) for n in (2, 3, 4, 5)}
+SOON = Game(Rules(3, sets=1, turns_per_set=1))
 SHORT = Game(dataclasses.replace(Rules.official(2), sets=2, turns_per_set=2))
 
 
@@ -359,7 +361,7 @@ def test_the_round_is_told_by_a_card_for_each_opponent():
 
 def test_the_human_is_called_you():
     table = session("random", None, seed=3)
-    assert messages.of_session(table, None)["headline"] == "Seat 0: 3 actions left"
+    assert messages.of_session(table, None)["headline"] == "random: 3 actions left"
     table.think()
     assert messages.of_session(table, None)["headline"] == "You: 3 actions left"
     assert messages.of_session(session(None, None), None)["you"] is None
@@ -375,8 +377,8 @@ def test_seats_tell_their_cities_and_palaces():
     table.states["palace"][0, table.game.board.site_index("G3")] = 1
     table.states["palaces_left"][0, 0] -= 1
     mine, other = messages.of_session(table, None)["seats"]
-    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 of 5")
-    assert (other["Cities"], other["palaces"]) == ("0", "0 of 5")
+    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 built, 4 left")
+    assert (other["Cities"], other["palaces"]) == ("0", "0 built, 5 left")
 
 
 @pytest.mark.parametrize(
@@ -394,7 +396,57 @@ def test_tolls_are_told():
     table.states["palace"][0, table.game.board.site_index("G3")] = 2
     table.states["palaces_left"][0, 1] -= 1
     move = next(choice for choice in messages.choices(table) if choice["action"] == "move:G3")
-    assert move["effect"] == "a palace of seat 1, for 1 action; seat 1 takes 1 rupee of toll from the bank"
+    assert move["effect"] == "a palace of random, for 1 action; random takes 1 rupee of toll from the bank"
+
+
+def test_the_toll_that_you_take_is_told_to_you():
+    table = session("random", None)
+    table.states["palace"][0, table.game.board.site_index("G3")] = 2
+    table._play(table.game.action_index("move:G3"))
+    assert table.log[-1].effect == "you take 1 rupee of toll from the bank"
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (("human", "zero", "zero"), ("you", "zero 1", "zero 2")),
+        (("human", "zero", "greedy"), ("you", "zero", "greedy")),
+        (("human", "human", "greedy"), ("human 0", "human 1", "greedy")),
+    ],
+)
+def test_seats_are_called_by_names_that_differ(names, called):
+    table = session(*(None if name == "human" else name for name in names))
+    assert table.called == called
+    found = messages.of_session(table, None)
+    assert [seat["called"] for seat in found["seats"]] == [
+        name.capitalize() if name == "you" else name for name in called
+    ]
+    for name in called:
+        assert f">{name.capitalize() if name == 'you' else name}</text>" in svg.draw(
+            table.game, table.states, names=called
+        )
+    assert found["headline"] == f"{found['seats'][0]['called']}: 3 actions left"
+
+
+@pytest.mark.parametrize(
+    ("clients", "words", "wins"),
+    [
+        ((2, 1, 0), "you win with 10 rupees, by Client tokens", ["wins by Client tokens", "", ""]),
+        ((1, 2, 0), "greedy 1 wins with 10 rupees, by Client tokens", ["", "wins by Client tokens", ""]),
+        ((1, 1, 0), "you and greedy 1 share the win with 10 rupees", ["shares the win", "shares the win", ""]),
+    ],
+)
+def test_what_breaks_a_tie_is_told(clients, words, wins, monkeypatch):
+    """RULES 5: of those with the most rupees the one with the most Client tokens wins; else they share the win."""
+    table = play(session(None, "greedy", "greedy", game=SOON), np.random.default_rng(1))
+    ends = table.game.results(table.states)
+    ends["final"], ends["clients"] = [[10, 10, 9]], [clients]
+    ends["winners"] = [[bool(win) for win in wins]]
+    monkeypatch.setattr(Game, "results", lambda game, states: ends)
+    found = messages.of_session(table, None)
+    assert found["headline"] == f"Game over: {words}"
+    assert [row["wins"] for row in found["account"]["rows"]] == wins
+    assert found["account"]["columns"][-1] == "Client tokens"
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -410,7 +462,7 @@ def test_the_account_adds_up_to_every_rupee(n):
                 == result["rupees"][seat]
             )
             assert row["in hand"] + row["empire"] + row["fame"] == row["final"] == result["final"][seat]
-            assert row["wins"] == result["winners"][seat]
+            assert bool(row["wins"]) == result["winners"][seat]
             assert row["purchases"] <= 0 <= min(row["sales"], row["tolls"], row["consolidating"], row["palace tokens"])
         assert any(row["sales"] for row in rows)
         assert any(row["purchases"] for row in rows)

@@ -14,12 +14,12 @@ from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.random import RandomAgent
 from bombay_agents.shipped import make_zero
 from bombay_env import Board, Game, Rules, bombay_v0
-from bombay_env.record import Record, write_records
-from bombay_env.render import raster, replay, replay_page, svg
+from bombay_env.record import History, Record, write_records
+from bombay_env.render import raster, replay, svg
 from bombay_env.render.drawing import Drawing
-from bombay_env.render.picture import HEIGHT, WIDTH
 from bombay_training.cli.games.replay import replay as replay_command
-from bombay_training.cli.games.replay import win_shares
+from bombay_training.play import film
+from bombay_training.play.values import valued_turns
 
 HOSTILE = "</script><script>alert(1)</script><!--&\u2028"
 
@@ -107,33 +107,30 @@ def test_the_gif_shows_every_position_for_half_a_second(record):
 # --- the page ---
 
 
-def test_the_page_holds_every_position(record):
-    shares = [[0.25, 0.75]] * len(record.events)
-    text = replay_page.page(record, shares, "zero")
-    data = Page(text).data
-    assert data["agents"] == ["a", "b"]
-    assert data["valued_by"] == "zero"
-    assert data["shares"] == shares
-    for number, moment in enumerate(replay.moments(record)):
-        assert data["events"][number] == moment.words
-        drawing = svg.picture(record.game, moment.states, last=moment.last)
-        shown = [data["parts"][part] for part in data["frames"][number]]
-        expected = [[part.content, part.x, part.y] for part in drawing.parts if part.content]
-        assert [[data["sprites"][sprite], x, y] for sprite, x, y in shown] == expected
-        assert drawing.background in data["background"]
-    assert f'viewBox="0 0 {WIDTH} {HEIGHT}"' in data["background"]
+def test_the_film_holds_every_position(record):
+    shown = film.film(record)
+    assert [one["words"] for one in shown["log"] if one["seat"] is None] == ["Set 1 of 2 begins.", "Set 2 of 2 begins."]
+    for one, moment in zip(shown["positions"], replay.moments(record), strict=True):
+        expected = svg.draw_map(record.game, moment.states, last=moment.last)
+        assert "\n".join(shown["pool"][number] for number in one["svg"]) == expected.rstrip("\n")
+        seats = [shown["pool"][number] for number in one["seats"]]
+        assert [seat["rupees"] for seat in seats] == moment.states["rupees"][0, :2].tolist()
+    assert [row["final"] for row in shown["account"]["rows"]] == record.result["final"]
+    assert shown["turns"] == [], "zero does not know these rules"
+    assert len(shown["pool"]) < 20 * len(record.events), "what positions share stands there once"
 
 
 def test_the_page_needs_nothing_from_elsewhere(record):
-    text = replay_page.page(record)
+    text = film.page(film.film(record))
     page = Page(text)
     policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
     assert policy.startswith("default-src 'none'")
     assert "connect-src" not in policy
+    assert "unsafe-inline" not in policy
     for tag, attributes in page.elements:
         assert "src" not in attributes
         assert tag != "link" or attributes["href"] == "data:,"
-    assert set(re.findall(r"https?://[^\"'\s\\]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert set(re.findall(r"https?://[^\"'\s\\`]+", text)) == {"http://www.w3.org/2000/svg"}
     assert len(text) < 400_000
 
 
@@ -143,22 +140,17 @@ def test_names_in_a_record_are_text_on_the_page():
         site["name"] = f"{site['name']}</script><b>"
     data["trails"] = [[f"{a}</script><b>", f"{b}</script><b>"] for a, b in data["trails"]]
     record = short_record(board=Board.from_dict(data), agents=(HOSTILE, "b"))
-    text = replay_page.page(record, valued_by=HOSTILE)
+    text = film.page(film.film(record))
     page = Page(text)
-    assert page.data["agents"] == [HOSTILE, "b"]
+    assert [page.data["pool"][number]["name"] for number in page.data["positions"][0]["seats"]] == [HOSTILE, "b"]
     assert [tag for tag, _ in page.elements].count("script") == 2
     assert "b" not in [tag for tag, _ in page.elements]
     assert text.count("</script>") == 2
     assert "<!--" not in text
     assert "\u2028" not in text
-    for content in (page.data["background"], *page.data["sprites"]):
+    for content in (part for part in page.data["pool"] if isinstance(part, str)):
         assert "<b>" not in content
         assert "<script" not in content
-
-
-def test_shares_must_fit_the_positions(record):
-    with pytest.raises(ValueError, match=f"shares for 3 positions; the record has {len(record.events)}"):
-        replay_page.page(record, [[0.5, 0.5]] * 3)
 
 
 # --- win chances ---
@@ -189,20 +181,41 @@ def test_win_shares_are_those_after_the_best_turn():
         agent.win_shares(game, states)
 
 
-def test_win_shares_of_a_record_end_with_the_result():
-    env = bombay_v0.raw_env(num_players=2)
-    env.reset(seed=3)
-    for _ in range(6):
-        env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
-    running = Record.from_dict(env.record())
-    assert len(win_shares(running, make_zero())) == len(running.events)
+def forced_zero():
+    """`zero`, also for games that its net was not trained on."""
+    return ValueNetAgent(make_zero().net, force=True, rounds=0)
+
+
+def test_the_best_turn_costs_nothing_and_another_costs_the_difference():
+    """Of a game where a player of the net's own share sits against a random one, only the random one's turns cost anything."""
+    game, agent = Game(Rules(2, sets=2, turns_per_set=2)), forced_zero()
+    states = game.new_states([4])
+    history, rng = History(game, states, 4), np.random.default_rng(4)
+    expected = []
+    while not game.is_terminal(states)[0]:
+        outcomes, shares = agent.turn_shares(game, states)
+        seat = int(states["current_player"][0])
+        chosen = int(np.argmax(shares[:, seat])) if seat == 0 else int(rng.integers(len(outcomes)))
+        expected.append((seat, shares[0].tolist(), max(shares[:, seat]) - shares[chosen, seat]))
+        for action in outcomes[chosen].actions:
+            history.add(action)
+            game.step(states, [action])
+    record = history.record(states, ("a", "b"))
+    turns = valued_turns(record, agent)
+    assert [(turn.seat, list(turn.shares), turn.cost) for turn in turns] == expected
+    assert len(turns) == 8
+    assert any(turn.cost > 0 for turn in turns)
+    assert not any(turn.cost for turn in turns if turn.seat == 0)
+    for turn in turns:
+        assert record.events[turn.first].startswith(f"{turn.seat} ")
+        assert not record.events[turn.first - 1].startswith(f"{turn.seat} ")
+
+
+def test_only_a_value_net_that_knows_the_game_values_turns():
     with pytest.raises(ValueError, match=r"--values is random, which values no positions; take zero"):
-        win_shares(running, RandomAgent())
+        valued_turns(short_record(), RandomAgent())
     with pytest.raises(ValueError, match="was not trained"):
-        win_shares(short_record(), make_zero())
-    ended = short_record()
-    shares = win_shares(ended, ValueNetAgent(make_zero().net, force=True))
-    assert shares[-1] == ended.result["win_share"]
+        valued_turns(short_record(), make_zero())
 
 
 # --- the command ---
@@ -213,7 +226,7 @@ def test_replay_writes_a_gif_and_a_page(tmp_path, record, capsys):
     write_records(path, [short_record(2), record])
     replay_command(path, drawn=2, gif=gif, html=page)
     assert f"game 2 is drawn in {gif}" in capsys.readouterr().out
-    assert page.read_text(encoding="utf-8") == replay_page.page(record)
+    assert page.read_text(encoding="utf-8") == film.page(film.film(record))
     assert gif.read_bytes() == replay.gif(record)
     with pytest.raises(typer.BadParameter, match="exists already; name another with --html"):
         replay_command(path, html=page)

@@ -84,7 +84,7 @@ def header(seen: View) -> Iterator[Part]:
             pip = shapes.pip(0, 0, 6, place < facts["actions_left"], shapes.GOLD)
             yield part(box.left + 394 + 18 * place, middle, (-8, -8, 8, 8), pip)
         yield words_part(box.left + 500, middle, f"bought {facts['buys']} of {rules.buys_per_turn}", SMALL, **white)
-        when += f", seat {facts['first_player']} first"
+        when += f", {seen.who(facts['first_player'])} first"
     yield words_part(box.right - 18, middle, when, SMALL, text_anchor="end", **white)
 
 
@@ -93,7 +93,7 @@ def headline(seen: View) -> str:
     facts = seen.facts
     if facts["over"]:
         return f"Game over: {seen.ending}"
-    seat = f"Seat {facts['current_player']}"
+    seat = seen.title(facts["current_player"])
     if facts["take_pending"]:
         return f"{seat} must take a bale"
     return f"{seat}: {plural(facts['actions_left'], 'action')} left"
@@ -119,7 +119,7 @@ def choices(seen: View) -> Iterator[Part]:
             x += 24
         left += width + 7
     if seen.last is not None:
-        full = f"Last: seat {seen.last.seat}, {seen.last.words}"
+        full = f"Last: {seen.who(seen.last.seat)}, {seen.last.words}"
         words, size = shapes.fit(full, SMALL, CHOICES_BOX.right - PADDING - left, 10, bold=False)
         last: dict[str, Any] = {
             "data_last": seen.last.action,
@@ -258,10 +258,10 @@ def _bag(seen: View) -> Iterator[Part]:
             yield words_part(x, box.top + 99, "on sale" if on_sale else "closed", SMALL, named, **style)
 
 
-def _legend(rules: Rules) -> str:
-    box = Box(SIDE_BOX.left, _bag_box().bottom + GAP, SIDE_BOX.right, SIDE_BOX.bottom)
+def legend(rules: Rules) -> tuple[tuple[str, str], ...]:
+    """What the signs of the map mean: icons as SVG around their middle, some 40 units wide, each with its meaning."""
     line = "M-12,0 H6"
-    entries = (
+    return (
         (shapes.post(0, 0, "blue", True, 0.72), "trading post"),
         (shapes.post(0, 0, "blue", False, 0.72), "closed post"),
         (shapes.palace_site(0, 0, "client", 0.72), "gives Client"),
@@ -282,6 +282,11 @@ def _legend(rules: Rules) -> str:
         (shapes.gate(0, 0, 1.0), "City tokens"),
         (shapes.coin(0, 0, 0.85), "rupees"),
     )
+
+
+def _legend(rules: Rules) -> str:
+    box = Box(SIDE_BOX.left, _bag_box().bottom + GAP, SIDE_BOX.right, SIDE_BOX.bottom)
+    entries = legend(rules)
     rows = (len(entries) + 1) // 2
     step, room = (box.height - 36 - 8) / rows, (box.width - PADDING) / 2
     fitted = [shapes.fit(words, SMALL, room - 33, 10, bold=False) for _, words in entries]
@@ -324,9 +329,6 @@ def _seat_panel(seat: int, count: int) -> str:
         (
             panel(box),
             shapes.elephant(box.left + PADDING + 19, y, seat, 0.8),
-            label(
-                box.left + PADDING + 42, y, f"Seat {seat}", HEADING if count < 5 else SMALL, text_anchor="start", **BOLD
-            ),
             *(shapes.group(x, y, icon) for icon, (x, y, _) in zip(icons, _counters(seat, count), strict=True)),
         )
     )
@@ -355,6 +357,9 @@ def seat(holding: Holdings, seen: View) -> Iterator[Part]:
     """What a seat has: rupees, tokens, palaces left and bales; after the game its account."""
     box, count = _seat_box(holding.seat, len(seen.holdings)), len(seen.holdings)
     result = seen.results[holding.seat] if seen.results else None
+    most = HEADING if count < 5 else SMALL
+    words, size = shapes.fit(seen.title(holding.seat), most, box.width - 2 * PADDING - 102, 9)
+    yield words_part(box.left + PADDING + 42, box.top + 24, words, size, **BOLD)
     if result.wins if result else holding.seat == seen.facts["current_player"]:
         yield _rim(box)
     yield from _amount(

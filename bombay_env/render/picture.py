@@ -1,7 +1,7 @@
 """A drawing as a fixed background and movable parts, so that everything made from it can reuse what it has made before.
 
 The background shows what the rules and the board decide. Each part is a small piece of SVG around a point; equal pieces are equal
-strings. One picture is written as an SVG document; `raster.py` and `replay_page.py` make pixels and pages from the same pieces.
+strings. One picture is written as an SVG document; `raster.py` makes pixels from the same pieces.
 Knows nothing of the game.
 """
 
@@ -38,10 +38,12 @@ class Picture(NamedTuple):
     Attributes:
         background: SVG of all that depends on the rules and the board alone.
         layers: parts in the order in which they are drawn, in groups with their attributes.
+        room: left, top, right and bottom of what is shown.
     """
 
     background: str
     layers: tuple[tuple[str, tuple[Part, ...]], ...]
+    room: Room = (0, 0, WIDTH, HEIGHT)
 
     @property
     def parts(self) -> Iterable[Part]:
@@ -53,7 +55,7 @@ class Picture(NamedTuple):
         lines = [self.background]
         for told, parts in self.layers:
             lines += [f"<g{told}>", *map(_written, parts), "</g>"]
-        return document("\n".join(lines), (0, 0, WIDTH, HEIGHT))
+        return document("\n".join(lines), self.room)
 
 
 def _written(part: Part) -> str:

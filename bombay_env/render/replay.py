@@ -1,4 +1,4 @@
-"""The positions of a game record one after the other, and the record as an animated GIF. `replay_page.py` makes a page of it."""
+"""The positions of a game record one after the other, and the record as an animated GIF."""
 
 import io
 from collections.abc import Callable, Iterator

@@ -6,6 +6,7 @@ tell every fact of `state_to_dict` but the seed, and besides it which actions ar
 is needed.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +19,13 @@ from bombay_env.render.view import LastAction, view
 from bombay_env.rules import Rules
 
 
-def draw(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> str:
+def draw(
+    game: Game,
+    states: np.ndarray,
+    viewer: int | None = None,
+    last: LastAction | None = None,
+    names: Sequence[str] = (),
+) -> str:
     """Draw the (1,) state as an SVG document.
 
     Args:
@@ -27,13 +34,20 @@ def draw(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAc
         viewer: the seat that looks at it in `screened` mode, where the others' rupees and tokens show as "?"; without one
             all holdings show.
         last: the action that led to the state, to be shown; see `view.last_action`.
+        names: what the seats are called; empty: by their numbers.
     """
-    return picture(game, states, viewer, last).svg()
+    return picture(game, states, viewer, last, names).svg()
 
 
-def picture(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> Picture:
+def picture(
+    game: Game,
+    states: np.ndarray,
+    viewer: int | None = None,
+    last: LastAction | None = None,
+    names: Sequence[str] = (),
+) -> Picture:
     """The drawing of `draw` in its parts, from which pixels and pages are made."""
-    seen = view(game, states, viewer, last)
+    seen = view(game, states, viewer, last, names)
     layers = (
         layer(panels.header(seen), data_part="header", **panels.course(seen)),
         layer(panels.choices(seen), data_part="legal"),
@@ -44,9 +58,20 @@ def picture(game: Game, states: np.ndarray, viewer: int | None = None, last: Las
     return Picture(_background(game.board, game.rules), layers)
 
 
+def draw_map(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> str:
+    """The map alone as an SVG document, for pages that tell all else in words of their own; arguments as for `draw`."""
+    seen = view(game, states, viewer, last)
+    box = board_map.MAP_BOX
+    room = (round(box.left), round(box.top), round(box.right), round(box.bottom))
+    return Picture(_map(game.board), (layer(board_map.parts(seen), data_part="map"),), room).svg()
+
+
 @lru_cache(maxsize=64)
 def _background(board: Board, rules: Rules) -> str:
     page = shapes.rectangle(0, 0, WIDTH, HEIGHT, shapes.PAPER, rx=18, stroke=shapes.EDGE)
+    return "\n".join((page, panels.background(rules), _map(board)))
+
+
+def _map(board: Board) -> str:
     land = panels.panel(board_map.MAP_BOX, shapes.LAND)
-    drawn = shapes.element("g", land, board_map.background(board), data_part="map")
-    return "\n".join((page, panels.background(rules), drawn))
+    return shapes.element("g", land, board_map.background(board), data_part="map")

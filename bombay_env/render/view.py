@@ -1,5 +1,6 @@
 """What a drawing shows of a state, as plain Python: the named facts, each seat's holdings, and the result once a game is over."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import NOBODY, state_to_dict
 
 MARKETS: Final = ("left", "centre", "right")
+YOU: Final = "you"  # what a seat may be called
 
 
 def plural(count: int, noun: str) -> str:
@@ -76,6 +78,7 @@ class View:
         legal: names of the legal actions; empty after the end, and behind a screen for all but the seat to act, since they
             tell what it can pay.
         last: the action that led here, if it is known.
+        names: what the seats are called, "you" for the one who looks; empty: by their numbers.
     """
 
     game: Game
@@ -84,6 +87,16 @@ class View:
     results: tuple[Result, ...]
     legal: tuple[str, ...] = ()
     last: LastAction | None = None
+    names: tuple[str, ...] = ()
+
+    def who(self, seat: int) -> str:
+        """What a seat is called within a sentence."""
+        return self.names[seat] if self.names else f"seat {seat}"
+
+    def title(self, seat: int) -> str:
+        """What a seat is called where a sentence begins."""
+        name = self.who(seat)
+        return name.capitalize() if name == YOU or not self.names else name
 
     @property
     def winners(self) -> list[int]:
@@ -100,14 +113,21 @@ class View:
 
     @property
     def ending(self) -> str:
-        """Who won, with how much; empty until the game is over."""
+        """Who won, with how much, and by what a tie was broken (RULES 5); empty until the game is over."""
         if not self.results:
             return ""
-        rupees = plural(max(self.results[seat].final for seat in self.winners), "rupee")
-        *others, last = map(str, self.winners)
+        rupees = plural(max(result.final for result in self.results), "rupee")
+        *others, last = [self.names[seat] if self.names else str(seat) for seat in self.winners]
         if others:
-            return f"seats {', '.join(others)} and {last} share the win with {rupees}"
-        return f"seat {last} wins with {rupees}"
+            return f"{'' if self.names else 'seats '}{', '.join(others)} and {last} share the win with {rupees}"
+        verb = "win" if last == YOU else "wins"
+        return f"{self.who(self.winners[0])} {verb} with {rupees}{', by Client tokens' if self.is_tied else ''}"
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether several seats have the most rupees, so that Client tokens decide (RULES 5)."""
+        most = max(result.final for result in self.results)
+        return sum(result.final == most for result in self.results) > 1
 
     def price(self, market: int) -> str:
         """What a bale costs in a market."""
@@ -138,11 +158,17 @@ class View:
         return stocked[0] if self.facts["take_pending"] else None
 
 
-def view(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None) -> View:
+def view(
+    game: Game,
+    states: np.ndarray,
+    viewer: int | None = None,
+    last: LastAction | None = None,
+    names: Sequence[str] = (),
+) -> View:
     """The (1,) state as `viewer` sees it in `screened` mode, or, without one, as perfect memory does.
 
     For `viewer` −1, nobody, all holdings are hidden. Screens fall once the game is over. `last` is the action that led to the
-    state, if it is to be shown.
+    state, if it is to be shown. `names` are what the seats are called; without them they are called by their numbers.
 
     Raises:
         ValueError: the state is not one of `game`, or not sound (see `Game`), or `viewer` is no seat.
@@ -156,7 +182,14 @@ def view(game: Game, states: np.ndarray, viewer: int | None = None, last: LastAc
     legal: tuple[str, ...] = ()
     if viewer is None or viewer == facts["current_player"]:
         legal = tuple(game.action_names[action] for action in np.flatnonzero(game.legal_actions(states[:1])[0]))
-    return View(game, facts, holdings, results, legal, last)
+    return View(game, facts, holdings, results, legal, last, tuple(names))
+
+
+def called(names: Sequence[str], you: int | None = None) -> tuple[str, ...]:
+    """What seats are called: "you", or the name of who sits there, with the seat's number where several have that name."""
+    return tuple(
+        YOU if seat == you else name if names.count(name) == 1 else f"{name} {seat}" for seat, name in enumerate(names)
+    )
 
 
 def last_action(game: Game, before: np.ndarray, action: int) -> LastAction:

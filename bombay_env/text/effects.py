@@ -4,7 +4,7 @@ No rule stands here: every figure is a difference between the state and a copy o
 a fact of the state. The words never reveal the next restock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,7 +38,9 @@ class ActionEffect:
     words: str
 
 
-def action_effects(game: Game, states: np.ndarray, viewer: int | None = None) -> list[ActionEffect]:
+def action_effects(
+    game: Game, states: np.ndarray, viewer: int | None = None, names: Sequence[str] = ()
+) -> list[ActionEffect]:
     """The legal actions of the (1,) state with what each does now, in the order of their numbers; none after the end.
 
     Args:
@@ -46,11 +48,12 @@ def action_effects(game: Game, states: np.ndarray, viewer: int | None = None) ->
         states: one state.
         viewer: the seat that looks at it in `screened` mode. Another seat than the one to act gets an empty list, because what is
             legal depends on rupees behind a screen.
+        names: what the seats are called; empty: by their numbers.
 
     Raises:
         ValueError: the state is not one of `game`, or not sound.
     """
-    seen = view(game, states, viewer)
+    seen = view(game, states, viewer, names=names)
     if viewer not in (None, seen.facts["current_player"]):
         return []
     legal = np.flatnonzero(game.legal_actions(states)[0])
@@ -73,7 +76,7 @@ def site_words(seen: View, site: str) -> str:
     facts, board = seen.facts, seen.game.board
     is_hill = board.sites[board.site_index(site)].kind in HILLS
     if site in facts["palaces"]:
-        return f"a palace of seat {facts['palaces'][site]}{' on a hilltop' if is_hill else ''}"
+        return f"a palace of {seen.who(facts['palaces'][site])}{' on a hilltop' if is_hill else ''}"
     if site in facts["posts"]:
         colour = facts["posts"][site]
         market = market_of(facts, colour)
@@ -120,7 +123,7 @@ class _Change:
         yield f"go from {self.site} to {self.target}, {self._ground()}, for {self._actions()}"
         for seat, (had, has) in enumerate(zip(self.before["rupees"], self.after["rupees"], strict=True)):
             if has != had:
-                yield f"seat {seat} takes {plural(has - had, 'rupee')} of toll from the bank"
+                yield f"{self.seen.who(seat)} takes {plural(has - had, 'rupee')} of toll from the bank"
 
     def _ground(self) -> str:
         """What stands on the site that is entered."""

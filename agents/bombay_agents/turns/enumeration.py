@@ -109,14 +109,15 @@ def distinct_turns(game: Game, state: np.ndarray, workspace: TurnWorkspace | Non
     """
     workspace = workspace or new_workspace(game)
     count = check_count(enumerate_turn(game.as_record(state), game.tables[0], workspace))
+    return [outcome(workspace, node) for node in range(1, count) if workspace.due[node] != TURN_GOES_ON]
+
+
+def outcome(workspace: TurnWorkspace, node: int) -> Turn:
+    """The outcome at a node of an enumerated turn."""
     actions = np.empty(MAX_DECISIONS, np.int64)
-    found = []
-    for node in range(1, count):
-        if workspace.due[node] != TURN_GOES_ON:
-            path = actions[: way_to(workspace, node, actions)]
-            after = workspace.states[node : node + 1].copy()
-            found.append(Turn(tuple(path.tolist()), after, bool(workspace.due[node] == RESTOCK_DUE)))
-    return found
+    path = actions[: way_to(workspace, node, actions)]
+    after = workspace.states[node : node + 1].copy()
+    return Turn(tuple(path.tolist()), after, bool(workspace.due[node] == RESTOCK_DUE))
 
 
 def check_count(count: int) -> int:

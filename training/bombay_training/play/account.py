@@ -1,6 +1,6 @@
 """The account of a finished game: where every rupee of every seat came from and went to (RULES 4 and 5)."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,11 +14,12 @@ SOURCES: Final = {
     "build": "palace tokens",
     "buy": "purchases",
 }
+CLIENTS: Final = "Client tokens"
 COLUMNS: Final = ("start", *SOURCES.values(), "in hand", "empire", "fame", "final")
 
 
-def account(record: Record) -> list[dict[str, int | bool]]:
-    """A row for each seat with the entries `COLUMNS`, in rupees, and whether it `wins`.
+def account(record: Record) -> list[dict[str, int | str]]:
+    """A row for each seat with the entries `COLUMNS`, in rupees, its Client tokens, and in words whether it `wins` and by what.
 
     `start` to `purchases` add up to `in hand`; that and the two awards add up to `final`.
 
@@ -27,7 +28,7 @@ def account(record: Record) -> list[dict[str, int | bool]]:
     """
     game = record.game
     before, after = None, None
-    rows: list[dict[str, int | bool]] = []
+    rows: list[dict[str, Any]] = []
     for number, states in record.replay():
         before, after = after, states
         if before is None:
@@ -41,5 +42,14 @@ def account(record: Record) -> list[dict[str, int | bool]]:
     for seat, row in enumerate(rows):
         row |= {"in hand": int(result["rupees"][seat]), "empire": int(result["majority"][seat])}
         row |= {"fame": int(result["fame"][seat]), "final": int(result["final"][seat])}
-        row["wins"] = bool(result["winners"][seat])
+        row |= {CLIENTS: int(result["clients"][seat]), "wins": _wins(result, seat)}
     return rows
+
+
+def _wins(result: Any, seat: int) -> str:
+    """How a seat wins, "" if it does not. Client tokens decide between those who have most rupees (RULES 5)."""
+    if not result["winners"][seat]:
+        return ""
+    if result["winners"].sum() > 1:
+        return "shares the win"
+    return "wins by Client tokens" if (result["final"] == result["final"].max()).sum() > 1 else "wins"

@@ -3,13 +3,13 @@
 Words are made from two positions, before and after, so that no price stands here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from bombay_env import Game
-from bombay_env.render.view import plural
+from bombay_env.render.view import YOU, plural
 from bombay_env.rules import COLOUR_NAMES
 
 COUNTS: Final = (("rupees", "rupee"), ("clients", "Client token"), ("client_palace_tokens", "Client token"))
@@ -55,20 +55,22 @@ def action_words(name: str) -> str:
     }[kind]
 
 
-def effect_words(game: Game, before: np.ndarray, after: np.ndarray) -> str:
+def effect_words(game: Game, before: np.ndarray, after: np.ndarray, names: Sequence[str] = ()) -> str:
     """What the mover of `before` has changed, in words.
 
     Args:
         game: that of the states.
         before: (1,) the position before.
         after: (1,) the position after one or several actions, before the turn ends.
+        names: what the seats are called; empty: by their numbers.
     """
     mover = int(before["current_player"][0])
     said = [*_gains(before[0], after[0], mover)]
     for seat in range(game.num_players):
         toll = int(after["rupees"][0, seat]) - int(before["rupees"][0, seat])
         if seat != mover and toll:
-            said.append(f"seat {seat} takes {plural(toll, 'rupee')} of toll from the bank")
+            taker = names[seat] if names else f"seat {seat}"
+            said.append(f"{taker} {'take' if taker == YOU else 'takes'} {plural(toll, 'rupee')} of toll from the bank")
     return ", ".join(said)
 
 

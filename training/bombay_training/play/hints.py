@@ -51,7 +51,9 @@ def make_adviser(spec: str) -> Adviser:
     return agent
 
 
-def hints(adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Generator) -> list[Hint]:
+def hints(
+    adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Generator, names: Sequence[str] = ()
+) -> list[Hint]:
     """Of the turns that were simulated most, those that win most, the best first.
 
     Args:
@@ -59,6 +61,7 @@ def hints(adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Gener
         game: that of the state.
         states: (1,) a game that is not over, unchanged.
         rng: the adviser's source of randomness.
+        names: what the seats are called; empty: by their numbers.
     """
     mover = int(states["current_player"][0])
     found = adviser.best_turns(game, states, rng, NUM_TURNS)
@@ -66,35 +69,38 @@ def hints(adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Gener
     best = float(found[0].win_share[mover])
     said = []
     for place, turn in enumerate(found):
-        words, total = _told(game, states, turn.actions)
+        words, total = told(game, states, turn.actions, names)
         share, margin = float(turn.win_share[mover]), float(turn.margin[mover])
         reasons = [f"This turn: {total}" if total else "Nothing is gained this turn"]
         signed = f"{margin:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
         reasons.append(f"expected at the end: {signed} rupees against the mean of all seats")
         if place > 0:
             reasons.append(f"it wins {100 * (best - share):.1f} points less often than the best turn")
-        names = tuple(game.action_names[action] for action in turn.actions)
-        line = tuple(_line(game, turn.state, turn.line))
-        said.append(Hint(names, words, share, margin, turn.visits, "; ".join(reasons) + ".", line))
+        actions = tuple(game.action_names[action] for action in turn.actions)
+        line = tuple(_line(game, turn.state, turn.line, names))
+        said.append(Hint(actions, words, share, margin, turn.visits, "; ".join(reasons) + ".", line))
     return said
 
 
-def _line(game: Game, states: np.ndarray, turns: Sequence[tuple[int, ...]]) -> Iterator[str]:
+def _line(game: Game, states: np.ndarray, turns: Sequence[tuple[int, ...]], names: Sequence[str]) -> Iterator[str]:
     """Turns from a position on in words, with what each action does."""
     after = states.copy()
     for actions in turns:
-        words, _ = _told(game, after, actions)
-        yield f"seat {after['current_player'][0]}: {', '.join(words)}"
+        words, _ = told(game, after, actions, names)
+        mover = int(after["current_player"][0])
+        yield f"{names[mover] if names else f'seat {mover}'}: {', '.join(words)}"
         for action in actions:
             game.step(after, [action])
 
 
-def _told(game: Game, states: np.ndarray, actions: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+def told(
+    game: Game, states: np.ndarray, actions: Sequence[int], names: Sequence[str] = ()
+) -> tuple[tuple[str, ...], str]:
     """The actions of a turn in words, and what they change in all."""
     words, before = [], states
     for action in actions:
         after, _ = preview(game, before, action)
-        effect = effect_words(game, before, after)
+        effect = effect_words(game, before, after, names)
         words.append(action_words(game.action_names[action]) + (f" ({effect})" if effect else ""))
         before = after
-    return tuple(words), effect_words(game, states, before)
+    return tuple(words), effect_words(game, states, before, names)

@@ -5,18 +5,22 @@ What `screened` mode hides is left out here, in the one place where positions be
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bombay_env import Game
-from bombay_env.render import svg
-from bombay_env.render.view import Holdings, LastAction, View, plural, view
+from bombay_env.record import Record
+from bombay_env.render import panels, svg
+from bombay_env.render.picture import document
+from bombay_env.render.view import MARKETS, Holdings, LastAction, View, called, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.text import ActionEffect, action_effects, describe_tables
-from bombay_training.play.account import COLUMNS, account
+from bombay_training.play.account import CLIENTS, COLUMNS, account
 from bombay_training.play.effects import action_words
 from bombay_training.play.session import END_TURN, Event, Session
+
+ICON_ROOM: Final = (-20, -16, 20, 16)
 
 
 def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
@@ -46,7 +50,7 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
         "log": log(session.log, viewer if session.screened and not session.over else None),
         "round": rounds(session),
         "has_record": session.over or not session.screened,
-        "account": {"columns": COLUMNS, "rows": account(session.record())} if session.over else None,
+        "account": accounted(session.record()) if session.over else None,
     }
 
 
@@ -68,10 +72,12 @@ def position(
         last: the action that led to it, if one did.
         you: the seat that is called "you", if one is.
     """
-    seen = view(game, states, viewer)
+    seen = view(game, states, viewer, last, called(names, you))
     return {
-        "svg": svg.draw(game, states, viewer, last),
-        "headline": headline(seen, you),
+        "svg": svg.draw_map(game, states, viewer, last),
+        "markets": markets(seen),
+        "legend": [{"icon": document(icon, ICON_ROOM), "words": words} for icon, words in panels.legend(game.rules)],
+        "headline": panels.headline(seen),
         "when": seen.when,
         "mover": int(states["current_player"][0]),
         "over": seen.facts["over"],
@@ -81,16 +87,18 @@ def position(
     }
 
 
-def headline(seen: View, you: int | None = None) -> str:
-    """Whose turn it is and what is to be done, or who won."""
-    facts = seen.facts
-    if facts["over"]:
-        won = seen.ending.replace(f"seat {you} wins", "you win") if seen.winners == [you] else seen.ending
-        return f"Game over: {won}"
-    mover = "You" if facts["current_player"] == you else f"Seat {facts['current_player']}"
-    if facts["take_pending"]:
-        return f"{mover} must take a bale"
-    return f"{mover}: {plural(facts['actions_left'], 'action')} left"
+def markets(seen: View) -> list[dict[str, Any]]:
+    """The markets and the bag: what a bale costs there, and the bales by colour."""
+    shown = [
+        {"name": name.capitalize(), "price": seen.price(number), "bales": _bales(seen.facts["markets"][number])}
+        for number, name in enumerate(MARKETS)
+    ]
+    return [*shown, {"name": "Bag", "price": "", "bales": _bales(seen.facts["bag"])}]
+
+
+def _bales(counts: Sequence[int]) -> list[tuple[str, int]]:
+    """The colours that there are, each with its number."""
+    return [(colour, count) for colour, count in zip(COLOUR_NAMES, counts, strict=True) if count]
 
 
 def _turn(seen: View) -> str:
@@ -98,7 +106,7 @@ def _turn(seen: View) -> str:
     facts, rules = seen.facts, seen.game.rules
     if facts["over"]:
         return ""
-    return f"Bought {facts['buys']} of {rules.buys_per_turn} in this turn. Seat {facts['first_player']} began the set."
+    return f"Bought {facts['buys']} of {rules.buys_per_turn} in this turn. {seen.title(facts['first_player'])} began the set."
 
 
 def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -107,15 +115,13 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
         {
             "seat": has.seat,
             "name": names[has.seat],
+            "called": seen.title(has.seat),
             "at": has.site,
             "rupees": has.rupees,
             "Clients": has.clients,
             "Cities": None if has.cities is None else _cities(has),
-            "palaces": f"{seen.game.rules.palaces - has.palaces_left} of {seen.game.rules.palaces}",
-            "bales": ", ".join(
-                f"{count} {colour}" for count, colour in zip(has.basket, COLOUR_NAMES, strict=True) if count
-            )
-            or "none",
+            "palaces": f"{seen.game.rules.palaces - has.palaces_left} built, {has.palaces_left} left",
+            "bales": ", ".join(f"{count} {colour}" for colour, count in _bales(has.basket)) or "none",
         }
         for has in seen.holdings
     ]
@@ -138,6 +144,13 @@ def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
         }
         for seat in range(game.num_players)
     ]
+
+
+def accounted(record: Record) -> dict[str, Any]:
+    """The account of a finished game: columns and a row for each seat; Client tokens are told where they decide (RULES 5)."""
+    rows = account(record)
+    tied = sum(row["final"] == max(row["final"] for row in rows) for row in rows) > 1
+    return {"columns": (*COLUMNS, CLIENTS) if tied else COLUMNS, "rows": rows}
 
 
 def log(events: Sequence[Event], viewer: int | None) -> list[dict[str, Any]]:
@@ -196,7 +209,7 @@ def choices(session: Session) -> list[dict[str, Any]]:
     if session.turn_done:
         effects = {END_TURN: "no way back after this"}
     else:
-        found = action_effects(session.game, session.states, session.viewer)
+        found = action_effects(session.game, session.states, session.viewer, session.called)
         effects = {each.name: _effect(each) for each in found}
     return [
         {

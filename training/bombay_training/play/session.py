@@ -17,7 +17,7 @@ import numpy as np
 from bombay_env import Game, checks
 from bombay_env.agent import Agent, AgentFault, ask, check_plays, name_of
 from bombay_env.record import History, Record
-from bombay_env.render.view import LastAction, last_action
+from bombay_env.render.view import LastAction, called, last_action
 from bombay_env.state import NOBODY
 from bombay_training.play.effects import effect_words, preview
 
@@ -123,6 +123,11 @@ class Session:
     def you(self) -> int | None:
         """The seat of the only human; None if there are several or none."""
         return self.humans[0] if len(self.humans) == 1 else None
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What the seats are called: the only human "you", the others by their names."""
+        return called(self.names, self.you)
 
     @property
     def mover(self) -> int:
@@ -302,7 +307,7 @@ class Session:
         """Play a legal action of the seat to move."""
         human = self.agents[self.mover] is None
         after, over = preview(self.game, self.states, action)
-        effect = effect_words(self.game, self.states, after)
+        effect = effect_words(self.game, self.states, after, self.called)
         self.log.append(Event(effect, last_action(self.game, self.states, action)))
         self._turn.append(action)
         self.states, self._turn_done = after, over

@@ -111,6 +111,32 @@ class ValueNetAgent(TurnAgent):
             turns.check_count(best_shares(records[lane], game.tables, found, turn, shares[lane]))
         return shares
 
+    def turn_shares(self, game: Game, states: np.ndarray) -> tuple[list[turns.Turn], np.ndarray]:
+        """All outcomes of a turn, and the share of the win that the net expects for each seat after each of them.
+
+        Args:
+            game: what is played.
+            states: (1,) state of a running game.
+
+        Returns:
+            The outcomes that the net values, first the one that it values most. Their shares, (outcomes, num_players) float64, by
+            seat.
+
+        Raises:
+            ValueError, OverflowError: as `win_shares`.
+        """
+        state, n = game.check_states(states)[0], game.num_players
+        turn = new_turns(game, 1)
+        shares = np.empty(n)
+        count = turns.check_count(best_shares(state, game.tables, self.evaluator(game), turn, shares))
+        workspace, values = turns.workspace_in(turn["memory"]), turn["values"][0, :count]
+        over = (workspace.due[:count] != turns.TURN_GOES_ON) & (values > -np.inf)
+        nodes = np.flatnonzero(over)
+        nodes = nodes[np.argsort(-values[nodes], kind="stable")]
+        by_place = turn["outputs"][0, nodes, MAX_PLAYERS : MAX_PLAYERS + n].astype(float)
+        by_seat = np.roll(by_place, int(state["current_player"]), axis=1)
+        return [turns.outcome(workspace, int(node)) for node in nodes], by_seat
+
     def check_game(self, game: Game) -> None:
         """Check that the net can play `game`.
 

@@ -13,6 +13,7 @@ from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile, complete_agent
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
+from bombay_training.play.film import DEFAULT_VALUER
 from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
 from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
@@ -61,7 +62,7 @@ def play(
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    jobs = warm_up.jobs_of_agents([adviser, *(spec for spec in specs if spec != HUMAN)], board)
+    jobs = warm_up.jobs_of_agents([adviser, DEFAULT_VALUER, *(spec for spec in specs if spec != HUMAN)], board)
     if text:
         from bombay_training.play import terminal
 

@@ -1,23 +1,20 @@
 """`bombay replay`: verify game records, print a game, or draw it as a GIF or a page."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import bombay_agents
-from bombay_agents.nets.value.agent import ValueNetAgent
-from bombay_env.agent import Agent, name_of
 from bombay_env.files import atomic
 from bombay_env.record import Record, RecordError, read_records
 from bombay_env.render import replay as replays
-from bombay_env.render import replay_page
 from bombay_env.text import describe_position
 from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import check_new_file
 from bombay_training.cli.options import Json
+from bombay_training.play import film
 from bombay_training.rich_tables import cell, new_table
 
 COLUMNS = ("game", "players", "agents", "events", "final", "winners")
@@ -34,13 +31,11 @@ def replay(
     ] = 1,
     gif: Annotated[Path | None, typer.Option(help="A new file for the game as an animated GIF.")] = None,
     html: Annotated[
-        Path | None, typer.Option(help="A new file for the game as a page with a slider, which needs no network.")
+        Path | None, typer.Option(help="A new file for the game as a page, which needs no network.")
     ] = None,
     values: Annotated[
         str | None,
-        typer.Option(
-            help="The page also shows each seat's share of the win as this agent values it: zero.", metavar="AGENT"
-        ),
+        typer.Option(help="Who values the turns of the page. Default: zero, if it knows the game.", metavar="AGENT"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -91,36 +86,10 @@ def _draw(record: Record, gif: Path | None, html: Path | None, values: str | Non
     """Write the files that are wanted; what takes long shows its progress."""
     if html is not None:
         with output.progress_bar("positions", len(record.events), as_json) as advance, user_input(*MATCH_ERRORS):
-            shares = [] if values is None else win_shares(record, bombay_agents.make(values), advance)
-            atomic.write_bytes(html, replay_page.page(record, shares, values or "").encode())
+            atomic.write_bytes(html, film.page(film.film(record, values, advance=advance)).encode())
     if gif is not None:
         with output.progress_bar("frames", len(record.events), as_json) as advance, user_input():
             atomic.write_bytes(gif, replays.gif(record, advance))
-
-
-def win_shares(
-    record: Record, agent: Agent, advance: Callable[[float], None] = lambda count: None
-) -> list[list[float]]:
-    """Each seat's share of the win at every position of a record, as an agent values it; at the end the true one.
-
-    Args:
-        record: the game.
-        agent: a player of `zero`.
-        advance: called with 1 after each position.
-
-    Raises:
-        ValueError: the agent values no positions, or not those of this game.
-    """
-    if not isinstance(agent, ValueNetAgent):
-        raise ValueError(
-            f"--values is {name_of(agent)}, which values no positions; take zero, or net:path=FILE of a net of zero"
-        )
-    game, found = record.game, []
-    for _, states in record.replay():
-        over = game.is_terminal(states)[0]
-        found.append((game.results(states)["win_share"] if over else agent.win_shares(game, states))[0].tolist())
-        advance(1)
-    return found
 
 
 def _row(place: int, record: Record) -> dict[str, Any]:

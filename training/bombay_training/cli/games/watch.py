@@ -7,10 +7,13 @@ from typing import Annotated
 import typer
 
 from bombay_env.record import read_records
+from bombay_training import warm_up
+from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.options import Host, Port, Remote
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
+from bombay_training.play.film import DEFAULT_VALUER
 
 MAX_RECORDS = 1000
 
@@ -22,7 +25,7 @@ def watch(
     port: Port = 0,
     remote: Remote = False,
 ) -> None:
-    """Show recorded games in the browser, with a slider over all events. Of a file, the first 1000 games."""
+    """Show recorded games in the browser, with what each turn cost. Of a file, the first 1000 games."""
     with user_input():
         records = list(itertools.islice(read_records(path), MAX_RECORDS))
         if not records:
@@ -35,6 +38,8 @@ def watch(
             from bombay_training.play.web.worker import Worker
         except ImportError as error:
             raise ValueError(missing_extra("bombay watch", "play", error)) from None
-        app = WatchApp(records, number - 1)
+        worker = Worker()
+        app = WatchApp(records, worker, number - 1)
         listening = server.bind(host, port, remote)
-    server.serve(listening, host, app.application, Worker(), say)
+    prepare(warm_up.jobs_of_agents([DEFAULT_VALUER], None))
+    server.serve(listening, host, app.application, worker, say)

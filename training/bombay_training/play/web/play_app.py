@@ -16,11 +16,13 @@ from starlette.routing import Route
 from bombay_env import checks
 from bombay_env.agent import AgentFault, describe_error
 from bombay_training.play import messages
+from bombay_training.play.film import film, page
 from bombay_training.play.hints import Adviser, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.server import application
+from bombay_training.play.web.watch_app import FILE_HEADERS
 from bombay_training.play.web.worker import Worker
 
 NO_CONTENT: Final = 204
@@ -45,6 +47,7 @@ class PlayApp:
         self._adviser: Adviser | None = None
         self._task: asyncio.Task[None] | None = None
         self._sent: dict[str, Any] | None = None
+        self._seen: tuple[Session, dict[str, Any]] | None = None  # the film of a game
         self._message()  # compiles what the first position needs, before anybody waits for it
 
     def application(self, token: str, hosts: Any) -> Guard:
@@ -58,7 +61,7 @@ class PlayApp:
             "new": self._new,
         }
         more = {"act": ("action",), "replace": ("agent",)}
-        routes = [Route("/api/state", self._state), Route("/api/record", self._record)]
+        routes = [Route(f"/api/{name}", serve) for name, serve in self._shown().items()]
         routes += [Route("/api/hint", self._hint, methods=["POST"])]
         for name, change in changes.items():
             handler = self._changing(change, ("version", *more.get(name, ())))
@@ -66,6 +69,9 @@ class PlayApp:
         return application(routes, token, hosts, self._lifespan)
 
     # --- requests ---
+
+    def _shown(self) -> dict[str, Any]:
+        return {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
 
     async def _state(self, request: Request) -> Response:
         if request.query_params.get("seen") == str(self.session.version):
@@ -90,7 +96,9 @@ class PlayApp:
         states["seed"] = 0
         rng = np.random.default_rng(session.seed)  # not of the version, which grows when a turn is taken back
         try:
-            found = await self.worker.run(lambda: hints(self._made_adviser(), session.game, states, rng))
+            found = await self.worker.run(
+                lambda: hints(self._made_adviser(), session.game, states, rng, session.called)
+            )
         except (ValueError, OverflowError, RuntimeError) as error:
             raise SessionError(f"{self.adviser} gives no hint here: {error}") from None
         return JSONResponse({"version": version, "by": self.adviser, "turns": [hint._asdict() for hint in found]})
@@ -99,6 +107,21 @@ class PlayApp:
         headers = {"content-disposition": 'attachment; filename="bombay-record.jsonl"'}
         text = json.dumps(self.session.record().to_dict(), ensure_ascii=False) + "\n"
         return Response(text, headers=headers, media_type="application/x-ndjson")
+
+    async def _film(self, request: Request) -> Response:
+        return JSONResponse(await self._made_film())
+
+    async def _page(self, request: Request) -> Response:
+        return Response(page(await self._made_film()), headers=FILE_HEADERS, media_type="text/html")
+
+    async def _made_film(self) -> dict[str, Any]:
+        """The game that is over, for the viewer."""
+        session = self.session
+        if not session.over:
+            raise SessionError("the viewer shows the game once it is over")
+        if self._seen is None or self._seen[0] is not session:
+            self._seen = session, await self.worker.run(lambda: film(session.record(), you=session.you))
+        return self._seen[1]
 
     # --- changes ---
 

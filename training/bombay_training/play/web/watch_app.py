@@ -1,51 +1,18 @@
-"""What the page of `bombay watch` asks for: any position of any game in a file of records."""
+"""What the page of `bombay watch` asks for: any game in a file of records, as a film and as a file of its own."""
 
 from typing import Any
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bombay_env import Game
-from bombay_env.record import RESTOCK, Record, RecordError
-from bombay_env.render.view import last_action
-from bombay_training.play import messages
-from bombay_training.play.account import COLUMNS, account
-from bombay_training.play.effects import effect_words, preview
-from bombay_training.play.session import Event
+from bombay_env.record import Record, RecordError
+from bombay_training.play.film import film, page
 from bombay_training.play.web.guard import Guard, Refusal
 from bombay_training.play.web.server import application
+from bombay_training.play.web.worker import Worker
 
-
-class Film:
-    """A record that follows the rules, as a position after each event.
-
-    Args:
-        record: the record.
-
-    Raises:
-        RecordError: it breaks the rules.
-    """
-
-    def __init__(self, record: Record) -> None:
-        record.verify()
-        self.record = record
-        self.states = [states for _, states in record.replay()]
-        self.events = [_event(record, number, self.states) for number in range(len(self.states))]
-        self.account = account(record) if record.result is not None else None
-
-    def message(self, number: int) -> dict[str, Any]:
-        """The position after event `number` as the page shows it, with all events up to it."""
-        last = number == len(self.states) - 1
-        return {
-            **messages.position(
-                self.record.game, self.states[number], None, self.record.agents, self.events[number].action
-            ),
-            "log": messages.log(self.events[: number + 1], None),
-            "account": {"columns": COLUMNS, "rows": self.account} if last and self.account else None,
-            "fault": self.record.fault if last else None,
-        }
+FILE_HEADERS = {"content-disposition": 'attachment; filename="bombay-game.html"'}
 
 
 class WatchApp:
@@ -53,54 +20,39 @@ class WatchApp:
 
     Args:
         records: at least one; each is replayed when it is first shown.
+        worker: where games are replayed and valued.
         game: index of the one shown first.
 
     Raises:
         RecordError: that record breaks the rules.
     """
 
-    def __init__(self, records: list[Record], game: int = 0) -> None:
-        self.records, self.first = records, game
-        self._films = {game: Film(records[game])}
+    def __init__(self, records: list[Record], worker: Worker, game: int = 0) -> None:
+        records[game].verify()
+        self.records, self.worker, self.first = records, worker, game
+        self._films: dict[int, dict[str, Any]] = {}
 
     def application(self, token: str, hosts: Any) -> Guard:
         """The application, behind the guard."""
-        return application([Route("/api/state", self._state)], token, hosts)
+        return application([Route("/api/state", self._state), Route("/api/page", self._page)], token, hosts)
 
     async def _state(self, request: Request) -> Response:
-        game = _number(request, "game", self.first, len(self.records) - 1)
+        game = self._game(request)
+        return JSONResponse({"game": game, "games": len(self.records), **await self._film(game)})
+
+    async def _page(self, request: Request) -> Response:
+        return Response(page(await self._film(self._game(request))), headers=FILE_HEADERS, media_type="text/html")
+
+    async def _film(self, game: int) -> dict[str, Any]:
         if game not in self._films:
             try:
-                self._films = {game: Film(self.records[game])}
+                self._films = {game: await self.worker.run(lambda: film(self.records[game]))}
             except RecordError as error:
                 raise Refusal(409, f"game {game + 1}: {error}") from None
-        film = self._films[game]
-        last = len(film.states) - 1
-        event = _number(request, "event", 0, last)
-        shown = {"mode": "watch", "game": game, "games": len(self.records), "event": event, "last": last}
-        return JSONResponse({**shown, **film.message(event)})
+        return self._films[game]
 
-
-def _number(request: Request, name: str, default: int, most: int) -> int:
-    """A whole number among the parameters of an address."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most):
-        raise Refusal(400, f"{name} must be a whole number from 0 to {most}")
-    return int(text)
-
-
-def _event(record: Record, number: int, states: list[Any]) -> Event:
-    """Event `number` of a record for the log."""
-    game, text = record.game, record.events[number]
-    if text.startswith(RESTOCK):
-        return Event(f"Set {_set(game, states[number])} of {game.rules.sets} begins.")
-    before: np.ndarray = states[number - 1]
-    action = game.action_index(text.partition(" ")[2])
-    after, _ = preview(game, before, action)
-    return Event(effect_words(game, before, after), last_action(game, before, action))
-
-
-def _set(game: Game, states: np.ndarray) -> int:
-    return min(int(states["set"][0]) + 1, game.rules.sets)
+    def _game(self, request: Request) -> int:
+        text, most = request.query_params.get("game", str(self.first)), len(self.records) - 1
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most):
+            raise Refusal(400, f"game must be a whole number from 0 to {most}")
+        return int(text)

@@ -2,11 +2,9 @@
 // hidden, what a position looks like. Here its answers are shown, and clicks are sent with the version they were made for.
 "use strict";
 
-const NARROW = matchMedia("(max-width: 760px)");
 const WAIT = { thinking: 250, idle: 1200, lost: 2500 }; // milliseconds between two looks
-const MAP_PARTS = "[data-part=map]";
-const SIDE_PARTS = "[data-part=side], [data-part=bag], [data-part=legend], [data-market]";
-const MIN_TARGET = 56; // units of the drawing: 24 pixels or more on a narrow screen
+const MIN_TARGET = 24; // pixels
+const MIN_TEXT = 11; // likewise
 const MAX_NEWS = 12; // events that are announced at once
 const byId = (id) => document.getElementById(id);
 let state = null; // the server's last answer
@@ -15,7 +13,7 @@ let undone = false; // whether the last change took a turn back
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
 let busy = false; // a change has been sent and not yet answered
 let advice = null; // the hint of the turn under way
-let watching = null; // the game and event that the slider asks for
+let film = null; // the recorded game that is watched
 
 // --- elements ---
 
@@ -84,12 +82,13 @@ async function change(name, data = {}) {
 }
 
 async function look() {
-  const wanted = watching ?? (state ? { seen: state.version } : {});
+  const wanted = state?.mode === "play" ? { seen: state.version } : {};
   const answer = await fetch(`api/state?${new URLSearchParams(wanted)}`);
   if (answer.status === 204) return;
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);
-  if (!busy) renderNewer(found); // clicks do nothing until the change is answered, and its answer shows the position too
+  if (found.mode === "watch") return openFilm(found);
+  if (!busy && !film) renderNewer(found); // clicks do nothing until the change is answered, and its answer shows the position too
 }
 
 // Answers may arrive in another order than they were asked for. In a game, what is shown already is not drawn again: a click is
@@ -102,7 +101,7 @@ function renderNewer(found) {
 async function keepLooking() {
   let wait = WAIT.idle;
   try {
-    if (!busy) await look();
+    if (!busy && !film) await look();
     if (state?.mode === "play" && !state.human && !state.over && !state.fault) wait = WAIT.thinking;
     if (byId("error").dataset.lost) {
       delete byId("error").dataset.lost;
@@ -114,7 +113,7 @@ async function keepLooking() {
     report(lost ? "The server does not answer. Is the command in the terminal still running?" : error.message);
     wait = WAIT.lost;
   }
-  if (!state || state.mode === "play") setTimeout(keepLooking, wait);
+  if (state?.mode !== "board" && !(film && !film.back)) setTimeout(keepLooking, wait);
 }
 
 // --- rendering ---
@@ -127,16 +126,22 @@ function render(next) {
   byId("when").textContent = next.when ?? "";
   byId("headline").textContent = headline(next);
   document.title = title(next);
+  document.body.dataset.mode = next.mode;
   drawBoard(next.svg);
   byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
   if (next.board) renderWords(next.board);
-  if (next.log) renderLog(next.log, before);
-  if (next.mode === "play") renderPlay(next);
+  if (next.markets) renderMarkets(next.markets);
+  if (next.legend) renderLegend(next.legend);
+  if (next.mode === "play") {
+    renderLog(next.log, before);
+    renderPlay(next);
+  }
   if (next.mode === "watch") renderWatch(next);
+  else show("viewer");
   if (next.mode === "board") renderEditor(next);
   renderAccount(next.account);
-  if (next.mode === "play" && before) animateNew(next, before);
+  if (next.mode === "play" && before?.mode === "play") animateNew(next, before);
   restoreFocus(key);
 }
 
@@ -150,15 +155,15 @@ function restoreFocus(key) {
   (place ?? byId("headline")).focus({ preventScroll: true });
 }
 
-// A seat as it is called: "You", or its number with the name of its agent.
-const who = (next, seat) => (seat === next.you ? "You" : `Seat ${seat} (${next.seats[seat].name})`);
+// A seat as it is called where a sentence begins: "You", or the name of its agent.
+const who = (next, seat) => next.seats[seat].called;
 
 function headline(next) {
   if (next.mode !== "play" || next.over) return next.headline;
   if (next.fault) return `${who(next, next.fault.seat)} cannot act`;
-  if (next.handing_over !== null) return `Seat ${next.handing_over} is next`;
+  if (next.handing_over !== null) return `${who(next, next.handing_over)} is next`;
   if (!next.human) return `${who(next, next.mover)} is thinking …`;
-  return next.turn_done ? `${next.mover === next.you ? "You" : `Seat ${next.mover}`}: the turn is done` : next.headline;
+  return next.turn_done ? `${who(next, next.mover)}: the turn is done` : next.headline;
 }
 
 function title(next) {
@@ -174,8 +179,8 @@ function drawBoard(text) {
   svg.setAttribute("aria-hidden", "true"); // the element around it has the name
   svg.classList.toggle("marked", svg.querySelector("[data-move]") !== null); // the drawing shows the legal moves itself
   byId("map").replaceChildren(svg);
+  enlargeWords(svg);
   addTargets(svg);
-  fitBoard();
 }
 
 // What a list of elements covers of their drawing: x, y, width and height.
@@ -193,21 +198,20 @@ function covered(elements) {
   return [left, top, Math.max(...xs) - left, Math.max(...ys) - top];
 }
 
-// On a narrow screen the map fills it, and the markets follow in a drawing of their own.
-function fitBoard() {
-  const svg = byId("map").querySelector("svg");
-  if (!svg) return;
-  svg.dataset.whole ??= svg.getAttribute("viewBox");
-  svg.setAttribute("viewBox", svg.dataset.whole);
-  byId("side").replaceChildren();
-  const [map, side] = [MAP_PARTS, SIDE_PARTS].map((parts) => svg.querySelectorAll(parts));
-  if (!NARROW.matches || !map.length || !side.length) return;
-  const [mapBox, sideBox] = [covered(map), covered(side)];
-  const copy = svg.cloneNode(true);
-  for (const target of copy.querySelectorAll("[data-target]")) target.remove();
-  copy.setAttribute("viewBox", sideBox.join(" "));
-  byId("side").append(copy);
-  svg.setAttribute("viewBox", mapBox.join(" "));
+// Pixels of the screen that one unit of a drawing takes.
+const scaleOf = (svg) => svg.getScreenCTM()?.a || 1;
+
+// Where the drawing is small, its words are larger than drawn.
+function enlargeWords(svg) {
+  for (const words of svg.querySelectorAll("text")) {
+    words.dataset.size ??= words.getAttribute("font-size");
+    const scale = words.getScreenCTM()?.a || 1;
+    words.setAttribute("font-size", Math.max(words.dataset.size, (MIN_TEXT + 0.1) / scale));
+    const box = words.previousElementSibling, room = box?.localName === "rect" ? box.getAttribute("width") - 6 : 0;
+    const squeezed = room > 30 && words.getComputedTextLength() > room; // a city's name
+    for (const [name, value] of Object.entries({ textLength: room, lengthAdjust: "spacingAndGlyphs" }))
+      if (squeezed) words.setAttribute(name, value);
+  }
 }
 
 // What can be clicked on the map: the sites of legal moves, or in the editor all sites.
@@ -218,7 +222,8 @@ function addTargets(svg) {
     const places = svg.querySelectorAll(`[data-site="${CSS.escape(site)}"]`);
     if (!places.length) continue;
     const [left, top, wide, high] = covered(places);
-    const [width, height] = [Math.max(wide + 10, MIN_TARGET), Math.max(high + 10, MIN_TARGET)];
+    const least = (MIN_TARGET + 1) / scaleOf(svg);
+    const [width, height] = [Math.max(wide + 10, least), Math.max(high + 10, least)];
     const target = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     const at = { x: left + (wide - width) / 2, y: top + (high - height) / 2, width, height, rx: 14 };
     for (const [name, value] of Object.entries(at)) target.setAttribute(name, value);
@@ -272,12 +277,12 @@ function renderRound(next) {
     seat === null ? "" : element("strong", {}, `${who(next, seat)}: `), [way.join(" → "), words].filter(Boolean).join(", ")));
   const moves = next.round.flatMap(({ seat, way }) => way.slice(1).map((to, place) => ({ seat, move: [way[place], to] })));
   drawWays(moves);
-  const paces = element("select", { "aria-label": "Speed", "data-key": "pace", onchange: () => (film.pace = paces.value) },
-    ...Object.keys(PACES).map((name) => element("option", { selected: name === film.pace }, name)));
+  const paces = element("select", { "aria-label": "Speed", "data-key": "pace", onchange: () => (motion.pace = paces.value) },
+    ...Object.keys(PACES).map((name) => element("option", { selected: name === motion.pace }, name)));
   const controls = CALM.matches || !moves.length ? "" : element("div", { class: "controls" },
     button("again", "Again", "", () => animate(moves)),
-    button("pause", film.paused ? "Go on" : "Pause", "", () => {
-      film.paused = !film.paused;
+    button("pause", motion.paused ? "Go on" : "Pause", "", () => {
+      motion.paused = !motion.paused;
       renderRound(next);
       byId("round").querySelector("[data-key=pause]").focus();
     }), paces);
@@ -288,7 +293,7 @@ function renderRound(next) {
 
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const PACES = { slow: 900, normal: 450, fast: 200 }; // milliseconds a move
-const film = { number: 0, pace: "normal", paused: false }; // an animation ends when the next one gets its number
+const motion = { number: 0, pace: "normal", paused: false }; // an animation ends when the next one gets its number
 
 const trailOf = (svg, [from, to]) =>
   [`${from} ${to}`, `${to} ${from}`].map((ends) => svg.querySelector(`[data-trail="${CSS.escape(ends)}"]`)).find(Boolean);
@@ -315,7 +320,7 @@ function drawWays(moves) {
 // Let elephants go along their trails, one move after the other. Where less motion is wanted, only the ways are drawn.
 async function animate(moves) {
   const svg = byId("map").querySelector("svg");
-  const number = ++film.number;
+  const number = ++motion.number;
   if (CALM.matches) return;
   const copies = new Map();
   for (const { seat, move } of moves) {
@@ -355,21 +360,23 @@ function glide(copy, svg, move, number) {
   return new Promise((done) => {
     let spent = 0, last = null;
     const step = (now) => {
-      if (number !== film.number || !copy.isConnected) return done();
-      if (!film.paused && last !== null) spent += now - last;
+      if (number !== motion.number || !copy.isConnected) return done();
+      if (!motion.paused && last !== null) spent += now - last;
       last = now;
-      walk(copy, svg, move, Math.min(1, spent / PACES[film.pace]));
-      return spent < PACES[film.pace] ? requestAnimationFrame(step) : done();
+      walk(copy, svg, move, Math.min(1, spent / PACES[motion.pace]));
+      return spent < PACES[motion.pace] ? requestAnimationFrame(step) : done();
     };
     requestAnimationFrame(step);
   });
 }
 
 function renderTools(next) {
+  delete byId("tools").dataset.film;
   byId("tools").replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
     button("new", "New game", "", () => confirm("End this game and begin a new one?") && change("new")),
+    next.over ? button("watch", "Look at the game again", "", watchOwn) : "",
     next.has_record
       ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl",
         title: next.over ? "Download the record" : "Download the record so far" }, "Record")
@@ -469,6 +476,25 @@ function renderSeats(next) {
     ? [element("h3", {}, "If the game ended now"), table("If the game ended now", ["seat", ...sums], ends)] : []));
 }
 
+// What the markets and the bag hold: a sign for each colour, with its number.
+function renderMarkets(markets) {
+  const cells = markets.map(({ name, price, bales }) => element("div", {},
+    element("strong", {}, name), price ? element("small", {}, price) : "",
+    element("span", {}, ...(bales.length ? bales.map(([colour, count]) =>
+      element("span", { class: `bale ${colour}`, title: `${count} ${colour}` }, `${colour[0].toUpperCase()} ${count}`)) : ["empty"]))));
+  show("markets", ...cells);
+}
+
+function renderLegend(legend) {
+  if (!byId("legend").hidden) return;
+  byId("legend").hidden = false;
+  byId("signs").replaceChildren(...legend.map(({ icon, words }) => {
+    const drawn = document.importNode(new DOMParser().parseFromString(icon, "image/svg+xml").documentElement, true);
+    drawn.setAttribute("aria-hidden", "true");
+    return element("li", {}, drawn, words);
+  }));
+}
+
 // The board for those who do not see it.
 function renderWords(board) {
   byId("words").hidden = false;
@@ -479,7 +505,7 @@ function renderWords(board) {
 function renderLog(log, before) {
   const list = byId("log");
   const entries = log.map(({ seat, words }) =>
-    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `${seat === state.you ? "You" : `Seat ${seat}`}: ${words}`));
+    element("li", { class: seat === null ? "set" : null }, seat === null ? words : `${who(state, seat)}: ${words}`));
   list.replaceChildren(...entries);
   list.scrollTop = list.scrollHeight;
   if (before && log.length > told) {
@@ -491,7 +517,7 @@ function renderLog(log, before) {
 
 function renderAccount(account) {
   if (!account) return show("account");
-  const seats = account.rows.map((row, seat) => `seat ${seat}${row.wins ? " wins" : ""}`);
+  const seats = account.rows.map((row, seat) => `${who(state, seat)}${row.wins ? `: ${row.wins}` : ""}`);
   const rows = account.columns.map((column) => ({
     mover: ["in hand", "final"].includes(column),
     cells: [column, ...account.rows.map((row) => row[column])],
@@ -502,37 +528,242 @@ function renderAccount(account) {
 
 // --- watching ---
 
-function renderWatch(next) {
-  const go = async (event, game = next.game) => {
-    watching = { game, event };
-    try {
-      await look();
-      report(null);
-    } catch (error) {
-      report(error.message);
-    }
-  };
-  byId("headline").textContent = `Event ${next.event} of ${next.last}: ${next.headline}`;
-  if (next.fault) show("fault", element("p", {}, `Seat ${next.fault.seat} lost the game by a fault. ${next.fault.reason}`));
-  else show("fault");
-  if (byId("actions").dataset.game === String(next.game)) { // the slider that is being dragged stays
-    byId("actions").querySelector("input").value = next.event;
-    byId("actions").go = go;
-    return;
+const EVENT_PAUSE = 700; // milliseconds between two events that are played
+const MOST_COSTLY = 5; // turns that are listed
+const WORTH_TELLING = 0.01; // of the win
+const POOLED = ["seats", "tables", "markets", "legend"];
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+// A position of a film; parts that several positions share stand in its pool.
+function positionOf(event) {
+  const one = { ...film.positions[event] };
+  for (const name of POOLED) one[name] = one[name].map((number) => film.pool[number]);
+  const svg = one.svg.map((number) => film.pool[number]).join("\n");
+  return { ...one, svg, mode: "watch", board: { turn: one.turn, tables: one.tables }, event };
+}
+
+function openFilm(found) {
+  stopPlaying();
+  film = { timer: null, whose: found.you ?? "all", last: found.positions.length - 1, ...found };
+  byId("log").dataset.film = "";
+  go(0);
+}
+
+async function watchOwn() {
+  try {
+    const answer = await fetch("api/film");
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.error);
+    openFilm({ ...found, back: state });
+  } catch (error) {
+    report(error.message);
   }
-  const slider = element("input", {
-    type: "range", min: 0, max: next.last, value: next.event, "data-key": "slider", "aria-label": "Event",
-    oninput: () => byId("actions").go(slider.valueAsNumber),
+}
+
+async function openGame(game) {
+  try {
+    const answer = await fetch(`api/state?game=${game}`);
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.error);
+    report(null);
+    openFilm(found);
+  } catch (error) {
+    report(error.message);
+  }
+}
+
+function go(event, animated = false) {
+  event = Math.max(0, Math.min(film.last, event));
+  render(positionOf(event));
+  const { seat, move } = film.log[event];
+  motion.number += 1;
+  if (animated && move) animate([{ seat, move }]);
+}
+
+function stopPlaying() {
+  clearInterval(film?.timer);
+  if (film) film.timer = null;
+}
+
+function playOrPause() {
+  if (film.timer) stopPlaying();
+  else {
+    if (state.event === film.last) go(0);
+    film.timer = setInterval(() => {
+      if (state.event + 1 >= film.last) stopPlaying();
+      go(state.event + 1, true);
+    }, EVENT_PAUSE);
+  }
+  renderControls();
+}
+
+document.addEventListener("keydown", (event) => {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!film || !by || event.target.matches("input, select") || event.altKey || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  stopPlaying();
+  go(state.event + by, by > 0);
+});
+
+// The turn that an event belongs to; null without values.
+function turnAt(event) {
+  return film.turns.findLast((turn) => turn.first <= event) ?? film.turns[0] ?? null;
+}
+
+function renderWatch(next) {
+  const words = film.log[next.event];
+  byId("headline").textContent = next.event === film.last ? next.headline : eventWords(words);
+  const fault = next.event === film.last ? film.fault : null;
+  if (fault) show("fault", element("p", {}, `${who(next, fault.seat)} lost the game by a fault. ${fault.reason}`));
+  else show("fault");
+  state.account = next.event === film.last ? film.account : null;
+  for (const id of ["round", "hint", "handover"]) show(id);
+  renderControls();
+  renderEvents();
+  renderValues();
+}
+
+const eventWords = ({ seat, words }) => (seat === null ? words : `${who(state, seat)}: ${words}`);
+
+function renderControls() {
+  const step = (by) => () => {
+    stopPlaying();
+    go(state.event + by, by > 0);
+  };
+  const slider = byId("actions").querySelector("input[data-key=slider]") ?? element("input", {
+    type: "range", min: 0, "data-key": "slider", "aria-label": "Event",
+    oninput: (event) => {
+      stopPlaying();
+      go(event.target.valueAsNumber);
+    },
   });
-  const step = (by) => () => byId("actions").go(Math.min(next.last, Math.max(0, state.event + by)));
-  const games = Array.from({ length: next.games }, (_, game) =>
-    element("option", { value: game, selected: game === next.game }, `Game ${game + 1}`));
-  const choice = next.games < 2 ? "" : element("select", {
-    "aria-label": "Game", "data-key": "game", onchange: (event) => go(0, Number(event.target.value)),
-  }, ...games);
-  byId("actions").replaceChildren(choice, button("earlier", "Back", "", step(-1)), slider, button("later", "On", "", step(1)));
-  byId("actions").dataset.game = next.game;
-  byId("actions").go = go;
+  slider.max = film.last;
+  slider.value = state.event;
+  slider.setAttribute("aria-valuetext", byId("headline").textContent);
+  const count = element("span", { id: "count" }, `${state.event} of ${film.last}`);
+  const buttons = [button("earlier", "Back", "", step(-1)), button("play", film.timer ? "Pause" : "Play", "", playOrPause),
+    button("later", "On", "", step(1))];
+  if (slider.isConnected) { // the slider that is being dragged stays
+    for (const made of buttons) {
+      const old = byId("actions").querySelector(`[data-key=${made.dataset.key}]`);
+      if (old.textContent !== made.textContent) old.textContent = made.textContent;
+    }
+    byId("count").textContent = count.textContent;
+  } else byId("actions").replaceChildren(...buttons, slider, count);
+  const games = (film.games ?? 1) < 2 ? "" : element("select", {
+    "aria-label": "Game", "data-key": "game", onchange: (event) => openGame(Number(event.target.value)),
+  }, ...Array.from({ length: film.games }, (_, game) =>
+    element("option", { value: game, selected: game === film.game }, `Game ${game + 1}`)));
+  const back = film.back ? button("back", "Back to the table", "", () => {
+    stopPlaying();
+    const table = film.back;
+    film = null;
+    byId("actions").replaceChildren();
+    render(table);
+  }) : "";
+  const file = own ? "" : element("a", { class: "button", "data-key": "file", download: "bombay-game.html",
+    href: `api/page?game=${film.game ?? 0}`, title: "One file that shows this game without a network" }, "Save as a file");
+  if (byId("tools").dataset.film === String(film.game)) return; // what has the focus stays
+  byId("tools").dataset.film = film.game;
+  byId("tools").replaceChildren(...[back, games, file].filter(Boolean));
+}
+
+// All events; a click goes to the position after one.
+function renderEvents() {
+  const list = byId("log");
+  if (list.dataset.film !== "shown") {
+    list.replaceChildren(...film.log.map((entry, event) => element("li", { class: entry.seat === null ? "set" : null },
+      button(`event ${event}`, eventWords(entry), "", () => {
+        stopPlaying();
+        go(event);
+      }, { class: "event" }))));
+    list.dataset.film = "shown";
+  }
+  list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+  const item = list.children[state.event].firstElementChild;
+  item.setAttribute("aria-current", "true");
+  const top = item.offsetTop - list.offsetTop;
+  if (top < list.scrollTop || top > list.scrollTop + list.clientHeight - 40) list.scrollTop = top - list.clientHeight / 2;
+}
+
+// --- values: each seat's share of the win at every turn, and the turns that cost most ---
+
+function renderValues() {
+  if (!film.turns.length) {
+    return show("viewer", element("p", {}, "No values: zero was not trained on these rules or this board."));
+  }
+  const turn = turnAt(state.event);
+  const over = state.event === film.last && film.result;
+  const shares = over ? film.result : turn.shares;
+  const key = shares.map((share, seat) => element("li", {}, swatch(seat), `${who(state, seat)} ${percent(share)}`));
+  const costly = film.turns.filter(({ seat, cost }) => cost >= WORTH_TELLING && (film.whose === "all" || seat === film.whose))
+    .sort((one, other) => other.cost - one.cost).slice(0, MOST_COSTLY);
+  const whose = element("select", { "aria-label": "Whose turns", "data-key": "whose", onchange: () => {
+    film.whose = whose.value === "all" ? "all" : Number(whose.value);
+    renderValues();
+    byId("viewer").querySelector("select").focus();
+  } }, element("option", { value: "all" }, "All players"), ...state.seats.map((has, seat) =>
+    element("option", { value: seat, selected: seat === film.whose }, has.called)));
+  const turns = costly.map((one) => element("li", {}, button(`turn ${one.first}`,
+    `${who(state, one.seat)}, ${film.positions[one.first - 1].when}: this turn cost ${Math.round(100 * one.cost)} points`,
+    `Better was: ${one.better.join(", then ")}`, () => {
+      stopPlaying();
+      go(one.first);
+    })));
+  const chart = byId("viewer").querySelector("#curve") ?? element("div", { id: "curve" });
+  show("viewer",
+    element("h3", {}, `Share of the win, as ${film.valued_by} values it`), chart, element("ul", { class: "key" }, ...key),
+    element("h3", {}, "The turns that cost most"), whose, element("ol", {}, ...turns),
+    element("p", {}, `In points of a hundred of the win, by the net of ${film.valued_by}, which does not look ahead.`));
+  drawCurve();
+}
+
+function svgElement(tag, attributes, parent) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  parent.append(made);
+  return made;
+}
+
+function strokes(tag, attributes, seat, parent) {
+  const { colour, dash } = film.curves[seat];
+  for (const [stroke, width] of [["#2c2a26", 4.6], [colour, 2.6]])
+    svgElement(tag, { ...attributes, stroke, "stroke-width": width, "stroke-dasharray": dash, fill: "none" }, parent);
+}
+
+function swatch(seat) {
+  const svg = svgElement("svg", { viewBox: "0 0 34 12", width: 34, height: 12, "aria-hidden": "true", class: "swatch" }, element("span"));
+  strokes("line", { x1: 0, x2: 34, y1: 6, y2: 6 }, seat, svg);
+  return svg;
+}
+
+// The curve is drawn in pixels, so that its words keep their size.
+function drawCurve() {
+  const place = byId("curve");
+  if (!place || !film) return;
+  const width = Math.max(place.clientWidth, 200), height = 170;
+  const [left, right, top, bottom] = [42, width - 8, 10, height - 10];
+  const events = [...film.turns.map((turn) => turn.first - 1), ...(film.result ? [film.last] : [])];
+  const rows = [...film.turns.map((turn) => turn.shares), ...(film.result ? [film.result] : [])];
+  const across = (event) => left + (right - left) * (film.last ? event / film.last : 0);
+  const down = (share) => bottom - (bottom - top) * share;
+  const chart = svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": 12, "aria-hidden": "true" }, element("div"));
+  svgElement("rect", { x: 0, y: 0, width, height, rx: 8, fill: "#ece1c6" }, chart);
+  for (const share of [0, 0.5, 1]) {
+    svgElement("line", { x1: left, x2: right, y1: down(share), y2: down(share), stroke: "#a98a58", "stroke-width": 0.7 }, chart);
+    svgElement("text", { x: left - 5, y: down(share) + 4, fill: "#2c2a26", "text-anchor": "end" }, chart).textContent = percent(share);
+  }
+  for (const seat of rows[0].keys()) {
+    const d = rows.map((row, number) => `${number ? "L" : "M"}${across(events[number]).toFixed(1)},${down(row[seat]).toFixed(1)}`).join("");
+    strokes("path", { d, "stroke-linejoin": "round" }, seat, chart);
+  }
+  svgElement("line", { x1: across(state.event), x2: across(state.event), y1: top, y2: bottom, stroke: "#b3261e", "stroke-width": 2, class: "now" }, chart);
+  chart.addEventListener("click", (event) => {
+    const share = (event.clientX - chart.getBoundingClientRect().left - left) / (right - left);
+    stopPlaying();
+    go(Math.round(share * film.last));
+  });
+  place.replaceChildren(chart);
 }
 
 // --- drawing trails ---
@@ -588,5 +819,14 @@ function clickEditor(site, event) {
   }
 }
 
-NARROW.addEventListener("change", fitBoard);
-keepLooking();
+let width = 0;
+new ResizeObserver(([{ contentRect }]) => {
+  if (contentRect.width === width || !state?.svg) return;
+  width = contentRect.width;
+  drawBoard(state.svg);
+  if (state.mode === "watch") drawCurve();
+}).observe(byId("map"));
+
+const own = byId("film"); // in a file of its own
+if (own) openFilm(JSON.parse(own.textContent));
+else keepLooking();
