@@ -331,6 +331,12 @@ def test_the_round_is_told_drawn_and_shown_again(browser, worker, motion):
         assert [card.split(":")[0] for card in cards] == ["greedy 1", "greedy 2"]
         assert " → " in cards[0]
         assert page.locator("#map .way:not(.edge)").count() == sum(card.count(" → ") for card in cards)
+        ways = page.locator("#map .way").count()
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_function("() => document.querySelector('#map').clientWidth < 390")
+        page.set_viewport_size({"width": 1280, "height": 860})
+        page.wait_for_timeout(100)
+        assert page.locator("#map .way").count() == ways, "also after a change of size"
         if motion == "reduce":
             assert page.locator("#map .walking, #round button").count() == 0
             return

@@ -337,6 +337,13 @@ def test_screened_games_give_no_record_and_no_hint(worker):
 # --- watching ---
 
 
+def saved_page(client, path):
+    """The HTML file that an address offers for download."""
+    status, headers, text = client.request("GET", f"/{TOKEN}/{path}")
+    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="bombay-game.html"')
+    return text.decode()
+
+
 def test_every_game_of_a_file_can_be_watched_and_saved_as_a_page(worker):
     records = [
         play(session(None, "greedy", game=SHORT, seed=seed), np.random.default_rng(seed)).record() for seed in (1, 2)
@@ -348,7 +355,7 @@ def test_every_game_of_a_file_can_be_watched_and_saved_as_a_page(worker):
         assert found["account"]["rows"][0]["final"] == records[0].result["final"][0]
         status, second = client.get("api/state?game=1")
         assert (status, len(second["positions"])) == (200, len(records[1].events))
-        assert client.get("api/page?game=1") == (200, page(film(records[1])))
+        assert saved_page(client, "api/page?game=1") == page(film(records[1]))
         for query in ("game=2", "game=", "game=-1", "game=x", "game=" + "9" * 50):
             status, found = client.get(f"api/state?{query}")
             assert status == 400
@@ -363,7 +370,7 @@ def test_the_viewer_shows_ones_own_game_once_it_is_over(worker):
         play(app.session, np.random.default_rng(1))
         status, found = client.get("api/film")
         assert (status, found["you"], len(found["positions"])) == (200, 0, len(app.session.record().events))
-        assert client.get("api/page") == (200, page(film(app.session.record(), you=0)))
+        assert saved_page(client, "api/page") == page(film(app.session.record(), you=0))
 
 
 # --- the real server ---

@@ -821,10 +821,9 @@ function clickEditor(site, event) {
 
 let width = 0;
 new ResizeObserver(([{ contentRect }]) => {
-  if (contentRect.width === width || !state?.svg) return;
+  if (contentRect.width === width) return;
   width = contentRect.width;
-  drawBoard(state.svg);
-  if (state.mode === "watch") drawCurve();
+  if (state) render(state);
 }).observe(byId("map"));
 
 const own = byId("film"); // in a file of its own
