@@ -230,3 +230,18 @@ def _effect(found: ActionEffect) -> str:
 def _reason(session: Session, reason: str) -> str:
     """Why an agent failed. Its own words could tell what a screen hides."""
     return "in screened mode its message is only in the terminal" if session.viewer is not None else reason
+
+
+def news(session: Session, start: int = 0) -> list[str]:
+    """The events of the log from `start` on, as `session.viewer` may know them.
+
+    The actions of a turn stand in one line, with the place where the first of them was taken.
+    """
+    viewer = session.viewer if session.screened and not session.over else None
+    events = list(zip(session.log, log(session.log, viewer), strict=True))[start:]
+    lines: list[str] = []
+    for seat, turn in itertools.groupby(events, key=lambda event: event[0].seat):
+        actions, told = zip(*turn, strict=True)
+        words = [event["words"] for event in told]
+        lines += words if seat is None else [f"seat {seat} at {actions[0].action.origin}: {'; '.join(words)}"]
+    return lines

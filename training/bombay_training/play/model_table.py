@@ -24,7 +24,7 @@ from bombay_env.text import (
     parse_answer,
     summarize_rules,
 )
-from bombay_training.play.news import news
+from bombay_training.play.messages import news
 from bombay_training.play.session import END_TURN, Session
 
 MODEL: Final = "model"  # the seat of the language model

@@ -22,7 +22,7 @@ from bombay_env.text import (
 )
 from bombay_training.play.account import COLUMNS, account
 from bombay_training.play.hints import hints, make_adviser
-from bombay_training.play.news import news
+from bombay_training.play.messages import news
 from bombay_training.play.session import END_TURN, Session, SessionError
 
 WELCOME: Final = "New to the game? `rules` tells it in short, `map` draws the board, and `help` lists all commands."

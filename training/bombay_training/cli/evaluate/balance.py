@@ -120,11 +120,7 @@ def balance(
             planned = plans.plan(games_of(players, rules, board), tiers, changes)
             make_data = functools.partial(_own_data, *planned, seed or 0, out if retrain else None, board, as_json)
         else:
-            if seed is not None:
-                raise ValueError(
-                    "--seed is for a study of your own; the deals of a study from a file follow from its release"
-                )
-            make_data = _study(study, quick, players)
+            make_data = _study(study, quick, players, seed)
         if retrain and not (vary and out):
             raise ValueError("--retrain is for --vary, and needs a folder: name one with --out")
         pages = analysis_module("reports.balance.page")
@@ -149,9 +145,11 @@ def balance(
 MakeData = Callable[[plans.Play], dict[str, Any]]
 
 
-def _study(study: Path | None, quick: bool, players: str) -> MakeData:
+def _study(study: Path | None, quick: bool, players: str, seed: int | None) -> MakeData:
     if study and quick:
         raise ValueError("--quick is a study; name no other")
+    if seed is not None:
+        raise ValueError("--seed is for a study of your own; the deals of a study from a file follow from its release")
     spec, counts = specs.read_spec(study or (specs.QUICK if quick else specs.STANDARD)), player_counts(players)
     wanted = [count for count in spec.players if count in counts]
     if not wanted:
