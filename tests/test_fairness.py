@@ -120,6 +120,18 @@ def test_a_fair_cell_is_called_fair_at_the_shipped_games(n, cells):
     assert called >= 0.9 * cells - (2 if cells < 100 else 0)
 
 
+@pytest.mark.parametrize("studies", [20, SIMULATED])
+def test_a_study_calls_no_cell_fair_or_biased_at_its_margin_more_often_than_promised(studies):
+    """Four fair cells take the correction away from those at a margin, which is where Holm errs most."""
+    rng, wrong = np.random.default_rng(70), {"fair": 0, "biased": 0}
+    for word, margin in (("fair", verdicts.FAIR), ("biased", verdicts.NEARLY_FAIR)):
+        for _ in range(studies):
+            sure = [[0.5, 0.5] if word == "fair" else [0.8, 0.2]] * 4
+            decided = verdicts.decide([wins(rng, 4_000, shares) for shares in [*sure, *[at_margin(2, margin)] * 4]])
+            wrong[word] += any(verdict.word == word for verdict in decided[4:])
+    assert max(wrong.values()) <= {20: 5, 2000: 123}[studies]
+
+
 def test_the_shipped_study_has_the_games_that_these_tests_prove():
     """Also the small one is a study, and both have the agents of the issue of strength."""
     standard, quick = spec.read_spec(spec.STANDARD), spec.read_spec(spec.QUICK)
@@ -200,6 +212,25 @@ def test_the_spread_between_boards_has_no_noise_of_games():
     assert 0.02 < first["new_high"] - first["mean"] < 0.04
     (alike, _) = boards.spread([np.tile([1.0, 0.0], (10, 1))] * 5, np.tile([1.0, 0.0], (10, 1)))
     assert (alike["sd"], alike["percentile"]) == (0, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sd", [0, 0.005, 0.03, 0.08])
+def test_the_interval_for_a_new_board_covers_it(sd):
+    """Of 2,000 studies with 100 boards and 500 games each, and a new board for each."""
+    rng, hits = np.random.default_rng(41), 0
+    for _ in range(2000):
+        true = rng.normal(0.25, sd, size=101).clip(0.01, 0.99)
+        won = rng.binomial(500, true[1:])
+        found = [np.repeat(np.eye(2), (count, 500 - count), axis=0) for count in won]
+        first, _ = boards.spread(found, found[0])
+        hits += first["new_low"] < true[0] < first["new_high"]
+    assert hits >= 0.88 * 2000  # three standard errors below .9
+
+
+def test_one_board_with_two_best_seats_counts_half_for_each():
+    found = study.times_best(np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]))
+    assert found.tolist() == [1.5, 0.5, 0]
 
 
 def test_vectors_are_at_most_two_rupees_and_never_below_nothing():

@@ -59,7 +59,7 @@ def boards(folder: Path) -> str:
                 f"{row['sd'] / par:.1%}",
                 f"{row['new_low'] / par - 1:+.1%} to {row['new_high'] / par - 1:+.1%}",
                 f"{row['packaged'] / par - 1:+.1%}",
-                f"{part['best_seat'][0]} of {part['boards']}",
+                f"{part['best_seat'][0]:g} of {part['boards']}",
             ]
         )
     columns = ["players", "agent", "seat 0, mean of boards", "standard deviation", "a new board, 90 %"]
@@ -101,7 +101,10 @@ def what_ifs(folder: Path) -> str:
         [players, f"`{change}`", seat, _interval(estimate, "{:+.3f}"), f"{before:.0%} → {after:.0%}", gain]
         for players, change, seat, estimate, before, after, gain in found
     ]
-    columns = ["players", "change", "seat", "change of win share [95 %]", "largest deviation", "pairing gain"]
+    columns = [
+        *("players", "change", "most changed seat", "its change of win share [95 %]", "largest deviation of any seat"),
+        "pairing gain",
+    ]
     return markdown_table(columns, rows, left=("change",))
 
 

@@ -23,7 +23,7 @@ SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums o
 BANDS: Final = (NEARLY_FAIR, FAIR)  # drawn around par
 MEANINGS: Final = {
     "all agents": "every agent gives this verdict",
-    "strong agents": "the strong agents give this verdict, the others another or none",
+    "strong agents": "the strong agents give this verdict; other words for",
     "depends on the agent": "agents give different verdicts",
     "undecided": "the games do not suffice for a verdict that all or the strong agents share",
 }
@@ -49,20 +49,32 @@ def tables(data: Data) -> list[RichTable]:
 def markdown(data: Data) -> str:
     """The report as Markdown."""
     lines = [
-        f"- {line['players']} players: **{line['headline']}** ({line['label']}: {MEANINGS[line['label']]})."
-        for line in data["headlines"]
+        f"- {line['players']} players: **{line['headline']}** ({line['label']}: {line['meaning']})."
+        for line in _headlines(data)
     ]
     return layout.markdown(TITLE, [_introduction(data), "\n".join(lines)], sections(data))
 
 
 def html(data: Data) -> str:
     """The report as a page of HTML that needs nothing else."""
-    return layout.html(
-        TITLE, sections(data), introduction=_introduction(data), headlines=data["headlines"], meanings=MEANINGS
-    )
+    return layout.html(TITLE, sections(data), introduction=_introduction(data), headlines=_headlines(data))
 
 
 TITLE: Final = "Is Bombay fair to every seat?"
+
+
+def _headlines(data: Data) -> list[Data]:
+    """The headlines with the meaning of their labels, which names the agents that differ from the strong ones."""
+    found = []
+    for line in data["headlines"]:
+        meaning = MEANINGS[line["label"]]
+        if line["label"] == "strong agents":
+            tables = [table for table in data["tables"] if table["players"] == line["players"]]
+            words = {table["agent"]: table["verdict"]["word"] for table in tables}
+            others = (f"{agent} ({word})" for agent, word in words.items() if not line["headline"].startswith(word))
+            meaning = f"{meaning} {', '.join(others)}"
+        found.append(line | {"meaning": meaning})
+    return found
 
 
 def _introduction(data: Data) -> str:
@@ -87,9 +99,10 @@ def sections(data: Data) -> list[Section]:
 
 def _verdicts(data: Data) -> Section:
     words = (
-        f"A seat deviates by its mean win share over par, less 1. Fair: every seat surely deviates by less than {FAIR:.0%}. "
-        f"Nearly fair: by less than {NEARLY_FAIR:.0%}. Biased: some seat surely deviates by more. Else undecided, with the games "
-        "that would be needed. For each of the words, the probability that it is wrong anywhere in the table is at most 5 %. "
+        "A seat's deviation is how far its mean win share is above or below an equal share (par), in percent of par. Fair: every "
+        f"seat surely deviates by less than {FAIR:.0%}. Nearly fair: by less than {NEARLY_FAIR:.0%}. Biased: some seat surely "
+        "deviates by more. Undecided: none of these; the table tells how many games would decide it. A small p is strong "
+        "evidence for its word. For each of the words, the probability that it is wrong anywhere in the table is at most 5 %. "
         "Intervals in the chart are 95 % for all seats of an agent together.",
         *_changed_rules(data),
     )
@@ -126,16 +139,16 @@ def _verdict_sheet(data: Data) -> Sheet:
             )
         )
     columns = (
-        *("players", "agent", "games", "verdict", "largest deviation", "p, not fair", "p, not nearly fair"),
-        *("p, not biased", "games needed"),
+        *("players", "agent", "games", "verdict", "largest deviation", "p for fair", "p for nearly fair"),
+        *("p for biased", "games needed"),
     )
     return Sheet("Verdicts by agent", columns, tuple(rows))
 
 
 def _seat_sheet(data: Data) -> Sheet:
     columns = (
-        *("players", "agent", "seat", "win share [95 %]", "than par", "margin [95 %]", "final"),
-        *("p, equal shares", "p, equal margins"),
+        *("players", "agent", "seat", "win share [95 %]", "than par", "margin [95 %]", "final rupees"),
+        *("p for unequal shares", "p for unequal margins"),
     )
     rows = [
         (
@@ -181,7 +194,7 @@ def _boards(data: Data) -> Section:
                     f"[{row['new_low']:.3f}, {row['new_high']:.3f}]",
                     f"{row['packaged']:.3f}",
                     "–" if row["percentile"] is None else f"{row['percentile']:.0f}",
-                    f"{best} of {part['boards']}",
+                    f"{best:g} of {part['boards']}",
                 )
             )
     for players, found in _by_players(data["boards"]):
@@ -219,8 +232,8 @@ def _repair(data: Data) -> Section:
         official = ", ".join(map(str, part["official"]))
         if not part["exists"]:
             lines.append(
-                f"{part['players']} players: no starting rupees were found that are fair or nearly fair for every agent. The "
-                f"best of {len(part['vectors'])} are {rupees}."
+                f"{part['players']} players: no starting rupees were found that are fair or nearly fair for all agents tested. "
+                f"The best of {len(part['vectors'])} are {rupees}."
             )
         else:
             lines.append(f"{part['players']} players: start with **{rupees}** rupees instead of {official}.")
@@ -250,15 +263,15 @@ def _repair(data: Data) -> Section:
             Chart(f"{part['players']} players: deviation from par when starting with {rupees}", tuple(bars), BANDS)
         )
     columns = (
-        *("players", "official rupees", "chosen", "agent", "deviation, official, development deals"),
-        *("chosen, development deals", "chosen, report deals", "games", "verdict"),
+        *("players", "official rupees", "chosen", "agent", "largest deviation in trial games, official"),
+        *("in trial games, chosen", "in confirming games, chosen", "confirming games", "verdict"),
     )
     tried = tuple(_tried_sheet(part) for part in data["repair"])
     words = (
         *lines,
-        "The starting rupees were chosen on development deals: those with the smallest largest deviation of any seat for any "
-        "agent, and among all within a standard error of these the ones with the least change. Other deals confirm the choice "
-        "or not.",
+        "Rupees are given from seat 0 on. The choice was made in trial games: the rupees whose largest deviation, of any seat "
+        "and agent tested, is smallest. Among all within a standard error of these, it is the smallest change. Other games then "
+        "confirm the choice, or do not.",
     )
     return Section(
         "Repair: other starting rupees",
@@ -271,7 +284,7 @@ def _repair(data: Data) -> Section:
 
 def _tried_sheet(part: Data) -> Sheet:
     rows = tuple((", ".join(map(str, one["starting_rupees"])), f"{one['deviation']:.1%}") for one in part["vectors"])
-    heading = f"{part['players']} players: what was tried, {part['games']:,} development deals each"
+    heading = f"{part['players']} players: what was tried, {part['games']:,} trial games each"
     return Sheet(heading, ("starting rupees", "largest deviation"), rows)
 
 
@@ -300,13 +313,16 @@ def _what_ifs(data: Data) -> Section:
             label = f"{table['players']}p {table['agent']}: {one['change']}, seat {seat['seat']}"
             bars.append(_bar(label, seat["win_share_change"], _same, "{:+.3f}"))
     columns = (
-        *("players", "agent", "change", "games", "seat", "change of win share [95 %]", "p", "q", "largest deviation"),
-        "pairing gain",
+        *("players", "agent", "change", "games", "most changed seat", "its change of win share [95 %]", "p", "q"),
+        *("largest deviation of any seat", "pairing gain"),
     )
     words = (
-        "The same deals are played by changed rules. The seat is the one whose win share changes most. Ranked by q: of all "
-        "changes with a q of at most 5 %, on average at most 5 % have no effect (Benjamini–Hochberg). The pairing gain is how "
-        "many times as many games two separate studies would need. The agents did not learn the changed rules.",
+        "The same deals are played by changed rules. A change is written as an option of the command: `toll=2` sets a field of "
+        "the rules, `starting_rupees.0=1` and `starting_rupees.last=3` the entry of the first and of the last seat, `;` joins "
+        "changes, and `fame=[0]` gives no award for fame. Ranked by q, the evidence after correction for the number of changes: "
+        "of all changes with a q of at most 5 %, on average at most 5 % have no effect (Benjamini–Hochberg). The pairing gain is "
+        "how many times as many games it would take with other deals for each of the two rules. The agents did not learn the "
+        "changed rules.",
     )
     charts = (Chart("Changes of win share with q below 5 %, the seat that changes most", tuple(bars)),) if bars else ()
     details = tuple(_change_sheet(table, one) for table, one in tried)
@@ -336,12 +352,12 @@ def _retrained(data: Data) -> Section:
             )
             label = f"{part['players']} players, {part['change']}, seat {row['seat']}"
             bars.append(_bar(label, row["change"], _same, "{:+.3f}"))
-    columns = ("players", "change", "seat", "given rules", "changed rules", "change [95 %]", "p, any seat")
+    columns = ("players", "change", "seat", "given rules", "changed rules", "change [95 %]", "p for any change")
     part = data["retrained"][0]
     words = (
         f"{part['nets']} nets learned the given rules and as many each change, {part['minutes']:g} minutes each. Every net plays "
-        f"{part['games']:,} deals by the rules that it learned. The unit is the net: the intervals hold what nets of the same "
-        "rules differ by.",
+        f"{part['games']:,} deals by the rules that it learned. Nets that learned the same rules differ, too; so the intervals "
+        "and p compare nets, not games.",
     )
     charts = (Chart("Changes of win share among nets that learned the rules", tuple(bars)),)
     return Section(
@@ -356,13 +372,8 @@ def _most_changed(what_if: Data) -> Data:
 
 def _change_sheet(table: Data, tried: Data) -> Sheet:
     columns = (
-        "seat",
-        "win share",
-        "change [95 %]",
-        "p, share changes",
-        "margin",
-        "change [95 %] ",
-        "p, margin changes",
+        *("seat", "win share", "its change [95 %]", "p for any change of shares"),
+        *("margin", "its change [95 %] ", "p for any change of margins"),
     )
     rows = []
     for row in tried["seats"]:
@@ -409,6 +420,7 @@ def _why(data: Data) -> Section:
         for what, heading in (("sources", "rupees by source"), ("sales", "rupees from sales by colour and place")):
             bars = [_bar(name.replace("_", " "), one, _same, "{:+.2f}") for name, one in found[what].items()]
             charts.append(Chart(f"{of}: {heading}", tuple(bars)))
+            details.append(_difference_sheet(f"{of}: {heading}", found[what]))
         for what, heading in (("palaces", "palaces at the end"), ("visits", "moves to the site")):
             sites = {name: (*places[name], one["mean"]) for name, one in found[what].items()}
             maps.append(Map(f"{of}: {heading}", sites, trails))
@@ -445,16 +457,17 @@ def _luck(data: Data) -> Section:
         "players",
         "agent",
         "what",
-        "win share, alone [95 %]",
-        "with others",
-        "margin, alone [95 %]",
-        "with others ",
+        "win share, by itself [95 %]",
+        "with interactions",
+        "margin, by itself [95 %]",
+        "with interactions ",
     )
     words = (
         "What decides who wins? Games are replayed with the set-up, the restocks or the agents' own random choices drawn anew. "
-        "“Alone” is the share of the variance that a part explains without the others; “with others” adds what it explains "
-        f"together with them ({data['luck'][0]['games']:,} deals for each row). Where “alone” is near 0 and “with others” near "
-        "1, no part decides by itself: any change leads to another game.",
+        "“By itself” is the share of the variance that a part explains whatever the others are; “with interactions” adds what it "
+        f"explains together with them ({data['luck'][0]['games']:,} deals for each row). An estimate can be a little below 0 "
+        "where the true share is 0. Where “by itself” is near 0 and “with interactions” near 1, no part decides by itself: a "
+        "change of any of them leads to another game.",
     )
     return Section("Luck", words, sheets=(Sheet("Shares of the variance", columns, tuple(rows)),))
 
@@ -467,19 +480,20 @@ def _tension(data: Data) -> Section:
         if found["decided"]:
             winner = [one["mean"] for one in found["winner"]]
             middle = winner[len(winner) // 2]
-            figures = (interval(found["lead_changes"], "{:.2f}"), interval(found["decided"], "{:.2f}"), f"{middle:.2f}")
+            figures = (interval(found["lead_changes"], "{:.2f}"), interval(found["decided"], "{:.0%}"), f"{middle:.2f}")
             bars.append(_bar(f"{row['players']} players, {row['agent']}", found["decided"], _same, "{:.0%}"))
         rows.append(
             (str(row["players"]), row["agent"], f"{found['games']:,}", f"{found['calibration_error']:.3f}", *figures)
         )
     columns = (
-        *("players", "agent", "games", "calibration error", "lead changes [95 %]", "decided after [95 %]"),
-        "winner's belief at half-time",
+        *("players", "agent", "games", "calibration error", "lead changes [95 %]", "decided after this part [95 %]"),
+        "belief in the winner at half-time",
     )
     words = (
         "The net of `zero` says at every turn how likely each seat is to win. Its beliefs are calibrated on other games; where "
         "they are off by more than .02 on average, no figure is given. The lead changes if another seat than in the round before "
-        "has the highest belief. A game is decided when the winner's belief stays above one half from then on.",
+        "has the highest belief. A game is decided when the belief in the winner stays above one half from then on; the table "
+        "tells after which part of the game.",
     )
     charts = (Chart("The part of the game after which it is decided", tuple(bars)),) if bars else ()
     return Section("Tension", words, charts, sheets=(Sheet("Lead changes and decisions", columns, tuple(rows)),))
@@ -507,17 +521,26 @@ def _kingmaking(data: Data) -> Section:
         )
         bars.append(_bar(f"{row['players']} players, {row['agent']}", found["could_choose"], _same, "{:.1%}"))
     columns = (
-        *("players", "agent", "games", "too large", "settled movers", "kingmakers", "winner changes [95 %]"),
-        *("helping changes the winner", "hurting changes the winner"),
+        *(
+            "players",
+            "agent",
+            "games",
+            "left out",
+            "own result fixed",
+            "kingmakers",
+            "games with a choice of winner [95 %]",
+        ),
+        *("winner changes by helping the leader", "by hurting the leader"),
     )
     words = (
-        "The last round has no chance and is solved exactly. A mover is settled if its own share of the win is the same whatever "
-        "it does. It is a kingmaker if it is settled and its choice changes who wins. Both columns are shares of the positions "
-        "at the start of a turn of the last round. Movers that are indifferent may help the leader or hurt it. “Winner changes” "
-        "is the share of games in which another seat wins when they help than when they hurt. The last two columns compare each "
-        "with games in which such movers want the largest margin instead. Games whose last round is too large are left out.",
+        "The last round has no chance and is solved exactly. A player is a kingmaker if its own share of the win is the same "
+        "whatever it does, and its choice changes who wins. The columns “own result fixed” and “kingmakers” are shares of the "
+        "positions at the start of a turn of the last round. Players for whom choices are equally good may help the leader or "
+        "hurt it. A game has a choice of winner if another seat wins when all of them help than when all of them hurt. The last "
+        "two columns compare each of the two with games in which these players want the largest margin for themselves instead. "
+        "Games whose last round is too large to solve are left out.",
     )
-    charts = (Chart("Games in which indifferent movers choose the winner", tuple(bars)),) if bars else ()
+    charts = (Chart("Games in which players without a result to gain choose the winner", tuple(bars)),) if bars else ()
     return Section("Kingmaking", words, charts, sheets=(Sheet("The last round, solved", columns, tuple(rows)),))
 
 

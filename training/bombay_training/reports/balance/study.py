@@ -117,11 +117,17 @@ def _boards(spec: BalanceSpec, games: Sequence[Game], play: Play) -> list[dict[s
                     "agent": agent,
                     "boards": part.boards,
                     "games": part.games,
-                    "best_seat": np.bincount(means.argmax(axis=1), minlength=game.num_players).tolist(),
+                    "best_seat": times_best(means).tolist(),
                     "seats": seats,
                 }
             )
     return rows
+
+
+def times_best(means: np.ndarray) -> np.ndarray:
+    """On how many boards each seat has the highest mean, (n,) float64, of the means (boards, n); equal ones share the board."""
+    best = means == means.max(axis=1, keepdims=True)
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
 def _repair(spec: BalanceSpec, games: Sequence[Game], play: Play) -> list[dict[str, Any]]:
