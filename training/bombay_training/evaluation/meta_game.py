@@ -114,15 +114,20 @@ def _resting(agents: list[str], played: dict[tuple[str, ...], Match], seats: int
     starts = 0.9 * np.eye(len(agents)) + 0.1 / len(agents)
     found: list[np.ndarray] = []
     unsettled = 0
-    for mixture in [np.full(len(agents), 1 / len(agents)), *starts]:
-        for _ in range(STEPS):
-            chance = ways * np.prod(mixture**counts, axis=1)  # of each selection of the others
-            fitness = payoff @ chance
-            mixture = mixture * np.exp(RATE * (fitness - fitness @ mixture))
-            mixture /= mixture.sum()
-        mixture = np.where(mixture < SMALL, 0, mixture)
-        fitness = payoff @ (ways * np.prod(mixture**counts, axis=1))
-        if fitness.max() - fitness @ mixture > SMALL:
+
+    def gains(mixtures: np.ndarray) -> np.ndarray:
+        """How much more than the mixture (starts, agents) each agent wins, of the same shape."""
+        chance = ways * np.prod(mixtures[:, None] ** counts, axis=2)  # of each selection of the others
+        fitness = chance @ payoff.T
+        return np.asarray(fitness - (fitness * mixtures).sum(axis=1, keepdims=True))
+
+    mixtures = np.vstack([np.full(len(agents), 1 / len(agents)), starts])
+    for _ in range(STEPS):
+        mixtures = mixtures * np.exp(RATE * gains(mixtures))
+        mixtures /= mixtures.sum(axis=1, keepdims=True)
+    mixtures = np.where(mixtures < SMALL, 0, mixtures)
+    for mixture, gain in zip(mixtures, gains(mixtures), strict=True):
+        if gain.max() > SMALL:
             unsettled += 1
         elif not any(np.allclose(mixture, other, atol=0.01) for other in found):
             found.append(mixture)

@@ -240,20 +240,22 @@ def check_cells(
     league = league_of(matches, Model.WINS)
     fit, deals = estimates_of(league, pseudo_games), len(league.deals)
     moves = np.linalg.solve(fit.total, fit.scores.T).T  # (D, K) of the parameters, by deal
-    cells, table = [], []
+    means, surpluses, slopes = [], [], []
     for match in matches:
         seats, deal = seats_of(match, league.agents), np.searchsorted(league.deals, match.deal)
         odds = special.softmax(seat_weights(fit.strengths, seats), axis=1)
         for index, agent in enumerate(match.agents):
             mine = match.seats == index
             slope = odds * (mine - (odds * mine).sum(axis=1, keepdims=True))
-            surplus = np.bincount(deal, ((match.win_share - odds) * mine).sum(axis=1), deals)
-            surplus -= moves @ by_parameter(seats, len(fit.strengths), slope).sum(axis=0)
-            table.append(surplus / np.sqrt(1 + surplus @ surplus))
+            surpluses.append(np.bincount(deal, ((match.win_share - odds) * mine).sum(axis=1), deals))
+            slopes.append(by_parameter(seats, len(fit.strengths), slope).sum(axis=0))
             raw, predicted = float(match.win_share[mine].mean()), float(odds[mine].mean())
-            cells.append(CellFit(match.lineup, agent, match.num_games, raw, predicted, float(table[-1].sum())))
+            means.append((match.lineup, agent, match.num_games, raw, predicted))
+    table = np.array(surpluses) - np.array(slopes) @ moves.T  # (cells, D)
+    table /= np.sqrt(1 + (table**2).sum(axis=1, keepdims=True))
+    cells = [CellFit(*mean, float(residual)) for mean, residual in zip(means, table.sum(axis=1), strict=True)]
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (deals, resamples))
-    drawn, statistic = ((np.array(table) @ signs) ** 2).sum(axis=0), sum(cell.residual**2 for cell in cells)
+    drawn, statistic = ((table @ signs) ** 2).sum(axis=0), sum(cell.residual**2 for cell in cells)
     return Fit(tuple(cells), statistic, float((1 + (drawn >= statistic).sum()) / (1 + resamples)))
 
 

@@ -117,8 +117,7 @@ def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> di
     scores, errors = (np.array(part) for part in zip(*(_scores(entry, at) for entry in entries), strict=True))
     seeds = rng.integers(len(entries), size=(resamples, len(entries)))
     luck = rng.normal(size=(resamples, 1, scores.shape[1], 1))  # of the deals
-    drawn = [scores[chosen] + noise * errors[chosen] for chosen, noise in zip(seeds, luck, strict=True)]
-    curves, means = np.array([_iqm(sample) for sample in drawn]), _iqm(scores)
+    curves, means = _iqm(scores[seeds] + luck * errors[seeds]), _iqm(scores)
     points = [
         {"decisions": decisions, **_estimate(mean, column).to_dict()}
         for decisions, mean, column in zip(at, means.tolist(), curves.T, strict=True)
@@ -163,8 +162,8 @@ def _scores(entry: Entry, at: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _iqm(scores: np.ndarray) -> np.ndarray:
-    """The interquartile mean (points,) of scores (seeds, tasks, points)."""
-    return np.asarray(stats.trim_mean(scores.reshape(-1, scores.shape[-1]), TRIM))
+    """The interquartile mean (…, points) of scores (…, seeds, tasks, points)."""
+    return np.asarray(stats.trim_mean(scores.reshape(*scores.shape[:-3], -1, scores.shape[-1]), TRIM, axis=-2))
 
 
 def _estimate(mean: float, drawn: np.ndarray) -> Estimate:
