@@ -15,7 +15,9 @@ from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
 from bombay_training.play import film
 from bombay_training.play.draft import Draft
+from bombay_training.play.web import server
 from bombay_training.play.web.board_app import BoardApp
+from bombay_training.play.web.events import Events
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
@@ -23,6 +25,7 @@ from helpers.browser import command, launched, page_at, serving
 from test_play_session import SHORT, play, session
 
 ADVISER = "champion:nodes=1,force=true"
+SHOWN_AGAIN = "document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))"
 ONE_SET = Game(Rules(3, sets=1))
 
 
@@ -394,6 +397,46 @@ def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
         assert answer == 200
         page.wait_for_function("() => store.state.version === 1")
         assert "Move to E1" in page.text_content("#news")
+
+
+def elsewhere(app, action):
+    """An action that no page has sent and no stream has told."""
+    app.session.act(app.session.version, action)
+
+
+@pytest.mark.parametrize("wakes", ["silence", "shown again"])
+def test_a_tab_whose_stream_has_died_catches_up(browser, worker, wakes):
+    app = PlayApp(session(None, "random", game=SHORT), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.wait_for_selector("#actions button")
+        page.clock.install()
+        held = []
+        page.route(
+            "**/api/events", lambda route: route.continue_() if held else held.append(route)
+        )  # nothing comes at first
+        page.evaluate(SHOWN_AGAIN)
+        elsewhere(app, "move:E1")
+        assert version(page) == 0
+        if wakes == "silence":
+            page.clock.fast_forward("01:00")
+        else:
+            page.evaluate(SHOWN_AGAIN)
+        page.wait_for_function("() => store.state.version === 1")
+
+
+def test_the_page_connects_again_when_the_server_is_back(browser, worker, monkeypatch):
+    monkeypatch.setattr(server, "new_token", lambda: "token")
+    app = PlayApp(session(None, "random", game=SHORT), worker, ADVISER, 0.0)
+    page = browser.new_page()
+    with serving(app) as address:
+        page.goto(address)
+        page.wait_for_selector("#actions button")
+    page.wait_for_function("() => document.querySelector('#error').textContent.includes('does not answer')")
+    elsewhere(app, "move:E1")
+    app.events = Events(lambda: app.session.version)
+    with serving(app, port=int(address.split(":")[2].split("/")[0])):
+        page.wait_for_function("() => store.state.version === 1 && document.querySelector('#error').hidden")
+        page.close()
 
 
 def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):

@@ -1,11 +1,13 @@
 """The server of play: who may talk to it, what it answers to what it cannot use, and that the game stays unharmed."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import numpy as np
@@ -21,11 +23,12 @@ from bombay_training.play.draft import Draft
 from bombay_training.play.film import film, page
 from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
-from bombay_training.play.web import guard, page_files, server
+from bombay_training.play.web import events, guard, page_files, server
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
 from helpers.asgi import HOST, TOKEN, Client
+from helpers.browser import serving
 from helpers.failing_agents import Interrupts, Wrong, raising
 from test_play_session import SHORT, play, play_turn, session
 
@@ -91,11 +94,33 @@ def test_a_game_is_played_and_its_record_downloaded(client, app):
     assert not new["over"]
 
 
-def test_a_page_that_asks_again_is_told_only_what_is_new(client):
-    found = position(client)
-    assert client.get(f"api/state?seen={found['version']}") == (204, None)
-    act(client, "move:E1")
-    assert client.get(f"api/state?seen={found['version']}")[0] == 200
+def test_open_pages_are_told_each_version_and_do_not_hold_up_the_end(app, caplog):
+    with serving(app) as address:
+        stream = urllib.request.urlopen(f"{address}api/events", timeout=60)
+        told = (line for line in stream if line.startswith(b"data"))
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert next(told) == b"data: 0\n"
+        origin = address.rpartition(f"/{address.split('/')[-2]}/")[0]
+        body = json.dumps({"version": 0, "action": "move:E1"}).encode()
+        headers = {"content-type": "application/json", "origin": origin}
+        urllib.request.urlopen(urllib.request.Request(f"{address}api/act", body, headers), timeout=60).close()
+        assert next(told) == b"data: 1\n"
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{origin}/another-token/api/events", timeout=60)
+    assert list(told) == [], "the stream has ended"
+    stream.close()
+    assert caplog.records == [], "the server has cancelled nothing"
+
+
+def test_a_lost_connection_is_noticed(app, monkeypatch):
+    """The version is repeated, although nothing has changed."""
+    monkeypatch.setattr(events, "REPEAT_SECONDS", 0.01)
+
+    async def begin():
+        stream = app.events._stream()
+        return [await anext(stream) for _ in range(3)]
+
+    assert asyncio.run(begin())[1:] == ["data: 0\n\n"] * 2
 
 
 def test_a_reload_shows_the_same_game(client):

@@ -43,9 +43,9 @@ def command(*arguments):
 
 
 @contextlib.contextmanager
-def serving(app):
+def serving(app, port=0):
     """The address of the page of a `PlayApp`, `WatchApp` or `BoardApp`, served from a thread of this process."""
-    with server.bind("127.0.0.1", 0, remote=False) as listening:
+    with server.bind("127.0.0.1", port, remote=False) as listening:
         serves, address = server.new_server(listening, "127.0.0.1", app.application)
         thread = threading.Thread(target=serves.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -20,12 +20,12 @@ from bombay_training.play.film import film, page
 from bombay_training.play.hints import Adviser, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
+from bombay_training.play.web.events import Events
 from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.server import application
 from bombay_training.play.web.watch_app import FILE_HEADERS
 from bombay_training.play.web.worker import Worker
 
-NO_CONTENT: Final = 204
 SUBSTITUTES: Final = (HUMAN, *SAFE_AGENTS)  # for an agent that failed
 
 
@@ -48,6 +48,7 @@ class PlayApp:
         self._task: asyncio.Task[None] | None = None
         self._sent: dict[str, Any] | None = None
         self._seen: tuple[Session, dict[str, Any]] | None = None  # the film of a game
+        self.events = Events(lambda: self.session.version)
         self._message()  # compiles what the first position needs, before anybody waits for it
 
     def application(self, token: str, hosts: Any) -> Guard:
@@ -66,16 +67,15 @@ class PlayApp:
         for name, change in changes.items():
             handler = self._changing(change, ("version", *more.get(name, ())))
             routes.append(Route(f"/api/{name}", handler, methods=["POST"]))
-        return application(routes, token, hosts, self._lifespan)
+        return application(routes, token, hosts, self._lifespan, self.events.end)
 
     # --- requests ---
 
     def _shown(self) -> dict[str, Any]:
-        return {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
+        shown = {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
+        return shown | {"events": self.events.serve}
 
     async def _state(self, request: Request) -> Response:
-        if request.query_params.get("seen") == str(self.session.version):
-            return Response(status_code=NO_CONTENT)
         return JSONResponse(self._message())
 
     def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:
@@ -83,6 +83,7 @@ class PlayApp:
 
         async def handler(request: Request) -> Response:
             change(parse(await request.body(), keys))
+            self.events.tell()
             self._let_agents_think()
             return JSONResponse(self._message())
 
@@ -165,6 +166,7 @@ class PlayApp:
                     result = AgentFault(question.name, f"it raised {describe_error(error)}")
                 print(f"bombay: {result}", file=sys.stderr)
             session.answer(question, result)
+            self.events.tell()
             await asyncio.sleep(self.pause)
 
     def _made_adviser(self) -> Adviser:

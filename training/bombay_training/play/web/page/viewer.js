@@ -3,7 +3,7 @@
 import { drawCurve, percent, swatch } from "./curve.js";
 import { button, byId, element, show } from "./dom.js";
 import { go, openGame, stopPlaying } from "./film.js";
-import { put, store, who } from "./store.js";
+import { catchUp, put, store, who } from "./store.js";
 
 export const own = byId("film"); // in a file of its own
 
@@ -86,6 +86,7 @@ function renderControls() {
     store.film = null;
     byId("actions").replaceChildren();
     put(table);
+    catchUp();
   }) : "";
   const file = own ? "" : element("a", { class: "button", "data-key": "file", download: "bombay-game.html",
     href: `api/page?game=${store.film.game ?? 0}`, title: "One file that shows this game without a network" }, "Save as a file");
