@@ -375,13 +375,52 @@ def test_a_site_is_framed_for_the_keyboard_and_not_after_a_click(browser, table)
 def test_a_new_game_has_no_old_news(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
-        page.on("dialog", lambda dialog: dialog.accept())
         with change(page):
             page.click("#actions [data-key='move:E1']")
         assert page.text_content("#news") == "You: Move to E1"
         with change(page):
             page.click("[data-key=new]")
-        assert page.text_content("#news") == ""
+            page.click("[data-key=begin]")
+        assert page.text_content("#news") == "New game. 3 players: human, random, greedy"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 860), (390, 844)])
+def test_another_game_is_chosen_by_names_and_keys(browser, table, width, height):
+    """The fields have names for a screen reader; a refusal is told where one chooses, and the game goes on."""
+    with page_at(browser, table, width, height, refusals=1) as page:
+        page.set_default_timeout(20_000)
+        page.wait_for_selector("#actions button")
+        before = page.evaluate("store.state")
+        page.focus("[data-key=new]")
+        page.keyboard.press("Enter")
+        lobby = page.get_by_role("dialog", name="New game")
+        assert page.evaluate("document.activeElement.textContent") == "Begin"
+        assert fits(page)
+        assert [seat.is_visible() for seat in lobby.get_by_label("Seat").all()] == [True] * 3 + [False] * 2
+        lobby.get_by_label("Players").focus()
+        page.keyboard.press("ArrowUp")
+        assert [seat.is_visible() for seat in lobby.get_by_label("Seat").all()] == [True] * 2 + [False] * 3
+        assert not lobby.get_by_label("Seed of the board").is_visible()
+        lobby.get_by_label("Seat 1").select_option("zero (hard)")
+        lobby.get_by_label("Board", exact=True).select_option("a random board")
+        lobby.get_by_label("Seed of the board").fill("3")
+        lobby.get_by_role("button", name="Begin").press("Enter")
+        assert "was not trained on" in lobby.get_by_role("alert").text_content()
+        lobby.get_by_label("Seat 1").select_option("random (plays at random)")
+        lobby.get_by_label("Screened").press("Space")
+        lobby.get_by_label("Seed of the deal").fill("9")
+        assert page.evaluate("store.state") == before
+        with change(page):
+            page.keyboard.press("Enter")
+        assert not lobby.is_visible()
+        assert page.evaluate("document.activeElement.id") == "headline"
+        state = page.evaluate("store.state")
+        assert state["screened"]
+        assert state["lobby"]["words"] == "2 players: human, random; board random-3; screened"
+        page.click("[data-key=new]")
+        assert lobby.get_by_label("Seed of the board").input_value() == "3", "the settings stay"
+        page.keyboard.press("Escape")
+        assert not lobby.is_visible()
 
 
 def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):

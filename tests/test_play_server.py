@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from bombay_agents import make
 from bombay_env import Board, Game, Rules
+from bombay_env.random_board import random_board
 from bombay_env.record import Record, write_records
 from bombay_training.cli.main import app as cli
 from bombay_training.play.draft import Draft
@@ -29,7 +30,7 @@ from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
 from helpers.asgi import HOST, TOKEN, Client
 from helpers.browser import serving
-from helpers.failing_agents import Interrupts, Wrong, raising
+from helpers.failing_agents import First, Interrupts, Wrong, raising
 from test_play_session import SHORT, play, play_turn, session
 
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
@@ -87,9 +88,10 @@ def test_a_game_is_played_and_its_record_downloaded(client, app):
     record.verify()
     assert record.agents == ("human", "random")
     version = found["version"]
-    assert client.post("api/new", {"version": version - 1})[0] == 409
-    status, new = client.post("api/new", {"version": version})
+    assert client.post("api/new", {"version": version - 1, **found["lobby"]["settings"]})[0] == 409
+    status, new = client.post("api/new", {"version": version, **found["lobby"]["settings"]})
     assert status == 200
+    assert app.session.game == SHORT, "the settings stay"
     assert new["version"] > version, "what an older page sends is refused in the new game, too"
     assert not new["over"]
 
@@ -151,12 +153,87 @@ def test_a_second_tab_cannot_act_on_an_old_position(client, app):
     old = position(client)["version"]
     assert act(client, "move:E1")[0] == 200
     now = position(client)
-    for name, data in (("act", {"action": "move:G3"}), ("undo", {}), ("hint", {}), ("ready", {}), ("new", {})):
+    settings = now["lobby"]["settings"]
+    for name, data in (("act", {"action": "move:G3"}), ("undo", {}), ("hint", {}), ("ready", {}), ("new", settings)):
         status, found = client.post(f"api/{name}", {"version": old, **data})
         assert status == 409
         assert "another tab" in found["error"]
     assert client.post("api/retry", {"version": old})[0] == 409
     assert position(client) == now
+
+
+# --- the lobby ---
+
+
+def begin(client, app, **settings):
+    client.settle(lambda: app.session.human_to_move or app.session.over)
+    found = position(client)
+    return client.post("api/new", {"version": found["version"], **found["lobby"]["settings"], **settings})
+
+
+def test_a_new_game_is_begun_with_other_settings(client, app):
+    status, found = begin(client, app, seats=["greedy", "human", "random"], board="random", board_seed="7", seed="12")
+    assert status == 200
+    game, (seed,) = app.session.game, app.session.states["seed"]
+    assert (game.board, game.rules) == (Board.from_dict(random_board(7)), Rules.official(3))
+    assert seed == Game(game.rules, game.board).new_states([12])["seed"][0]
+    assert app.session.names == ["greedy", "human", "random"]
+    assert found["lobby"]["words"] == "3 players: greedy, human, random; board random-7"
+    assert not found["screened"]
+    assert begin(client, app, screened=True)[1]["lobby"]["words"].endswith("board random-7; screened"), (
+        "the others stay"
+    )
+    found = begin(client, app, board="packaged", screened=False)[1]
+    assert found["lobby"]["words"] == "3 players: greedy, human, random"
+    drawn = begin(client, app, board="random", board_seed="")[1]["lobby"]["settings"]["board_seed"]
+    assert app.session.game.board.name == f"random-{drawn}", "a board that was drawn can be told and is kept"
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "message"),
+    [
+        (
+            {"board": "random", "board_seed": "7", "seats": ["human", "champion", "random"]},
+            409,
+            "was not trained on the board random-7",
+        ),
+        ({"seats": ["human", "exec:./player"]}, 409, "'exec:./player' cannot take a seat; allowed are human, random,"),
+        ({"seats": ["human", "zero:rounds=0"]}, 409, "cannot take a seat"),
+        ({"seats": ["human"]}, 409, "a game has 2 to 5 seats"),
+        ({"seats": ["random", "random"], "screened": True}, 409, "all seats are agents"),
+        ({"seed": "-1"}, 409, "a seed is a whole number from 0 to"),
+        ({"seed": str(2**64)}, 409, "18446744073709551615"),
+        ({"board": "random", "board_seed": "٣"}, 409, "a seed is a whole number"),
+        ({"board": "/etc/passwd"}, 400, "the body.board is '/etc/passwd'; it must be 'own', 'packaged' or 'random'"),
+        ({"screened": "yes"}, 400, "the body.screened"),
+        ({"seats": [None, "random"]}, 400, "the body.seats[0] is None"),
+        ({"rules": {}}, 400, "exactly the keys"),
+    ],
+)
+def test_settings_that_cannot_be_played_are_refused_and_the_game_goes_on(client, app, settings, status, message):
+    act(client, "move:E1")
+    session, before = app.session, position(client)
+    found_status, found = begin(client, app, **settings)
+    assert found_status == status
+    assert message in found["error"]
+    assert "\n" not in found["error"]
+    assert app.session is session
+    assert position(client) == before
+
+
+def test_agents_rules_and_board_of_the_command_can_be_chosen_again(worker):
+    """They may name files and programs, which the page cannot."""
+    game, own = Game(Rules(2, sets=1), Board.from_dict(random_board(3))), First()
+    app = PlayApp(Session(game, [None, own], 1), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        lobby = position(client)["lobby"]
+        assert lobby["boards"]["own"] == "random-3"
+        assert lobby["choices"]["first"] == "first"
+        assert lobby["settings"] | {"board": "own", "seats": ["human", "first"]} == lobby["settings"]
+        assert begin(client, app, board="packaged", seats=["first", "greedy"])[0] == 200
+        assert app.session.agents[0] is own
+        assert begin(client, app, board="own", seats=["human", "first"])[0] == 200
+        assert app.session.game == game
 
 
 def test_hints_come_from_the_adviser(worker):
@@ -250,6 +327,8 @@ def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):
         assert client.post("api/replace", {"version": version, "agent": "random"})[0] == 200
         client.settle(lambda: app.session.human_to_move)
         assert position(client)["seats"][1]["name"] == "wrong, then random"
+        assert begin(client, app)[0] == 200
+        assert app.session.names == ["human", "random"], "the seat stays with its new agent"
     assert "KeyError" in capsys.readouterr().err
 
 

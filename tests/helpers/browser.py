@@ -67,8 +67,8 @@ def launched():
 
 
 @contextlib.contextmanager
-def page_at(browser, address, width=1280, height=860, **more):
-    """A page that has loaded the address. The console must stay silent, and no request may leave this server."""
+def page_at(browser, address, width=1280, height=860, refusals=0, **more):
+    """A page that has loaded the address. The console may only tell refusals; no request may leave this server."""
     said = []
 
     def note(request):
@@ -83,4 +83,6 @@ def page_at(browser, address, width=1280, height=860, **more):
     page.goto(address)
     yield page
     page.context.close()
-    assert said == []
+    told = [words for words in said if "status of 409" in words]
+    assert said == told
+    assert len(told) == refusals

@@ -79,4 +79,5 @@ def play(
         listening = server.bind(host, port, remote)
     prepare(jobs)
     worker = Worker()
-    server.serve(listening, host, PlayApp(session, worker, adviser, pause).application, worker, say)
+    app = PlayApp(session, worker, adviser, pause, lambda count: games_of(str(count), rules, board)[0])
+    server.serve(listening, host, app.application, worker, say)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import secrets
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
@@ -13,11 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bombay_env import checks
+from bombay_env import Game, checks
 from bombay_env.agent import AgentFault, describe_error
+from bombay_env.files import forms
 from bombay_training.play import messages
 from bombay_training.play.film import film, page
 from bombay_training.play.hints import Adviser, hints, make_adviser
+from bombay_training.play.lobby import Lobby, Settings
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.events import Events
@@ -40,9 +41,18 @@ class PlayApp:
         worker: where agents think.
         adviser: spec of the agent that gives hints.
         pause: seconds that an agent's action stays visible before the next one.
+        game_of: as for `Lobby`.
     """
 
-    def __init__(self, session: Session, worker: Worker, adviser: str, pause: float) -> None:
+    def __init__(
+        self,
+        session: Session,
+        worker: Worker,
+        adviser: str,
+        pause: float,
+        game_of: Callable[[int], Game] | None = None,
+    ) -> None:
+        self.lobby = Lobby(session, game_of)
         self.session, self.worker, self.adviser, self.pause = session, worker, adviser, pause
         self._adviser: Adviser | None = None
         self._task: asyncio.Task[None] | None = None
@@ -61,7 +71,7 @@ class PlayApp:
             "replace": self._replace,
             "new": self._new,
         }
-        more = {"act": ("action",), "replace": ("agent",)}
+        more = {"act": ("action",), "replace": ("agent",), "new": tuple(Settings.model_fields)}
         routes = [Route(f"/api/{name}", serve) for name, serve in self._shown().items()]
         routes += [Route("/api/hint", self._hint, methods=["POST"])]
         for name, change in changes.items():
@@ -130,14 +140,21 @@ class PlayApp:
         name = _text(data, "agent")
         if name not in SUBSTITUTES:
             raise SessionError(f"{checks.shown(name)} cannot take the seat; allowed are {', '.join(SUBSTITUTES)}")
+        seat = self.session.mover
         self.session.replace(data["version"], make_seat(name))
+        self.lobby.replace(seat, name)
 
     def _new(self, data: dict[str, Any]) -> None:
-        before = self.session
-        if data["version"] != before.version:
+        if data.pop("version") != self.session.version:
             raise OutdatedError("the game went on in another tab or window; nothing was changed")
-        seed = secrets.randbelow(checks.MAX_SEED)
-        self.session = Session(before.game, before.agents, seed, before.screened, before.version + 1)
+        try:
+            settings = forms.check(Settings, data, "the body")
+        except ValueError as error:
+            raise Refusal(400, str(error)) from None
+        try:
+            self.session = self.lobby.begin(settings, self.session.version + 1)
+        except ValueError as error:
+            raise SessionError(str(error)) from None
 
     # --- thinking ---
 
@@ -177,7 +194,8 @@ class PlayApp:
 
     def _message(self) -> dict[str, Any]:
         if self._sent is None or self._sent["version"] != self.session.version:
-            self._sent = {"substitutes": SUBSTITUTES, **messages.of_session(self.session, self.adviser)}
+            shown = messages.of_session(self.session, self.adviser)
+            self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown}
         return self._sent
 
 

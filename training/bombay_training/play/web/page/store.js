@@ -26,21 +26,23 @@ export function put(next) {
 // A seat as it is called where a sentence begins: "You", or the name of its agent.
 export const who = (seat) => store.state.seats[seat].called;
 
-export async function change(name, data = {}) {
+// Send a change. An error is told by `say`.
+export async function change(name, data = {}, say = report) {
   if (store.busy) return;
   store.busy = true;
   let answer = null;
   try {
     answer = await send(name, { version: store.state.version, ...data });
-    report(null);
+    say(null);
   } catch (error) {
-    report(error.message);
+    say(error.message);
   } finally {
     store.busy = false;
   }
   store.undone = name === "undo";
   if (answer) putNewer(answer);
   await catchUp(answer === null);
+  return answer !== null;
 }
 
 // Show how things stand, unless that is shown already.
