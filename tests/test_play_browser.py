@@ -402,11 +402,11 @@ def test_another_game_is_chosen_by_names_and_keys(browser, table, width, height)
         assert [seat.is_visible() for seat in lobby.get_by_label("Seat").all()] == [True] * 2 + [False] * 3
         assert not lobby.get_by_label("Seed of the board").is_visible()
         lobby.get_by_label("Seat 1").select_option("zero (hard)")
-        lobby.get_by_label("Board", exact=True).select_option("a random board")
+        lobby.get_by_label("Board", exact=True).select_option("random")
         lobby.get_by_label("Seed of the board").fill("3")
         lobby.get_by_role("button", name="Begin").press("Enter")
         assert "was not trained on" in lobby.get_by_role("alert").text_content()
-        lobby.get_by_label("Seat 1").select_option("random (plays at random)")
+        lobby.get_by_label("Seat 1").select_option("random (weakest)")
         lobby.get_by_label("Screened").press("Space")
         lobby.get_by_label("Seed of the deal").fill("9")
         assert page.evaluate("store.state") == before

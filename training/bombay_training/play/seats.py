@@ -8,7 +8,7 @@ from bombay_training.play.session import HUMAN
 
 # The agents that somebody elsewhere may choose, who has only a page or a protocol: other specs can name files and programs.
 LEVELS: Final = {  # in words, the weakest first
-    "random": "plays at random",
+    "random": "weakest",
     "greedy": "easy",
     "planner-v1": "medium",
     "zero": "hard",

@@ -18,11 +18,11 @@ from bombay_env.files import forms
 from bombay_training.play import messages
 from bombay_training.play.film import film, page
 from bombay_training.play.hints import Adviser, hints, make_adviser
-from bombay_training.play.lobby import Lobby, Settings
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.events import Events
 from bombay_training.play.web.guard import Guard, Refusal, parse
+from bombay_training.play.web.lobby import Lobby, Settings
 from bombay_training.play.web.server import application
 from bombay_training.play.web.watch_app import FILE_HEADERS
 from bombay_training.play.web.worker import Worker

@@ -58,7 +58,7 @@ class Lobby:
             "settings": self.settings.model_dump(),
             "players": list(range(MIN_PLAYERS, MAX_PLAYERS + 1)),
             "choices": self.choices,
-            "boards": {**own, "packaged": "the packaged board", "random": "a random board"},
+            "boards": {**own, "packaged": "packaged", "random": "random"},
             "words": self._words(),
         }
 
