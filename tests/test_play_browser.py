@@ -652,7 +652,14 @@ def test_ones_own_game_is_looked_at_again_in_the_viewer(browser, worker):
         assert "You: " in page.text_content("#log")
         page.click("[data-key=back]")
         assert page.locator("[data-key=slider]").count() == 0
-        page.wait_for_selector("[data-key=watch]")
+        page.click("[data-key=watch]")
+        page.focus("[data-key=slider]")
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        with change(page):
+            page.click("[data-key=on]")
+        assert page.evaluate("store.film") is None
+        assert not over(page)
 
 
 def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):

@@ -163,6 +163,32 @@ def test_a_second_tab_cannot_act_on_an_old_position(client, app):
     assert position(client) == now
 
 
+@pytest.mark.parametrize("screened", [False, True])
+def test_a_game_that_is_over_is_played_on_from_the_turn_of_an_event(worker, screened):
+    """With the same seats and the same deal; what came before is part of its record."""
+    app = PlayApp(session(None, "greedy", game=SHORT, screened=screened), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        assert client.post("api/continue", {"version": 0, "event": 3})[0] == 409, "the game is not over"
+        play(app.session, np.random.default_rng(4))
+        record, version = app.session.record(), app.session.version
+        for event, status in ((len(record.events) - 1, 409), (len(record.events), 400), (-1, 400), ("1", 400)):
+            assert client.post("api/continue", {"version": version, "event": event})[0] == status
+        assert client.post("api/continue", {"version": version - 1, "event": 3})[0] == 409
+        seats = [None if event.startswith("restock") else int(event[0]) for event in record.events]
+        event = next(n for n in range(1, len(seats) - 1) if seats[n - 1] == 1 and seats[n] == seats[n + 1] == 0)
+        (_, states) = list(record.replay())[event - 1]
+        status, found = client.post("api/continue", {"version": version, "event": event})
+        assert status == 200
+        assert found["version"] == version + 1
+        assert app.session.states.tobytes() == states.tobytes()
+        play(app.session, np.random.default_rng(5))
+        again = app.session.record()
+        again.verify()
+        assert again.events[:event] == record.events[:event]
+        assert again.events != record.events
+        assert again.agents == record.agents
+
+
 # --- the lobby ---
 
 

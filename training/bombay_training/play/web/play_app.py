@@ -70,8 +70,9 @@ class PlayApp:
             "retry": lambda data: self.session.retry(data["version"]),
             "replace": self._replace,
             "new": self._new,
+            "continue": self._play_on,
         }
-        more = {"act": ("action",), "replace": ("agent",), "new": tuple(Settings.model_fields)}
+        more = {"act": ("action",), "replace": ("agent",), "new": tuple(Settings.model_fields), "continue": ("event",)}
         routes = [Route(f"/api/{name}", serve) for name, serve in self._shown().items()]
         routes += [Route("/api/hint", self._hint, methods=["POST"])]
         for name, change in changes.items():
@@ -155,6 +156,17 @@ class PlayApp:
             self.session = self.lobby.begin(settings, self.session.version + 1)
         except ValueError as error:
             raise SessionError(str(error)) from None
+
+    def _play_on(self, data: dict[str, Any]) -> None:
+        before = self.session
+        if data["version"] != before.version or not before.over:
+            raise OutdatedError("this game is not over, or another one was begun; nothing was changed")
+        record = before.record()
+        if not checks.is_whole_number(data["event"], 0, len(record.events) - 1):
+            raise Refusal(400, f"event must be a whole number from 0 to {len(record.events) - 1}")
+        session = Session(before.game, before.agents, before.seed, before.screened, before.version + 1)
+        session.play_on(record, data["event"])
+        self.session = session
 
     # --- thinking ---
 
