@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 from bombay_env import Board, Game, Rules
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play import film
 from bombay_training.play.draft import Draft
-from bombay_training.play.web import server
+from bombay_training.play.web import film, server
 from bombay_training.play.web.board_app import BoardApp
 from bombay_training.play.web.events import Events
 from bombay_training.play.web.play_app import PlayApp

@@ -20,12 +20,11 @@ from bombay_env import Board, Game, Rules
 from bombay_env.random_board import random_board
 from bombay_env.record import Record, write_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play import page_files
 from bombay_training.play.draft import Draft
-from bombay_training.play.film import film, page
 from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
-from bombay_training.play.web import events, guard, server
+from bombay_training.play.web import events, guard, page_files, server
+from bombay_training.play.web.film import film, page
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker

@@ -58,7 +58,7 @@ def shown(kind, browser, folder):
 def resized(page, size, scheme):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.emulate_media(color_scheme=scheme)
-    page.wait_for_timeout(50)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # drawn anew
 
 
 @pytest.mark.parametrize("kind", ["play", "lobby", "watch", "board"])

@@ -16,11 +16,11 @@ from bombay_env import Game, checks
 from bombay_env.agent import AgentFault, describe_error
 from bombay_env.files import forms
 from bombay_training.play import messages
-from bombay_training.play.film import film, page
 from bombay_training.play.hints import Adviser, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.events import Events
+from bombay_training.play.web.film import film, page
 from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.lobby import Lobby, Settings
 from bombay_training.play.web.server import application

@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bombay_env import checks
-from bombay_training.play import page_files
 from bombay_training.play.session import SessionError
+from bombay_training.play.web import page_files
 from bombay_training.play.web.guard import Guard, Refusal, is_loopback, new_token, own_hosts
 from bombay_training.play.web.worker import Worker
 
