@@ -18,8 +18,8 @@ from bombay_env.record import History, Record, write_records
 from bombay_env.render import raster, replay, svg
 from bombay_env.render.drawing import Drawing
 from bombay_training.cli.games.replay import replay as replay_command
-from bombay_training.play import film
 from bombay_training.play.values import valued_turns
+from bombay_training.play.web import film
 
 HOSTILE = "</script><script>alert(1)</script><!--&\u2028"
 

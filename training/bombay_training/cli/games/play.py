@@ -13,10 +13,10 @@ from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile, complete_agent
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
-from bombay_training.play.film import DEFAULT_VALUER
 from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
 from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
+from bombay_training.play.web.film import DEFAULT_VALUER
 
 DEFAULT_SEATS = (HUMAN, "champion")
 
@@ -79,4 +79,5 @@ def play(
         listening = server.bind(host, port, remote)
     prepare(jobs)
     worker = Worker()
-    server.serve(listening, host, PlayApp(session, worker, adviser, pause).application, worker, say)
+    app = PlayApp(session, worker, adviser, pause, lambda count: games_of(str(count), rules, board)[0])
+    server.serve(listening, host, app.application, worker, say)

@@ -14,7 +14,7 @@ from bombay_training.cli import output
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import check_new_file
 from bombay_training.cli.options import Json
-from bombay_training.play import film
+from bombay_training.play.web import film
 from bombay_training.rich_tables import cell, new_table
 
 COLUMNS = ("game", "players", "agents", "events", "final", "winners")

@@ -13,7 +13,7 @@ from bombay_training.cli.errors import user_input
 from bombay_training.cli.options import Host, Port, Remote
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
-from bombay_training.play.film import DEFAULT_VALUER
+from bombay_training.play.web.film import DEFAULT_VALUER
 
 MAX_RECORDS = 1000
 

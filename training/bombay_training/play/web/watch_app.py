@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bombay_env.record import Record, RecordError
-from bombay_training.play.film import film, page
+from bombay_training.play.web.film import film, page
 from bombay_training.play.web.guard import Guard, Refusal
 from bombay_training.play.web.server import application
 from bombay_training.play.web.worker import Worker
