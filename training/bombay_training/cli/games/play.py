@@ -14,7 +14,7 @@ from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remo
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
 from bombay_training.play.film import DEFAULT_VALUER
-from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
+from bombay_training.play.hints import adviser_of, make_adviser
 from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
 
@@ -41,8 +41,14 @@ def play(
         bool, typer.Option("--screened", help="Hide opponents' rupees and tokens, as behind the screens of the game.")
     ] = False,
     adviser: Annotated[
-        str, typer.Option("--hints", help="The agent that gives hints: champion or zero-search, with options.")
-    ] = DEFAULT_ADVISER,
+        str | None,
+        typer.Option(
+            "--hints",
+            help="The agent that gives hints: champion, zero-search or search, with options. Default: champion:nodes=4000; "
+            "where its net was not trained on the rules or the board, search:nodes=4000.",
+            metavar="AGENT",
+        ),
+    ] = None,
     text: Annotated[bool, typer.Option("--text", help="Play in the terminal.")] = False,
     pause: Annotated[
         float, typer.Option(help="Seconds that an agent's action stays visible before the next one.", min=0, max=60)
@@ -59,6 +65,7 @@ def play(
             raise ValueError(f"{len(specs)} seats are given for {players} players")
         specs = [*specs, *[specs[-1]] * (players - len(specs))]
         agents = [make_seat(spec) for spec in specs]
+        adviser = adviser or adviser_of(game)
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
