@@ -133,6 +133,17 @@ def test_the_log_has_a_line_for_each_turn(said, capsys):
     assert [line[:9] for line in log] == ["seat 0 at", "seat 1 at", "seat 0 at", "seat 1 at", "Set 2 of ", "seat 1 at"]
 
 
+def test_the_log_tells_the_last_two_rounds_and_all_if_asked(said, capsys):
+    table = session(None, "greedy", game=SHORT)
+    said([*["consolidate, end_turn"] * 3, "log", "log all", "quit"])
+    terminal.play(table, "champion")
+    shown = capsys.readouterr().out
+    recent, whole = shown.split("`log all` tells the 5 lines before these.\n")[1].split("Set 1 of 2 begins.\n")
+    assert recent.count("\n") == 4
+    assert whole.endswith(recent)
+    assert whole.count("\n") == 4 + 5 - 1
+
+
 @pytest.mark.parametrize("columns", [40, 80])
 def test_lines_wrap_at_words(said, capsys, monkeypatch, columns):
     shown = []

@@ -14,7 +14,7 @@ from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remo
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
 from bombay_training.play.film import DEFAULT_VALUER
-from bombay_training.play.hints import adviser_of, make_adviser
+from bombay_training.play.hints import DEFAULT_ADVISER, adviser_of, make_adviser
 from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
 
@@ -69,7 +69,10 @@ def play(
         make_adviser(adviser)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    jobs = warm_up.jobs_of_agents([adviser, DEFAULT_VALUER, *(spec for spec in specs if spec != HUMAN)], board)
+    valuers = (
+        [DEFAULT_VALUER] if adviser_of(game) == DEFAULT_ADVISER else []
+    )  # none values a game that it does not know
+    jobs = warm_up.jobs_of_agents([adviser, *valuers, *(spec for spec in specs if spec != HUMAN)], board)
     if text:
         from bombay_training.play import terminal
 
