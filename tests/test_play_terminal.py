@@ -124,7 +124,7 @@ def test_a_turn_is_one_line_or_nothing_of_it_is_played(said, capsys):
 
 def test_the_log_has_a_line_for_each_turn(said, capsys):
     table = session(None, "greedy", game=SHORT)
-    said(["move:E1, end_turn", "consolidate, end_turn", "log", "quit"])
+    said(["move:E1, end_turn", "consolidate, end_turn", "log all", "quit"])
     terminal.play(table, "champion")
     listed = capsys.readouterr().out.splitlines()
     log = listed[-listed[::-1].index("Set 1 of 2 begins.") :]
