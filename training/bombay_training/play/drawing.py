@@ -93,7 +93,7 @@ def _sign(kind: SiteKind) -> str:
 
 def _site(site: Site, x: float, y: float) -> str:
     hill = site.kind in (SiteKind.HILL, SiteKind.START_HILL)
-    size, width = (18, 112) if site.kind == SiteKind.CITY else (19, 60 if hill else 44)
-    words, size = shapes.fit(site.name, size, width, 7)
+    most, width = (18, 112) if site.kind == SiteKind.CITY else (19, 60 if hill else 44)
+    words, size = shapes.fit(site.name, most, width, 7)
     name = shapes.label(0, 34 if hill else 0, words, size, font_weight="bold")
     return shapes.group(x, y, _sign(site.kind), name, data_site=site.name, data_kind=site.kind.label)
