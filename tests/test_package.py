@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bombay_training.play.web import page_files
+from bombay_training.play import page_files
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.package

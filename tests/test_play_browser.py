@@ -14,6 +14,8 @@ from bombay_env import Game, Rules
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
 from bombay_training.play import film
+from bombay_training.play.web import server
+from bombay_training.play.web.events import Events
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
@@ -21,6 +23,7 @@ from helpers.browser import command, launched, page_at, serving
 from test_play_session import SHORT, play, session
 
 ADVISER = "champion:nodes=1,force=true"
+SHOWN_AGAIN = "document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))"
 ONE_SET = Game(Rules(3, sets=1))
 
 
@@ -370,13 +373,52 @@ def test_a_site_is_framed_for_the_keyboard_and_not_after_a_click(browser, table)
 def test_a_new_game_has_no_old_news(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
-        page.on("dialog", lambda dialog: dialog.accept())
         with change(page):
             page.click("#actions [data-key='move:E1']")
         assert page.text_content("#news") == "You: Move to E1"
         with change(page):
             page.click("[data-key=new]")
-        assert page.text_content("#news") == ""
+            page.click("[data-key=begin]")
+        assert page.text_content("#news") == "New game. 3 players: human, random, greedy"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 860), (390, 844)])
+def test_another_game_is_chosen_by_names_and_keys(browser, table, width, height):
+    """The fields have names for a screen reader; a refusal is told where one chooses, and the game goes on."""
+    with page_at(browser, table, width, height, refusals=1) as page:
+        page.set_default_timeout(20_000)
+        page.wait_for_selector("#actions button")
+        before = page.evaluate("store.state")
+        page.focus("[data-key=new]")
+        page.keyboard.press("Enter")
+        lobby = page.get_by_role("dialog", name="New game")
+        assert page.evaluate("document.activeElement.textContent") == "Begin"
+        assert fits(page)
+        assert [seat.is_visible() for seat in lobby.get_by_label("Seat").all()] == [True] * 3 + [False] * 2
+        lobby.get_by_label("Players").focus()
+        page.keyboard.press("ArrowUp")
+        assert [seat.is_visible() for seat in lobby.get_by_label("Seat").all()] == [True] * 2 + [False] * 3
+        assert not lobby.get_by_label("Seed of the board").is_visible()
+        lobby.get_by_label("Seat 1").select_option("zero (hard)")
+        lobby.get_by_label("Board", exact=True).select_option("random")
+        lobby.get_by_label("Seed of the board").fill("3")
+        lobby.get_by_role("button", name="Begin").press("Enter")
+        assert "was not trained on" in lobby.get_by_role("alert").text_content()
+        lobby.get_by_label("Seat 1").select_option("random (weakest)")
+        lobby.get_by_label("Screened").press("Space")
+        lobby.get_by_label("Seed of the deal").fill("9")
+        assert page.evaluate("store.state") == before
+        with change(page):
+            page.keyboard.press("Enter")
+        assert not lobby.is_visible()
+        assert page.evaluate("document.activeElement.id") == "headline"
+        state = page.evaluate("store.state")
+        assert state["screened"]
+        assert state["lobby"]["words"] == "2 players: human, random; board random-3; screened"
+        page.click("[data-key=new]")
+        assert lobby.get_by_label("Seed of the board").input_value() == "3", "the settings stay"
+        page.keyboard.press("Escape")
+        assert not lobby.is_visible()
 
 
 def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
@@ -392,6 +434,46 @@ def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
         assert answer == 200
         page.wait_for_function("() => store.state.version === 1")
         assert "Move to E1" in page.text_content("#news")
+
+
+def elsewhere(app, action):
+    """An action that no page has sent and no stream has told."""
+    app.session.act(app.session.version, action)
+
+
+@pytest.mark.parametrize("wakes", ["silence", "shown again"])
+def test_a_tab_whose_stream_has_died_catches_up(browser, worker, wakes):
+    app = PlayApp(session(None, "random", game=SHORT), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.wait_for_selector("#actions button")
+        page.clock.install()
+        held = []
+        page.route(
+            "**/api/events", lambda route: route.continue_() if held else held.append(route)
+        )  # nothing comes at first
+        page.evaluate(SHOWN_AGAIN)
+        elsewhere(app, "move:E1")
+        assert version(page) == 0
+        if wakes == "silence":
+            page.clock.fast_forward("01:00")
+        else:
+            page.evaluate(SHOWN_AGAIN)
+        page.wait_for_function("() => store.state.version === 1")
+
+
+def test_the_page_connects_again_when_the_server_is_back(browser, worker, monkeypatch):
+    monkeypatch.setattr(server, "new_token", lambda: "token")
+    app = PlayApp(session(None, "random", game=SHORT), worker, ADVISER, 0.0)
+    page = browser.new_page()
+    with serving(app) as address:
+        page.goto(address)
+        page.wait_for_selector("#actions button")
+    page.wait_for_function("() => document.querySelector('#error').textContent.includes('does not answer')")
+    elsewhere(app, "move:E1")
+    app.events = Events(lambda: app.session.version)
+    with serving(app, port=int(address.split(":")[2].split("/")[0])):
+        page.wait_for_function("() => store.state.version === 1 && document.querySelector('#error').hidden")
+        page.close()
 
 
 def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):
@@ -568,4 +650,11 @@ def test_ones_own_game_is_looked_at_again_in_the_viewer(browser, worker):
         assert "You: " in page.text_content("#log")
         page.click("[data-key=back]")
         assert page.locator("[data-key=slider]").count() == 0
-        page.wait_for_selector("[data-key=watch]")
+        page.click("[data-key=watch]")
+        page.focus("[data-key=slider]")
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        with change(page):
+            page.click("[data-key=on]")
+        assert page.evaluate("store.film") is None
+        assert not over(page)

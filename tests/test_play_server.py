@@ -1,11 +1,13 @@
 """The server of play: who may talk to it, what it answers to what it cannot use, and that the game stays unharmed."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import numpy as np
@@ -15,20 +17,22 @@ from typer.testing import CliRunner
 
 from bombay_agents import make
 from bombay_env import Board, Game, Rules
+from bombay_env.random_board import random_board
 from bombay_env.record import Record, write_records
 from bombay_training.cli.games import play as play_command
 from bombay_training.cli.main import app as cli
-from bombay_training.play import terminal
+from bombay_training.play import page_files, terminal
 from bombay_training.play.draft import Draft
 from bombay_training.play.film import film, page
 from bombay_training.play.hints import ADVISER_OF_ANY_GAME, DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
-from bombay_training.play.web import guard, page_files, server
+from bombay_training.play.web import events, guard, server
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
 from helpers.asgi import HOST, TOKEN, Client
-from helpers.failing_agents import Interrupts, Wrong, raising
+from helpers.browser import serving
+from helpers.failing_agents import First, Interrupts, Wrong, raising
 from test_play_session import SHORT, play, play_turn, session
 
 COMMAND = (sys.executable, "-m", "bombay_training.cli")
@@ -86,18 +90,41 @@ def test_a_game_is_played_and_its_record_downloaded(client, app):
     record.verify()
     assert record.agents == ("human", "random")
     version = found["version"]
-    assert client.post("api/new", {"version": version - 1})[0] == 409
-    status, new = client.post("api/new", {"version": version})
+    assert client.post("api/new", {"version": version - 1, **found["lobby"]["settings"]})[0] == 409
+    status, new = client.post("api/new", {"version": version, **found["lobby"]["settings"]})
     assert status == 200
+    assert app.session.game == SHORT, "the settings stay"
     assert new["version"] > version, "what an older page sends is refused in the new game, too"
     assert not new["over"]
 
 
-def test_a_page_that_asks_again_is_told_only_what_is_new(client):
-    found = position(client)
-    assert client.get(f"api/state?seen={found['version']}") == (204, None)
-    act(client, "move:E1")
-    assert client.get(f"api/state?seen={found['version']}")[0] == 200
+def test_open_pages_are_told_each_version_and_do_not_hold_up_the_end(app, caplog):
+    with serving(app) as address:
+        stream = urllib.request.urlopen(f"{address}api/events", timeout=60)
+        told = (line for line in stream if line.startswith(b"data"))
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert next(told) == b"data: 0\n"
+        origin = address.rpartition(f"/{address.split('/')[-2]}/")[0]
+        body = json.dumps({"version": 0, "action": "move:E1"}).encode()
+        headers = {"content-type": "application/json", "origin": origin}
+        urllib.request.urlopen(urllib.request.Request(f"{address}api/act", body, headers), timeout=60).close()
+        assert next(told) == b"data: 1\n"
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{origin}/another-token/api/events", timeout=60)
+    assert list(told) == [], "the stream has ended"
+    stream.close()
+    assert caplog.records == [], "the server has cancelled nothing"
+
+
+def test_a_lost_connection_is_noticed(app, monkeypatch):
+    """The version is repeated, although nothing has changed."""
+    monkeypatch.setattr(events, "REPEAT_SECONDS", 0.01)
+
+    async def begin():
+        stream = app.events._stream()
+        return [await anext(stream) for _ in range(3)]
+
+    assert asyncio.run(begin())[1:] == ["data: 0\n\n"] * 2
 
 
 def test_a_reload_shows_the_same_game(client):
@@ -128,12 +155,113 @@ def test_a_second_tab_cannot_act_on_an_old_position(client, app):
     old = position(client)["version"]
     assert act(client, "move:E1")[0] == 200
     now = position(client)
-    for name, data in (("act", {"action": "move:G3"}), ("undo", {}), ("hint", {}), ("ready", {}), ("new", {})):
+    settings = now["lobby"]["settings"]
+    for name, data in (("act", {"action": "move:G3"}), ("undo", {}), ("hint", {}), ("ready", {}), ("new", settings)):
         status, found = client.post(f"api/{name}", {"version": old, **data})
         assert status == 409
         assert "another tab" in found["error"]
     assert client.post("api/retry", {"version": old})[0] == 409
     assert position(client) == now
+
+
+@pytest.mark.parametrize("screened", [False, True])
+def test_a_game_that_is_over_is_played_on_from_the_turn_of_an_event(worker, screened):
+    """With the same seats and the same deal; what came before is part of its record."""
+    app = PlayApp(session(None, "greedy", game=SHORT, screened=screened), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        assert client.post("api/continue", {"version": 0, "event": 3})[0] == 409, "the game is not over"
+        play(app.session, np.random.default_rng(4))
+        record, version = app.session.record(), app.session.version
+        for event, status in ((len(record.events) - 1, 409), (len(record.events), 400), (-1, 400), ("1", 400)):
+            assert client.post("api/continue", {"version": version, "event": event})[0] == status
+        assert client.post("api/continue", {"version": version - 1, "event": 3})[0] == 409
+        seats = [None if event.startswith("restock") else int(event[0]) for event in record.events]
+        event = next(n for n in range(1, len(seats) - 1) if seats[n - 1] == 1 and seats[n] == seats[n + 1] == 0)
+        (_, states) = list(record.replay())[event - 1]
+        status, found = client.post("api/continue", {"version": version, "event": event})
+        assert status == 200
+        assert found["version"] == version + 1
+        assert app.session.states.tobytes() == states.tobytes()
+        play(app.session, np.random.default_rng(5))
+        again = app.session.record()
+        again.verify()
+        assert again.events[:event] == record.events[:event]
+        assert again.events != record.events
+        assert again.agents == record.agents
+
+
+# --- the lobby ---
+
+
+def begin(client, app, **settings):
+    client.settle(lambda: app.session.human_to_move or app.session.over)
+    found = position(client)
+    return client.post("api/new", {"version": found["version"], **found["lobby"]["settings"], **settings})
+
+
+def test_a_new_game_is_begun_with_other_settings(client, app):
+    status, found = begin(client, app, seats=["greedy", "human", "random"], board="random", board_seed="7", seed="12")
+    assert status == 200
+    game, (seed,) = app.session.game, app.session.states["seed"]
+    assert (game.board, game.rules) == (Board.from_dict(random_board(7)), Rules.official(3))
+    assert seed == Game(game.rules, game.board).new_states([12])["seed"][0]
+    assert app.session.names == ["greedy", "human", "random"]
+    assert found["lobby"]["words"] == "3 players: greedy, human, random; board random-7"
+    assert not found["screened"]
+    assert begin(client, app, screened=True)[1]["lobby"]["words"].endswith("board random-7; screened"), (
+        "the others stay"
+    )
+    found = begin(client, app, board="packaged", screened=False)[1]
+    assert found["lobby"]["words"] == "3 players: greedy, human, random"
+    drawn = begin(client, app, board="random", board_seed="")[1]["lobby"]["settings"]["board_seed"]
+    assert app.session.game.board.name == f"random-{drawn}", "a board that was drawn can be told and is kept"
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "message"),
+    [
+        (
+            {"board": "random", "board_seed": "7", "seats": ["human", "champion", "random"]},
+            409,
+            "was not trained on the board random-7",
+        ),
+        ({"seats": ["human", "exec:./player"]}, 409, "'exec:./player' cannot take a seat; allowed are human, random,"),
+        ({"seats": ["human", "zero:rounds=0"]}, 409, "cannot take a seat"),
+        ({"seats": ["human"]}, 409, "a game has 2 to 5 seats"),
+        ({"seats": ["random", "random"], "screened": True}, 409, "all seats are agents"),
+        ({"seed": "-1"}, 409, "a seed is a whole number from 0 to"),
+        ({"seed": str(2**64)}, 409, "18446744073709551615"),
+        ({"board": "random", "board_seed": "٣"}, 409, "a seed is a whole number"),
+        ({"board": "/etc/passwd"}, 400, "the body.board is '/etc/passwd'; it must be 'own', 'packaged' or 'random'"),
+        ({"screened": "yes"}, 400, "the body.screened"),
+        ({"seats": [None, "random"]}, 400, "the body.seats[0] is None"),
+        ({"rules": {}}, 400, "exactly the keys"),
+    ],
+)
+def test_settings_that_cannot_be_played_are_refused_and_the_game_goes_on(client, app, settings, status, message):
+    act(client, "move:E1")
+    session, before = app.session, position(client)
+    found_status, found = begin(client, app, **settings)
+    assert found_status == status
+    assert message in found["error"]
+    assert "\n" not in found["error"]
+    assert app.session is session
+    assert position(client) == before
+
+
+def test_agents_rules_and_board_of_the_command_can_be_chosen_again(worker):
+    """They may name files and programs, which the page cannot."""
+    game, own = Game(Rules(2, sets=1), Board.from_dict(random_board(3))), First()
+    app = PlayApp(Session(game, [None, own], 1), worker, "champion", 0.0)
+    with Client(app.application) as client:
+        lobby = position(client)["lobby"]
+        assert lobby["boards"]["own"] == "random-3"
+        assert lobby["choices"]["first"] == "first"
+        assert lobby["settings"] | {"board": "own", "seats": ["human", "first"]} == lobby["settings"]
+        assert begin(client, app, board="packaged", seats=["first", "greedy"])[0] == 200
+        assert app.session.agents[0] is own
+        assert begin(client, app, board="own", seats=["human", "first"])[0] == 200
+        assert app.session.game == game
 
 
 def test_hints_come_from_the_adviser(worker):
@@ -147,7 +275,7 @@ def test_hints_come_from_the_adviser(worker):
             return make("champion:nodes=1").best_turns(game, state, rng, most)
 
     app = PlayApp(session(None, "random", "random"), worker, "champion", 0.0)
-    app._adviser = Fake()
+    app._advisers[app.adviser] = Fake()
     with Client(app.application) as client:
         status, found = client.post("api/hint", {"version": 0})
         assert status == 200
@@ -155,7 +283,7 @@ def test_hints_come_from_the_adviser(worker):
         assert found["by"] == "champion"
         assert set(found["turns"][0]) == set(Hint._fields)
         assert position(client)["version"] == 0
-        app.adviser, app._adviser = "greedy", None
+        app.adviser = "greedy"
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
         assert "gives no hints; champion, zero-search and search do" in found["error"]
@@ -227,6 +355,8 @@ def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):
         assert client.post("api/replace", {"version": version, "agent": "random"})[0] == 200
         client.settle(lambda: app.session.human_to_move)
         assert position(client)["seats"][1]["name"] == "wrong, then random"
+        assert begin(client, app)[0] == 200
+        assert app.session.names == ["human", "random"], "the seat stays with its new agent"
     assert "KeyError" in capsys.readouterr().err
 
 
@@ -491,7 +621,8 @@ def test_a_variant_is_played_too(worker):
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
         assert "gives no hint here" in found["error"]
-        app.adviser, app._adviser = "search:nodes=1", None
+        assert PlayApp(app.session, worker, None, 0.0)._message()["adviser"] == ADVISER_OF_ANY_GAME
+        app.adviser = "search:nodes=1"
         status, found = client.post("api/hint", {"version": 0})
         assert (status, found["by"]) == (200, "search:nodes=1")
         assert found["turns"]

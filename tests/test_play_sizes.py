@@ -39,7 +39,7 @@ def browser():
 def shown(kind, browser, folder):
     """A page of this kind with something on it, and all that is folded away on it opened."""
     worker = Worker()
-    if kind == "play":
+    if kind in ("play", "lobby"):
         app = PlayApp(session(None, "greedy", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.0)
     elif kind == "watch":
         app = WatchApp([play(session(None, "greedy", game=BRIEF), np.random.default_rng(1)).record()], worker)
@@ -49,6 +49,8 @@ def shown(kind, browser, folder):
     with serving(app) as address, page_at(browser, address, reduced_motion="reduce") as page:
         page.wait_for_selector("#actions button")
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        if kind == "lobby":
+            page.click("[data-key=new]")
         yield page
     worker.stop()
 
@@ -59,7 +61,7 @@ def resized(page, size, scheme):
     page.wait_for_timeout(50)
 
 
-@pytest.mark.parametrize("kind", ["play", "watch", "board"])
+@pytest.mark.parametrize("kind", ["play", "lobby", "watch", "board"])
 def test_a_page_fits_every_size_and_is_legible_and_accessible(kind, browser, tmp_path):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the extra `dev`").Axe()
     with shown(kind, browser, tmp_path) as page:

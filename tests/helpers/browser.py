@@ -43,9 +43,9 @@ def command(*arguments):
 
 
 @contextlib.contextmanager
-def serving(app):
+def serving(app, port=0):
     """The address of the page of a `PlayApp`, `WatchApp` or `BoardApp`, served from a thread of this process."""
-    with server.bind("127.0.0.1", 0, remote=False) as listening:
+    with server.bind("127.0.0.1", port, remote=False) as listening:
         serves, address = server.new_server(listening, "127.0.0.1", app.application)
         thread = threading.Thread(target=serves.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -67,8 +67,8 @@ def launched():
 
 
 @contextlib.contextmanager
-def page_at(browser, address, width=1280, height=860, **more):
-    """A page that has loaded the address. The console must stay silent, and no request may leave this server."""
+def page_at(browser, address, width=1280, height=860, refusals=0, **more):
+    """A page that has loaded the address. The console may only tell refusals; no request may leave this server."""
     said = []
 
     def note(request):
@@ -83,4 +83,6 @@ def page_at(browser, address, width=1280, height=860, **more):
     page.goto(address)
     yield page
     page.context.close()
-    assert said == []
+    told = [words for words in said if "status of 409" in words]
+    assert said == told
+    assert len(told) == refusals

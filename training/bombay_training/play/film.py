@@ -17,12 +17,11 @@ from bombay_env import Game
 from bombay_env.record import RESTOCK, Record
 from bombay_env.render import shapes
 from bombay_env.render.view import called, last_action
-from bombay_training.play import messages
+from bombay_training.play import messages, page_files
 from bombay_training.play.effects import effect_words, preview
 from bombay_training.play.hints import told
 from bombay_training.play.session import Event
 from bombay_training.play.values import ValuedTurn, valued_turns
-from bombay_training.play.web import page_files
 
 DEFAULT_VALUER: Final = "zero"
 SHARE_DIGITS: Final = 3

@@ -1,5 +1,6 @@
 """A hint: the best turns by a searching agent, with what it expects of each and the turns that it expects to follow."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -40,6 +41,7 @@ class Hint(NamedTuple):
     line: tuple[str, ...]  # what the search expects to follow: the turns of the next seats in words
 
 
+@functools.lru_cache(maxsize=16)
 def adviser_of(game: Game) -> str:
     """Spec of the agent that gives hints in a game unless another is named.
 

@@ -9,7 +9,14 @@ from bombay_env.agent import Agent
 from bombay_training.play.session import HUMAN
 
 # The agents that somebody elsewhere may choose, who has only a page or a protocol: other specs can name files and programs.
-SAFE_AGENTS: Final = ("random", "greedy", "planner-v1", "zero", "champion")
+LEVELS: Final = {  # in words, the weakest first
+    "random": "weakest",
+    "greedy": "easy",
+    "planner-v1": "medium",
+    "zero": "hard",
+    "champion": "hardest",
+}
+SAFE_AGENTS: Final = tuple(LEVELS)
 
 
 def make_seat(spec: str) -> Agent | None:

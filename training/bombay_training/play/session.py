@@ -16,7 +16,7 @@ import numpy as np
 
 from bombay_env import Game, checks
 from bombay_env.agent import Agent, AgentFault, ask, check_plays, name_of
-from bombay_env.record import History, Record
+from bombay_env.record import RESTOCK, History, Record
 from bombay_env.render.view import LastAction, called, last_action
 from bombay_env.state import NOBODY
 from bombay_training.play.effects import effect_words, preview
@@ -202,8 +202,7 @@ class Session:
         self._check(version)
         if not self._turn:
             raise SessionError("there is nothing to take back: this turn has just begun")
-        del self.log[len(self.log) - len(self._turn) :]
-        self.states, self._turn, self._turn_done = self._turn_start.copy(), [], False
+        self._take_back()
         self.version += 1
 
     def check_hint(self, version: int) -> None:
@@ -272,6 +271,21 @@ class Session:
 
     # --- records ---
 
+    def play_on(self, record: Record, event: int) -> None:
+        """Bring a new game to the start of the turn that was under way after an event of a game with the same deal.
+
+        Raises:
+            SessionError: that game is over there.
+        """
+        for text in record.events[: event + 1]:
+            if not text.startswith(RESTOCK):
+                self._play(self.game.action_index(text.partition(" ")[2]))
+                if self._turn_done:
+                    self._end_turn()
+        if self.over:
+            raise SessionError("the game is over there; go to an earlier position")
+        self._take_back()
+
     def record(self) -> Record:
         """The record of all turns that are over.
 
@@ -313,6 +327,11 @@ class Session:
         self.states, self._turn_done = after, over
         if over and (not human or self.game.action_names[action] == END_TURN):
             self._end_turn()
+
+    def _take_back(self) -> None:
+        """Return to the start of the turn."""
+        del self.log[len(self.log) - len(self._turn) :]
+        self.states, self._turn, self._turn_done = self._turn_start.copy(), [], False
 
     def _end_turn(self) -> None:
         """Play the turn for good: the next seat acts, after a restock if the set is over."""

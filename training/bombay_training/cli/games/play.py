@@ -14,11 +14,20 @@ from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remo
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
 from bombay_training.play.film import DEFAULT_VALUER
-from bombay_training.play.hints import DEFAULT_ADVISER, adviser_of, make_adviser
+from bombay_training.play.hints import ADVISER_OF_ANY_GAME, DEFAULT_ADVISER, adviser_of, make_adviser
 from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
 
 DEFAULT_SEATS = (HUMAN, "champion")
+Hints = Annotated[
+    str | None,
+    typer.Option(
+        "--hints",
+        help=f"The agent that gives hints: champion, zero-search or search, with options. Default: {DEFAULT_ADVISER}; where "
+        f"its net was not trained on the rules or the board, {ADVISER_OF_ANY_GAME}.",
+        metavar="AGENT",
+    ),
+]
 
 
 def play(
@@ -40,15 +49,7 @@ def play(
     screened: Annotated[
         bool, typer.Option("--screened", help="Hide opponents' rupees and tokens, as behind the screens of the game.")
     ] = False,
-    adviser: Annotated[
-        str | None,
-        typer.Option(
-            "--hints",
-            help="The agent that gives hints: champion, zero-search or search, with options. Default: champion:nodes=4000; "
-            "where its net was not trained on the rules or the board, search:nodes=4000.",
-            metavar="AGENT",
-        ),
-    ] = None,
+    adviser: Hints = None,
     text: Annotated[bool, typer.Option("--text", help="Play in the terminal.")] = False,
     pause: Annotated[
         float, typer.Option(help="Seconds that an agent's action stays visible before the next one.", min=0, max=60)
@@ -65,19 +66,17 @@ def play(
             raise ValueError(f"{len(specs)} seats are given for {players} players")
         specs = [*specs, *[specs[-1]] * (players - len(specs))]
         agents = [make_seat(spec) for spec in specs]
-        adviser = adviser or adviser_of(game)
-        make_adviser(adviser)
+        make_adviser(adviser or DEFAULT_ADVISER)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    valuers = (
-        [DEFAULT_VALUER] if adviser_of(game) == DEFAULT_ADVISER else []
-    )  # none values a game that it does not know
-    jobs = warm_up.jobs_of_agents([adviser, *valuers, *(spec for spec in specs if spec != HUMAN)], board)
+    usual = adviser_of(game)
+    valuers = [DEFAULT_VALUER] if usual == DEFAULT_ADVISER else []  # it values only games that it knows
+    jobs = warm_up.jobs_of_agents([adviser or usual, *valuers, *(spec for spec in specs if spec != HUMAN)], board)
     if text:
         from bombay_training.play import terminal
 
         prepare(jobs)
-        terminal.play(session, adviser)
+        terminal.play(session, adviser or usual)
         return
     with user_input():
         try:
@@ -89,4 +88,5 @@ def play(
         listening = server.bind(host, port, remote)
     prepare(jobs)
     worker = Worker()
-    server.serve(listening, host, PlayApp(session, worker, adviser, pause).application, worker, say)
+    app = PlayApp(session, worker, adviser, pause, lambda count: games_of(str(count), rules, board)[0])
+    server.serve(listening, host, app.application, worker, say)

@@ -2,13 +2,13 @@
 
 A page of another origin can make a browser send requests to this machine, and a name on the internet can be made to point at it.
 So every request needs the token in its path and a `Host` that this server has; a POST also needs the server's own `Origin` and a
-JSON body of limited size.
+JSON body of limited size. Starlette's `TrustedHostMiddleware` is no substitute: it ignores the port, and its refusal is no JSON.
 """
 
 import ipaddress
 import json
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -67,10 +67,13 @@ class Guard:
         app: the application behind it.
         token: of this run.
         hosts: as `own_hosts` gives them.
+        end: called when the server is told to stop; ends the streams that are open.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str] | None) -> None:
-        self.app, self.token, self.hosts = app, token, hosts
+    def __init__(
+        self, app: ASGIApp, token: str, hosts: Collection[str] | None, end: Callable[[], None] = lambda: None
+    ) -> None:
+        self.app, self.token, self.hosts, self.end = app, token, hosts, end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -81,11 +84,12 @@ class Guard:
             return
         try:
             inner = self._checked(scope)
-            body = await _body(receive) if scope["method"] == "POST" else b""
+            if scope["method"] == "POST":
+                receive = _received(await _body(receive), receive)
         except Refusal as refusal:
             await _refuse(send, refusal)
             return
-        await self.app(inner, _received(body), _with_headers(send))
+        await self.app(inner, receive, _with_headers(send))
 
     def _checked(self, scope: Scope) -> dict[str, Any]:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -130,13 +134,14 @@ async def _body(receive: Receive) -> bytes:
             return body
 
 
-def _received(body: bytes) -> Receive:
-    """What gives the application the body that was read."""
+def _received(body: bytes, receive: Receive) -> Receive:
+    """`receive`, with the body that was read before what comes next."""
+    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+    async def receiving() -> Message:
+        return whole.pop() if whole else await receive()
 
-    return receive
+    return receiving
 
 
 def _with_headers(send: Send) -> Send:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import secrets
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
@@ -13,19 +12,21 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bombay_env import checks
+from bombay_env import Game, checks
 from bombay_env.agent import AgentFault, describe_error
+from bombay_env.files import forms
 from bombay_training.play import messages
 from bombay_training.play.film import film, page
-from bombay_training.play.hints import Adviser, hints, make_adviser
+from bombay_training.play.hints import Adviser, adviser_of, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
+from bombay_training.play.web.events import Events
 from bombay_training.play.web.guard import Guard, Refusal, parse
+from bombay_training.play.web.lobby import Lobby, Settings
 from bombay_training.play.web.server import application
 from bombay_training.play.web.watch_app import FILE_HEADERS
 from bombay_training.play.web.worker import Worker
 
-NO_CONTENT: Final = 204
 SUBSTITUTES: Final = (HUMAN, *SAFE_AGENTS)  # for an agent that failed
 
 
@@ -38,16 +39,26 @@ class PlayApp:
     Args:
         session: the first game.
         worker: where agents think.
-        adviser: spec of the agent that gives hints.
+        adviser: spec of the agent that gives hints; None for `adviser_of` each game.
         pause: seconds that an agent's action stays visible before the next one.
+        game_of: as for `Lobby`.
     """
 
-    def __init__(self, session: Session, worker: Worker, adviser: str, pause: float) -> None:
+    def __init__(
+        self,
+        session: Session,
+        worker: Worker,
+        adviser: str | None,
+        pause: float,
+        game_of: Callable[[int], Game] | None = None,
+    ) -> None:
+        self.lobby = Lobby(session, game_of)
         self.session, self.worker, self.adviser, self.pause = session, worker, adviser, pause
-        self._adviser: Adviser | None = None
+        self._advisers: dict[str, Adviser] = {}
         self._task: asyncio.Task[None] | None = None
         self._sent: dict[str, Any] | None = None
         self._seen: tuple[Session, dict[str, Any]] | None = None  # the film of a game
+        self.events = Events(lambda: self.session.version)
         self._message()  # compiles what the first position needs, before anybody waits for it
 
     def application(self, token: str, hosts: Any) -> Guard:
@@ -59,23 +70,23 @@ class PlayApp:
             "retry": lambda data: self.session.retry(data["version"]),
             "replace": self._replace,
             "new": self._new,
+            "continue": self._play_on,
         }
-        more = {"act": ("action",), "replace": ("agent",)}
+        more = {"act": ("action",), "replace": ("agent",), "new": tuple(Settings.model_fields), "continue": ("event",)}
         routes = [Route(f"/api/{name}", serve) for name, serve in self._shown().items()]
         routes += [Route("/api/hint", self._hint, methods=["POST"])]
         for name, change in changes.items():
             handler = self._changing(change, ("version", *more.get(name, ())))
             routes.append(Route(f"/api/{name}", handler, methods=["POST"]))
-        return application(routes, token, hosts, self._lifespan)
+        return application(routes, token, hosts, self._lifespan, self.events.end)
 
     # --- requests ---
 
     def _shown(self) -> dict[str, Any]:
-        return {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
+        shown = {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
+        return shown | {"events": self.events.serve}
 
     async def _state(self, request: Request) -> Response:
-        if request.query_params.get("seen") == str(self.session.version):
-            return Response(status_code=NO_CONTENT)
         return JSONResponse(self._message())
 
     def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:
@@ -83,6 +94,7 @@ class PlayApp:
 
         async def handler(request: Request) -> Response:
             change(parse(await request.body(), keys))
+            self.events.tell()
             self._let_agents_think()
             return JSONResponse(self._message())
 
@@ -92,16 +104,15 @@ class PlayApp:
         version = parse(await request.body(), ("version",))["version"]
         session = self.session
         session.check_hint(version)
+        adviser = self.adviser or adviser_of(session.game)
         states = session.states.copy()
         states["seed"] = 0
         rng = np.random.default_rng(session.seed)  # not of the version, which grows when a turn is taken back
         try:
-            found = await self.worker.run(
-                lambda: hints(self._made_adviser(), session.game, states, rng, session.called)
-            )
+            found = await self.worker.run(lambda: hints(self._made(adviser), session.game, states, rng, session.called))
         except (ValueError, OverflowError, RuntimeError) as error:
-            raise SessionError(f"{self.adviser} gives no hint here: {error}") from None
-        return JSONResponse({"version": version, "by": self.adviser, "turns": [hint._asdict() for hint in found]})
+            raise SessionError(f"{adviser} gives no hint here: {error}") from None
+        return JSONResponse({"version": version, "by": adviser, "turns": [hint._asdict() for hint in found]})
 
     async def _record(self, request: Request) -> Response:
         headers = {"content-disposition": 'attachment; filename="bombay-record.jsonl"'}
@@ -129,14 +140,32 @@ class PlayApp:
         name = _text(data, "agent")
         if name not in SUBSTITUTES:
             raise SessionError(f"{checks.shown(name)} cannot take the seat; allowed are {', '.join(SUBSTITUTES)}")
+        seat = self.session.mover
         self.session.replace(data["version"], make_seat(name))
+        self.lobby.replace(seat, name)
 
     def _new(self, data: dict[str, Any]) -> None:
-        before = self.session
-        if data["version"] != before.version:
+        if data.pop("version") != self.session.version:
             raise OutdatedError("the game went on in another tab or window; nothing was changed")
-        seed = secrets.randbelow(checks.MAX_SEED)
-        self.session = Session(before.game, before.agents, seed, before.screened, before.version + 1)
+        try:
+            settings = forms.check(Settings, data, "the body")
+        except ValueError as error:
+            raise Refusal(400, str(error)) from None
+        try:
+            self.session = self.lobby.begin(settings, self.session.version + 1)
+        except ValueError as error:
+            raise SessionError(str(error)) from None
+
+    def _play_on(self, data: dict[str, Any]) -> None:
+        before = self.session
+        if data["version"] != before.version or not before.over:
+            raise OutdatedError("this game is not over, or another one was begun; nothing was changed")
+        record = before.record()
+        if not checks.is_whole_number(data["event"], 0, len(record.events) - 1):
+            raise Refusal(400, f"event must be a whole number from 0 to {len(record.events) - 1}")
+        session = Session(before.game, before.agents, before.seed, before.screened, before.version + 1)
+        session.play_on(record, data["event"])
+        self.session = session
 
     # --- thinking ---
 
@@ -165,17 +194,20 @@ class PlayApp:
                     result = AgentFault(question.name, f"it raised {describe_error(error)}")
                 print(f"bombay: {result}", file=sys.stderr)
             session.answer(question, result)
+            self.events.tell()
             await asyncio.sleep(self.pause)
 
-    def _made_adviser(self) -> Adviser:
-        self._adviser = self._adviser or make_adviser(self.adviser)
-        return self._adviser
+    def _made(self, adviser: str) -> Adviser:
+        if adviser not in self._advisers:
+            self._advisers[adviser] = make_adviser(adviser)
+        return self._advisers[adviser]
 
     # --- answers ---
 
     def _message(self) -> dict[str, Any]:
         if self._sent is None or self._sent["version"] != self.session.version:
-            self._sent = {"substitutes": SUBSTITUTES, **messages.of_session(self.session, self.adviser)}
+            shown = messages.of_session(self.session, self.adviser or adviser_of(self.session.game))
+            self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown}
         return self._sent
 
 

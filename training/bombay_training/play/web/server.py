@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bombay_env import checks
+from bombay_training.play import page_files
 from bombay_training.play.session import SessionError
-from bombay_training.play.web import page_files
 from bombay_training.play.web.guard import Guard, Refusal, is_loopback, new_token, own_hosts
 from bombay_training.play.web.worker import Worker
 
@@ -43,7 +43,13 @@ def page_routes() -> list[Route]:
     return [serving(name, text) for name, text in page_files.texts().items()]
 
 
-def application(routes: Sequence[Route], token: str, hosts: Any, lifespan: Callable[[Any], Any] | None = None) -> Guard:
+def application(
+    routes: Sequence[Route],
+    token: str,
+    hosts: Any,
+    lifespan: Callable[[Any], Any] | None = None,
+    end: Callable[[], None] = lambda: None,
+) -> Guard:
     """The page and `routes` behind the guard. Errors become JSON.
 
     Args:
@@ -51,11 +57,12 @@ def application(routes: Sequence[Route], token: str, hosts: Any, lifespan: Calla
         token: of this run.
         hosts: as `guard.own_hosts` gives them.
         lifespan: entered while the server runs.
+        end: as for `Guard`.
     """
     handlers: Any = {SessionError: _told(409), Refusal: _told(None), 404: _missing, 405: _missing, Exception: _failed}
     app = Starlette(routes=[*page_routes(), *routes], exception_handlers=handlers, lifespan=lifespan)
     app.router.redirect_slashes = False
-    return Guard(app, token, hosts)
+    return Guard(app, token, hosts, end)
 
 
 def _told(status: int | None) -> Any:
@@ -100,10 +107,18 @@ def bind(host: str, port: int, remote: bool) -> socket.socket:
         raise ValueError(f"cannot listen at {checks.shown(host)}, port {port}: {reason}") from None
 
 
-def new_server(
-    listening: socket.socket, host: str, make_app: Callable[[str, Any], Guard]
-) -> tuple[uvicorn.Server, str]:
-    """A server for `uvicorn.Server.run(sockets=[listening])`, and the address of its page.
+class Server(uvicorn.Server):
+    """A server whose open streams do not hold up its end."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then all else."""
+        app: Any = self.config.app
+        app.end()
+        await super().shutdown(sockets)
+
+
+def new_server(listening: socket.socket, host: str, make_app: Callable[[str, Any], Guard]) -> tuple[Server, str]:
+    """A server for `Server.run(sockets=[listening])`, and the address of its page.
 
     Args:
         listening: of `bind`.
@@ -125,7 +140,7 @@ def new_server(
         timeout_graceful_shutdown=1,
     )
     shown = f"[{host}]" if ":" in host else host
-    return uvicorn.Server(config), f"http://{shown}:{port}/{token}/"
+    return Server(config), f"http://{shown}:{port}/{token}/"
 
 
 def serve(

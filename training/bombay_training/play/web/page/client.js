@@ -1,4 +1,4 @@
-// Requests to the server. An answer with an error is thrown as one, in the server's words.
+// Requests to the server. An answer with an error is thrown as one, in the server's words, and so is silence.
 
 import { byId, show } from "./dom.js";
 
@@ -7,8 +7,9 @@ export function report(message) {
 }
 
 export async function ask(name, options = {}) {
-  const answer = await fetch(`api/${name}`, options);
-  if (answer.status === 204) return null;
+  const answer = await fetch(`api/${name}`, options).catch(() => {
+    throw new Error("The server does not answer. Is the command in the terminal still running?");
+  });
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);
   return found;

@@ -8,29 +8,19 @@ import { drawBoard } from "./map.js";
 import { animateNew } from "./motion.js";
 import { renderAccount, renderLegend, renderMarkets, renderSeats, renderWords } from "./panels.js";
 import { renderPlay } from "./play.js";
-import { look, onPut, put, store, who } from "./store.js";
+import { follow, look, onPut, put, store, who } from "./store.js";
 import { own, renderWatch } from "./viewer.js";
 
-const WAIT = { thinking: 250, idle: 1200, lost: 2500 }; // milliseconds between two looks
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
 
-async function keepLooking() {
-  let wait = WAIT.idle;
+async function start() {
   try {
-    const found = store.busy || store.film ? null : await look();
-    if (found?.mode === "watch") openFilm(found);
-    if (store.state?.mode === "play" && !store.state.human && !store.state.over && !store.state.fault) wait = WAIT.thinking;
-    if (byId("error").dataset.lost) {
-      delete byId("error").dataset.lost;
-      report(null);
-    }
+    const first = await look();
+    if (first.mode === "watch") openFilm(first);
+    if (first.mode === "play") follow();
   } catch (error) {
-    byId("error").dataset.lost = "true";
-    const lost = error instanceof TypeError; // what `fetch` throws
-    report(lost ? "The server does not answer. Is the command in the terminal still running?" : error.message);
-    wait = WAIT.lost;
+    report(error.message);
   }
-  if (store.state?.mode !== "board" && !(store.film && !store.film.back)) setTimeout(keepLooking, wait);
 }
 
 function render(next, before) {
@@ -91,5 +81,5 @@ new ResizeObserver(([{ contentRect }]) => {
 }).observe(byId("map"));
 
 if (own) openFilm(JSON.parse(own.textContent));
-else keepLooking();
+else start();
 globalThis.store = store; // for the console of the browser

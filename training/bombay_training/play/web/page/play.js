@@ -3,6 +3,7 @@
 import { report, send } from "./client.js";
 import { button, byId, element, show } from "./dom.js";
 import { watchOwn } from "./film.js";
+import { openLobby } from "./lobby.js";
 import { aim, onMap } from "./map.js";
 import { CALM, PACES, animate, drawWays, motion, trailOf } from "./motion.js";
 import { change, store, who } from "./store.js";
@@ -64,7 +65,7 @@ function renderTools(next) {
   byId("tools").replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
-    button("new", "New game", "", () => confirm("End this game and begin a new one?") && change("new")),
+    button("new", "New game", "", openLobby, { "aria-haspopup": "dialog" }),
     next.over ? button("watch", "Look at the game again", "", watchOwn) : "",
     next.has_record
       ? element("a", { class: "button", "data-key": "record", href: "api/record", download: "bombay-record.jsonl",
@@ -161,6 +162,6 @@ function renderLog(log, before) {
   if (before && log.length > told) {
     const news = entries.slice(Math.max(told, log.length - MAX_NEWS)).map((entry) => entry.textContent);
     byId("news").textContent = news.join(" · ");
-  } else if (log.length < told) byId("news").textContent = store.undone ? "The turn was taken back." : "";
+  } else if (log.length < told) byId("news").textContent = store.undone ? "The turn was taken back." : `New game. ${store.state.lobby.words}`;
   told = log.length;
 }

@@ -5,6 +5,7 @@ import { ask, report, send } from "./client.js";
 
 export const store = {
   state: null, // the server's last answer
+  newest: 0, // the version that the server has told
   busy: false, // a change has been sent and not yet answered
   undone: false, // whether the last change took a turn back
   advice: null, // the hint of the turn under way
@@ -25,29 +26,30 @@ export function put(next) {
 // A seat as it is called where a sentence begins: "You", or the name of its agent.
 export const who = (seat) => store.state.seats[seat].called;
 
-export async function change(name, data = {}) {
+// Send a change. An error is told by `say`.
+export async function change(name, data = {}, say = report) {
   if (store.busy) return;
   store.busy = true;
   let answer = null;
   try {
     answer = await send(name, { version: store.state.version, ...data });
-    report(null);
+    say(null);
   } catch (error) {
-    report(error.message);
+    say(error.message);
   } finally {
     store.busy = false;
   }
   store.undone = name === "undo";
   if (answer) putNewer(answer);
-  else await look();
+  await catchUp(answer === null);
+  return answer !== null;
 }
 
-// The server's answer, which is shown unless it is a film; null if it would be the one that is shown.
+// Show how things stand, unless that is shown already.
 export async function look() {
-  const wanted = store.state?.mode === "play" ? { seen: store.state.version } : {};
-  const found = await ask(`state?${new URLSearchParams(wanted)}`);
+  const found = await ask("state");
   // Clicks do nothing until the change is answered, and its answer shows the position too.
-  if (found && found.mode !== "watch" && !store.busy && !store.film) putNewer(found);
+  if (found.mode !== "watch" && !store.busy && !store.film) putNewer(found);
   return found;
 }
 
@@ -56,4 +58,52 @@ export async function look() {
 function putNewer(found) {
   const isShown = found.mode === "play" && found.version === store.state?.version;
   if (!isShown && !(found.version < store.state?.version)) put(found);
+}
+
+// --- the stream of versions ---
+
+const SILENCE = 40_000; // milliseconds after which a stream counts as lost; the server repeats the version every 15 seconds
+const RETRY = 2500; // milliseconds
+let stream = null;
+let lost = false; // whether the page says that the server does not answer
+let alarm = null;
+
+// Follow what happens at the table, here and in other tabs.
+export function follow() {
+  stream?.close();
+  stream = new EventSource("api/events");
+  stream.onmessage = ({ data }) => {
+    expectMore();
+    store.newest = Number(data);
+    catchUp();
+  };
+  stream.onerror = () => {
+    catchUp(true); // why
+    if (stream.readyState === EventSource.CLOSED) expectMore(RETRY); // otherwise the browser connects again
+  };
+  expectMore();
+}
+
+function expectMore(milliseconds = SILENCE) {
+  clearTimeout(alarm);
+  alarm = setTimeout(follow, milliseconds);
+}
+
+// A tab that was asleep, or comes back from the browser's memory.
+for (const event of ["visibilitychange", "pageshow"])
+  window.addEventListener(event, () => {
+    if (stream && !document.hidden) follow();
+  });
+
+// Look if the server has told a newer version than the one that is shown.
+export async function catchUp(always = false) {
+  const isNew = store.newest > store.state.version && !store.busy && !store.film;
+  try {
+    if (always || isNew) await look();
+    if (lost) report(null);
+    lost = false;
+  } catch (error) {
+    lost = true;
+    report(error.message);
+  }
 }

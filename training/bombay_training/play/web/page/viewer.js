@@ -3,7 +3,7 @@
 import { drawCurve, percent, swatch } from "./curve.js";
 import { button, byId, element, show } from "./dom.js";
 import { go, openGame, stopPlaying } from "./film.js";
-import { put, store, who } from "./store.js";
+import { catchUp, change, put, store, who } from "./store.js";
 
 export const own = byId("film"); // in a file of its own
 
@@ -80,18 +80,26 @@ function renderControls() {
     "aria-label": "Game", "data-key": "game", onchange: (event) => openGame(Number(event.target.value)),
   }, ...Array.from({ length: store.film.games }, (_, game) =>
     element("option", { value: game, selected: game === store.film.game }, `Game ${game + 1}`)));
-  const back = store.film.back ? button("back", "Back to the table", "", () => {
-    stopPlaying();
-    const table = store.film.back;
-    store.film = null;
-    byId("actions").replaceChildren();
-    put(table);
-  }) : "";
+  const back = store.film.back ? button("back", "Back to the table", "", backToTable) : "";
+  const on = store.film.back ? button("on", "Play on from here", "", () => {
+    const { event } = store.state;
+    backToTable();
+    change("continue", { event });
+  }, { title: "A new game from the start of this turn, with the same seats" }) : "";
   const file = own ? "" : element("a", { class: "button", "data-key": "file", download: "bombay-game.html",
     href: `api/page?game=${store.film.game ?? 0}`, title: "One file that shows this game without a network" }, "Save as a file");
   if (byId("tools").dataset.film === String(store.film.game)) return; // what has the focus stays
   byId("tools").dataset.film = store.film.game;
-  byId("tools").replaceChildren(...[back, games, file].filter(Boolean));
+  byId("tools").replaceChildren(...[back, on, games, file].filter(Boolean));
+}
+
+function backToTable() {
+  stopPlaying();
+  const table = store.film.back;
+  store.film = null;
+  byId("actions").replaceChildren();
+  put(table);
+  catchUp();
 }
 
 // All events; a click goes to the position after one.
