@@ -1,4 +1,4 @@
-"""The page in a real browser: whole games by clicking, by keyboard and at a phone's width, watching, and drawing a board."""
+"""The page in a real browser: whole games by clicking, by keyboard and at a phone's width, and watching."""
 
 import contextlib
 import dataclasses
@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bombay_env import Board, Game, Rules
+from bombay_env import Game, Rules
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
-from bombay_training.play.draft import Draft
 from bombay_training.play.web import film, server
-from bombay_training.play.web.board_app import BoardApp
 from bombay_training.play.web.events import Events
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
@@ -659,34 +657,3 @@ def test_ones_own_game_is_looked_at_again_in_the_viewer(browser, worker):
             page.click("[data-key=on]")
         assert page.evaluate("store.film") is None
         assert not over(page)
-
-
-def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):
-    path, trails = tmp_path / "mine.toml", Board.load().trails
-    Draft("mine", Board.load().sites, trails[5:]).write(path)
-    with serving(BoardApp(path)) as address, page_at(browser, address) as page:
-        page.wait_for_selector("#problem")
-        assert "Not yet a board" in page.text_content("#problem")
-        for one, other in trails[:5]:
-            page.click(f"[data-target={one}]")
-            page.click(f"[data-target={other}]")
-            page.wait_for_selector(f"[data-key='{one} {other}']")
-        assert "This is a valid board" in page.text_content("#problem")
-        one, other = trails[0]
-        page.click(f"[data-target={one}]")
-        page.click(f"[data-target={other}]")
-        page.wait_for_function(f"() => store.state.trails.length === {len(trails) - 1}")
-        page.click("[data-key=undo]")
-        page.wait_for_function(f"() => store.state.trails.length === {len(trails)}")
-        page.click("[data-key=move]")
-        page.click("[data-target=G8]")
-        box = page.locator("#map svg").bounding_box()
-        page.mouse.click(box["x"] + box["width"] * 0.62, box["y"] + box["height"] * 0.93)
-        page.wait_for_function("() => store.state.svg && !store.busy && !store.editor.chosen")
-        page.click("[data-key=draw]")
-        page.click("[data-key=save]")
-        page.wait_for_selector("[data-key=save]:disabled")
-    board = Board.load(path)
-    assert set(map(frozenset, board.trails)) == set(map(frozenset, trails))
-    moved = [new.name for new, old in zip(board.sites, Board.load().sites, strict=True) if new != old]
-    assert moved == ["G8"]

@@ -19,9 +19,11 @@ from bombay_agents import make
 from bombay_env import Board, Game, Rules
 from bombay_env.random_board import random_board
 from bombay_env.record import Record, write_records
+from bombay_training.cli.games import play as play_command
 from bombay_training.cli.main import app as cli
+from bombay_training.play import terminal
 from bombay_training.play.draft import Draft
-from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
+from bombay_training.play.hints import ADVISER_OF_ANY_GAME, DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
 from bombay_training.play.web import events, guard, page_files, server
 from bombay_training.play.web.film import film, page
@@ -273,7 +275,7 @@ def test_hints_come_from_the_adviser(worker):
             return make("champion:nodes=1").best_turns(game, state, rng, most)
 
     app = PlayApp(session(None, "random", "random"), worker, "champion", 0.0)
-    app._adviser = Fake()
+    app._advisers[app.adviser] = Fake()
     with Client(app.application) as client:
         status, found = client.post("api/hint", {"version": 0})
         assert status == 200
@@ -281,10 +283,10 @@ def test_hints_come_from_the_adviser(worker):
         assert found["by"] == "champion"
         assert set(found["turns"][0]) == set(Hint._fields)
         assert position(client)["version"] == 0
-        app.adviser, app._adviser = "greedy", None
+        app.adviser = "greedy"
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
-        assert "gives no hints; champion and zero-search do" in found["error"]
+        assert "gives no hints; champion, zero-search and search do" in found["error"]
 
 
 def test_a_position_gets_the_same_advice_again(worker):
@@ -575,6 +577,8 @@ def test_the_command_prints_its_address_and_ends_cleanly_with_ctrl_c(tmp_path):
     [
         (("play", "--host", "0.0.0.0"), "--host '0.0.0.0' is not a loopback address"),
         (("play", "human", "nobody"), "no agent is named 'nobody'"),
+        (("play", "Humna"), "no agent is named 'Humna'; did you mean 'human'?"),
+        (("play", "human", "gredy"), "did you mean 'greedy'?"),
         (("play", "human", "random", "random", "--players", "2"), "3 seats are given for 2 players"),
         (("play", "random", "--screened"), "all seats are agents"),
         (("play", "--hints", "greedy", "human"), "gives no hints"),
@@ -597,12 +601,29 @@ def test_a_board_that_an_agent_does_not_know_is_refused_before_the_game(tmp_path
     assert "zero was not trained on the board other; force=true plays it" in done.exception.format_message()
 
 
+def test_games_that_the_champion_does_not_know_have_hints_by_the_planner(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(play_command, "prepare", lambda jobs: asked.append([job.name for job in jobs]))
+    monkeypatch.setattr(terminal, "play", lambda session, adviser: asked.append(adviser))
+    (tmp_path / "toll.json").write_text('{"toll": 2}')
+    Draft("other", Board.load().sites, Board.load().trails[1:]).write(tmp_path / "other.toml")
+    for options in ((), ("--rules", tmp_path / "toll.json"), ("--board", tmp_path / "other.toml")):
+        assert CliRunner().invoke(cli, ["play", "human", "greedy", "--text", *map(str, options)]).exit_code == 0
+    planner = [["play search", "play greedy"], ADVISER_OF_ANY_GAME]
+    assert asked == [["play champion", "play greedy", "play zero"], DEFAULT_ADVISER, *planner, *planner]
+
+
 def test_a_variant_is_played_too(worker):
-    """Hints on rules that the champion was not trained on end in one line."""
+    """Hints on rules that the champion was not trained on end in one line, and a search by planner-v1 gives them."""
     game = Game(Rules.from_dict({"num_players": 2, "toll": 2}))
     app = PlayApp(Session(game, [None, make("random")], 1), worker, "champion:nodes=1", 0.0)
     with Client(app.application) as client:
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
         assert "gives no hint here" in found["error"]
+        assert PlayApp(app.session, worker, None, 0.0)._message()["adviser"] == ADVISER_OF_ANY_GAME
+        app.adviser = "search:nodes=1"
+        status, found = client.post("api/hint", {"version": 0})
+        assert (status, found["by"]) == (200, "search:nodes=1")
+        assert found["turns"]
         assert act(client, "move:E1")[0] == 200

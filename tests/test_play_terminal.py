@@ -124,13 +124,24 @@ def test_a_turn_is_one_line_or_nothing_of_it_is_played(said, capsys):
 
 def test_the_log_has_a_line_for_each_turn(said, capsys):
     table = session(None, "greedy", game=SHORT)
-    said(["move:E1, end_turn", "consolidate, end_turn", "log", "quit"])
+    said(["move:E1, end_turn", "consolidate, end_turn", "log all", "quit"])
     terminal.play(table, "champion")
     listed = capsys.readouterr().out.splitlines()
     log = listed[-listed[::-1].index("Set 1 of 2 begins.") :]
     assert log[0] == "seat 0 at A: Move to E1; End the turn"
     assert log[2] == "seat 0 at E1: Consolidate (+1 rupee)"
     assert [line[:9] for line in log] == ["seat 0 at", "seat 1 at", "seat 0 at", "seat 1 at", "Set 2 of ", "seat 1 at"]
+
+
+def test_the_log_tells_the_last_two_rounds_and_all_if_asked(said, capsys):
+    table = session(None, "greedy", game=SHORT)
+    said([*["consolidate, end_turn"] * 3, "log", "log all", "quit"])
+    terminal.play(table, "champion")
+    shown = capsys.readouterr().out
+    recent, whole = shown.split("`log all` tells the 5 lines before these.\n")[1].split("Set 1 of 2 begins.\n")
+    assert recent.count("\n") == 4
+    assert whole.endswith(recent)
+    assert whole.count("\n") == 4 + 5 - 1
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -70,12 +70,8 @@ def test_positions_come_in_order_with_the_action_that_led_to_each(record):
         assert moment.states.tobytes() == states.tobytes()
         if event.startswith("restock:"):
             assert moment.last is None
-            counts = dict(reversed(part.split()) for part in moment.words.removeprefix("restock: ").split(", "))
-            colours = ("yellow", "purple", "blue", "orange")
-            assert event == "restock:" + ",".join(counts.get(colour, "0") for colour in colours)
         else:
             assert f"{moment.last.seat} {moment.last.action}" == event
-            assert moment.words == f"seat {moment.last.seat}: {moment.last.words}"
             at = record.game.board.sites[int(before["position"][0, moment.last.seat])].name
             assert moment.last.origin == at
         before = states
@@ -84,24 +80,30 @@ def test_positions_come_in_order_with_the_action_that_led_to_each(record):
 # --- the GIF ---
 
 
-def test_the_gif_shows_every_position_for_half_a_second(record):
+@pytest.mark.parametrize("by_turn", [False, True])
+def test_the_gif_shows_every_position_or_those_after_turns_and_names_the_players(record, by_turn):
     seen = []
-    image = Image.open(io.BytesIO(replay.gif(record, seen.append)))
-    assert sum(seen) == len(record.events)
+    image = Image.open(io.BytesIO(replay.gif(record, seen.append, by_turn)))
+    shown, at, durations = list(replay.moments(record)), 0, []
+    each, names = (replay.TURN_MS if by_turn else replay.FRAME_MS), ("a", "b")
+    if by_turn:
+        movers = [moment.states[["set", "current_player"]][0].tolist() for moment in shown]
+        shown = [moment for moment, now, before in zip(shown, movers, [None, *movers], strict=False) if now != before]
+        assert len(shown) == 2 * 2 + 1, "the deal, and two turns in each of two sets"
+    assert sum(seen) == len(shown)
     assert image.size == (800, 741)
     assert image.info.get("loop") == 0
-    shown, at, durations = list(replay.moments(record)), 0, []
     for number in range(image.n_frames):
         image.seek(number)
         durations.append(image.info["duration"])
-        moment = shown[at // replay.FRAME_MS]
-        frame = Image.fromarray(raster.draw(record.game, moment.states, last=moment.last))
+        moment = shown[at // each]
+        frame = Image.fromarray(raster.draw(record.game, moment.states, last=moment.last, names=names))
         expected = np.asarray(frame.resize(image.size, Image.Resampling.LANCZOS)).astype(int)
         difference = np.abs(np.asarray(image.convert("RGB")) - expected)
         assert difference.mean() < 1.5
         assert (difference > 60).mean() < 1e-3
         at += durations[-1]
-    assert sum(durations) == replay.FRAME_MS * (len(shown) - 1) + replay.LAST_FRAME_MS
+    assert sum(durations) == each * (len(shown) - 1) + replay.LAST_FRAME_MS
 
 
 # --- the page ---

@@ -6,6 +6,7 @@ Latin, Greek and Cyrillic letters.
 """
 
 import io
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,10 +31,14 @@ class _Pixels(NamedTuple):
 
 
 def draw(
-    game: Game, states: np.ndarray, viewer: int | None = None, last: LastAction | None = None
+    game: Game,
+    states: np.ndarray,
+    viewer: int | None = None,
+    last: LastAction | None = None,
+    names: Sequence[str] = (),
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The drawing of `svg.draw` as pixels, (926, 1000, 3) uint8, a new array; the page's round corners are filled."""
-    return pixels(svg.picture(game, states, viewer, last))
+    return pixels(svg.picture(game, states, viewer, last, names))
 
 
 def pixels(picture: Picture) -> np.ndarray[Any, np.dtype[np.uint8]]:

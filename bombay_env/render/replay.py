@@ -1,6 +1,7 @@
 """The positions of a game record one after the other, and the record as an animated GIF."""
 
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -9,12 +10,11 @@ import numpy as np
 from bombay_env.record import RESTOCK, Record
 from bombay_env.render import raster
 from bombay_env.render.picture import HEIGHT, WIDTH
-from bombay_env.render.view import LastAction, last_action
-from bombay_env.rules import COLOUR_NAMES
+from bombay_env.render.view import LastAction, called, last_action
 
 GIF_WIDTH: Final = 800  # pixels
-FRAME_MS, LAST_FRAME_MS = 500, 3000
-COLOURS: Final = 96  # of the GIF's palette; the drawing has some thirty, and the edges of shapes blend them
+FRAME_MS, TURN_MS, LAST_FRAME_MS = 500, 800, 3000  # of a position after an action, after a turn, and at the end
+COLOURS: Final = 80  # of the GIF's palette; the drawing has some thirty, and the edges of shapes blend them
 SAMPLES: Final = 4  # frames that the palette is made from
 
 
@@ -22,14 +22,17 @@ class Moment(NamedTuple):
     """A position of a record.
 
     Attributes:
-        words: the event that led to it.
-        states: (1,) the state after the event.
-        last: the action, None after a restock.
+        states: (1,) the state after an event.
+        last: the action that the event is, None for a restock.
     """
 
-    words: str
     states: np.recarray[Any, Any]
     last: LastAction | None
+
+    @property
+    def turn(self) -> tuple[int, ...]:
+        """The set, the turn and the seat to act, which a turn's positions share."""
+        return tuple(int(self.states[field][0]) for field in ("set", "turn", "current_player"))
 
 
 def moments(record: Record) -> Iterator[Moment]:
@@ -41,46 +44,38 @@ def moments(record: Record) -> Iterator[Moment]:
     before: np.ndarray | None = None
     for number, states in record.replay():
         event, last = record.events[number], None
-        if event.startswith(RESTOCK):
-            words = restock_words(event)
-        else:
+        if not event.startswith(RESTOCK):
             assert before is not None  # the first event is a restock
             last = last_action(record.game, before, record.game.action_index(event.partition(" ")[2]))
-            words = f"seat {last.seat}: {last.words}"
-        yield Moment(words, states, last)
+        yield Moment(states, last)
         before = states
 
 
-def restock_words(event: str) -> str:
-    """A restock in words, such as "restock: 2 yellow, 1 blue"."""
-    counts = zip(COLOUR_NAMES, event.removeprefix(RESTOCK).split(","), strict=True)
-    return "restock: " + (", ".join(f"{int(count)} {colour}" for colour, count in counts if int(count)) or "nothing")
-
-
-def gif(record: Record, progress: Callable[[int], None] = lambda count: None) -> bytes:
-    """An animated GIF of a record, 800 pixels wide, with two positions a second.
+def gif(record: Record, progress: Callable[[int], None] = lambda count: None, by_turn: bool = False) -> bytes:
+    """An animated GIF of a record, 800 pixels wide.
 
     Args:
-        record: the game.
+        record: the game. Its seats are called by their agents.
         progress: called with 1 after each frame.
+        by_turn: whether to show only the position after each turn.
 
     Raises:
         RecordError: as `Record.replay`.
     """
     from PIL import Image
 
-    shown = list(moments(record))
+    shown, names = list(moments(record)), called(record.agents)
+    if by_turn:
+        shown = [next(turn) for _, turn in itertools.groupby(shown, key=lambda moment: moment.turn)]
     size = (GIF_WIDTH, round(GIF_WIDTH * HEIGHT / WIDTH))
 
     def frame(moment: Moment) -> Any:
-        drawn = raster.draw(record.game, moment.states, last=moment.last)
+        drawn = raster.draw(record.game, moment.states, last=moment.last, names=names)
         return Image.fromarray(drawn).resize(size, Image.Resampling.LANCZOS)
 
     step = max(1, len(shown) // SAMPLES)
     samples = [np.asarray(frame(moment)) for moment in (*shown[::step], shown[-1])]
-    palette = Image.fromarray(np.concatenate(samples)).quantize(
-        COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
-    )
+    palette = Image.fromarray(np.concatenate(samples)).quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3)
 
     def reduced() -> Iterator[Any]:
         for moment in shown:
@@ -88,7 +83,7 @@ def gif(record: Record, progress: Callable[[int], None] = lambda count: None) ->
             progress(1)
 
     frames, file = reduced(), io.BytesIO()
-    durations = [FRAME_MS] * (len(shown) - 1) + [LAST_FRAME_MS]
+    durations = [TURN_MS if by_turn else FRAME_MS] * (len(shown) - 1) + [LAST_FRAME_MS]
     next(frames).save(
         file, "GIF", save_all=True, append_images=frames, duration=durations, loop=0, disposal=1, optimize=True
     )

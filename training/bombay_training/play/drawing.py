@@ -1,9 +1,10 @@
 """The drawing of a board that is being drawn: every site at its own coordinates, so that a click can be read back."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from bombay_env.board import Site, SiteKind
+from bombay_env.board import SITE_COUNTS, Site, SiteKind
 from bombay_env.render import shapes
+from bombay_env.render.picture import document
 from bombay_training.play.draft import Draft
 
 SIZE: Final = 1000.0
@@ -15,6 +16,16 @@ FILLS: Final = {
     SiteKind.OPEN_SITE: "#ffffff",
     SiteKind.CITY: shapes.STONE,
 }
+KINDS: Final = {
+    SiteKind.START_HILL: "hilltop where all start",
+    SiteKind.HILL: "other hilltops",
+    SiteKind.CITY: "cities",
+    SiteKind.INNER_POST: "inner posts",
+    SiteKind.OUTER_POST: "outer posts",
+    SiteKind.PALACE_SITE: "sites with a palace token",
+    SiteKind.OPEN_SITE: "open sites",
+}
+ICON_ROOM: Final = (-33, -22, 33, 22)
 
 
 class Frame(NamedTuple):
@@ -59,19 +70,30 @@ def draw(draft: Draft, at: Frame) -> str:
     return "\n".join([head, ground, *roads, *sites, "</svg>\n"])
 
 
+def legend() -> list[dict[str, str]]:
+    """The sign of each kind of site as an SVG document, and in words what it is and how many a board has."""
+    return [
+        {"icon": document(shapes.group(0, 0, _sign(kind), scale=0.5), ICON_ROOM), "words": f"{words}: {_count(kind)}"}
+        for kind, words in KINDS.items()
+    ]
+
+
+def _count(kind: SiteKind) -> str:
+    return str(SITE_COUNTS.get(kind, "any number"))
+
+
+def _sign(kind: SiteKind) -> str:
+    """What marks a site of a kind, around the origin."""
+    if kind in (SiteKind.HILL, SiteKind.START_HILL):
+        return shapes.hill(0, 0, kind == SiteKind.START_HILL, 1.3)
+    if kind == SiteKind.CITY:
+        return shapes.rectangle(-60, -22, 120, 44, FILLS[kind], rx=6, stroke=shapes.HEADER, stroke_width=3)
+    return shapes.circle(0, 0, 25, FILLS[kind], stroke=shapes.INK, stroke_width=2)
+
+
 def _site(site: Site, x: float, y: float) -> str:
-    told: dict[str, Any] = {"data_site": site.name, "data_kind": site.kind.label}
-    if site.kind in (SiteKind.HILL, SiteKind.START_HILL):
-        shape = shapes.hill(x, y, site.kind == SiteKind.START_HILL, 1.3)
-        return shapes.group(0, 0, shape, _label(x, y + 34, site.name, 60), **told)
-    if site.kind == SiteKind.CITY:
-        words, size = shapes.fit(site.name, 18, 112, 9)
-        wall = shapes.rectangle(x - 60, y - 22, 120, 44, FILLS[site.kind], rx=6, stroke=shapes.HEADER, stroke_width=3)
-        return shapes.group(0, 0, wall, shapes.label(x, y, words, size, font_weight="bold"), **told)
-    disc = shapes.circle(x, y, 25, FILLS[site.kind], stroke=shapes.INK, stroke_width=2)
-    return shapes.group(0, 0, disc, _label(x, y, site.name, 44), **told)
-
-
-def _label(x: float, y: float, name: str, width: float) -> str:
-    words, size = shapes.fit(name, 19, width, 7)
-    return shapes.label(x, y, words, size, font_weight="bold")
+    hill = site.kind in (SiteKind.HILL, SiteKind.START_HILL)
+    most, width = (18, 112) if site.kind == SiteKind.CITY else (19, 60 if hill else 44)
+    words, size = shapes.fit(site.name, most, width, 7)
+    name = shapes.label(0, 34 if hill else 0, words, size, font_weight="bold")
+    return shapes.group(x, y, _sign(site.kind), name, data_site=site.name, data_kind=site.kind.label)

@@ -1,5 +1,6 @@
 """A hint: the best turns by a searching agent, with what it expects of each and the turns that it expects to follow."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -8,11 +9,12 @@ import numpy as np
 import bombay_agents
 from bombay_agents.turns.evaluator import PythonEvaluator
 from bombay_env import Game
-from bombay_env.agent import name_of
+from bombay_env.agent import check_plays, name_of
 from bombay_training.play.effects import action_words, effect_words, preview
 
 # A number of simulations, some half a second of them: the same position always gets the same advice.
 DEFAULT_ADVISER = "champion:nodes=4000"
+ADVISER_OF_ANY_GAME = "search:nodes=4000"
 NUM_TURNS = 3
 
 
@@ -39,14 +41,27 @@ class Hint(NamedTuple):
     line: tuple[str, ...]  # what the search expects to follow: the turns of the next seats in words
 
 
+@functools.lru_cache(maxsize=16)
+def adviser_of(game: Game) -> str:
+    """Spec of the agent that gives hints in a game unless another is named.
+
+    It is the champion if its net was trained on the rules and the board, else a search by the value of `planner-v1`.
+    """
+    try:
+        check_plays(bombay_agents.make(DEFAULT_ADVISER), game)
+    except ValueError:
+        return ADVISER_OF_ANY_GAME
+    return DEFAULT_ADVISER
+
+
 def make_adviser(spec: str) -> Adviser:
     """The agent that gives hints. Raises ValueError if the spec is malformed or the agent gives none."""
     agent = bombay_agents.make(spec)
     if not isinstance(agent, Adviser):
-        raise ValueError(f"agent {name_of(agent)!r} gives no hints; champion and zero-search do")
+        raise ValueError(f"agent {name_of(agent)!r} gives no hints; champion, zero-search and search do")
     if isinstance(getattr(agent, "value", None), PythonEvaluator):
         raise ValueError(
-            f"agent {name_of(agent)!r} gives no hints: its value is a Python object; champion and zero-search give hints"
+            f"agent {name_of(agent)!r} gives no hints: its value is a Python object; champion, zero-search and search give hints"
         )
     return agent
 

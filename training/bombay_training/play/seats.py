@@ -1,8 +1,10 @@
 """Who sits in a seat, by the name on the command line or the page: `human` or an agent's spec."""
 
+import difflib
 from typing import Final
 
 import bombay_agents
+from bombay_env import checks
 from bombay_env.agent import Agent
 from bombay_training.play.session import HUMAN
 
@@ -19,4 +21,9 @@ SAFE_AGENTS: Final = tuple(LEVELS)
 
 def make_seat(spec: str) -> Agent | None:
     """The agent of a spec, None for `human`. Raises ValueError if the spec is no agent's."""
-    return None if spec == HUMAN else bombay_agents.make(spec)
+    if spec == HUMAN:
+        return None
+    near = difflib.get_close_matches(spec.lower(), [HUMAN, *bombay_agents.agent_names()], n=1)
+    if near == [HUMAN] and ":" not in spec:
+        raise ValueError(f"no agent is named {checks.shown(spec)}; did you mean {HUMAN!r}?")
+    return bombay_agents.make(spec)

@@ -34,7 +34,7 @@ COMMANDS: Final = (
     ("map", "draw the board with trails, posts, tokens, palaces and elephants"),
     ("map SITE", "tell what is on a site, where its trails lead, and what each move costs"),
     ("rules", "the rules in short; `rules all`: the whole rules"),
-    ("log", "all turns so far"),
+    ("log", "the last two rounds; `log all`: all turns so far"),
     ("hint", "the best turns, and what is expected of each"),
     ("record FILE", "write the record of the game to a new file"),
     ("quit", "leave the game"),
@@ -149,7 +149,11 @@ class Terminal:
         elif word == "rules":
             _say(describe_rules(game) if rest == "all" else f"{summarize_rules(game)}\n`rules all` tells the rest.", 2)
         elif word == "log":
-            for line in news(self.session):
+            lines, recent = news(self.session), 2 * game.num_players
+            if rest != "all" and len(lines) > recent:
+                _say(f"`log all` tells the {len(lines) - recent} lines before these.")
+                lines = lines[-recent:]
+            for line in lines:
                 _say(line, 8)
         elif word == "hint":
             self._print_hints()

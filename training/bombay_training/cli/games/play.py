@@ -13,12 +13,21 @@ from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile, complete_agent
 from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
-from bombay_training.play.hints import DEFAULT_ADVISER, make_adviser
+from bombay_training.play.hints import ADVISER_OF_ANY_GAME, DEFAULT_ADVISER, adviser_of, make_adviser
 from bombay_training.play.seats import make_seat
 from bombay_training.play.session import HUMAN, Session
 from bombay_training.play.web.film import DEFAULT_VALUER
 
 DEFAULT_SEATS = (HUMAN, "champion")
+Hints = Annotated[
+    str | None,
+    typer.Option(
+        "--hints",
+        help=f"The agent that gives hints: champion, zero-search or search, with options. Default: {DEFAULT_ADVISER}; where "
+        f"its net was not trained on the rules or the board, {ADVISER_OF_ANY_GAME}.",
+        metavar="AGENT",
+    ),
+]
 
 
 def play(
@@ -40,9 +49,7 @@ def play(
     screened: Annotated[
         bool, typer.Option("--screened", help="Hide opponents' rupees and tokens, as behind the screens of the game.")
     ] = False,
-    adviser: Annotated[
-        str, typer.Option("--hints", help="The agent that gives hints: champion or zero-search, with options.")
-    ] = DEFAULT_ADVISER,
+    adviser: Hints = None,
     text: Annotated[bool, typer.Option("--text", help="Play in the terminal.")] = False,
     pause: Annotated[
         float, typer.Option(help="Seconds that an agent's action stays visible before the next one.", min=0, max=60)
@@ -59,15 +66,17 @@ def play(
             raise ValueError(f"{len(specs)} seats are given for {players} players")
         specs = [*specs, *[specs[-1]] * (players - len(specs))]
         agents = [make_seat(spec) for spec in specs]
-        make_adviser(adviser)
+        make_adviser(adviser or DEFAULT_ADVISER)
         drawn = secrets.randbelow(checks.MAX_SEED) if seed is None else seed
         session = Session(game, agents, drawn, screened)
-    jobs = warm_up.jobs_of_agents([adviser, DEFAULT_VALUER, *(spec for spec in specs if spec != HUMAN)], board)
+    usual = adviser_of(game)
+    valuers = [DEFAULT_VALUER] if usual == DEFAULT_ADVISER else []  # it values only games that it knows
+    jobs = warm_up.jobs_of_agents([adviser or usual, *valuers, *(spec for spec in specs if spec != HUMAN)], board)
     if text:
         from bombay_training.play import terminal
 
         prepare(jobs)
-        terminal.play(session, adviser)
+        terminal.play(session, adviser or usual)
         return
     with user_input():
         try:

@@ -3,6 +3,7 @@
 It writes one file, the one named on the command line.
 """
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -82,6 +83,8 @@ class BoardApp:
             "trails": [list(trail) for trail in draft.trails],
             "problem": draft.problem(),
             "saved": draft == self._saved,
+            "command": f"bombay play --board {shlex.quote(str(self.path))} human planner-v1",
+            "legend": drawing.legend(),
             "can_undo": bool(self._before),
         }
 

@@ -16,7 +16,7 @@ from bombay_env import Game, checks
 from bombay_env.agent import AgentFault, describe_error
 from bombay_env.files import forms
 from bombay_training.play import messages
-from bombay_training.play.hints import Adviser, hints, make_adviser
+from bombay_training.play.hints import Adviser, adviser_of, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.events import Events
@@ -39,7 +39,7 @@ class PlayApp:
     Args:
         session: the first game.
         worker: where agents think.
-        adviser: spec of the agent that gives hints.
+        adviser: spec of the agent that gives hints; None for `adviser_of` each game.
         pause: seconds that an agent's action stays visible before the next one.
         game_of: as for `Lobby`.
     """
@@ -48,13 +48,13 @@ class PlayApp:
         self,
         session: Session,
         worker: Worker,
-        adviser: str,
+        adviser: str | None,
         pause: float,
         game_of: Callable[[int], Game] | None = None,
     ) -> None:
         self.lobby = Lobby(session, game_of)
         self.session, self.worker, self.adviser, self.pause = session, worker, adviser, pause
-        self._adviser: Adviser | None = None
+        self._advisers: dict[str, Adviser] = {}
         self._task: asyncio.Task[None] | None = None
         self._sent: dict[str, Any] | None = None
         self._seen: tuple[Session, dict[str, Any]] | None = None  # the film of a game
@@ -104,16 +104,15 @@ class PlayApp:
         version = parse(await request.body(), ("version",))["version"]
         session = self.session
         session.check_hint(version)
+        adviser = self.adviser or adviser_of(session.game)
         states = session.states.copy()
         states["seed"] = 0
         rng = np.random.default_rng(session.seed)  # not of the version, which grows when a turn is taken back
         try:
-            found = await self.worker.run(
-                lambda: hints(self._made_adviser(), session.game, states, rng, session.called)
-            )
+            found = await self.worker.run(lambda: hints(self._made(adviser), session.game, states, rng, session.called))
         except (ValueError, OverflowError, RuntimeError) as error:
-            raise SessionError(f"{self.adviser} gives no hint here: {error}") from None
-        return JSONResponse({"version": version, "by": self.adviser, "turns": [hint._asdict() for hint in found]})
+            raise SessionError(f"{adviser} gives no hint here: {error}") from None
+        return JSONResponse({"version": version, "by": adviser, "turns": [hint._asdict() for hint in found]})
 
     async def _record(self, request: Request) -> Response:
         headers = {"content-disposition": 'attachment; filename="bombay-record.jsonl"'}
@@ -198,15 +197,16 @@ class PlayApp:
             self.events.tell()
             await asyncio.sleep(self.pause)
 
-    def _made_adviser(self) -> Adviser:
-        self._adviser = self._adviser or make_adviser(self.adviser)
-        return self._adviser
+    def _made(self, adviser: str) -> Adviser:
+        if adviser not in self._advisers:
+            self._advisers[adviser] = make_adviser(adviser)
+        return self._advisers[adviser]
 
     # --- answers ---
 
     def _message(self) -> dict[str, Any]:
         if self._sent is None or self._sent["version"] != self.session.version:
-            shown = messages.of_session(self.session, self.adviser)
+            shown = messages.of_session(self.session, self.adviser or adviser_of(self.session.game))
             self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown}
         return self._sent
 

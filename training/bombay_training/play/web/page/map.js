@@ -64,8 +64,17 @@ function addTargets(svg, sites, chosen) {
 }
 
 // `act(site, event)` is called with each click on the map; the site may be undefined.
-export const onMap = (act) => byId("map").addEventListener("click", (event) =>
-  act(event.target.closest("[data-target]")?.dataset.target ?? event.target.closest("[data-site]")?.dataset.site, event));
+export const onMap = (act) => byId("map").addEventListener("click", (event) => act(siteAt(event.target), event));
+
+// The site that an element of the map stands for; undefined if it is none.
+export const siteAt = (element) =>
+  element?.closest("[data-target]")?.dataset.target ?? element?.closest("[data-site]")?.dataset.site;
+
+// Where the pointer is in the drawing.
+export function placeOf({ clientX, clientY }) {
+  const svg = byId("map").querySelector("svg");
+  return new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+}
 
 export function aim(site, on) {
   if (site) byId("map").querySelector(`[data-target="${CSS.escape(site)}"]`)?.classList.toggle("aimed", on);
