@@ -21,6 +21,7 @@ from bombay_training.play.hints import Adviser, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
 from bombay_training.play.web.guard import Guard, Refusal, parse
+from bombay_training.play.web.lessons import explained, lessons
 from bombay_training.play.web.server import application
 from bombay_training.play.web.watch_app import FILE_HEADERS
 from bombay_training.play.web.worker import Worker
@@ -71,12 +72,21 @@ class PlayApp:
     # --- requests ---
 
     def _shown(self) -> dict[str, Any]:
-        return {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
+        return {
+            "state": self._state,
+            "lessons": self._lessons,
+            "record": self._record,
+            "film": self._film,
+            "page": self._page,
+        }
 
     async def _state(self, request: Request) -> Response:
         if request.query_params.get("seen") == str(self.session.version):
             return Response(status_code=NO_CONTENT)
         return JSONResponse(self._message())
+
+    async def _lessons(self, request: Request) -> Response:
+        return JSONResponse(lessons(self.session.game))
 
     def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:
         """A handler that makes a change and sends the new position."""
@@ -175,7 +185,9 @@ class PlayApp:
 
     def _message(self) -> dict[str, Any]:
         if self._sent is None or self._sent["version"] != self.session.version:
-            self._sent = {"substitutes": SUBSTITUTES, **messages.of_session(self.session, self.adviser)}
+            session = self.session
+            shown = messages.of_session(session, self.adviser)
+            self._sent = {"substitutes": SUBSTITUTES, **shown, **explained(session)}
         return self._sent
 
 
