@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bombay_training.play.web import page_files
+
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.package
 
@@ -57,7 +59,7 @@ def test_archives_contain_exactly_the_three_packages(built):
     drawing = {
         f"bombay_env/render/{name}" for name in ("fonts/DejaVuSans.ttf", "fonts/DejaVuSans-Bold.ttf", "fonts/LICENSE")
     }
-    page = {f"bombay_training/play/web/page/page.{kind}" for kind in ("html", "css", "js")}
+    page = {f"bombay_training/play/web/page/{name}" for name in page_files.texts()}
     data = {"bombay_env/data/reconstruction.toml", "bombay_env/RULES.md", "bombay_env/py.typed"}
     assert drawing | page | data <= set(names)
     with tarfile.open(archive) as packed:

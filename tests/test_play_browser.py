@@ -47,12 +47,14 @@ def table(worker):
 
 
 def version(page):
-    return page.evaluate("state.version")
+    return page.evaluate("store.state.version")
 
 
 def settled(page, before):
     """Wait until the page shows a newer position with a human to move, or the end."""
-    page.wait_for_function("([old]) => state.version > old && (state.human || state.over) && !busy", arg=[before])
+    page.wait_for_function(
+        "([old]) => store.state.version > old && (store.state.human || store.state.over) && !store.busy", arg=[before]
+    )
 
 
 @contextlib.contextmanager
@@ -64,7 +66,7 @@ def change(page):
 
 
 def over(page):
-    return page.evaluate("state.over")
+    return page.evaluate("store.state.over")
 
 
 def verified(path):
@@ -91,7 +93,7 @@ def fits(page):
 def play_by_clicking(page, rng):
     """Click to the end of the game: sites on the map to move there, and buttons for all else. Most turns are short."""
     while not over(page):
-        legal = {choice["action"]: choice for choice in page.evaluate("state.legal")}
+        legal = {choice["action"]: choice for choice in page.evaluate("store.state.legal")}
         dealing = [action for action in legal if action.startswith(("buy", "sell", "build", "take"))]
         hurried = "consolidate" in legal and rng.random() < 0.6
         action = "consolidate" if hurried else rng.choice(dealing if dealing and rng.random() < 0.8 else list(legal))
@@ -155,7 +157,7 @@ def test_a_game_is_played_by_keyboard_alone(browser, table, tmp_path):
         assert "expected at the end" in page.text_content("#hint")
         rng = np.random.default_rng(6)
         while not over(page):
-            actions = [choice["action"] for choice in page.evaluate("state.legal")]
+            actions = [choice["action"] for choice in page.evaluate("store.state.legal")]
             done = [action for action in actions if action in ("consolidate", "end_turn")]
             take(rng.choice(actions) if rng.random() < 0.3 else done[0] if done else actions[0])
         press_to("record")
@@ -293,22 +295,24 @@ def test_a_hint_stays_for_its_turn_shows_on_the_map_and_is_played_by_a_click(bro
         page.wait_for_selector("#actions button")
         page.click("[data-key=hint]")
         page.wait_for_selector("#hint li")
-        best = page.evaluate("advice.turns[0].actions")
+        best = page.evaluate("store.advice.turns[0].actions")
         moves = [action for action in best if action.startswith("move:")]
         assert page.locator("#map .advised").count() == len(moves) > 0
         with change(page):
             page.click(f"#actions [data-key='{best[0]}']")
         assert page.locator("#hint li").count() > 0
         page.click("[data-key='hint 0']")
-        page.wait_for_function("(most) => state.played.length === most", arg=len([a for a in best if a != "end_turn"]))
-        assert page.evaluate("state.played") == [action for action in best if action != "end_turn"]
+        page.wait_for_function(
+            "(most) => store.state.played.length === most", arg=len([a for a in best if a != "end_turn"])
+        )
+        assert page.evaluate("store.state.played") == [action for action in best if action != "end_turn"]
         assert page.is_disabled("[data-key='hint 0']")
         with change(page):
             page.click("[data-key=undo]")
         assert page.is_enabled("[data-key='hint 0']")
         other = next(
             a
-            for a in page.evaluate("state.legal.map((choice) => choice.action)")
+            for a in page.evaluate("store.state.legal.map((choice) => choice.action)")
             if a.startswith("move:") and a != best[0]
         )
         with change(page):
@@ -391,7 +395,7 @@ def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
             }"""
         )
         assert answer == 200
-        page.wait_for_function("() => state.version === 1")
+        page.wait_for_function("() => store.state.version === 1")
         assert "Move to E1" in page.text_content("#news")
 
 
@@ -399,7 +403,7 @@ def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):
     """A click is lost when its button is replaced between the press and the release."""
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
-        first = page.evaluate("state")
+        first = page.evaluate("store.state")
         with change(page):
             page.click("[data-target=E1]")
         second = page.evaluate("fetch('api/state').then((answer) => answer.json())")
@@ -408,8 +412,8 @@ def test_an_answer_that_tells_nothing_new_leaves_the_page_alone(browser, table):
         answers = [second, first]
         page.route("**/api/state*", lambda route: route.fulfill(json=answers.pop() if answers else second))
         for _ in range(2):
-            page.evaluate("look()")
-            assert page.evaluate("kept.isConnected && state.version") == second["version"]
+            page.evaluate("import('./store.js').then((module) => module.look())")
+            assert page.evaluate("kept.isConnected && store.state.version") == second["version"]
 
 
 def test_buttons_stay_after_the_pause_that_follows_an_agents_action(browser, worker):
@@ -432,10 +436,10 @@ def test_what_a_look_finds_while_a_change_is_under_way_waits_for_its_answer(brow
         held = []
         page.route("**/api/act", lambda route: held.append(route))
         page.click("[data-target=E1]")
-        page.wait_for_function("() => busy")
-        newer = page.evaluate("state") | {"version": before + 1}
+        page.wait_for_function("() => store.busy")
+        newer = page.evaluate("store.state") | {"version": before + 1}
         page.route("**/api/state*", lambda route: route.fulfill(json=newer))
-        page.evaluate("look()")
+        page.evaluate("import('./store.js').then((module) => module.look())")
         assert version(page) == before
         page.unroute("**/api/state*")
         held[0].continue_()
@@ -461,28 +465,28 @@ def watch_by_keys_and_clicks(page, record):
     last = len(record.events) - 1
     page.wait_for_selector("[data-key=slider]")
     page.click("[data-key=later]")
-    assert page.evaluate("state.event") == 1
+    assert page.evaluate("store.state.event") == 1
     page.focus("#headline")
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("state.event") == 2
+    assert page.evaluate("store.state.event") == 2
     page.keyboard.press("ArrowLeft")
-    assert page.evaluate("state.event") == 1
+    assert page.evaluate("store.state.event") == 1
     page.focus("[data-key=slider]")
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("state.event") == 2
+    assert page.evaluate("store.state.event") == 2
     page.click("[data-key='event 5']")
     assert page.text_content("#count") == f"5 of {last}"
     assert page.text_content("#headline") == page.text_content("#log [aria-current]")
     page.click("[data-key=play]")
-    page.wait_for_function("() => state.event >= 6")
+    page.wait_for_function("() => store.state.event >= 6")
     page.click("[data-key=play]")
-    stopped = page.evaluate("state.event")
+    stopped = page.evaluate("store.state.event")
     page.wait_for_timeout(800)
-    assert page.evaluate("state.event") == stopped
+    assert page.evaluate("store.state.event") == stopped
     assert page.is_hidden("#account")
     page.focus("[data-key=slider]")
     page.keyboard.press("End")
-    assert page.evaluate("state.event") == last
+    assert page.evaluate("store.state.event") == last
     assert "Game over" in page.text_content("#headline")
     finals = page.locator("#account tr:last-child td").all_inner_texts()
     assert [int(final) for final in finals] == record.result["final"]
@@ -495,7 +499,7 @@ def test_a_record_is_watched_and_saved_as_a_file_that_shows_the_same(browser, wo
     with serving(WatchApp(records, worker)) as address, page_at(browser, address) as page:
         watch_by_keys_and_clicks(page, records[0])
         page.select_option("[data-key=game]", "1")
-        page.wait_for_function("() => film.game === 1 && state.event === 0")
+        page.wait_for_function("() => store.film.game === 1 && store.state.event === 0")
         assert page.get_attribute("[data-key=slider]", "max") == str(len(records[1].events) - 1)
         with page.expect_download() as started:
             page.click("[data-key=file]")
@@ -529,11 +533,11 @@ def test_the_viewer_draws_the_curve_and_lists_the_turns_that_cost_most(browser, 
         assert [re.search(r"this turn cost (\d+) points", turn)[1] for turn in words] == ["31", "11", "2"]
         assert "Better was: Move to E1" in words[0]
         turns.first.click()
-        assert page.evaluate("state.event") == starts[1]
+        assert page.evaluate("store.state.event") == starts[1]
         assert page.locator("#curve path").count() == 4, "a line and its edge for each seat"
         box = page.locator("#curve svg").bounding_box()
         page.mouse.click(box["x"] + box["width"] - 9, box["y"] + 50)
-        assert page.evaluate("state.event") == len(record.events) - 1
+        assert page.evaluate("store.state.event") == len(record.events) - 1
         shares = [round(100 * share) for share in record.result["win_share"]]
         assert [
             int(re.search(r"(\d+) %", line)[1]) for line in page.locator("#viewer .key li").all_inner_texts()
@@ -586,14 +590,14 @@ def test_a_board_is_drawn_by_clicking_and_can_be_played(browser, tmp_path):
         one, other = trails[0]
         page.click(f"[data-target={one}]")
         page.click(f"[data-target={other}]")
-        page.wait_for_function(f"() => state.trails.length === {len(trails) - 1}")
+        page.wait_for_function(f"() => store.state.trails.length === {len(trails) - 1}")
         page.click("[data-key=undo]")
-        page.wait_for_function(f"() => state.trails.length === {len(trails)}")
+        page.wait_for_function(f"() => store.state.trails.length === {len(trails)}")
         page.click("[data-key=move]")
         page.click("[data-target=G8]")
         box = page.locator("#map svg").bounding_box()
         page.mouse.click(box["x"] + box["width"] * 0.62, box["y"] + box["height"] * 0.93)
-        page.wait_for_function("() => state.svg && !busy && !editor.chosen")
+        page.wait_for_function("() => store.state.svg && !store.busy && !store.editor.chosen")
         page.click("[data-key=draw]")
         page.click("[data-key=save]")
         page.wait_for_selector("[data-key=save]:disabled")

@@ -21,7 +21,7 @@ from bombay_training.play.draft import Draft
 from bombay_training.play.film import film, page
 from bombay_training.play.hints import DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
-from bombay_training.play.web import guard, server
+from bombay_training.play.web import guard, page_files, server
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
@@ -102,11 +102,24 @@ def test_a_reload_shows_the_same_game(client):
     act(client, "move:E1")
     first = position(client)
     assert position(client) == first
-    for name, kind in (("", "text/html"), ("page.css", "text/css"), ("page.js", "text/javascript")):
+    for name, kind in (("", "text/html"), ("page.css", "text/css"), ("main.js", "text/javascript")):
         status, headers, text = client.request("GET", f"/{TOKEN}/{name}")
         assert status == 200
         assert headers["content-type"].startswith(kind)
         assert len(text) > 500
+
+
+def test_the_modules_of_the_page_join_to_one_script():
+    """Each stands after those that it imports, and no name is declared twice, since all share one scope."""
+    script, modules = page_files.joined(), [name for name in page_files.texts() if name.endswith(".js")]
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    declared = re.findall(r"^(?:async function|function|const|let) (\w+)", script, re.MULTILINE)
+    assert len(declared) == len(set(declared))
+    titles = {name: page_files.texts()[name].partition("\n")[0] for name in modules}
+    for name in modules:
+        assert script.count(titles[name]) == 1, name
+        for imported in re.findall(r'from "\./(.*)"', page_files.texts()[name]):
+            assert script.index(titles[imported]) < script.index(titles[name])
 
 
 def test_a_second_tab_cannot_act_on_an_old_position(client, app):

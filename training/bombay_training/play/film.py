@@ -8,7 +8,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from importlib import resources
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from bombay_training.play.effects import effect_words, preview
 from bombay_training.play.hints import told
 from bombay_training.play.session import Event
 from bombay_training.play.values import ValuedTurn, valued_turns
+from bombay_training.play.web import page_files
 
 DEFAULT_VALUER: Final = "zero"
 SHARE_DIGITS: Final = 3
@@ -76,16 +76,14 @@ def film(
 
 def page(shown: dict[str, Any]) -> str:
     """The viewer with a film as one HTML file, which needs no network and runs no script but its own."""
-    folder = resources.files("bombay_training.play.web").joinpath("page")
-    html, style, script = (
-        folder.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
-    )
+    texts = page_files.texts()
+    html, style, script = texts[page_files.HTML], texts[page_files.STYLE], page_files.joined()
     policy = POLICY.format(script=_digest(script), style=_digest(style))
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'
-    data = f'<script type="application/json" id="film">{as_json(shown)}</script>\n<script>{script}</script>\n'
+    data = f'<script type="application/json" id="film">{as_json(shown)}</script>\n<script type="module">{script}</script>\n'
     for old, new in (
         ('<link rel="stylesheet" href="page.css">\n', head),
-        ('<script src="page.js" defer></script>\n', ""),
+        ('<script type="module" src="main.js"></script>\n', ""),
         ("</body>\n", f"{data}</body>\n"),
     ):
         before, after = html.split(old)

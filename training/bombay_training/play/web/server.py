@@ -8,8 +8,7 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from importlib import resources
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import uvicorn
@@ -20,10 +19,10 @@ from starlette.routing import Route
 
 from bombay_env import checks
 from bombay_training.play.session import SessionError
+from bombay_training.play.web import page_files
 from bombay_training.play.web.guard import Guard, Refusal, is_loopback, new_token, own_hosts
 from bombay_training.play.web.worker import Worker
 
-FILES: Final = {"": "page.html", "page.css": "page.css", "page.js": "page.js"}
 TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -31,23 +30,17 @@ TYPES: Final = {
 }
 STOPPED: Final = 130  # exit code after Ctrl-C
 
-Handler = Callable[[Request], Awaitable[Response]]
-
 
 def page_routes() -> list[Route]:
     """The page's own files."""
-    folder = resources.files("bombay_training.play.web").joinpath("page")
-    texts = {path: folder.joinpath(name).read_bytes() for path, name in FILES.items()}
 
-    def serving(path: str) -> Handler:
-        kind = TYPES[FILES[path].rpartition(".")[2]]
-
+    def serving(name: str, text: str) -> Route:
         async def serve_file(request: Request) -> Response:
-            return Response(texts[path], headers={"content-type": kind})
+            return Response(text, headers={"content-type": TYPES[name.rpartition(".")[2]]})
 
-        return serve_file
+        return Route("/" if name == page_files.HTML else f"/{name}", serve_file)
 
-    return [Route(f"/{path}", serving(path)) for path in FILES]
+    return [serving(name, text) for name, text in page_files.texts().items()]
 
 
 def application(routes: Sequence[Route], token: str, hosts: Any, lifespan: Callable[[Any], Any] | None = None) -> Guard:

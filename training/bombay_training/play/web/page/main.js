@@ -1,0 +1,95 @@
+// The page of `bombay play`, `bombay watch` and `bombay board draw`: it asks the server how things stand, and draws the answers.
+
+import { report } from "./client.js";
+import { byId, show } from "./dom.js";
+import { renderEditor } from "./editor.js";
+import { openFilm } from "./film.js";
+import { drawBoard } from "./map.js";
+import { animateNew } from "./motion.js";
+import { renderAccount, renderLegend, renderMarkets, renderSeats, renderWords } from "./panels.js";
+import { renderPlay } from "./play.js";
+import { look, onPut, put, store, who } from "./store.js";
+import { own, renderWatch } from "./viewer.js";
+
+const WAIT = { thinking: 250, idle: 1200, lost: 2500 }; // milliseconds between two looks
+let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
+
+async function keepLooking() {
+  let wait = WAIT.idle;
+  try {
+    const found = store.busy || store.film ? null : await look();
+    if (found?.mode === "watch") openFilm(found);
+    if (store.state?.mode === "play" && !store.state.human && !store.state.over && !store.state.fault) wait = WAIT.thinking;
+    if (byId("error").dataset.lost) {
+      delete byId("error").dataset.lost;
+      report(null);
+    }
+  } catch (error) {
+    byId("error").dataset.lost = "true";
+    const lost = error instanceof TypeError; // what `fetch` throws
+    report(lost ? "The server does not answer. Is the command in the terminal still running?" : error.message);
+    wait = WAIT.lost;
+  }
+  if (store.state?.mode !== "board" && !(store.film && !store.film.back)) setTimeout(keepLooking, wait);
+}
+
+function render(next, before) {
+  const focused = document.activeElement;
+  const key = focused?.closest("[data-key]")?.dataset.key ?? null;
+  byId("when").textContent = next.when ?? "";
+  byId("headline").textContent = headline(next);
+  document.title = title(next);
+  document.body.dataset.mode = next.mode;
+  drawBoard(next.svg, sitesOf(next), store.editor.chosen);
+  byId("game").hidden = !next.seats;
+  if (next.seats) renderSeats(next);
+  if (next.board) renderWords(next.board);
+  if (next.markets) renderMarkets(next.markets);
+  if (next.legend) renderLegend(next.legend);
+  if (next.mode === "play") renderPlay(next, before);
+  if (next.mode === "watch") renderWatch(next);
+  else show("viewer");
+  if (next.mode === "board") renderEditor(next);
+  renderAccount(next.account);
+  if (next.mode === "play" && before?.mode === "play") animateNew(next, before);
+  restoreFocus(key);
+}
+
+// What can be clicked on the map: the sites of legal moves, or in the editor all sites.
+const sitesOf = (next) => next.mode === "board" ? Object.keys(next.sites)
+  : (next.legal ?? []).map((choice) => choice.site).filter(Boolean);
+
+function restoreFocus(key) {
+  if (key !== null) wantsFocus = true;
+  if (!wantsFocus) return;
+  const same = key === null ? null : document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const first = byId("actions").querySelector("button:not(:disabled)") ?? byId("handover").querySelector("button");
+  const place = same && !same.disabled ? same : first;
+  if (place) wantsFocus = false;
+  (place ?? byId("headline")).focus({ preventScroll: true });
+}
+
+function headline(next) {
+  if (next.mode !== "play" || next.over) return next.headline;
+  if (next.fault) return `${who(next.fault.seat)} cannot act`;
+  if (next.handing_over !== null) return `${who(next.handing_over)} is next`;
+  if (!next.human) return `${who(next.mover)} is thinking …`;
+  return next.turn_done ? `${who(next.mover)}: the turn is done` : next.headline;
+}
+
+function title(next) {
+  if (next.mode !== "play" || next.over) return `${next.headline} – Bombay`;
+  return next.human && next.mover === next.you ? "Your turn – Bombay" : `${headline(next)} – Bombay`;
+}
+
+onPut(render);
+let width = 0;
+new ResizeObserver(([{ contentRect }]) => {
+  if (contentRect.width === width) return;
+  width = contentRect.width;
+  if (store.state) put(store.state);
+}).observe(byId("map"));
+
+if (own) openFilm(JSON.parse(own.textContent));
+else keepLooking();
+globalThis.store = store; // for the console of the browser
