@@ -100,7 +100,7 @@ def test_each_site_is_explained_with_prices_gains_and_distances() -> None:
         "whenever another elephant enters, you take 1 rupee of toll from the bank",
     ]
     assert told["E3"][0] == "a blue post (left market: 1 rupee, 1 action)"
-    assert told["G2"][1].endswith("whoever does so gets the token, which counts as a City token at the end")
+    assert told["G2"][1].endswith("its builder gets the token, which counts as a City token at the end")
     city = told["Bombay"]
     demand = state_to_dict(STATES[0], official(2).rules, official(2).board)["demand"]["Bombay"]
     assert city[0] == f"a city that wants {', '.join(demand)}"

@@ -98,7 +98,7 @@ def _meaning(seen: View, site: str) -> Iterator[str]:
         yield f"City tokens left: {left}{'; the first sale of each player here gives one' if left else ''}"
     elif site not in facts["posts"]:
         token = facts["palace_tokens"].get(site)
-        gain = f"; whoever does so gets the token, which {token_gains(rules)[token]}" if token else ""
+        gain = f"; its builder gets the token, which {token_gains(rules)[token]}" if token else ""
         yield f"a palace can be built here for 1 bale and {plural(rules.build_cost, 'action')}{gain}"
     elif seen.is_closed(site):
         yield f"no market has {facts['posts'][site]} bales; the next set may bring some"

@@ -107,14 +107,14 @@ def _times(count: int) -> str:
 
 
 def explained(session: Session) -> dict[str, Any]:
-    """What each site means now, and the sites that the tutorial points at. Nothing in it is hidden in `screened` mode.
+    """What each site means now, and the sites that the tutorial points at. Nothing of it is hidden in `screened` mode.
 
     Returns:
-        `sites`: by name, lines of words as `explain_sites` gives them; `goals`: see there.
+        `meanings`: by site, lines of words as `explain_sites` gives them; `goals`: see there.
     """
     seat = max(session.mover, 0) if session.you is None else session.you
-    sites = explain_sites(session.game, session.states, seat, session.called)
-    return {"sites": sites, "goals": goals(session.game, session.states, seat)}
+    meanings = explain_sites(session.game, session.states, seat, session.called)
+    return {"meanings": meanings, "goals": goals(session.game, session.states, seat)}
 
 
 def goals(game: Game, states: np.ndarray, seat: int) -> dict[str, str]:

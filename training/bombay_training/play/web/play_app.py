@@ -72,21 +72,14 @@ class PlayApp:
     # --- requests ---
 
     def _shown(self) -> dict[str, Any]:
-        return {
-            "state": self._state,
-            "lessons": self._lessons,
-            "record": self._record,
-            "film": self._film,
-            "page": self._page,
-        }
+        return {"state": self._state, "record": self._record, "film": self._film, "page": self._page}
 
     async def _state(self, request: Request) -> Response:
-        if request.query_params.get("seen") == str(self.session.version):
+        seen = request.query_params.get("seen")
+        if seen == str(self.session.version):
             return Response(status_code=NO_CONTENT)
-        return JSONResponse(self._message())
-
-    async def _lessons(self, request: Request) -> Response:
-        return JSONResponse(lessons(self.session.game))
+        first = {"lessons": lessons(self.session.game)} if seen is None else {}
+        return JSONResponse(self._message() | first)
 
     def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:
         """A handler that makes a change and sends the new position."""
