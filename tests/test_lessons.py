@@ -73,7 +73,7 @@ def test_the_tutorial_has_the_numbers_of_the_variant(field: str) -> None:
 def test_the_tutorial_is_short() -> None:
     steps = lessons(official(5))["steps"]
     assert [step["done"] for step in steps] == ["move", "buy", "sell", "build", None]
-    assert all(len(step["words"].split()) <= 65 for step in steps)
+    assert all(len(step["words"].split()) <= 70 for step in steps)
 
 
 def test_the_tutorial_points_at_the_nearest_sites() -> None:
@@ -81,6 +81,6 @@ def test_the_tutorial_points_at_the_nearest_sites() -> None:
     markets = [{"blue": 1}, {"purple": 1}, {}]
     assert goals(game, position(game, at="A", markets=markets), 0) == {"post": "E3", "city": "Bombay", "palace": "G3"}
     told = goals(game, position(game, at="A", markets=markets, basket=["purple"], palaces={"G3": 1}), 0)
-    assert told["city"] == "Bombay", "it wants purple"
+    assert told["city"] == "Indore", "Bombay, as near, pays less for purple"
     assert told["palace"] != "G3"
     assert "post" not in goals(game, position(game, markets=[{}, {}, {}]), 0), "all are closed"

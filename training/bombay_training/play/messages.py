@@ -223,8 +223,9 @@ def choices(session: Session) -> list[dict[str, Any]]:
 
 
 def _effect(found: ActionEffect) -> str:
-    """The words of an action; of a move, without the sites, which its button names."""
-    return found.words.partition(", ")[2] if found.name.startswith("move:") else found.words
+    """The words of an action; of a move, without the sites, which its button names. A turn ends when its player says so."""
+    words = found.words.partition(", ")[2] if found.name.startswith("move:") else found.words
+    return words if found.name == END_TURN else words.removesuffix("; your turn ends")
 
 
 def _reason(session: Session, reason: str) -> str:

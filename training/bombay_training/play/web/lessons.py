@@ -54,9 +54,10 @@ def _named(text: str) -> str:
 def _steps(rules: Rules) -> Iterator[Step]:
     yield Step(
         "Your elephant and your turn",
-        f"This is your elephant. It has {plural(rules.actions_per_turn, 'action')} a turn. Move it: click a marked site, for "
-        f"{plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. The buttons tell all that you can do now. "
-        "You end your turn yourself, and can take it back until then.",
+        "You trade silk, and the most rupees at the end win. This is your elephant. It has "
+        f"{plural(rules.actions_per_turn, 'action')} a turn. Move it: click a marked site, for "
+        f"{plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. The buttons tell all "
+        "that you can do now. You end your turn yourself, and can take it back until then.",
         "elephant",
         "move",
     )
@@ -72,7 +73,7 @@ def _steps(rules: Rules) -> Iterator[Step]:
         "Sell it in a city",
         f"A city wants three colours and pays by their place: {sale_places(rules)}. Some colours bring more; the map shows "
         f"it. A sale costs {plural(rules.sell_cost, 'action')}. The colour then moves to the bottom. Your first sale in each "
-        "city also gives you one of its City tokens.",
+        "city also gives you one of its City tokens. Both kinds of tokens count at the end.",
         "city",
         "sell",
     )
@@ -87,9 +88,9 @@ def _steps(rules: Rules) -> Iterator[Step]:
     yield Step(
         "Sets, the end and the awards",
         f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set begins with new bales in "
-        "the markets. At the end, palaces and Client tokens together earn an award by rank: "
-        f"{', '.join(map(str, rules.majority))} rupees. City tokens earn one too: {_fame(rules)}. The most rupees win. "
-        "The button Rules has all of it.",
+        "the markets. At the end, palaces and Client tokens together (your empire) earn an award by rank: "
+        f"{', '.join(map(str, rules.majority))} rupees. City tokens (your fame) earn one too: {_fame(rules)}. "
+        "The table “If the game ended now” shows both. The button Rules has all of it.",
         "clock",
         None,
     )
@@ -121,18 +122,25 @@ def goals(game: Game, states: np.ndarray, seat: int) -> dict[str, str]:
     """The nearest sites for `seat` that the tutorial points at in the (1,) state; what there is not is left out.
 
     Returns:
-        `post`: an open post; `city`: one that wants a bale that the seat carries, or any; `palace`: a site with a palace token.
+        `post`: an open post; `city`: the one that pays most of the nearest that want a bale that the seat carries, or any;
+        `palace`: a site with a palace token.
     """
     seen, board = view(game, states), game.board
     facts, here = seen.facts, seen.holdings[seat]
     away = game.tables[0]["distance"][board.site_index(here.site)]
     carried = {name for name, count in zip(COLOUR_NAMES, here.basket, strict=True) if count}
-    wanted = [city for city, column in facts["demand"].items() if carried & set(column)]
+
+    def pays(city: str) -> int:
+        column = facts["demand"][city]
+        return max((seen.sale(place, name)[0] for place, name in enumerate(column) if name in carried), default=0)
+
     sites = {
         "post": [post for post in facts["posts"] if not seen.is_closed(post)],
-        "city": wanted or list(facts["demand"]),
+        "city": [city for city in facts["demand"] if pays(city)] or list(facts["demand"]),
         "palace": list(facts["palace_tokens"]),
     }
-    return {
-        what: min(names, key=lambda name: int(away[board.site_index(name)])) for what, names in sites.items() if names
-    }
+
+    def cost(name: str) -> tuple[int, int]:
+        return int(away[board.site_index(name)]), -pays(name) if name in facts["demand"] else 0
+
+    return {what: min(names, key=cost) for what, names in sites.items() if names}

@@ -47,7 +47,7 @@ function placeMeaning(site) {
     const at = { left: Math.min(Math.max(place[0], left), right), top: rank < 8 ? Math.min(Math.max(place[1], top), bottom) : place[1] };
     const box = { ...at, right: at.left + width, bottom: at.top + height };
     const hidden = shared(box, site) + moves.reduce((sum, move) => sum + shared(box, move), 0);
-    return { ...at, cost: 10 * hidden + (width * height - shared(box, screen)) + 50 * rank };
+    return { ...at, cost: 1e4 * hidden + (width * height - shared(box, screen)) + 50 * rank };
   });
   const best = places.reduce((one, other) => (other.cost < one.cost ? other : one));
   Object.assign(byId("meaning").style, { left: `${best.left - field.left}px`, top: `${best.top - field.top}px` });

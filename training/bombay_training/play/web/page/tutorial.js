@@ -26,7 +26,7 @@ function finish() {
 function aimOf(next, at) {
   const seat = next.you ?? next.mover, site = next.goals[at];
   if (at === "elephant") return { words: `your elephant, at ${next.seats[seat].at}`, parts: `[data-elephant="${seat}"]` };
-  if (at === "clock") return { words: `at the top: ${next.when}`, parts: null };
+  if (at === "clock") return { words: next.when, parts: null };
   return site ? { words: site, parts: `[data-site="${CSS.escape(site)}"]` } : { words: "none now", parts: null };
 }
 
