@@ -128,8 +128,9 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _cities(has: Holdings) -> str:
-    """The number of City tokens, and the cities that gave them."""
-    return f"{has.city_tokens} ({', '.join(has.cities)})" if has.cities else str(has.city_tokens)
+    """The number of City tokens, and where they are from."""
+    of = [*(has.cities or ()), *["palace token"] * (has.city_palace_tokens or 0)]
+    return f"{has.city_tokens} ({', '.join(of)})" if of else str(has.city_tokens)
 
 
 def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
