@@ -183,7 +183,10 @@ class Heard:
                 rows.append([words])
             elif role == "cell":
                 rows[-1].append(words)
-        self.sites = {name: (what, trails.split(", ")) for name, what, _, trails in self.tables["Sites"]}
+        self.sites = {
+            name: (what, [trail.partition(":")[0] for trail in trails.split(", ")])
+            for name, what, _, trails in self.tables["Sites"]
+        }
         _, self.at, self.rupees, *_, self.bales = self.tables["What each seat has"][0]
 
     def way_to(self, goals):

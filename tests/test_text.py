@@ -68,7 +68,7 @@ def test_tables_tell_what_stands_on_every_site() -> None:
     assert cities.columns == ("city", "top", "middle", "bottom", "City tokens")
     assert cities.rows[1] == ["Indore", "purple 4 + 1 Client", "orange 3", "yellow 2 + 1 Client", "1 City token left"]
     told = {name: (what, elephants, trails) for name, what, elephants, trails in sites.rows}
-    assert told["E2"] == ("a purple post (closed)", "seat 1", "B, G4, G6, H2")
+    assert told["E2"] == ("a purple post (closed)", "seat 1", "B: 2, G4: 1, G6: 1, H2: 1")
     assert told["E3"][0] == "a blue post (left market: 1 rupee, 1 action)"
     assert told["A"][:2] == ("a hilltop without a building", "seat 0")
     assert told["B"][0] == "a palace of seat 1 on a hilltop"
@@ -77,9 +77,9 @@ def test_tables_tell_what_stands_on_every_site() -> None:
     assert told["Bombay"][0] == "a city that wants blue, purple, orange"
     assert told["H1"][0] == "a site without a building"
     board = official(2).board
-    assert {frozenset((name, near)) for name, (_, _, trails) in told.items() for near in trails.split(", ")} == {
-        frozenset(trail) for trail in board.trails
-    }
+    trails = {(name, *way.split(": ")) for name, (_, _, ways) in told.items() for way in ways.split(", ")}
+    assert {frozenset((one, other)) for one, other, _ in trails} == {frozenset(trail) for trail in board.trails}
+    assert all(actions == ("2" if other in "AB" else "1") for _, other, actions in trails)
 
 
 def test_text_of_a_position() -> None:

@@ -68,20 +68,20 @@ def describe_tables(game: Game, states: np.ndarray, viewer: int | None = None) -
     markets.append(["bag", "", _bales(seen.facts["bag"])])
     if seen.facts["client_supply"] is not None:
         markets.append(["bank", "", plural(seen.facts["client_supply"], "Client")])
-    near = near_sites(game)
+    near, costs = near_sites(game), enter_costs(game)
     sites = [
         [
             site.name,
             site_words(seen, site.name),
             ", ".join(f"seat {has.seat}" for has in seen.holdings if has.site == site.name),
-            ", ".join(near[site.name]),
+            ", ".join(f"{name}: {costs[name]}" for name in near[site.name]),
         ]
         for site in game.board.sites
     ]
     return [
         Table("Markets", ("market", "a bale costs", "bales"), markets),
         Table("Sales in cities, in rupees", ("city", *PLACES, "City tokens"), _cities(seen)),
-        Table("Sites", ("site", "what is there", "elephants", "trails to"), sites),
+        Table("Sites", ("site", "what is there", "elephants", "trails to, with the actions of a move"), sites),
     ]
 
 
@@ -188,10 +188,12 @@ def _markets(seen: View) -> list[tuple[str, str, str]]:
 def _cities(seen: View) -> list[list[str]]:
     """Each city's demand from the top with what a sale pays, and the City tokens left."""
     piles = seen.facts["city_piles"]
-    return [
-        [city, *(_sale(seen, place, colour) for place, colour in enumerate(column)), _left(piles[city])]
-        for city, column in seen.facts["demand"].items()
-    ]
+    return [[city, *sale_words(seen, city), _left(piles[city])] for city in seen.facts["demand"]]
+
+
+def sale_words(seen: View, city: str) -> list[str]:
+    """What a sale of each colour that a city wants pays, from the top."""
+    return [_sale(seen, place, colour) for place, colour in enumerate(seen.facts["demand"][city])]
 
 
 def _sale(seen: View, place: int, colour: str) -> str:

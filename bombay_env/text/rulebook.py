@@ -56,12 +56,12 @@ def _summary(rules: Rules) -> Iterator[str]:
         f"If you enter an opponent's palace, its owner gets {plural(rules.toll, 'rupee')} from the bank."
     )
     yield (
-        f"`buy`: load a bale at a trading post, in the colour of the post. Cost by market: {_prices(rules)}. "
+        f"`buy`: load a bale at a trading post, in the colour of the post. Cost by market: {market_prices(rules)}. "
         f"At most {plural(rules.buys_per_turn, 'purchase')} a turn, and {plural(rules.basket, 'bale')} on an elephant."
     )
     yield (
         f"`sell:COLOUR`: sell a bale in a city that wants its colour. Cost: {plural(rules.sell_cost, 'action')}. "
-        f"The place of the colour in the city decides what you get: {_places(rules)}."
+        f"The place of the colour in the city decides what you get: {sale_places(rules)}."
         + "".join(f" {line}" for line in _extras(rules))
         + " The colour then moves to the bottom."
     )
@@ -146,7 +146,7 @@ def _actions(game: Game) -> Iterator[str]:
         f"If the site has an opponent's palace, its owner gets {plural(rules.toll, 'rupee')} from the bank."
     )
     yield (
-        f"- `buy`: load a bale at an open post, from the market that has its colour. Cost by market: {_prices(rules)}. "
+        f"- `buy`: load a bale at an open post, from the market that has its colour. Cost by market: {market_prices(rules)}. "
         f"At most {plural(rules.buys_per_turn, 'purchase')} a turn. An elephant carries at most {plural(rules.basket, 'bale')}."
     )
     yield f"- `sell:COLOUR`: sell a bale in a city that demands it. Cost: {plural(rules.sell_cost, 'action')}."
@@ -163,7 +163,8 @@ def _actions(game: Game) -> Iterator[str]:
     yield "- `end_turn`: end the turn; actions that are left are lost."
 
 
-def _prices(rules: Rules) -> str:
+def market_prices(rules: Rules) -> str:
+    """What a bale costs in each market."""
     return _listed(
         f"{name} {plural(rupees, 'rupee')} and {plural(actions, 'action')}"
         for name, rupees, actions in zip(MARKETS, rules.market_rupees, rules.market_actions, strict=True)
@@ -173,13 +174,13 @@ def _prices(rules: Rules) -> str:
 def _sales(rules: Rules) -> Iterator[str]:
     columns = "; ".join(_listed(column) for column in rules.demand_columns)
     yield f"The demand of a city is a column of three colours. From top to bottom, the four columns are: {columns}."
-    yield f"A sale pays by the place of the colour: {_places(rules)}."
+    yield f"A sale pays by the place of the colour: {sale_places(rules)}."
     yield from _extras(rules)
     yield "The bale returns to the bag. The sold colour moves to the bottom of the column, and those below it move up."
     yield "At your first sale in a city, you also take one of its City tokens if any are left."
 
 
-def _places(rules: Rules) -> str:
+def sale_places(rules: Rules) -> str:
     """What a sale pays at each place of a city's column."""
     return _listed(
         f"{place} {_gain(rupees, clients)}"
@@ -194,15 +195,20 @@ def _extras(rules: Rules) -> Iterator[str]:
             yield f"Selling {name} pays {_gain(rupees, clients)} more."
 
 
-def _palace_tokens(rules: Rules) -> Iterator[str]:
+def token_gains(rules: Rules) -> dict[str, str]:
+    """What each kind of palace token does for who builds on its site."""
     gains = (
         "counts as a Client token at the end",
         "counts as a City token at the end",
         f"pays {plural(rules.palace_token_rupees, 'rupee')} at once",
         "gives a bale of your choice from the leftmost market that is not empty, if there is one",
     )
+    return dict(zip(TOKEN_NAMES, gains, strict=True))
+
+
+def _palace_tokens(rules: Rules) -> Iterator[str]:
     yield f"There are {NUM_PALACE_TOKENS}:"
-    for name, count, gain in zip(TOKEN_NAMES, rules.palace_tokens, gains, strict=True):
+    for count, (name, gain) in zip(rules.palace_tokens, token_gains(rules).items(), strict=True):
         yield f"- {count} × `{name}`: {gain}."
 
 

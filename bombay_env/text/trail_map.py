@@ -1,15 +1,16 @@
 """The map of a board for terminals: sites at their places, trails as dots, and what a traveller must know of one site."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from bombay_env.board import Board
 from bombay_env.game import Game
-from bombay_env.render.view import View, plural, view
+from bombay_env.render.view import YOU, View, plural, view
 from bombay_env.text.effects import HILLS, site_words
-from bombay_env.text.position import enter_costs, near_sites
+from bombay_env.text.position import enter_costs, near_sites, sale_words
+from bombay_env.text.rulebook import token_gains
 
 WIDTHS: Final = (72, 110)  # letters of a line, the least and the most
 SHAPE: Final = 0.36  # lines for each letter of the width
@@ -51,14 +52,69 @@ def describe_site(game: Game, states: np.ndarray, site: str) -> str:
         ValueError: the board has no such site.
     """
     seen, board = view(game, states), game.board
-    away = game.tables[0]["distance"][board.site_index(site)]
+    board.site_index(site)  # raises
     near, costs = near_sites(game)[site], enter_costs(game)
-    lines = [f"{site}: {site_words(seen, site)}{_elephants(seen, site)}", "trails to"]
+    lines = [f"{site}: {site_words(seen, site)}{_elephants(seen, site)}", *_meaning(seen, site), "trails to"]
     for name in near:
         cost = plural(costs[name], "action")
         lines.append(f"  {name:<{max(map(len, near))}}  {cost:<9}  {site_words(seen, name)}{_elephants(seen, name)}")
-    cities = [f"{city} {away[board.site_index(city)]}" for city in seen.facts["demand"] if city != site]
-    return "\n".join([*lines, f"actions to the cities: {', '.join(cities)}"])
+    return "\n".join([*lines, _far(seen, site)])
+
+
+def explain_sites(game: Game, states: np.ndarray, seat: int, names: Sequence[str] = ()) -> dict[str, list[str]]:
+    """What each site of the (1,) state means, in some five short lines, the first of which names what is there.
+
+    Args:
+        game: what is played.
+        states: one state.
+        seat: whose distance to each site is told.
+        names: what the seats are called; empty: by their numbers.
+    """
+    seen, near, costs = view(game, states, names=names), near_sites(game), enter_costs(game)
+    away = _distances(seen, seen.holdings[seat].site)
+    explained = {}
+    for site, actions in away.items():
+        elephants = [seen.who(has.seat) for has in seen.holdings if has.site == site]
+        explained[site] = [
+            site_words(seen, site),
+            *_meaning(seen, site),
+            *([f"elephants: {', '.join(elephants)}"] if elephants else []),
+            f"actions to its neighbours: {', '.join(f'{name} {costs[name]}' for name in near[site])}",
+            f"actions from {seen.who(seat)}: {actions}; {_far(seen, site).removeprefix('actions ')}",
+        ]
+    return explained
+
+
+def _meaning(seen: View, site: str) -> Iterator[str]:
+    """What can be done on a site, and what it brings."""
+    facts, rules = seen.facts, seen.game.rules
+    if site in facts["palaces"]:
+        owner = seen.who(facts["palaces"][site])
+        takes = f"{owner} {'take' if owner == YOU else 'takes'} {plural(rules.toll, 'rupee')}"
+        yield f"whenever another elephant enters, {takes} of toll from the bank"
+    elif site in facts["demand"]:
+        yield f"a sale pays in rupees: {', '.join(sale_words(seen, site))}"
+        left = facts["city_piles"][site]
+        yield f"City tokens left: {left}{'; the first sale of each player here gives one' if left else ''}"
+    elif site not in facts["posts"]:
+        token = facts["palace_tokens"].get(site)
+        gain = f"; its builder gets the token, which {token_gains(rules)[token]}" if token else ""
+        yield f"a palace can be built here for 1 bale and {plural(rules.build_cost, 'action')}{gain}"
+    elif seen.is_closed(site):
+        yield f"no market has {facts['posts'][site]} bales; the next set may bring some"
+
+
+def _far(seen: View, site: str) -> str:
+    away = _distances(seen, site)
+    return (
+        f"actions to the cities: {', '.join(f'{city} {away[city]}' for city in seen.facts['demand'] if city != site)}"
+    )
+
+
+def _distances(seen: View, site: str) -> dict[str, int]:
+    """The fewest actions from a site to each site."""
+    board, distances = seen.game.board, seen.game.tables[0]["distance"]
+    return dict(zip((other.name for other in board.sites), distances[board.site_index(site)].tolist(), strict=True))
 
 
 def _places(board: Board, width: int) -> dict[str, Place]:

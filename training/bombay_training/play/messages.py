@@ -128,8 +128,9 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _cities(has: Holdings) -> str:
-    """The number of City tokens, and the cities that gave them."""
-    return f"{has.city_tokens} ({', '.join(has.cities)})" if has.cities else str(has.city_tokens)
+    """The number of City tokens, and where they are from."""
+    of = [*(has.cities or ()), *["palace token"] * (has.city_palace_tokens or 0)]
+    return f"{has.city_tokens} ({', '.join(of)})" if of else str(has.city_tokens)
 
 
 def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
@@ -223,8 +224,9 @@ def choices(session: Session) -> list[dict[str, Any]]:
 
 
 def _effect(found: ActionEffect) -> str:
-    """The words of an action; of a move, without the sites, which its button names."""
-    return found.words.partition(", ")[2] if found.name.startswith("move:") else found.words
+    """The words of an action; of a move, without the sites, which its button names. A turn ends when its player says so."""
+    words = found.words.partition(", ")[2] if found.name.startswith("move:") else found.words
+    return words if found.name == END_TURN else words.removesuffix("; your turn ends")
 
 
 def _reason(session: Session, reason: str) -> str:

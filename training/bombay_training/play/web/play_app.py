@@ -22,6 +22,7 @@ from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionE
 from bombay_training.play.web.events import Events
 from bombay_training.play.web.film import film, page
 from bombay_training.play.web.guard import Guard, Refusal, parse
+from bombay_training.play.web.lessons import explained, lessons
 from bombay_training.play.web.lobby import Lobby, Settings
 from bombay_training.play.web.server import application
 from bombay_training.play.web.watch_app import FILE_HEADERS
@@ -87,16 +88,18 @@ class PlayApp:
         return shown | {"events": self.events.serve}
 
     async def _state(self, request: Request) -> Response:
-        return JSONResponse(self._message())
+        return JSONResponse(self._message() | {"lessons": lessons(self.session.game)})
 
     def _changing(self, change: Callable[[dict[str, Any]], None], keys: tuple[str, ...]) -> Any:
         """A handler that makes a change and sends the new position."""
 
         async def handler(request: Request) -> Response:
+            game = self.session.game
             change(parse(await request.body(), keys))
             self.events.tell()
             self._let_agents_think()
-            return JSONResponse(self._message())
+            taught = {} if self.session.game is game else {"lessons": lessons(self.session.game)}
+            return JSONResponse(self._message() | taught)
 
         return handler
 
@@ -206,8 +209,9 @@ class PlayApp:
 
     def _message(self) -> dict[str, Any]:
         if self._sent is None or self._sent["version"] != self.session.version:
-            shown = messages.of_session(self.session, self.adviser or adviser_of(self.session.game))
-            self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown}
+            session = self.session
+            shown = messages.of_session(session, self.adviser or adviser_of(session.game))
+            self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown, **explained(session)}
         return self._sent
 
 

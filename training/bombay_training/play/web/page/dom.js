@@ -24,6 +24,11 @@ export function show(id, ...children) {
   byId(id).hidden = shown.length === 0;
 }
 
+// A text in which `code` and **bold** words are marked so.
+export const marked = (text) => text.split(/(`[^`]*`|\*\*[^*]*\*\*)/).map((part) =>
+  part.startsWith("`") ? element("code", {}, part.slice(1, -1))
+    : part.startsWith("**") ? element("strong", {}, part.slice(2, -2)) : part);
+
 export function table(caption, columns, rows) {
   const head = element("tr", {}, ...columns.map((words) => element("th", { scope: "col" }, words)));
   const body = rows.map(({ cells, mover }) =>

@@ -1,7 +1,7 @@
 // The editor of a board: trails between sites, other places for sites, a photo to draw on, undo, saving.
 
 import { button, byId, element, show, svgElement } from "./dom.js";
-import { onMap, placeOf, siteAt } from "./map.js";
+import { onMap, placeOf, siteOf } from "./map.js";
 import { change, put, store } from "./store.js";
 
 const LEAST_DRAG = 8; // pixels; what is shorter is a click
@@ -118,7 +118,7 @@ document.addEventListener("keydown", ({ key }) => {
 
 byId("map").addEventListener("pointerdown", (event) => {
   if (store.state?.mode !== "board") return;
-  Object.assign(drag, { site: siteAt(event.target), from: event, under: false });
+  Object.assign(drag, { site: siteOf(event.target), from: event, under: false });
 });
 
 document.addEventListener("pointermove", (event) => {
@@ -132,7 +132,7 @@ document.addEventListener("pointerup", (event) => {
   const { site, under } = drag;
   drag.site = null;
   if (!site || !under) return;
-  const end = siteAt(document.elementFromPoint(event.clientX, event.clientY));
+  const end = siteOf(document.elementFromPoint(event.clientX, event.clientY));
   if (store.editor.moving) moveTo(site, event);
   else if (end && end !== site) join(site, end).then(() => choose(null));
   else choose(null);

@@ -5,10 +5,12 @@ import { byId, show } from "./dom.js";
 import { renderEditor } from "./editor.js";
 import { openFilm } from "./film.js";
 import { drawBoard } from "./map.js";
+import { renderMeanings } from "./meaning.js";
 import { animateNew } from "./motion.js";
 import { renderAccount, renderLegend, renderMarkets, renderSeats, renderWords } from "./panels.js";
 import { renderPlay } from "./play.js";
 import { follow, look, onPut, put, store, who } from "./store.js";
+import { renderTutorial } from "./tutorial.js";
 import { own, renderWatch } from "./viewer.js";
 
 let wantsFocus = false; // the keyboard's place was lost to a change: give it to the first action once there is one
@@ -30,7 +32,9 @@ function render(next, before) {
   byId("headline").textContent = headline(next);
   document.title = title(next);
   document.body.dataset.mode = next.mode;
-  drawBoard(next.svg, sitesOf(next), store.editor.chosen);
+  const sites = sitesOf(next);
+  drawBoard(next.svg, sites, Object.keys(next.meanings ?? {}).filter((site) => !sites.includes(site)), store.editor.chosen);
+  byId("open-rules").hidden = next.mode !== "play";
   byId("game").hidden = !next.seats;
   if (next.seats) renderSeats(next);
   if (next.board) renderWords(next.board);
@@ -41,6 +45,8 @@ function render(next, before) {
   else show("viewer");
   if (next.mode === "board") renderEditor(next);
   renderAccount(next.account);
+  renderTutorial(next, before);
+  renderMeanings(next);
   if (next.mode === "play" && before?.mode === "play") animateNew(next, before);
   restoreFocus(key);
 }

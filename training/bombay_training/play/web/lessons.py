@@ -1,0 +1,146 @@
+"""What the page teaches the game with: the rules in words, and a tutorial that points at things of the running game.
+
+Rules come from `bombay_env.text`, and numbers from the game's `Rules`; the actions are called as their buttons are.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bombay_env import Game, Rules
+from bombay_env.render.view import plural, view
+from bombay_env.rules import COLOUR_NAMES
+from bombay_env.text import describe_rules, explain_sites, summarize_rules
+from bombay_env.text.rulebook import market_prices, sale_places
+from bombay_training.play.effects import action_words
+from bombay_training.play.session import Session
+
+ACTION: Final = re.compile(r"`((?:move|sell|build|take):[A-Z]+|buy|consolidate|end_turn)`")
+
+
+class Step(NamedTuple):
+    """One step of the tutorial.
+
+    Attributes:
+        title: what it is about.
+        words: two or three sentences.
+        at: what it points at: `elephant` (one's own), `post`, `city`, `palace` (a site, see `goals`) or `clock`.
+        done: the kind of action that completes it; None where only reading does.
+    """
+
+    title: str
+    words: str
+    at: str
+    done: str | None
+
+
+def lessons(game: Game) -> dict[str, Any]:
+    """The rules of `game` in short, all rules by section, and the steps of the tutorial, as plain JSON types."""
+    sections = [part.splitlines() for part in _named(describe_rules(game)).split("\n\n## ")[1:]]
+    return {
+        "short": [line.removeprefix("- ") for line in _named(summarize_rules(game)).splitlines()],
+        "sections": [{"title": title, "lines": lines} for title, *lines in sections],
+        "steps": [step._asdict() for step in _steps(game.rules)],
+    }
+
+
+def _named(text: str) -> str:
+    """A text of the rules in which actions are called as their buttons are."""
+    return ACTION.sub(lambda match: f"**{action_words(match[1])}**", text)
+
+
+def _steps(rules: Rules) -> Iterator[Step]:
+    yield Step(
+        "Your elephant and your turn",
+        "You trade silk, and the most rupees at the end win. This is your elephant. It has "
+        f"{plural(rules.actions_per_turn, 'action')} a turn. Move it: click a marked site, for "
+        f"{plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. The buttons tell all "
+        "that you can do now. You end your turn yourself, and can take it back until then.",
+        "elephant",
+        "move",
+    )
+    yield Step(
+        "Buy a bale at a post",
+        "This trading post is open, as a market has its colour. Go there and buy. What a bale costs depends on the market: "
+        f"{market_prices(rules)}. You can buy {_times(rules.buys_per_turn)} a turn and carry {plural(rules.basket, 'bale')}. "
+        f"Without rupees, Consolidate gives you {rules.consolidate_rupees} for a whole turn.",
+        "post",
+        "buy",
+    )
+    yield Step(
+        "Sell it in a city",
+        f"A city wants three colours and pays by their place: {sale_places(rules)}. Some colours bring more; the map shows "
+        f"it. A sale costs {plural(rules.sell_cost, 'action')}. The colour then moves to the bottom. Your first sale in each "
+        "city also gives you one of its City tokens. Both kinds of tokens count at the end.",
+        "city",
+        "sell",
+    )
+    yield Step(
+        "Build a palace",
+        f"A palace costs {plural(rules.build_cost, 'action')} and a bale of any colour. Build it where no post, city or palace "
+        "is, as here: you also get the token of the site. Whenever another elephant enters your palace, you take "
+        f"{plural(rules.toll, 'rupee')} of toll from the bank. You can build {rules.palaces}.",
+        "palace",
+        "build",
+    )
+    yield Step(
+        "Sets, the end and the awards",
+        f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set begins with new bales in "
+        "the markets. At the end, palaces and Client tokens together (your empire) earn an award by rank: "
+        f"{', '.join(map(str, rules.majority))} rupees. City tokens (your fame) earn one too: {_fame(rules)}. "
+        "The table “If the game ended now” shows both. The button Rules has all of it.",
+        "clock",
+        None,
+    )
+
+
+def _fame(rules: Rules) -> str:
+    """The award for City tokens in words, such as "3 earn 4, 4 or more earn 8"."""
+    *fewer, most = rules.fame
+    awards = [f"{count} earn {rupees}" for count, rupees in enumerate(fewer) if rupees]
+    return ", ".join([*awards, f"{len(fewer)} or more earn {most}"])
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def explained(session: Session) -> dict[str, Any]:
+    """What each site means now, and the sites that the tutorial points at. Nothing of it is hidden in `screened` mode.
+
+    Returns:
+        `meanings`: by site, lines of words as `explain_sites` gives them; `goals`: see there.
+    """
+    seat = max(session.mover, 0) if session.you is None else session.you
+    meanings = explain_sites(session.game, session.states, seat, session.called)
+    return {"meanings": meanings, "goals": goals(session.game, session.states, seat)}
+
+
+def goals(game: Game, states: np.ndarray, seat: int) -> dict[str, str]:
+    """The nearest sites for `seat` that the tutorial points at in the (1,) state; what there is not is left out.
+
+    Returns:
+        `post`: an open post; `city`: the one that pays most of the nearest that want a bale that the seat carries, or any;
+        `palace`: a site with a palace token.
+    """
+    seen, board = view(game, states), game.board
+    facts, here = seen.facts, seen.holdings[seat]
+    away = game.tables[0]["distance"][board.site_index(here.site)]
+    carried = {name for name, count in zip(COLOUR_NAMES, here.basket, strict=True) if count}
+
+    def pays(city: str) -> int:
+        column = facts["demand"][city]
+        return max((seen.sale(place, name)[0] for place, name in enumerate(column) if name in carried), default=0)
+
+    sites = {
+        "post": [post for post in facts["posts"] if not seen.is_closed(post)],
+        "city": [city for city in facts["demand"] if pays(city)] or list(facts["demand"]),
+        "palace": list(facts["palace_tokens"]),
+    }
+
+    def cost(name: str) -> tuple[int, int]:
+        return int(away[board.site_index(name)]), -pays(name) if name in facts["demand"] else 0
+
+    return {what: min(names, key=cost) for what, names in sites.items() if names}
