@@ -138,3 +138,7 @@ def test_commands_in_the_text_have_the_options_that_are_named(page):
         command, words = command_of(line.split())
         known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known | {"--help"}, line
+
+
+def test_the_moving_picture_loads_quickly():
+    assert (ROOT / "docs" / "game.gif").stat().st_size <= 1_000_000
