@@ -14,7 +14,7 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 export function button(key, words, effect, onclick, more = {}) {
-  const small = effect ? element("small", {}, effect) : null;
+  const small = effect ? element("small", {}, ...marked(effect)) : null;
   return element("button", { type: "button", "data-key": key, onclick, ...more }, words, small);
 }
 
