@@ -24,7 +24,7 @@ from bombay_agents.nets.files import check
 from bombay_agents.turns.evaluator import MARGIN_UNIT, NUM_OUTPUTS, ZERO, softmax
 from bombay_env.jit.kernels import kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import result_dtype
+from bombay_env.state import composed_dtype, new_records, result_dtype
 
 FORMAT: Final = "bombay-zero/1"
 FEATURES: Final = "slots"  # the key of `features` in the header: files keep the name that features had at first
@@ -93,7 +93,7 @@ class ValueNet:
 
     def record(self) -> np.ndarray:
         """The weights as kernels take them, (1,) of `net_dtype`; rows of outputs end in zeros."""
-        record = np.zeros(1, net_dtype(len(self.first), *self.units))
+        record = np.asarray(new_records(1, net_dtype(len(self.first), *self.units)))
         for name in TENSORS:
             tensor = getattr(self, name)
             record[name][0][..., : tensor.shape[-1]] = tensor
@@ -153,18 +153,18 @@ def net_dtype(num_rows: int, hidden: int, second: int) -> np.dtype[Any]:
 
 def workspace_dtype(num_own: int, hidden: int, second: int) -> np.dtype[Any]:
     """Memory for a forward pass and its result, for one thread at a time."""
-    return record_dtype(
-        [
-            ("base_own", np.int32, (num_own,)),  # own rows of the base position
-            ("accumulator", np.float32, (hidden,)),
-            ("active", np.float32, (hidden,)),  # after the activation
-            ("second", np.float32, (second,)),
-            ("second_active", np.float32, (second,)),
-            ("outputs", np.float32, (OUTPUT_WIDTH,)),
-            ("margin", np.float32, (MAX_PLAYERS,)),  # in tens of rupees, in seat order from the viewer
-            ("share", np.float32, (MAX_PLAYERS,)),  # in the same order
-            ("result", result_dtype(MAX_PLAYERS, np.int8)),
-        ]
+    return composed_dtype(
+        {
+            "base_own": (np.int32, (num_own,)),  # own rows of the base position
+            "accumulator": (np.float32, (hidden,)),
+            "active": (np.float32, (hidden,)),  # after the activation
+            "second": (np.float32, (second,)),
+            "second_active": (np.float32, (second,)),
+            "outputs": (np.float32, (OUTPUT_WIDTH,)),
+            "margin": (np.float32, (MAX_PLAYERS,)),  # in tens of rupees, in seat order from the viewer
+            "share": (np.float32, (MAX_PLAYERS,)),  # in the same order
+            "result": result_dtype(MAX_PLAYERS, np.int8),
+        }
     )
 
 
