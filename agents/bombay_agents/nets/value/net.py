@@ -22,7 +22,7 @@ import numpy as np
 from bombay_agents.nets import files
 from bombay_agents.nets.files import check
 from bombay_agents.turns.evaluator import MARGIN_UNIT, NUM_OUTPUTS, ZERO, softmax
-from bombay_env.jit.kernels import kernel, record_dtype
+from bombay_env.jit.kernels import inlined, kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import composed_dtype, new_records, result_dtype
 
@@ -232,17 +232,36 @@ def forward(net, n, final, turns_left, workspace):
     softmax(workspace.share, n)
 
 
-@kernel
+@inlined
 def multiply_add(vector, matrix, bias, result):
     """Overwrite `result` (C,) with `vector` (R,) times `matrix` (R, C) plus `bias`; R is a multiple of 4.
 
-    Four rows at a time, since a row at a time would spend most of its time on loading and storing `result`.
+    Eight rows at a time, since a row at a time would spend most of its time on loading and storing `result`.
     """
     for column in range(len(result)):
         result[column] = bias[column]
-    for row in range(0, len(vector), 4):
-        one, two, three, four = vector[row], vector[row + 1], vector[row + 2], vector[row + 3]
+    whole = len(vector) // 8 * 8
+    for row in range(0, whole, 8):
+        upper, lower = four_of(vector, row), four_of(vector, row + 4)
         for column in range(len(result)):
-            result[column] += (one * matrix[row, column] + two * matrix[row + 1, column]) + (
-                three * matrix[row + 2, column] + four * matrix[row + 3, column]
-            )
+            first = four_products(upper, matrix, row, column)
+            result[column] = result[column] + first + four_products(lower, matrix, row + 4, column)
+    if whole < len(vector):
+        upper = four_of(vector, whole)
+        for column in range(len(result)):
+            result[column] += four_products(upper, matrix, whole, column)
+
+
+@inlined
+def four_of(vector, row):
+    """Four entries of a vector from `row` on."""
+    return vector[row], vector[row + 1], vector[row + 2], vector[row + 3]
+
+
+@inlined
+def four_products(four, matrix, row, column):
+    """The sum of the products with four rows of a column. Another order of additions would round differently."""
+    one, two, three, four = four
+    return (one * matrix[row, column] + two * matrix[row + 1, column]) + (
+        three * matrix[row + 2, column] + four * matrix[row + 3, column]
+    )
