@@ -50,7 +50,7 @@ from bombay_agents.nets.value.features import (
 from bombay_env import engine
 from bombay_env.jit.kernels import kernel, long_kernel, record_dtype
 from bombay_env.rules import COLUMN_HEIGHT, MAX_PLAYERS, NUM_CITIES, NUM_COLOURS, NUM_MARKETS, NUM_POSTS, PalaceToken
-from bombay_env.state import NOBODY
+from bombay_env.state import NOBODY, composed_dtype
 from bombay_env.tables import NO_LIMIT, NOT_A_CITY
 
 CACHE_SIZE: Final = 32  # entries kept
@@ -79,44 +79,40 @@ SEAT: Final = record_dtype(  # the seat that is being encoded
 
 def entry_dtype(num_sites: int, hidden: int) -> np.dtype[Any]:
     """A cached entry."""
-    return record_dtype(
-        [
-            ("rows", np.int32, (features.num_shared_features(num_sites),)),
-            ("accumulator", np.float32, (hidden,)),  # of these rows and the base's own; see `net.py`
-            ("place", np.int8, (NUM_CITIES, NUM_COLOURS)),  # of the colour in the city's column; −1 if it is not there
-            ("market", np.int8, (NUM_COLOURS,)),  # that offers the colour; −1 for none
-            ("num_open", np.int64),  # open posts
-            ("open_site", np.int32, (NUM_POSTS,)),
-            ("open_colour", np.int32, (NUM_POSTS,)),
-            ("open_price", np.int32, (NUM_POSTS,)),
-            ("profit", np.int32, (NUM_POSTS, STEPS)),  # of a bale from the post, sold so many actions after reaching it
-            ("num_lots", np.int64),  # sites to build on
-            ("lot_site", np.int32, (num_sites,)),
-            ("lot_token", np.int32, (num_sites,)),  # 1 + kind of its palace token, 0 for none
-        ]
+    return composed_dtype(
+        {
+            "rows": (np.int32, (features.num_shared_features(num_sites),)),
+            "accumulator": (np.float32, (hidden,)),  # of these rows and the base's own; see `net.py`
+            "place": (np.int8, (NUM_CITIES, NUM_COLOURS)),  # of the colour in the city's column; −1 if it is not there
+            "market": (np.int8, (NUM_COLOURS,)),  # that offers the colour; −1 for none
+            "num_open": np.int64,  # open posts
+            "open_site": (np.int32, (NUM_POSTS,)),
+            "open_colour": (np.int32, (NUM_POSTS,)),
+            "open_price": (np.int32, (NUM_POSTS,)),
+            "profit": (np.int32, (NUM_POSTS, STEPS)),  # of a bale from the post, sold so many actions after reaching it
+            "num_lots": np.int64,  # sites to build on
+            "lot_site": (np.int32, (num_sites,)),
+            "lot_token": (np.int32, (num_sites,)),  # 1 + kind of its palace token, 0 for none
+        }
     )
 
 
 def workspace_dtype(num_sites: int, hidden: int) -> np.dtype[Any]:
     """Memory for encoding positions, for one thread at a time; `set_constants` fills in what never changes."""
     node = turns.memory_dtype(num_sites)["node"].base
-    return record_dtype(
-        [
-            ("first", np.int32, (features.num_shared_features(num_sites) + features.num_own_features(),)),
-            ("num_entries", np.int64),  # added since `clear_cache`; the last CACHE_SIZE are kept
-            ("hash", np.uint64, (CACHE_SIZE,)),
-            ("key", node, (CACHE_SIZE + 1,)),  # the keys of the cache, then the one that is looked up
-            ("entry", entry_dtype(num_sites, hidden), (CACHE_SIZE,)),
-            ("seat", SEAT),
-            ("own", np.int32, (features.num_own_features(),)),  # rows of the position that was encoded last
-            (
-                "final",
-                np.int64,
-                (MAX_PLAYERS,),
-            ),  # rupees of each seat if the game ended now, in seat order from the viewer
-            ("empire", np.int64, (MAX_PLAYERS,)),
-            ("turns_left", np.int64),  # of the viewer
-        ]
+    return composed_dtype(
+        {
+            "first": (np.int32, (features.num_shared_features(num_sites) + features.num_own_features(),)),
+            "num_entries": np.int64,  # added since `clear_cache`; the last CACHE_SIZE are kept
+            "hash": (np.uint64, (CACHE_SIZE,)),
+            "key": (node, (CACHE_SIZE + 1,)),  # the keys of the cache, then the one that is looked up
+            "entry": (entry_dtype(num_sites, hidden), (CACHE_SIZE,)),
+            "seat": SEAT,
+            "own": (np.int32, (features.num_own_features(),)),  # rows of the position that was encoded last
+            "final": (np.int64, (MAX_PLAYERS,)),  # rupees of each seat if the game ended now, from the viewer on
+            "empire": (np.int64, (MAX_PLAYERS,)),
+            "turns_left": np.int64,  # of the viewer
+        }
     )
 
 

@@ -22,9 +22,9 @@ import numpy as np
 from bombay_agents.nets import files
 from bombay_agents.nets.files import check
 from bombay_agents.turns.evaluator import MARGIN_UNIT, NUM_OUTPUTS, ZERO, softmax
-from bombay_env.jit.kernels import kernel, record_dtype
+from bombay_env.jit.kernels import inlined, kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
-from bombay_env.state import result_dtype
+from bombay_env.state import composed_dtype, new_records, result_dtype
 
 FORMAT: Final = "bombay-zero/1"
 FEATURES: Final = "slots"  # the key of `features` in the header: files keep the name that features had at first
@@ -93,7 +93,7 @@ class ValueNet:
 
     def record(self) -> np.ndarray:
         """The weights as kernels take them, (1,) of `net_dtype`; rows of outputs end in zeros."""
-        record = np.zeros(1, net_dtype(len(self.first), *self.units))
+        record = np.asarray(new_records(1, net_dtype(len(self.first), *self.units)))
         for name in TENSORS:
             tensor = getattr(self, name)
             record[name][0][..., : tensor.shape[-1]] = tensor
@@ -153,18 +153,18 @@ def net_dtype(num_rows: int, hidden: int, second: int) -> np.dtype[Any]:
 
 def workspace_dtype(num_own: int, hidden: int, second: int) -> np.dtype[Any]:
     """Memory for a forward pass and its result, for one thread at a time."""
-    return record_dtype(
-        [
-            ("base_own", np.int32, (num_own,)),  # own rows of the base position
-            ("accumulator", np.float32, (hidden,)),
-            ("active", np.float32, (hidden,)),  # after the activation
-            ("second", np.float32, (second,)),
-            ("second_active", np.float32, (second,)),
-            ("outputs", np.float32, (OUTPUT_WIDTH,)),
-            ("margin", np.float32, (MAX_PLAYERS,)),  # in tens of rupees, in seat order from the viewer
-            ("share", np.float32, (MAX_PLAYERS,)),  # in the same order
-            ("result", result_dtype(MAX_PLAYERS, np.int8)),
-        ]
+    return composed_dtype(
+        {
+            "base_own": (np.int32, (num_own,)),  # own rows of the base position
+            "accumulator": (np.float32, (hidden,)),
+            "active": (np.float32, (hidden,)),  # after the activation
+            "second": (np.float32, (second,)),
+            "second_active": (np.float32, (second,)),
+            "outputs": (np.float32, (OUTPUT_WIDTH,)),
+            "margin": (np.float32, (MAX_PLAYERS,)),  # in tens of rupees, in seat order from the viewer
+            "share": (np.float32, (MAX_PLAYERS,)),  # in the same order
+            "result": result_dtype(MAX_PLAYERS, np.int8),
+        }
     )
 
 
@@ -232,17 +232,36 @@ def forward(net, n, final, turns_left, workspace):
     softmax(workspace.share, n)
 
 
-@kernel
+@inlined
 def multiply_add(vector, matrix, bias, result):
     """Overwrite `result` (C,) with `vector` (R,) times `matrix` (R, C) plus `bias`; R is a multiple of 4.
 
-    Four rows at a time, since a row at a time would spend most of its time on loading and storing `result`.
+    Eight rows at a time, since a row at a time would spend most of its time on loading and storing `result`.
     """
     for column in range(len(result)):
         result[column] = bias[column]
-    for row in range(0, len(vector), 4):
-        one, two, three, four = vector[row], vector[row + 1], vector[row + 2], vector[row + 3]
+    whole = len(vector) // 8 * 8
+    for row in range(0, whole, 8):
+        upper, lower = four_of(vector, row), four_of(vector, row + 4)
         for column in range(len(result)):
-            result[column] += (one * matrix[row, column] + two * matrix[row + 1, column]) + (
-                three * matrix[row + 2, column] + four * matrix[row + 3, column]
-            )
+            first = four_products(upper, matrix, row, column)
+            result[column] = result[column] + first + four_products(lower, matrix, row + 4, column)
+    if whole < len(vector):
+        upper = four_of(vector, whole)
+        for column in range(len(result)):
+            result[column] += four_products(upper, matrix, whole, column)
+
+
+@inlined
+def four_of(vector, row):
+    """Four entries of a vector from `row` on."""
+    return vector[row], vector[row + 1], vector[row + 2], vector[row + 3]
+
+
+@inlined
+def four_products(four, matrix, row, column):
+    """The sum of the products with four rows of a column. Another order of additions would round differently."""
+    one, two, three, four = four
+    return (one * matrix[row, column] + two * matrix[row + 1, column]) + (
+        three * matrix[row + 2, column] + four * matrix[row + 3, column]
+    )
