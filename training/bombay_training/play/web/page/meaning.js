@@ -89,7 +89,7 @@ document.addEventListener("keydown", (event) => {
 
 // --- keyboard: one stop of Tab, from which the arrow keys go from site to site ---
 
-function placeOf(site) {
+function buttonOf(site) {
   const key = `site ${site}`;
   return button(key, "", "", () => (isLegal(site) ? change("act", { action: `move:${site}` }) : explain(site)), {
     "aria-label": site, "aria-describedby": "meaning", "data-place": site, onfocus: () => focusOn(site), onblur: leave,
@@ -128,7 +128,7 @@ function step(site, [right, down], event) {
 export function renderMeanings(next) {
   const places = byId("places"), names = Object.keys(next.meanings ?? {});
   places.hidden = !names.length;
-  if (places.childElementCount !== names.length) places.replaceChildren(...names.map(placeOf));
+  if (places.childElementCount !== names.length) places.replaceChildren(...names.map(buttonOf));
   const focused = document.activeElement.dataset.place;
   if (names.length && !focused) {
     const here = next.seats[next.you ?? Math.max(next.mover, 0)].at;
