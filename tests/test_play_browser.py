@@ -507,6 +507,28 @@ def test_buttons_stay_after_the_pause_that_follows_an_agents_action(browser, wor
         assert page.evaluate("kept.isConnected")
 
 
+def test_a_game_without_humans_is_watched_with_values_and_stopped(browser, worker):
+    """After a stop it goes on as it would have without."""
+    app = PlayApp(session("random", "greedy", game=Game(Rules.official(2)), seed=6), worker, ADVISER, 0.01)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.click("[data-key=stop]")
+        page.wait_for_function("() => store.state.stopped")
+        page.wait_for_timeout(500)  # what was being decided is played
+        stopped = app.session.version
+        page.wait_for_timeout(300)
+        assert app.session.version == stopped
+        page.click("[data-key=stop]")
+        page.wait_for_function("() => store.state.over || store.state.seats[0]['to win']")
+        shares = page.evaluate("store.state.seats.map((seat) => parseInt(seat['to win']))")
+        assert 99 <= sum(shares) <= 101
+        assert "to win" in page.text_content("#seats")
+        page.wait_for_function("() => store.state.over")
+        assert page.locator("[data-key=stop]").count() == 0
+    untouched = session("random", "greedy", game=Game(Rules.official(2)), seed=6)
+    untouched.think()
+    assert app.session.record() == untouched.record()
+
+
 def test_what_a_look_finds_while_a_change_is_under_way_waits_for_its_answer(browser, table):
     """Until then a click does nothing, so no buttons may appear that seem to work."""
     with page_at(browser, table) as page:

@@ -127,6 +127,11 @@ def test_a_lost_connection_is_noticed(app, monkeypatch):
     assert asyncio.run(begin())[1:] == ["data: 0\n\n"] * 2
 
 
+def test_only_a_game_without_humans_is_stopped(client):
+    status, answer = client.post("api/stop", {"version": position(client)["version"]})
+    assert (status, answer["error"]) == (409, "only a game without humans can be stopped")
+
+
 def test_a_reload_shows_the_same_game(client):
     act(client, "move:E1")
     first = position(client)

@@ -23,19 +23,23 @@ from bombay_training.play.session import END_TURN, Event, Session
 ICON_ROOM: Final = (-20, -16, 20, 16)
 
 
-def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
+def of_session(session: Session, adviser: str | None, shares: Sequence[float] = ()) -> dict[str, Any]:
     """A session as its page shows it.
 
     Args:
         session: the game.
         adviser: who gives hints, None if nobody does.
+        shares: each seat's share of the win as a net values it, which only a game without humans shows; empty if none does.
     """
     game, viewer = session.game, session.viewer
     fault = session.fault
+    shown = position(game, session.states, viewer, session.names, session.log[-1].action, session.you)
+    for has, share in zip(shown["seats"], shares, strict=False):
+        has["to win"] = f"{share:.0%}"
     return {
         "mode": "play",
         "version": session.version,
-        **position(game, session.states, viewer, session.names, session.log[-1].action, session.you),
+        **shown,
         "human": session.human_to_move,
         "you": session.you,
         "viewer": viewer,

@@ -45,21 +45,35 @@ def valued_turns(
     Raises:
         ValueError: the agent values no positions, or not those of this game.
     """
-    if not isinstance(agent, ValueNetAgent):
-        raise ValueError(
-            f"--values is {name_of(agent)}, which values no positions; take zero, or net:path=FILE of a net of zero"
-        )
-    agent.check_game(record.game)
-    game, found = record.game, []
+    valuer, game, found = _valuer(agent, record.game), record.game, []
     start, first = None, 0
     for number, states in record.replay():
         if record.events[number].startswith(RESTOCK):
             start, first = states, number + 1
         elif start is not None and _turn_of(states) != _turn_of(start):
-            found.append(_valued(agent, game, start, states, first))
+            found.append(_valued(valuer, game, start, states, first))
             advance(number + 1 - first)
             start, first = states, number + 1
     return found
+
+
+def shares_now(agent: Agent, game: Game, states: np.ndarray) -> tuple[float, ...]:
+    """Each seat's share of the win in the (1,) state if the mover plays what the net of `agent` values most.
+
+    Raises:
+        ValueError: the agent values no positions, or not those of this game.
+    """
+    return tuple(_valuer(agent, game).turn_shares(game, states)[1][0].tolist())
+
+
+def _valuer(agent: Agent, game: Game) -> ValueNetAgent:
+    """The agent, if it values positions of this game. Raises ValueError."""
+    if not isinstance(agent, ValueNetAgent):
+        raise ValueError(
+            f"--values is {name_of(agent)}, which values no positions; take zero, or net:path=FILE of a net of zero"
+        )
+    agent.check_game(game)
+    return agent
 
 
 def _turn_of(states: np.ndarray) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+import bombay_agents
 from bombay_env import Game, checks
 from bombay_env.agent import AgentFault, describe_error
 from bombay_env.files import forms
@@ -19,8 +20,9 @@ from bombay_training.play import messages
 from bombay_training.play.hints import Adviser, adviser_of, hints, make_adviser
 from bombay_training.play.seats import SAFE_AGENTS, make_seat
 from bombay_training.play.session import HUMAN, OutdatedError, Session, SessionError
+from bombay_training.play.values import shares_now
 from bombay_training.play.web.events import Events
-from bombay_training.play.web.film import film, page
+from bombay_training.play.web.film import DEFAULT_VALUER, film, page
 from bombay_training.play.web.guard import Guard, Refusal, parse
 from bombay_training.play.web.lessons import explained, lessons
 from bombay_training.play.web.lobby import Lobby, Settings
@@ -59,6 +61,8 @@ class PlayApp:
         self._task: asyncio.Task[None] | None = None
         self._sent: dict[str, Any] | None = None
         self._seen: tuple[Session, dict[str, Any]] | None = None  # the film of a game
+        self._stopped: Session | None = None  # the game without humans that somebody has stopped
+        self._valued: tuple[Session, tuple[float, ...]] | None = None  # such a game, and what its last turn has led to
         self.events = Events(lambda: self.session.version)
         self._message()  # compiles what the first position needs, before anybody waits for it
 
@@ -72,6 +76,7 @@ class PlayApp:
             "replace": self._replace,
             "new": self._new,
             "continue": self._play_on,
+            "stop": lambda data: self._stop(),
         }
         more = {"act": ("action",), "replace": ("agent",), "new": tuple(Settings.model_fields), "continue": ("event",)}
         routes = [Route(f"/api/{name}", serve) for name, serve in self._shown().items()]
@@ -170,6 +175,12 @@ class PlayApp:
         session.play_on(record, data["event"])
         self.session = session
 
+    def _stop(self) -> None:
+        """Stop a game without humans, or let it go on."""
+        if self.session.humans:
+            raise SessionError("only a game without humans can be stopped")
+        self._stopped = None if self._stopped is self.session else self.session
+
     # --- thinking ---
 
     @contextlib.asynccontextmanager
@@ -186,7 +197,7 @@ class PlayApp:
             self._task = asyncio.get_running_loop().create_task(self._think())
 
     async def _think(self) -> None:
-        while question := self.session.question():
+        while self._stopped is not self.session and (question := self.session.question()):
             session = self.session
             try:
                 result: int | AgentFault = await self.worker.run(question.answer)
@@ -197,8 +208,18 @@ class PlayApp:
                     result = AgentFault(question.name, f"it raised {describe_error(error)}")
                 print(f"bombay: {result}", file=sys.stderr)
             session.answer(question, result)
+            if not (session.humans or session.played or session.over):
+                await self._value(session)
             self.events.tell()
             await asyncio.sleep(self.pause)
+
+    async def _value(self, session: Session) -> None:
+        """What the net of `zero` makes of the position that a turn has led to; nothing where it does not know the game."""
+        with contextlib.suppress(ValueError):
+            found = await self.worker.run(
+                lambda: shares_now(bombay_agents.make(DEFAULT_VALUER), session.game, session.states)
+            )
+            self._valued = session, found
 
     def _made(self, adviser: str) -> Adviser:
         if adviser not in self._advisers:
@@ -208,11 +229,13 @@ class PlayApp:
     # --- answers ---
 
     def _message(self) -> dict[str, Any]:
-        if self._sent is None or self._sent["version"] != self.session.version:
-            session = self.session
-            shown = messages.of_session(session, self.adviser or adviser_of(session.game))
+        session = self.session
+        if self._sent is None or self._sent["version"] != session.version:
+            shares = self._valued[1] if self._valued and self._valued[0] is session else ()
+            shown = messages.of_session(session, self.adviser or adviser_of(session.game), shares)
             self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown, **explained(session)}
-        return self._sent
+        watched = not session.humans and not session.over
+        return self._sent | {"stopped": self._stopped is session if watched else None}
 
 
 def _text(data: dict[str, Any], key: str) -> str:

@@ -5,6 +5,7 @@ import { who } from "./store.js";
 
 export function renderSeats(next) {
   const columns = ["at", "rupees", "Clients", "Cities", "palaces", "bales"];
+  if ("to win" in next.seats[0]) columns.unshift("to win");
   const rows = next.seats.map((has) => ({
     mover: has.seat === next.mover,
     cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],

@@ -65,6 +65,7 @@ function renderTools(next) {
   byId("tools").replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
+    next.stopped === null ? "" : button("stop", next.stopped ? "Let it go on" : "Stop", "", () => change("stop")),
     button("new", "New game", "", openLobby, { "aria-haspopup": "dialog" }),
     next.over ? button("watch", "Look at the game again", "", watchOwn) : "",
     next.has_record

@@ -56,7 +56,7 @@ export async function look() {
 // Answers may arrive in another order than they were asked for. In a game, what is shown already is not drawn again: a click is
 // lost when its button is replaced between the press and the release.
 function putNewer(found) {
-  const isShown = found.mode === "play" && found.version === store.state?.version;
+  const isShown = found.mode === "play" && found.version === store.state?.version && found.stopped === store.state?.stopped;
   if (!isShown && !(found.version < store.state?.version)) put(found);
 }
 
