@@ -363,7 +363,7 @@ def test_the_page_needs_nothing_else_and_has_a_number_for_every_bar(tiny):
     assert not found.outside
     titles = [section.title for section in page.sections(data)]
     assert titles == [
-        *("Verdicts", "Other boards", "Repair: other starting rupees", "What if a rule changes?"),
+        *("Verdicts", "Other boards", "Other starting rupees", "What if a rule changes?"),
         *("Why: what the favoured seat does more", "Luck", "Tension", "Kingmaking", "Accounts", "Method"),
     ]
     words = page.markdown(data)

@@ -56,7 +56,7 @@ def draw(
     path: BoardPath,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Only write a picture of the board, as it is dealt, to a new .svg file."),
+        typer.Option("--out", help="Only write a picture of the board, with an example deal, to a new .svg file."),
     ] = None,
     host: Host = "127.0.0.1",
     port: Port = 0,

@@ -23,9 +23,9 @@ SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums o
 BANDS: Final = (NEARLY_FAIR, FAIR)  # drawn around par
 MEANINGS: Final = {
     "all agents": "every agent gives this verdict",
-    "strong agents": "the strong agents give this verdict; other words for",
+    "strong agents": "the strong agents give this verdict; other verdicts for",
     "depends on the agent": "agents give different verdicts",
-    "undecided": "the games do not suffice for a verdict that all or the strong agents share",
+    "undecided": "there are too few games for a verdict that all agents, or all strong agents, share",
 }
 
 Data = dict[str, Any]
@@ -80,8 +80,8 @@ def _headlines(data: Data) -> list[Data]:
 def _introduction(data: Data) -> str:
     agents = ", ".join(dict.fromkeys(table["agent"] for table in data["tables"]))
     return (
-        f"One agent plays all seats: {agents}. {data['games']:,} games in all, seed {data['seed']}, bombay_env "
-        f"{data['version']}. Seats are numbered from 0 in the order of play of the first set."
+        f"In each game one agent plays all seats. Agents: {agents}. {data['games']:,} games in total, seed {data['seed']}, "
+        f"bombay_env {data['version']}. Seats are numbered from 0 in the order of play of the first set."
     )
 
 
@@ -101,9 +101,10 @@ def _verdicts(data: Data) -> Section:
     words = (
         "A seat's deviation is how far its mean win share is above or below an equal share (par), in percent of par. Fair: every "
         f"seat surely deviates by less than {FAIR:.0%}. Nearly fair: by less than {NEARLY_FAIR:.0%}. Biased: some seat surely "
-        "deviates by more. Undecided: none of these; the table tells how many games would decide it. A small p is strong "
-        "evidence for its word. For each of the words, the probability that it is wrong anywhere in the table is at most 5 %. "
-        "Intervals in the chart are 95 % for all seats of an agent together.",
+        f"deviates by more than {NEARLY_FAIR:.0%}. Undecided: none of these; the table says how many games would decide it. "
+        "“p for fair” belongs to the verdict “fair”, and so on: a small p is strong evidence for the verdict. For each verdict, "
+        "the probability that it is wrong anywhere in the table is at most 5 %. Intervals in the chart are 95 % for all seats of "
+        "an agent together.",
         *_changed_rules(data),
     )
     charts = [
@@ -215,9 +216,10 @@ def _boards(data: Data) -> Section:
         )
     part = data["boards"][0]
     words = (
-        f"{part['boards']} random boards with {part['games']:,} games each. The standard deviation is that of true win shares "
-        "between boards: the noise of the games is removed. A new board's true share lies in the last interval with a "
-        "probability of 90 %. The percentile is the place of the packaged board among boards.",
+        f"{part['boards']} random boards with {part['games']:,} games each. The standard deviation is that of the true win "
+        "shares between boards: the noise of the games is removed. The true share of a new board lies in the interval “new "
+        "board” with a probability of 90 %. “This board” is the packaged board; the percentile is its place among random boards. "
+        "“Best on boards” counts the boards on which the seat wins most.",
     )
     return Section(
         "Other boards", words, tuple(charts), sheets=(Sheet("Win share by seat over boards", columns, tuple(rows)),)
@@ -233,7 +235,7 @@ def _repair(data: Data) -> Section:
         if not part["exists"]:
             lines.append(
                 f"{part['players']} players: no starting rupees were found that are fair or nearly fair for all agents tested. "
-                f"The best of {len(part['vectors'])} are {rupees}."
+                f"The best of {len(part['vectors'])} combinations is {rupees}."
             )
         else:
             lines.append(f"{part['players']} players: start with **{rupees}** rupees instead of {official}.")
@@ -269,12 +271,12 @@ def _repair(data: Data) -> Section:
     tried = tuple(_tried_sheet(part) for part in data["repair"])
     words = (
         *lines,
-        "Rupees are given from seat 0 on. The choice was made in trial games: the rupees whose largest deviation, of any seat "
-        "and agent tested, is smallest. Among all within a standard error of these, it is the smallest change. Other games then "
-        "confirm the choice, or do not.",
+        "Rupees are listed from seat 0 on. The choice was made in trial games. For each combination of rupees, the figure to "
+        "compare is its largest deviation, of any seat and agent tested. Among all combinations within a standard error of the "
+        "smallest figure, the one that changes least is chosen. Other games then give the verdict on the choice.",
     )
     return Section(
-        "Repair: other starting rupees",
+        "Other starting rupees",
         words,
         tuple(charts),
         sheets=(Sheet("The choice", columns, tuple(rows)),),
@@ -284,7 +286,7 @@ def _repair(data: Data) -> Section:
 
 def _tried_sheet(part: Data) -> Sheet:
     rows = tuple((", ".join(map(str, one["starting_rupees"])), f"{one['deviation']:.1%}") for one in part["vectors"])
-    heading = f"{part['players']} players: what was tried, {part['games']:,} trial games each"
+    heading = f"{part['players']} players: the combinations that were tried, {part['games']:,} trial games each"
     return Sheet(heading, ("starting rupees", "largest deviation"), rows)
 
 
@@ -317,12 +319,12 @@ def _what_ifs(data: Data) -> Section:
         *("largest deviation of any seat", "pairing gain"),
     )
     words = (
-        "The same deals are played by changed rules. A change is written as an option of the command: `toll=2` sets a field of "
-        "the rules, `starting_rupees.0=1` and `starting_rupees.last=3` the entry of the first and of the last seat, `;` joins "
-        "changes, and `fame=[0]` gives no award for fame. Ranked by q, the evidence after correction for the number of changes: "
-        "of all changes with a q of at most 5 %, on average at most 5 % have no effect (Benjamini–Hochberg). The pairing gain is "
-        "how many times as many games it would take with other deals for each of the two rules. The agents did not learn the "
-        "changed rules.",
+        "The same deals are played with changed rules. A change is written as an option of the command. `toll=2` sets a field "
+        "of the rules. `starting_rupees.0=1` and `starting_rupees.last=3` set the entry of the first and of the last seat. `;` "
+        "joins changes. `fame=[0]` removes the award for fame. Changes are ranked by q, which is p corrected for the number of "
+        "changes: of all changes with a q of at most 5 %, on average at most 5 % have no effect (Benjamini–Hochberg). A pairing "
+        "gain of 3 means: with separate deals for the two rules, the same precision would need three times as many games. The "
+        "agents did not learn the changed rules.",
     )
     charts = (Chart("Changes of win share with q below 5 %, the seat that changes most", tuple(bars)),) if bars else ()
     details = tuple(_change_sheet(table, one) for table, one in tried)
@@ -355,9 +357,9 @@ def _retrained(data: Data) -> Section:
     columns = ("players", "change", "seat", "given rules", "changed rules", "change [95 %]", "p for any change")
     part = data["retrained"][0]
     words = (
-        f"{part['nets']} nets learned the given rules and as many each change, {part['minutes']:g} minutes each. Every net plays "
-        f"{part['games']:,} deals by the rules that it learned. Nets that learned the same rules differ, too; so the intervals "
-        "and p compare nets, not games.",
+        f"{part['nets']} nets learned the given rules, and {part['nets']} nets learned each changed rule, {part['minutes']:g} "
+        f"minutes each. Every net plays {part['games']:,} deals by the rules that it learned. Nets that learned the same rules "
+        "differ, too. So the intervals and p are over nets, not over games.",
     )
     charts = (Chart("Changes of win share among nets that learned the rules", tuple(bars)),)
     return Section(
@@ -393,7 +395,7 @@ def _accounts(data: Data) -> Section:
     ):
         sheets += [_mean_sheet(table, what, names, heading) for table in data["tables"]]
     words = (
-        "Every rupee and every action of the games behind the verdicts and the changed rules was booked. The sources add up to "
+        "Every rupee and every action of the games for the verdicts and the changed rules was recorded. The sources add up to "
         "each seat's final rupees.",
     )
     return Section("Accounts", words, details=tuple(sheets))
@@ -426,8 +428,8 @@ def _why(data: Data) -> Section:
             maps.append(Map(f"{of}: {heading}", sites, trails))
             details.append(_difference_sheet(f"{of}: {heading}", found[what]))
     words = (
-        "How the seat that wins most differs from the mean of all seats, per game, in recorded games. Intervals are 95 % for "
-        "each number by itself.",
+        "The tables show how the seat that wins most differs from the mean of all seats, per game, in recorded games. Intervals "
+        "are 95 % for each number by itself.",
     )
     return Section("Why: what the favoured seat does more", words, tuple(charts), tuple(maps), details=tuple(details))
 
@@ -463,11 +465,11 @@ def _luck(data: Data) -> Section:
         "with interactions ",
     )
     words = (
-        "What decides who wins? Games are replayed with the set-up, the restocks or the agents' own random choices drawn anew. "
-        "“By itself” is the share of the variance that a part explains whatever the others are; “with interactions” adds what it "
-        f"explains together with them ({data['luck'][0]['games']:,} deals for each row). An estimate can be a little below 0 "
-        "where the true share is 0. Where “by itself” is near 0 and “with interactions” near 1, no part decides by itself: a "
-        "change of any of them leads to another game.",
+        "What decides who wins? A game has three random parts: the set-up, the restocks and the agents' own random choices. "
+        "Games are replayed with one or more of these parts drawn again. “By itself” is the share of the variance that a part "
+        "explains alone. “With interactions” adds what it explains together with the other parts. Each row has "
+        f"{data['luck'][0]['games']:,} deals. If the true share is 0, its estimate can be a little below 0. If “by itself” is "
+        "near 0 and “with interactions” is near 1, no part decides alone: a change of any part leads to another game.",
     )
     return Section("Luck", words, sheets=(Sheet("Shares of the variance", columns, tuple(rows)),))
 
@@ -487,13 +489,13 @@ def _tension(data: Data) -> Section:
         )
     columns = (
         *("players", "agent", "games", "calibration error", "lead changes [95 %]", "decided after this part [95 %]"),
-        "belief in the winner at half-time",
+        "win share expected for the winner at half-time",
     )
     words = (
-        "The net of `zero` says at every turn how likely each seat is to win. Its beliefs are calibrated on other games; where "
-        "they are off by more than .02 on average, no figure is given. The lead changes if another seat than in the round before "
-        "has the highest belief. A game is decided when the belief in the winner stays above one half from then on; the table "
-        "tells after which part of the game.",
+        "At every turn the net of `zero` estimates the probability that each seat wins. These probabilities are calibrated on "
+        "other games. If the calibration error is more than .02 on average, no figure is given. The leader is the seat with the "
+        "highest probability; the lead changes if another seat led in the round before. A game is decided when the probability "
+        "of the winner stays above one half from then on. The table shows the part of the game that was over by then.",
     )
     charts = (Chart("The part of the game after which it is decided", tuple(bars)),) if bars else ()
     return Section("Tension", words, charts, sheets=(Sheet("Lead changes and decisions", columns, tuple(rows)),))
@@ -533,14 +535,14 @@ def _kingmaking(data: Data) -> Section:
         *("winner changes by helping the leader", "by hurting the leader"),
     )
     words = (
-        "The last round has no chance and is solved exactly. A player is a kingmaker if its own share of the win is the same "
-        "whatever it does, and its choice changes who wins. The columns “own result fixed” and “kingmakers” are shares of the "
-        "positions at the start of a turn of the last round. Players for whom choices are equally good may help the leader or "
-        "hurt it. A game has a choice of winner if another seat wins when all of them help than when all of them hurt. The last "
-        "two columns compare each of the two with games in which these players want the largest margin for themselves instead. "
-        "Games whose last round is too large to solve are left out.",
+        "The last round has no chance and is solved exactly. A player is a kingmaker if no choice changes its own share of the "
+        "win, but its choice changes who wins. The columns “own result fixed” and “kingmakers” are shares of the positions at "
+        "the start of a turn of the last round. Players for whom choices are equally good may help the leader or hurt it. "
+        "“Games with a choice of winner” are those in which the winner differs between two cases: all these players help, or all "
+        "of them hurt. The last two columns compare each case with a third one, in which these players choose the largest margin "
+        "for themselves. Games whose last round is too large to solve are left out.",
     )
-    charts = (Chart("Games in which players without a result to gain choose the winner", tuple(bars)),) if bars else ()
+    charts = (Chart("Games in which players whose own result is fixed choose the winner", tuple(bars)),) if bars else ()
     return Section("Kingmaking", words, charts, sheets=(Sheet("The last round, solved", columns, tuple(rows)),))
 
 
