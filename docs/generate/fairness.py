@@ -63,7 +63,7 @@ def boards(folder: Path) -> str:
             ]
         )
     columns = ["players", "agent", "seat 0, mean of boards", "standard deviation", "a new board, 90 %"]
-    return markdown_table([*columns, "this board", "boards on which it is the best"], rows, left=("agent",))
+    return markdown_table([*columns, "this board", "boards on which seat 0 is best"], rows, left=("agent",))
 
 
 def repair(folder: Path) -> str:
@@ -88,7 +88,7 @@ def repair(folder: Path) -> str:
         "chosen",
         "agent",
         "largest deviation, official",
-        "with the chosen",
+        "largest deviation, chosen",
         "verdict",
     ]
     return markdown_table(columns, rows, left=("agent", "verdict"))

@@ -23,7 +23,7 @@ Hints = Annotated[
     str | None,
     typer.Option(
         "--hints",
-        help=f"The agent that gives hints: champion, zero-search or search, with options. Default: {DEFAULT_ADVISER}; where "
+        help=f"The agent that gives hints: champion, zero-search or search, with options. Default: {DEFAULT_ADVISER}; if "
         f"its net was not trained on the rules or the board, {ADVISER_OF_ANY_GAME}.",
         metavar="AGENT",
     ),

@@ -148,7 +148,7 @@ def _verdict_sheet(data: Data) -> Sheet:
 
 def _seat_sheet(data: Data) -> Sheet:
     columns = (
-        *("players", "agent", "seat", "win share [95 %]", "than par", "margin [95 %]", "final rupees"),
+        *("players", "agent", "seat", "win share [95 %]", "against par", "margin [95 %]", "final rupees"),
         *("p for unequal shares", "p for unequal margins"),
     )
     rows = [

@@ -38,13 +38,13 @@ from bombay_training.reports.balance.plan import Setting
 FORMAT: Final = "bombay-balance/3"
 METHOD: Final = (
     "One agent plays all seats, one game per deal, with the same deals for every agent and every variant of the rules. Intervals "
-    "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni; Wilson's "
-    "interval at the effective sample size for win shares and their changes, Student's t for rupees). Hotelling's T² tests "
-    "whether all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference within "
-    "deals; its p is the smallest error rate at which the interval of some seat excludes zero. Sentences that a seat wins more "
-    "or less than par are tested over all seats and tables of the study (Holm): where every seat is fair, the probability of any "
-    "such sentence is at most 5 %, so a seat whose interval excludes par may be missing. The accounts of these games were "
-    "checked: the sources add up to each seat's final rupees, and the actions spent to the actions of its turns."
+    "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni). Win shares "
+    "and their changes have Wilson's interval at the effective sample size, rupees have Student's t. Hotelling's T² "
+    "tests whether all seats are equal (p, for shares and for margins). The effect of a changed rule is the mean difference "
+    "within deals. Its p is the smallest error rate at which the interval of some seat excludes zero. The words “more” and "
+    "“less” (than par) are tested over all seats and tables of the study (Holm). If every seat is fair, the probability that one "
+    "of these words appears is at most 5 %. So a seat whose interval excludes par may have no word. The accounts of these games "
+    "were checked: the sources add up to each seat's final rupees, and the actions spent add up to the actions of its turns."
 )
 
 
