@@ -632,7 +632,7 @@ def test_the_viewer_draws_the_curve_and_lists_the_turns_that_cost_most(browser, 
         turns = page.locator("#viewer ol button")
         words = turns.all_inner_texts()
         assert [re.search(r"this turn cost (\d+) points", turn)[1] for turn in words] == ["31", "11", "2"]
-        assert "Better was: Move to E1" in words[0]
+        assert "Better: Move to E1" in words[0]
         turns.first.click()
         assert page.evaluate("store.state.event") == starts[1]
         assert page.locator("#curve path").count() == 4, "a line and its edge for each seat"

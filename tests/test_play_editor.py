@@ -57,7 +57,7 @@ def drag(page, site, across, down):
 
 
 def test_a_board_is_drawn_saved_and_told_how_to_play(page, path):
-    assert "Not yet a board" in page.text_content("#problem")
+    assert "Not a valid board yet" in page.text_content("#problem")
     assert page.locator("#command").count() == 0
     for one, other in BOARD.trails[:5]:
         page.click(f"[data-target={one}]")

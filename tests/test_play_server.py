@@ -291,7 +291,7 @@ def test_hints_come_from_the_adviser(worker):
         app.adviser = "greedy"
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
-        assert "gives no hints; champion, zero-search and search do" in found["error"]
+        assert "gives no hints; choose champion, zero-search or search" in found["error"]
 
 
 def test_a_position_gets_the_same_advice_again(worker):
@@ -625,7 +625,7 @@ def test_a_variant_is_played_too(worker):
     with Client(app.application) as client:
         status, found = client.post("api/hint", {"version": 0})
         assert status == 409
-        assert "gives no hint here" in found["error"]
+        assert "cannot give a hint here" in found["error"]
         assert PlayApp(app.session, worker, None, 0.0)._message()["adviser"] == ADVISER_OF_ANY_GAME
         app.adviser = "search:nodes=1"
         status, found = client.post("api/hint", {"version": 0})

@@ -138,7 +138,7 @@ def test_the_log_tells_the_last_two_rounds_and_all_if_asked(said, capsys):
     said([*["consolidate, end_turn"] * 3, "log", "log all", "quit"])
     terminal.play(table, "champion")
     shown = capsys.readouterr().out
-    recent, whole = shown.split("`log all` tells the 5 lines before these.\n")[1].split("Set 1 of 2 begins.\n")
+    recent, whole = shown.split("`log all` also shows the 5 lines before these.\n")[1].split("Set 1 of 2 begins.\n")
     assert recent.count("\n") == 4
     assert whole.endswith(recent)
     assert whole.count("\n") == 4 + 5 - 1

@@ -214,7 +214,7 @@ def test_the_best_turn_costs_nothing_and_another_costs_the_difference():
 
 
 def test_only_a_value_net_that_knows_the_game_values_turns():
-    with pytest.raises(ValueError, match=r"--values is random, which values no positions; take zero"):
+    with pytest.raises(ValueError, match=r"--values is random, which values no positions; use zero"):
         valued_turns(short_record(), RandomAgent())
     with pytest.raises(ValueError, match="was not trained"):
         valued_turns(short_record(), make_zero())

@@ -58,10 +58,10 @@ def make_adviser(spec: str) -> Adviser:
     """The agent that gives hints. Raises ValueError if the spec is malformed or the agent gives none."""
     agent = bombay_agents.make(spec)
     if not isinstance(agent, Adviser):
-        raise ValueError(f"agent {name_of(agent)!r} gives no hints; champion, zero-search and search do")
+        raise ValueError(f"agent {name_of(agent)!r} gives no hints; choose champion, zero-search or search")
     if isinstance(getattr(agent, "value", None), PythonEvaluator):
         raise ValueError(
-            f"agent {name_of(agent)!r} gives no hints: its value is a Python object; champion, zero-search and search give hints"
+            f"agent {name_of(agent)!r} gives no hints: its value is a Python object; choose champion, zero-search or search"
         )
     return agent
 
@@ -88,7 +88,7 @@ def hints(
         share, margin = float(turn.win_share[mover]), float(turn.margin[mover])
         reasons = [f"This turn: {total}" if total else "Nothing is gained this turn"]
         signed = f"{margin:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
-        reasons.append(f"expected at the end: {signed} rupees against the mean of all seats")
+        reasons.append(f"expected at the end: {signed} rupees compared with the mean of all seats")
         if place > 0:
             reasons.append(f"it wins {100 * (best - share):.1f} points less often than the best turn")
         actions = tuple(game.action_names[action] for action in turn.actions)

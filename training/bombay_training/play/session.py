@@ -283,7 +283,7 @@ class Session:
                 if self._turn_done:
                     self._end_turn()
         if self.over:
-            raise SessionError("the game is over there; go to an earlier position")
+            raise SessionError("the game is over at this position; go to an earlier one")
         self._take_back()
 
     def record(self) -> Record:

@@ -25,17 +25,19 @@ from bombay_training.play.hints import hints, make_adviser
 from bombay_training.play.messages import news
 from bombay_training.play.session import END_TURN, Session, SessionError
 
-WELCOME: Final = "New to the game? `rules` tells it in short, `map` draws the board, and `help` lists all commands."
+WELCOME: Final = (
+    "New to the game? `rules` shows the rules in short, `map` draws the board, and `help` lists all commands."
+)
 COMMANDS: Final = (
     ("2", "take the action with this number in the list"),
     ("move:E1, buy", "take one action or several by name; the last may be `end_turn`"),
-    ("undo", "take the whole turn back, as long as it has not ended"),
+    ("undo", "take the whole turn back, if it has not ended"),
     ("Enter", "show the whole position again"),
     ("map", "draw the board with trails, posts, tokens, palaces and elephants"),
-    ("map SITE", "tell what is on a site, where its trails lead, and what each move costs"),
-    ("rules", "the rules in short; `rules all`: the whole rules"),
-    ("log", "the last two rounds; `log all`: all turns so far"),
-    ("hint", "the best turns, and what is expected of each"),
+    ("map SITE", "show what is on a site, where its trails lead, and what each move costs"),
+    ("rules", "show the rules in short; `rules all`: all rules"),
+    ("log", "show the last two rounds; `log all`: all turns so far"),
+    ("hint", "show the best turns, and what is expected of each"),
     ("record FILE", "write the record of the game to a new file"),
     ("quit", "leave the game"),
 )
@@ -147,11 +149,11 @@ class Terminal:
                 describe_site(game, states, _site_name(game, rest)) if rest else draw_map(game, states, _columns()), 21
             )
         elif word == "rules":
-            _say(describe_rules(game) if rest == "all" else f"{summarize_rules(game)}\n`rules all` tells the rest.", 2)
+            _say(describe_rules(game) if rest == "all" else f"{summarize_rules(game)}\n`rules all` shows all rules.", 2)
         elif word == "log":
             lines, recent = news(self.session), 2 * game.num_players
             if rest != "all" and len(lines) > recent:
-                _say(f"`log all` tells the {len(lines) - recent} lines before these.")
+                _say(f"`log all` also shows the {len(lines) - recent} lines before these.")
                 lines = lines[-recent:]
             for line in lines:
                 _say(line, 8)

@@ -70,7 +70,7 @@ def _valuer(agent: Agent, game: Game) -> ValueNetAgent:
     """The agent, if it values positions of this game. Raises ValueError."""
     if not isinstance(agent, ValueNetAgent):
         raise ValueError(
-            f"--values is {name_of(agent)}, which values no positions; take zero, or net:path=FILE of a net of zero"
+            f"--values is {name_of(agent)}, which values no positions; use zero, or net:path=FILE with a net of zero"
         )
     agent.check_game(game)
     return agent

@@ -54,43 +54,44 @@ def _named(text: str) -> str:
 def _steps(rules: Rules) -> Iterator[Step]:
     yield Step(
         "Your elephant and your turn",
-        "You trade silk, and the most rupees at the end win. This is your elephant. It has "
-        f"{plural(rules.actions_per_turn, 'action')} a turn. Move it: click a marked site, for "
-        f"{plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. The buttons tell all "
-        "that you can do now. You end your turn yourself, and can take it back until then.",
+        "You trade silk. The player with the most rupees at the end wins. This is your elephant. You have "
+        f"{plural(rules.actions_per_turn, 'action')} a turn. Click a marked site to move there. A move costs "
+        f"{plural(rules.move_cost, 'action')}, or {rules.hill_cost} onto a hilltop. The buttons show everything that you can "
+        "do now. Your turn ends when you end it. Until then you can take it back.",
         "elephant",
         "move",
     )
     yield Step(
         "Buy a bale at a post",
-        "This trading post is open, as a market has its colour. Go there and buy. What a bale costs depends on the market: "
-        f"{market_prices(rules)}. You can buy {_times(rules.buys_per_turn)} a turn and carry {plural(rules.basket, 'bale')}. "
-        f"Without rupees, Consolidate gives you {rules.consolidate_rupees} for a whole turn.",
+        "This trading post is open because a market has bales of its colour. Go there and buy one. The price depends on the "
+        f"market: {market_prices(rules)}. You can buy {_times(rules.buys_per_turn)} a turn and carry "
+        f"{plural(rules.basket, 'bale')}. If you have no rupees, Consolidate gives you {rules.consolidate_rupees} for a whole "
+        "turn.",
         "post",
         "buy",
     )
     yield Step(
         "Sell it in a city",
-        f"A city wants three colours and pays by their place: {sale_places(rules)}. Some colours bring more; the map shows "
-        f"it. A sale costs {plural(rules.sell_cost, 'action')}. The colour then moves to the bottom. Your first sale in each "
-        "city also gives you one of its City tokens. Both kinds of tokens count at the end.",
+        f"A city wants three colours. The place of a colour decides what you get: {sale_places(rules)}. Some colours pay more; "
+        f"the map shows how much. A sale costs {plural(rules.sell_cost, 'action')}. The colour then moves to the bottom. Your "
+        "first sale in each city also gives you one of its City tokens. City and Client tokens count at the end.",
         "city",
         "sell",
     )
     yield Step(
         "Build a palace",
-        f"A palace costs {plural(rules.build_cost, 'action')} and a bale of any colour. Build it where no post, city or palace "
-        "is, as here: you also get the token of the site. Whenever another elephant enters your palace, you take "
-        f"{plural(rules.toll, 'rupee')} of toll from the bank. You can build {rules.palaces}.",
+        f"A palace costs {plural(rules.build_cost, 'action')} and a bale of any colour. Build it on a site without post, city or "
+        "palace. If the site has a palace token, you get it. Whenever another elephant enters your palace, the bank pays you a "
+        f"toll of {plural(rules.toll, 'rupee')}. You can build {plural(rules.palaces, 'palace')}.",
         "palace",
         "build",
     )
     yield Step(
         "Sets, the end and the awards",
         f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set begins with new bales in "
-        "the markets. At the end, palaces and Client tokens together (your empire) earn an award by rank: "
-        f"{', '.join(map(str, rules.majority))} rupees. City tokens (your fame) earn one too: {_fame(rules)}. "
-        "The table “If the game ended now” shows both. The button Rules has all of it.",
+        "the markets. Your palaces and Client tokens are your empire. At the end, empires earn rupees by size: "
+        f"{', '.join(map(str, rules.majority))}. Your City tokens are your fame, which earns rupees too: {_fame(rules)}. "
+        "The table “If the game ended now” shows both awards. The button Rules shows all rules.",
         "clock",
         None,
     )

@@ -119,7 +119,7 @@ class PlayApp:
         try:
             found = await self.worker.run(lambda: hints(self._made(adviser), session.game, states, rng, session.called))
         except (ValueError, OverflowError, RuntimeError) as error:
-            raise SessionError(f"{adviser} gives no hint here: {error}") from None
+            raise SessionError(f"{adviser} cannot give a hint here: {error}") from None
         return JSONResponse({"version": version, "by": adviser, "turns": [hint._asdict() for hint in found]})
 
     async def _record(self, request: Request) -> Response:

@@ -21,8 +21,8 @@ export function renderEditor(next) {
   byId("tools").replaceChildren(
     button("undo", "Undo", "", () => change("undo"), { disabled: !next.can_undo }),
     button("save", next.saved ? "Saved" : "Save", next.when, () => change("save"), { class: "main", disabled: next.saved }));
-  const help = store.editor.moving ? "Drag a site to its place, or click it and then the place."
-    : "Click sites one after the other, or drag from site to site. Escape ends a chain. What is drawn again is removed.";
+  const help = store.editor.moving ? "Drag a site to its place, or click the site and then the place."
+    : "Click sites one after the other, or drag from site to site. Escape ends a chain. To remove a trail, draw it again.";
   const trails = next.trails.map(([from, to]) =>
     element("li", {}, button(`${from} ${to}`, `${from} – ${to} ×`, "", () => change("trail", { from, to }),
       { "aria-label": `Remove the trail from ${from} to ${to}` })));
@@ -30,9 +30,9 @@ export function renderEditor(next) {
   show("editor",
     element("p", {}, help),
     element("p", { class: next.problem ? null : "good", id: "problem" },
-      next.problem ? `Not yet a board: ${next.problem}` : "This is a valid board: it can be played and trained on."),
+      next.problem ? `Not a valid board yet: ${next.problem}` : "This is a valid board. You can play and train on it."),
     next.problem ? null : element("p", { id: "command" },
-      next.saved ? "Play on it: " : "Once it is saved, play on it: ", element("code", {}, next.command)),
+      next.saved ? "Play on it: " : "Save it, then play on it: ", element("code", {}, next.command)),
     ...choices(next), ...photoTools,
     element("p", {}, `${next.trails.length} trails`), element("ul", { class: "trails" }, ...trails));
   drawPhoto();
@@ -53,7 +53,7 @@ function choices(next) {
 // --- a photo of one's own board, which never leaves the browser ---
 
 const photoTools = [
-  element("label", {}, "A photo to draw on, which stays in this browser: ", element("input", {
+  element("label", {}, "A photo of your board (it stays in this browser): ", element("input", {
     type: "file", accept: "image/*", "data-key": "photo", onchange: ({ target }) => {
       const reader = new FileReader();
       reader.addEventListener("load", () => {
@@ -63,7 +63,7 @@ const photoTools = [
       if (target.files.length) reader.readAsDataURL(target.files[0]);
     },
   })),
-  element("label", {}, "How much of it shows: ", element("input", {
+  element("label", {}, "Opacity of the photo: ", element("input", {
     type: "range", min: 0, max: 1, step: 0.05, value: photo.seen, "data-key": "seen", oninput: ({ target }) => {
       photo.seen = target.valueAsNumber;
       drawPhoto();

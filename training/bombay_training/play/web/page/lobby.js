@@ -20,7 +20,7 @@ export function openLobby() {
     element("select", {}, ...options(choices, settings.seats[seat] ?? settings.seats.at(-1))));
   const rows = seats.map((field, seat) => labelled(`Seat ${seat}`, field));
   const seatPlayers = () => rows.forEach((row, seat) => (row.hidden = seat >= count.value));
-  const seed = (value) => element("input", { inputmode: "numeric", autocomplete: "off", placeholder: "drawn", value });
+  const seed = (value) => element("input", { inputmode: "numeric", autocomplete: "off", placeholder: "random", value });
   const board = element("select", { onchange: () => showBoard() }, ...options(boards, settings.board));
   const [boardSeed, dealSeed] = [seed(settings.board_seed), seed("")];
   const boardRow = labelled("Seed of the board", boardSeed);
@@ -38,9 +38,9 @@ export function openLobby() {
     byId("headline").focus();
   };
   byId("lobby").replaceChildren(element("form", { onsubmit: begin },
-    element("h2", { id: "lobby-title" }, "New game"), element("p", {}, store.state.over ? "" : "The game under way ends."),
+    element("h2", { id: "lobby-title" }, "New game"), element("p", {}, store.state.over ? "" : "The current game ends."),
     labelled("Players", count), ...rows,
-    element("label", { class: "check" }, screened, "Screened: rupees and tokens of the others are hidden"),
+    element("label", { class: "check" }, screened, "Screened: opponents' rupees and tokens are hidden"),
     labelled("Board", board), boardRow, labelled("Seed of the deal", dealSeed), refused,
     element("div", { class: "buttons" }, element("button", { class: "main", "data-key": "begin" }, "Begin"),
       button("cancel", "Cancel", "", () => byId("lobby").close()))));

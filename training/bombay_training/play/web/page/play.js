@@ -65,7 +65,7 @@ function renderTools(next) {
   byId("tools").replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
-    next.stopped === null ? "" : button("stop", next.stopped ? "Let it go on" : "Stop", "", () => change("stop")),
+    next.stopped === null ? "" : button("stop", next.stopped ? "Go on" : "Stop", "", () => change("stop")),
     button("new", "New game", "", openLobby, { "aria-haspopup": "dialog" }),
     next.over ? button("watch", "Look at the game again", "", watchOwn) : "",
     next.has_record
@@ -108,8 +108,8 @@ function renderHint(next) {
     const play = button(`hint ${place}`, "Play this turn", "", () => playTurn(rest),
       { disabled: !able, onmouseenter: () => able && mark(next, rest), onfocus: () => able && mark(next, rest) });
     return element("li", {}, element("strong", {}, hint.turn.join(", then ")), element("br"),
-      `Expected to win ${(100 * hint.win_share).toFixed(0)} %, `,
-      `by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
+      `Expected to win ${(100 * hint.win_share).toFixed(0)} % of the time `,
+      `(${hint.visits} simulation${hint.visits === 1 ? "" : "s"}). ${hint.why}`,
       hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : "", play);
   });
   show("hint", element("strong", {}, `The best turns for ${store.advice.by}:`), element("ol", {}, ...turns));
@@ -148,7 +148,7 @@ function renderFault(fault, substitutes) {
   const choice = element("select", { id: "substitute", "data-key": "substitute" },
     ...substitutes.map((name) => element("option", {}, name)));
   show("fault",
-    element("p", {}, `The agent in seat ${fault.seat} failed; the game is as before. ${fault.reason}`),
+    element("p", {}, `The agent in seat ${fault.seat} failed. The game has not changed. ${fault.reason}`),
     button("retry", "Ask it again", "", () => change("retry")), " ",
     element("label", { for: "substitute" }, "or give the seat to: "), choice, " ",
     button("replace", "Replace", "", () => change("replace", { agent: choice.value })));

@@ -27,7 +27,7 @@ function aimOf(next, at) {
   const seat = next.you ?? next.mover, site = next.goals[at];
   if (at === "elephant") return { words: `your elephant, at ${next.seats[seat].at}`, parts: `[data-elephant="${seat}"]` };
   if (at === "clock") return { words: next.when, parts: null };
-  return site ? { words: site, parts: `[data-site="${CSS.escape(site)}"]` } : { words: "none now", parts: null };
+  return site ? { words: site, parts: `[data-site="${CSS.escape(site)}"]` } : { words: "no site now", parts: null };
 }
 
 const written = ({ title, words }, number, count) =>
@@ -64,7 +64,7 @@ export function renderTutorial(next, before) {
   const { words, parts } = aimOf(next, steps[stage].at);
   byId("when").classList.toggle("pointed", steps[stage].at === "clock");
   ring(parts ? byId("map").querySelectorAll(parts) : []);
-  const where = element("p", { class: "where" }, `Ringed: ${words}`);
+  const where = element("p", { class: "where" }, `Marked with a ring: ${words}`);
   const shownStep = byId("tutorial").querySelector(".step");
   if (shownStep.dataset.stage !== String(stage)) {
     shownStep.dataset.stage = stage;

@@ -139,7 +139,7 @@ function renderValues() {
     element("option", { value: seat, selected: seat === store.film.whose }, has.called)));
   const turns = costly.map((one) => element("li", {}, button(`turn ${one.first}`,
     `${who(one.seat)}, ${store.film.positions[one.first - 1].when}: this turn cost ${Math.round(100 * one.cost)} points`,
-    `Better was: ${one.better.join(", then ")}`, () => {
+    `Better: ${one.better.join(", then ")}`, () => {
       stopPlaying();
       go(one.first);
     })));
@@ -147,6 +147,6 @@ function renderValues() {
   show("viewer",
     element("h3", {}, `Share of the win, as ${store.film.valued_by} values it`), chart, element("ul", { class: "key" }, ...key),
     element("h3", {}, "The turns that cost most"), whose, element("ol", {}, ...turns),
-    element("p", {}, `In points of a hundred of the win, by the net of ${store.film.valued_by}, which does not look ahead.`));
+    element("p", {}, `A point is 1 % of the win. The net of ${store.film.valued_by} values the turns and does not look ahead.`));
   drawCurve();
 }
