@@ -90,8 +90,8 @@ def _steps(rules: Rules) -> Iterator[Step]:
         "Sets, the end and the awards",
         f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set begins with new bales in "
         "the markets. Your palaces and Client tokens are your empire. At the end, empires earn rupees by size: "
-        f"{', '.join(map(str, rules.majority))}. Your City tokens are your fame, which earns rupees too: {_fame(rules)}. "
-        "The table “If the game ended now” shows both awards. The button Rules shows all rules.",
+        f"{', '.join(map(str, rules.majority))}. City tokens are your fame, which earns rupees too: {_fame(rules)}. "
+        "The table “If the game ended now” shows both awards. The button Rules has more.",
         "clock",
         None,
     )
