@@ -77,7 +77,7 @@ def test_undo_and_errors_and_hints(said, capsys, tmp_path):
     assert "File exists" in shown
     assert taken.read_text() == "mine"
     assert "1. Move to E" in shown
-    assert "map SITE      tell what is on a site" in shown
+    assert "map SITE      show what is on a site" in shown
     assert table.legal()[0] == "move:E1"
 
 
