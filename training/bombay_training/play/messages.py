@@ -35,6 +35,7 @@ def of_session(session: Session, adviser: str | None) -> dict[str, Any]:
     return {
         "mode": "play",
         "version": session.version,
+        "game": session.first_version,
         **position(game, session.states, viewer, session.names, session.log[-1].action, session.you),
         "human": session.human_to_move,
         "you": session.you,
