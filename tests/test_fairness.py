@@ -229,8 +229,33 @@ def test_the_interval_for_a_new_board_covers_it(sd):
 
 
 def test_one_board_with_two_best_seats_counts_half_for_each():
-    found = study.times_best(np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]))
-    assert found.tolist() == [1.5, 0.5, 0]
+    found = study.times_best(np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2], [0.1 + 0.2, 0.3, 0.4]]))
+    assert found.tolist() == [1.5, 0.5, 1]
+    assert study.times_best(np.array([[0.1 + 0.2, 0.3, 0.3, 0.1]])).tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
+
+
+def test_the_page_in_prose_has_the_figures_of_the_report():
+    docs = Path(__file__).parents[1] / "docs"
+    data, text = json.loads((docs / "balance/report.json").read_text()), (docs / "fairness.md").read_text()
+    many = [row for row in data["stories"] if row["players"] > 3 and row["agent"] != "greedy"]
+    tolls = [row["why"]["sources"]["tolls"]["mean"] for row in many]
+    assert f"the first seat takes {min(tolls):.1f} to {max(tolls):.1f} rupees a game more in tolls" in text
+    ahead = {
+        table["players"]: table["players"] * change["seats"][0]["win_share"]["mean"] - 1
+        for table in data["tables"]
+        for change in table["what_ifs"]
+        if table["agent"] == "planner-v1" and change["change"] == "toll=0"
+    }
+    assert f"by {100 * ahead[4]:.0f} % at 4 and {100 * ahead[5]:.0f} % at 5 players" in text
+    left = [
+        max(abs(part["players"] * seat["mean"] - 1) for row in part["confirmed"] for seat in row["seats"])
+        for part in data["repair"]
+        if part["players"] > 2
+    ]
+    assert (
+        f"leave a deviation of {100 * min(left):.0f} to {100 * max(left):.0f} % for one of these two agents"
+        in " ".join(text.split())
+    )
 
 
 def test_vectors_are_at_most_two_rupees_and_never_below_nothing():

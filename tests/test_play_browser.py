@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bombay_env import Game, Rules
+from bombay_env import Board, Game, Rules
 from bombay_env.record import read_records
 from bombay_training.cli.main import app as cli
 from bombay_training.play.web import film, server
@@ -423,6 +423,25 @@ def test_another_game_is_chosen_by_names_and_keys(browser, table, width, height)
         assert not lobby.is_visible()
 
 
+def test_a_new_game_on_a_board_with_other_names_forgets_the_old_sites_and_hints(browser, worker):
+    sites = [dataclasses.replace(site, name=f"<b>{site.name}") for site in Board.load().sites]
+    trails = [(f"<b>{one}", f"<b>{other}") for one, other in Board.load().trails]
+    game = Game(Rules(2, sets=1), Board("own", tuple(sites), tuple(trails)))
+    app = PlayApp(session(None, "random", game=game), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.focus("[data-place='<b>E1']")
+        assert page.text_content("#meaning strong").startswith("<b>E1: ")
+        page.click("[data-key=hint]")
+        page.wait_for_selector("#hint ol")
+        page.click("[data-key=new]")
+        page.select_option("#lobby-board", "packaged")
+        with change(page):
+            page.click("[data-key=begin]")
+        assert not page.is_visible("#hint"), "it was for another game, although for the same turn"
+        page.focus("[data-place=E1]")
+        assert page.text_content("#meaning strong").startswith("E1: ")
+
+
 def test_a_second_tab_is_told_and_the_game_goes_on(browser, table):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
@@ -461,6 +480,24 @@ def test_a_tab_whose_stream_has_died_catches_up(browser, worker, wakes):
         else:
             page.evaluate(SHOWN_AGAIN)
         page.wait_for_function("() => store.state.version === 1")
+
+
+def test_a_hidden_tab_leaves_its_connection_to_others_and_looks_now_and_then(browser, worker):
+    app = PlayApp(session(None, "random", game=SHORT), worker, ADVISER, 0.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.wait_for_selector("#actions button")
+        page.clock.install()
+        page.evaluate(
+            "globalThis.hidden = true; Object.defineProperty(document, 'hidden', {get: () => globalThis.hidden})"
+        )
+        with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/events"), timeout=5000):
+            page.evaluate(SHOWN_AGAIN)
+        elsewhere(app, "move:E1")
+        page.clock.fast_forward("00:06")
+        page.wait_for_function("() => store.state.version === 1")
+        with page.expect_request("**/api/events"):
+            page.evaluate("globalThis.hidden = false")
+            page.evaluate(SHOWN_AGAIN)
 
 
 def test_the_page_connects_again_when_the_server_is_back(browser, worker, monkeypatch):

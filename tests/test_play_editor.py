@@ -46,14 +46,14 @@ def drawn(page, *trails):
     page.wait_for_function("() => !store.busy")
 
 
-def drag(page, site, across, down):
+def drag(page, site, across, down, button="left"):
     """Drag a site to a place in pixels of the screen."""
     box = page.locator(f"[data-target={site}]").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.down()
+    page.mouse.down(button=button)
     page.mouse.move(across - 20, down - 20)
     page.mouse.move(across, down)
-    page.mouse.up()
+    page.mouse.up(button=button)
 
 
 def test_a_board_is_drawn_saved_and_told_how_to_play(page, path):
@@ -97,6 +97,7 @@ def test_trails_and_sites_are_dragged(page, path):
     drawn(page, ("F1", "F2"))
     assert trails(page) == before | {frozenset(("F1", "F2"))}
     assert page.evaluate("store.editor.chosen") is None
+    drag(page, "F1", end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, button="right")
     box = page.locator("#map svg").bounding_box()
     drag(page, "F1", box["x"] + box["width"] * 0.05, box["y"] + box["height"] * 0.95)  # where no site is
     assert page.locator(".dragged").count() == 0

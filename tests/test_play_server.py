@@ -90,7 +90,8 @@ def test_a_game_is_played_and_its_record_downloaded(client, app):
     record.verify()
     assert record.agents == ("human", "random")
     version = found["version"]
-    assert client.post("api/new", {"version": version - 1, **found["lobby"]["settings"]})[0] == 409
+    for other in (version - 1, False, float(version), str(version)):
+        assert client.post("api/new", {"version": other, **found["lobby"]["settings"]})[0] == 409
     status, new = client.post("api/new", {"version": version, **found["lobby"]["settings"]})
     assert status == 200
     assert app.session.game == SHORT, "the settings stay"

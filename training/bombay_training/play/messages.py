@@ -39,6 +39,7 @@ def of_session(session: Session, adviser: str | None, shares: Sequence[float] = 
     return {
         "mode": "play",
         "version": session.version,
+        "game": session.first_version,
         **shown,
         "human": session.human_to_move,
         "you": session.you,

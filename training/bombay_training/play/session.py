@@ -74,6 +74,7 @@ class Session:
     Attributes:
         states: (1,) the position as players see it. Until a human ends the turn, it is that seat's turn, with no action left.
         version: grows by one with each change.
+        first_version: of the first position, which tells games of a page apart.
         log: all events so far.
         fault: the seat of an agent that failed, and the reason; None if there is none.
 
@@ -102,7 +103,7 @@ class Session:
         self.names = [person if agent is None else name_of(agent) for agent in seats]
         self.states: np.ndarray = game.new_states([seed])
         self.history = History(game, self.states, seed)
-        self.version = version
+        self.version = self.first_version = version
         self.log: list[Event] = [Event(f"Set 1 of {game.rules.sets} begins.")]
         self.fault: tuple[int, str] | None = None
         self._turn_start = self.states.copy()

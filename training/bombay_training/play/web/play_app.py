@@ -153,7 +153,7 @@ class PlayApp:
         self.lobby.replace(seat, name)
 
     def _new(self, data: dict[str, Any]) -> None:
-        if data.pop("version") != self.session.version:
+        if not _is_version(data.pop("version"), self.session):
             raise OutdatedError("the game went on in another tab or window; nothing was changed")
         try:
             settings = forms.check(Settings, data, "the body")
@@ -166,7 +166,7 @@ class PlayApp:
 
     def _play_on(self, data: dict[str, Any]) -> None:
         before = self.session
-        if data["version"] != before.version or not before.over:
+        if not _is_version(data["version"], before) or not before.over:
             raise OutdatedError("this game is not over, or another one was begun; nothing was changed")
         record = before.record()
         if not checks.is_whole_number(data["event"], 0, len(record.events) - 1):
@@ -236,6 +236,11 @@ class PlayApp:
             self._sent = {"substitutes": SUBSTITUTES, "lobby": self.lobby.message(), **shown, **explained(session)}
         watched = not session.humans and not session.over
         return self._sent | {"stopped": self._stopped is session if watched else None}
+
+
+def _is_version(given: Any, session: Session) -> bool:
+    """Whether a request names the version of the position that there is now. `False` is no 0."""
+    return checks.is_whole_number(given, 0) and given == session.version
 
 
 def _text(data: dict[str, Any], key: str) -> str:

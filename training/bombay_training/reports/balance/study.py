@@ -126,7 +126,7 @@ def _boards(spec: BalanceSpec, games: Sequence[Game], play: Play) -> list[dict[s
 
 def times_best(means: np.ndarray) -> np.ndarray:
     """On how many boards each seat has the highest mean, (n,) float64, of the means (boards, n); equal ones share the board."""
-    best = means == means.max(axis=1, keepdims=True)
+    best = np.isclose(means, means.max(axis=1, keepdims=True), rtol=1e-9)  # sums of thirds are rounded
     return np.asarray((best / best.sum(axis=1, keepdims=True)).sum(axis=0))
 
 

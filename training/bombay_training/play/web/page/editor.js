@@ -117,7 +117,7 @@ document.addEventListener("keydown", ({ key }) => {
 });
 
 byId("map").addEventListener("pointerdown", (event) => {
-  if (store.state?.mode !== "board") return;
+  if (store.state?.mode !== "board" || event.button) return; // only the main button draws
   Object.assign(drag, { site: siteOf(event.target), from: event, under: false });
 });
 

@@ -128,13 +128,14 @@ function step(site, [right, down], event) {
 export function renderMeanings(next) {
   const places = byId("places"), names = Object.keys(next.meanings ?? {});
   places.hidden = !names.length;
-  if (places.childElementCount !== names.length) places.replaceChildren(...names.map(buttonOf));
+  const old = [...places.children].map((place) => place.dataset.place);
+  if (old.join(" ") !== names.join(" ")) places.replaceChildren(...names.map(buttonOf)); // another board
   const focused = document.activeElement.dataset.place;
   if (names.length && !focused) {
     const here = next.seats[next.you ?? Math.max(next.mover, 0)].at;
     for (const place of places.children) place.tabIndex = place.dataset.place === here ? 0 : -1;
   }
   for (const place of places.children) cover(place);
-  if (explained && next.meanings) explain(explained);
+  if (names.includes(explained)) explain(explained);
   else leave();
 }

@@ -76,7 +76,7 @@ function renderTools(next) {
 }
 
 // The turn in which a hint was given; while it lasts, the hint stays.
-const turnOf = (next) => `${next.when} ${next.mover}`;
+const turnOf = (next) => `${next.game} ${next.when} ${next.mover}`;
 
 async function askHint() {
   const { version, adviser, played } = store.state;

@@ -64,13 +64,19 @@ function putNewer(found) {
 
 const SILENCE = 40_000; // milliseconds after which a stream counts as lost; the server repeats the version every 15 seconds
 const RETRY = 2500; // milliseconds
+const UNSEEN = 5000; // milliseconds between two looks of a hidden tab
 let stream = null;
 let lost = false; // whether the page says that the server does not answer
 let alarm = null;
 
-// Follow what happens at the table, here and in other tabs.
+// Follow what happens at the table, here and in other tabs. A browser opens six connections to a server, and each stream takes one
+// for good. So a hidden tab has no stream: it looks from time to time.
 export function follow() {
   stream?.close();
+  if (document.hidden) {
+    catchUp(true);
+    return expectMore(UNSEEN);
+  }
   stream = new EventSource("api/events");
   stream.onmessage = ({ data }) => {
     expectMore();
@@ -92,7 +98,7 @@ function expectMore(milliseconds = SILENCE) {
 // A tab that was asleep, or comes back from the browser's memory.
 for (const event of ["visibilitychange", "pageshow"])
   window.addEventListener(event, () => {
-    if (stream && !document.hidden) follow();
+    if (alarm) follow();
   });
 
 // Look if the server has told a newer version than the one that is shown.
