@@ -360,6 +360,21 @@ def test_the_round_is_told_by_a_card_for_each_opponent():
     assert {card["seat"] for card in messages.rounds(table)} >= {1, 2}
 
 
+def test_a_card_tells_a_turn_in_the_order_in_which_it_was_played():
+    table = session(None, None)
+    table.states["palace"][0, table.game.board.site_index("H1")] = 2
+    table.states["palaces_left"][0, 1] -= 1
+    table.states["market"][0, 0] = 1
+    play_turn(table, "move:E1", "buy", "move:H1", END_TURN)
+    bought = table.log[2].effect
+    toll = "human 1 takes 1 rupee of toll from the bank"
+    assert messages.rounds(table)[-1] == {
+        "seat": 0,
+        "way": ["A", "E1", "H1"],
+        "words": f"A → E1, Buy a bale ({bought}), E1 → H1 ({toll})",
+    }
+
+
 def test_the_human_is_called_you():
     table = session("random", None, seed=3)
     assert messages.of_session(table, None)["headline"] == "random: 3 actions left"

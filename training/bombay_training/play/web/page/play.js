@@ -44,14 +44,14 @@ export function renderPlay(next, before) {
 
 // A card for each turn that others have taken since one's own.
 function renderRound(next) {
-  const cards = next.round.map(({ seat, way, words }) => element("li", { class: seat === null ? "set" : null },
-    seat === null ? "" : element("strong", {}, `${who(seat)}: `), [way.join(" → "), words].filter(Boolean).join(", ")));
+  const cards = next.round.map(({ seat, words }) => element("li", { class: seat === null ? "set" : null },
+    seat === null ? "" : element("strong", {}, `${who(seat)}: `), words));
   const moves = next.round.flatMap(({ seat, way }) => way.slice(1).map((to, place) => ({ seat, move: [way[place], to] })));
   drawWays(moves);
   const paces = element("select", { "aria-label": "Speed", "data-key": "pace", onchange: () => (motion.pace = paces.value) },
     ...Object.keys(PACES).map((name) => element("option", { selected: name === motion.pace }, name)));
   const controls = CALM.matches || !moves.length ? "" : element("div", { class: "controls" },
-    button("again", "Again", "", () => animate(moves)),
+    button("again", "Show again", "", () => animate(moves)),
     button("pause", motion.paused ? "Go on" : "Pause", "", () => {
       motion.paused = !motion.paused;
       renderRound(next);
