@@ -335,8 +335,8 @@ def test_the_standing_is_the_result_if_the_game_ended_now():
     rows = messages.of_session(table, None)["standing"]
     assert [row["total"] for row in rows] == found["final"].tolist()
     for seat, row in enumerate(rows):
-        assert row["empire"] == f"{found['majority'][seat]} for {found['empire'][seat]}"
-        awards = [int(row[award].split()[0]) for award in ("empire", "fame")]
+        assert row["award for empire"] == f"{found['majority'][seat]} for {found['empire'][seat]}"
+        awards = [int(row[award].split()[0]) for award in ("award for empire", "award for fame")]
         assert row["in hand"] + sum(awards) == row["total"]
     play(table, np.random.default_rng(3))
     assert messages.of_session(table, None)["standing"] is None, "the account tells it"
@@ -393,8 +393,8 @@ def test_seats_tell_their_cities_and_palaces():
     table.states["palace"][0, table.game.board.site_index("G3")] = 1
     table.states["palaces_left"][0, 0] -= 1
     mine, other = messages.of_session(table, None)["seats"]
-    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 built, 4 left")
-    assert (other["Cities"], other["palaces"]) == ("0", "0 built, 5 left")
+    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 of 5")
+    assert (other["Cities"], other["palaces"]) == ("0", "0 of 5")
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
             "rupees": has.rupees,
             "Clients": has.clients,
             "Cities": None if has.cities is None else _cities(has),
-            "palaces": f"{seen.game.rules.palaces - has.palaces_left} built, {has.palaces_left} left",
+            "palaces": f"{seen.game.rules.palaces - has.palaces_left} of {seen.game.rules.palaces}",
             "bales": ", ".join(f"{count} {colour}" for colour, count in _bales(has.basket)) or "none",
         }
         for has in seen.holdings
@@ -139,8 +139,8 @@ def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
     return [
         {
             "in hand": int(found["rupees"][seat]),
-            "empire": f"{found['majority'][seat]} for {found['empire'][seat]}",
-            "fame": f"{found['fame'][seat]} for {found['city_tokens'][seat]}",
+            "award for empire": f"{found['majority'][seat]} for {found['empire'][seat]}",
+            "award for fame": f"{found['fame'][seat]} for {found['city_tokens'][seat]}",
             "total": int(found["final"][seat]),
         }
         for seat in range(game.num_players)
@@ -196,7 +196,9 @@ def _turn_words(events: Sequence[Event], whole: bool) -> Iterator[str]:
     """A turn in the order in which it was played: ways, such as "A → E1 → H1", and the other actions."""
     for moves, part in itertools.groupby(events, key=lambda event: _ends(event) is not None):
         if not moves:
-            yield from (_words(event, whole) for event in part if event.action is None or event.action.action != END_TURN)
+            yield from (
+                _words(event, whole) for event in part if event.action is None or event.action.action != END_TURN
+            )
             continue
         way = ""
         for event in part:

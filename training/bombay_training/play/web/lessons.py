@@ -87,10 +87,11 @@ def _steps(rules: Rules) -> Iterator[Step]:
     )
     yield Step(
         "Sets, the end and the awards",
-        f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set begins with new bales in "
-        "the markets. At the end, palaces and Client tokens together (your empire) earn an award by rank: "
+        f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set brings new bales"
+        f"{', and the next player begins it' if rules.rotate_first_player else ''}. "
+        "At the end, palaces and Client tokens together (your empire) earn an award by rank: "
         f"{', '.join(map(str, rules.majority))} rupees. City tokens (your fame) earn one too: {_fame(rules)}. "
-        "The table “If the game ended now” shows both. The button Rules has all of it.",
+        "The table “If the game ended now” shows both; the button Rules has all.",
         "clock",
         None,
     )

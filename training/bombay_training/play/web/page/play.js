@@ -74,12 +74,15 @@ function renderTools(next) {
   );
 }
 
+// The name of an agent without its options.
+const nameOf = (agent) => agent.split(":")[0];
+
 // The turn in which a hint was given; while it lasts, the hint stays.
 const turnOf = (next) => `${next.when} ${next.mover}`;
 
 async function askHint() {
   const { version, adviser, played } = store.state;
-  show("hint", element("p", {}, `${adviser} is thinking …`));
+  show("hint", element("p", {}, `${nameOf(adviser)} is thinking …`));
   try {
     const found = await send("hint", { version });
     if (store.state.version !== version) return;
@@ -111,7 +114,7 @@ function renderHint(next) {
       `by ${hint.visits} simulation${hint.visits === 1 ? "" : "s"}. ${hint.why}`,
       hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : "", play);
   });
-  show("hint", element("strong", {}, `The best turns for ${store.advice.by}:`), element("ol", {}, ...turns));
+  show("hint", element("strong", {}, `The best turns, as ${nameOf(store.advice.by)} sees them:`), element("ol", {}, ...turns));
   const best = store.advice.turns.map((hint) => left(hint, next)).find(Boolean);
   if (best) mark(next, best);
 }
