@@ -53,7 +53,7 @@ FIELDS += (
     "majority",
     "fame",
 )
-FIELDS += ("consolidate_rupees",)
+FIELDS += ("consolidate_rupees", "rotate_first_player")
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -187,7 +187,8 @@ class Heard:
             name: (what, [trail.partition(":")[0] for trail in trails.split(", ")])
             for name, what, _, trails in self.tables["Sites"]
         }
-        _, self.at, self.rupees, *_, self.bales = self.tables["What each seat has"][0]
+        seat, self.rupees, *_, self.bales = self.tables["What each seat has"][0]
+        self.at = seat.partition(", at ")[2]
 
     def way_to(self, goals):
         """The sites on a shortest way to one of some sites."""
@@ -295,6 +296,7 @@ def test_a_hint_stays_for_its_turn_shows_on_the_map_and_is_played_by_a_click(bro
         page.wait_for_selector("#actions button")
         page.click("[data-key=hint]")
         page.wait_for_selector("#hint li")
+        assert page.text_content("#hint > strong") == "The best turns, as champion sees them:"
         best = page.evaluate("store.advice.turns[0].actions")
         moves = [action for action in best if action.startswith("move:")]
         assert page.locator("#map .advised").count() == len(moves) > 0
@@ -614,6 +616,7 @@ def watch_by_keys_and_clicks(page, record):
     assert page.evaluate("store.state.event") == 2
     page.click("[data-key='event 5']")
     assert page.text_content("#count") == f"5 of {last}"
+    assert page.evaluate("document.querySelector('#log').start") == 0, "the list has the numbers of the slider"
     assert page.text_content("#headline") == page.text_content("#log [aria-current]")
     page.click("[data-key=play]")
     page.wait_for_function("() => store.state.event >= 6")
@@ -706,7 +709,8 @@ def test_ones_own_game_is_looked_at_again_in_the_viewer(browser, worker):
     app = PlayApp(session(None, "greedy", game=SHORT, seed=1), worker, ADVISER, 0.0)
     play(app.session, np.random.default_rng(1))
     with serving(app) as address, page_at(browser, address) as page:
-        page.click("[data-key=watch]")
+        asked = "(document.querySelector('[data-key=watch]').click(), document.querySelector('#headline').textContent)"
+        assert page.evaluate(asked) == "The turns are being valued …"
         watch_by_keys_and_clicks(page, app.session.record())
         assert "You: " in page.text_content("#log")
         page.click("[data-key=back]")

@@ -335,8 +335,8 @@ def test_the_standing_is_the_result_if_the_game_ended_now():
     rows = messages.of_session(table, None)["standing"]
     assert [row["total"] for row in rows] == found["final"].tolist()
     for seat, row in enumerate(rows):
-        assert row["empire"] == f"{found['majority'][seat]} for {found['empire'][seat]}"
-        awards = [int(row[award].split()[0]) for award in ("empire", "fame")]
+        assert row["award for empire"] == f"{found['majority'][seat]} for {found['empire'][seat]}"
+        awards = [int(row[award].split()[0]) for award in ("award for empire", "award for fame")]
         assert row["in hand"] + sum(awards) == row["total"]
     play(table, np.random.default_rng(3))
     assert messages.of_session(table, None)["standing"] is None, "the account tells it"
@@ -360,6 +360,21 @@ def test_the_round_is_told_by_a_card_for_each_opponent():
     assert {card["seat"] for card in messages.rounds(table)} >= {1, 2}
 
 
+def test_a_card_tells_a_turn_in_the_order_in_which_it_was_played():
+    table = session(None, None)
+    table.states["palace"][0, table.game.board.site_index("H1")] = 2
+    table.states["palaces_left"][0, 1] -= 1
+    table.states["market"][0, 0] = 1
+    play_turn(table, "move:E1", "buy", "move:H1", END_TURN)
+    bought = table.log[2].effect
+    toll = "human 1 takes 1 rupee of toll from the bank"
+    assert messages.rounds(table)[-1] == {
+        "seat": 0,
+        "way": ["A", "E1", "H1"],
+        "words": f"A → E1, Buy a bale ({bought}), E1 → H1 ({toll})",
+    }
+
+
 def test_the_human_is_called_you():
     table = session("random", None, seed=3)
     assert messages.of_session(table, None)["headline"] == "random: 3 actions left"
@@ -378,8 +393,8 @@ def test_seats_tell_their_cities_and_palaces():
     table.states["palace"][0, table.game.board.site_index("G3")] = 1
     table.states["palaces_left"][0, 0] -= 1
     mine, other = messages.of_session(table, None)["seats"]
-    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 built, 4 left")
-    assert (other["Cities"], other["palaces"]) == ("0", "0 built, 5 left")
+    assert (mine["Cities"], mine["palaces"]) == ("2 (Indore, Nagpur)", "1 of 5")
+    assert (other["Cities"], other["palaces"]) == ("0", "0 of 5")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ What `screened` mode hides is left out here, in the one place where positions be
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -125,7 +125,7 @@ def seats(seen: View, names: Sequence[str]) -> list[dict[str, Any]]:
             "rupees": has.rupees,
             "Clients": has.clients,
             "Cities": None if has.cities is None else _cities(has),
-            "palaces": f"{seen.game.rules.palaces - has.palaces_left} built, {has.palaces_left} left",
+            "palaces": f"{seen.game.rules.palaces - has.palaces_left} of {seen.game.rules.palaces}",
             "bales": ", ".join(f"{count} {colour}" for colour, count in _bales(has.basket)) or "none",
         }
         for has in seen.holdings
@@ -144,8 +144,8 @@ def standing(game: Game, states: np.ndarray) -> list[dict[str, Any]]:
     return [
         {
             "in hand": int(found["rupees"][seat]),
-            "empire": f"{found['majority'][seat]} for {found['empire'][seat]}",
-            "fame": f"{found['fame'][seat]} for {found['city_tokens'][seat]}",
+            "award for empire": f"{found['majority'][seat]} for {found['empire'][seat]}",
+            "award for fame": f"{found['fame'][seat]} for {found['city_tokens'][seat]}",
             "total": int(found["final"][seat]),
         }
         for seat in range(game.num_players)
@@ -181,7 +181,7 @@ def _ends(event: Event) -> tuple[str, str] | None:
 def rounds(session: Session) -> list[dict[str, Any]]:
     """What the others have done since the last turn of the human to move or who moved last: a card for each of their turns.
 
-    A card has the seat, its way, a list of sites, and in words what else it did. Without a seat it tells that a set begins.
+    A card has the seat, its way, a list of sites, and its turn in words. Without a seat it tells that a set begins.
     """
     events = session.log[: len(session.log) - len(session.played)] if session.human_to_move else session.log
     seats = [event.seat for event in events]
@@ -189,17 +189,27 @@ def rounds(session: Session) -> list[dict[str, Any]]:
     first = len(seats) - seats[::-1].index(human) if human in seats and human is not None else 0
     cards = []
     for seat, turn in itertools.groupby(events[first:], key=lambda event: event.seat):
-        whole = session.viewer is None or seat in (None, session.viewer)
-        way: list[str] = []
-        did: list[str] = []
-        for event in turn:
-            if ends := _ends(event):
-                way = [*(way or ends[:1]), ends[1]]
-                did += [event.effect] if whole and event.effect else []
-            elif event.action is None or event.action.action != END_TURN:
-                did.append(_words(event, whole))
-        cards.append({"seat": seat, "way": way, "words": ", ".join(did) or ("" if way else "nothing")})
+        done = list(turn)
+        moves = [ends for ends in map(_ends, done) if ends]
+        words = _turn_words(done, session.viewer is None or seat in (None, session.viewer))
+        way = [*(origin for origin, _ in moves[:1]), *(to for _, to in moves)]
+        cards.append({"seat": seat, "way": way, "words": ", ".join(words) or "nothing"})
     return cards[-2 * session.game.num_players :]
+
+
+def _turn_words(events: Sequence[Event], whole: bool) -> Iterator[str]:
+    """A turn in the order in which it was played: ways, such as "A → E1 → H1", and the other actions."""
+    for moves, part in itertools.groupby(events, key=lambda event: _ends(event) is not None):
+        if not moves:
+            yield from (
+                _words(event, whole) for event in part if event.action is None or event.action.action != END_TURN
+            )
+            continue
+        way = ""
+        for event in part:
+            origin, to = _ends(event) or ("", "")
+            way = f"{way or origin} → {to}" + (f" ({event.effect})" if whole and event.effect else "")
+        yield way
 
 
 def _words(event: Event, whole: bool) -> str:

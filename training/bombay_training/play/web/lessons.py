@@ -88,8 +88,9 @@ def _steps(rules: Rules) -> Iterator[Step]:
     )
     yield Step(
         "Sets, the end and the awards",
-        f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set begins with new bales in "
-        "the markets. Your palaces and Client tokens are your empire. At the end, empires earn rupees by size: "
+        f"The game has {plural(rules.sets, 'set')} of {plural(rules.turns_per_set, 'turn')}. Each set brings new bales"
+        f"{', and the next player begins it' if rules.rotate_first_player else ''}. "
+        "Your palaces and Client tokens are your empire. At the end, empires earn rupees by size: "
         f"{', '.join(map(str, rules.majority))}. City tokens are your fame, which earns rupees too: {_fame(rules)}. "
         "The table “If the game ended now” shows both awards. The button Rules has more.",
         "clock",

@@ -23,9 +23,11 @@ export function openFilm(found) {
 }
 
 export async function watchOwn() {
+  byId("headline").textContent = "The turns are being valued …";
   try {
     openFilm({ ...await ask("film"), back: store.state });
   } catch (error) {
+    put(store.state);
     report(error.message);
   }
 }

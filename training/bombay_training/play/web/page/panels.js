@@ -4,14 +4,14 @@ import { byId, element, show, table } from "./dom.js";
 import { who } from "./store.js";
 
 export function renderSeats(next) {
-  const columns = ["at", "rupees", "Clients", "Cities", "palaces", "bales"];
+  const columns = ["rupees", "Clients", "Cities", "palaces", "bales"];
   if ("to win" in next.seats[0]) columns.unshift("to win");
   const rows = next.seats.map((has) => ({
     mover: has.seat === next.mover,
-    cells: [`${has.seat} ${has.name}`, ...columns.map((column) => has[column] ?? "hidden")],
+    cells: [`${has.seat} ${has.name}, at ${has.at}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
   byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
-  const sums = ["in hand", "empire", "fame", "total"];
+  const sums = ["in hand", "award for empire", "award for fame", "total"];
   const ends = (next.standing ?? []).map((has, seat) =>
     ({ mover: seat === next.mover, cells: [`${seat} ${next.seats[seat].name}`, ...sums.map((sum) => has[sum])] }));
   show("standing", ...(ends.length
@@ -50,7 +50,7 @@ export function renderAccount(account) {
   const seats = account.rows.map((row, seat) => `${who(seat)}${row.wins ? `: ${row.wins}` : ""}`);
   const rows = account.columns.map((column) => ({
     mover: ["in hand", "final"].includes(column),
-    cells: [column, ...account.rows.map((row) => row[column])],
+    cells: [column, ...account.rows.map((row) => String(row[column]).replace("-", "−"))],
   }));
   show("account", element("strong", {}, "The account of every rupee"),
     element("div", { class: "wide" }, table("The account of every rupee", ["", ...seats], rows)));

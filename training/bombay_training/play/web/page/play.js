@@ -44,14 +44,14 @@ export function renderPlay(next, before) {
 
 // A card for each turn that others have taken since one's own.
 function renderRound(next) {
-  const cards = next.round.map(({ seat, way, words }) => element("li", { class: seat === null ? "set" : null },
-    seat === null ? "" : element("strong", {}, `${who(seat)}: `), [way.join(" → "), words].filter(Boolean).join(", ")));
+  const cards = next.round.map(({ seat, words }) => element("li", { class: seat === null ? "set" : null },
+    seat === null ? "" : element("strong", {}, `${who(seat)}: `), words));
   const moves = next.round.flatMap(({ seat, way }) => way.slice(1).map((to, place) => ({ seat, move: [way[place], to] })));
   drawWays(moves);
   const paces = element("select", { "aria-label": "Speed", "data-key": "pace", onchange: () => (motion.pace = paces.value) },
     ...Object.keys(PACES).map((name) => element("option", { selected: name === motion.pace }, name)));
   const controls = CALM.matches || !moves.length ? "" : element("div", { class: "controls" },
-    button("again", "Again", "", () => animate(moves)),
+    button("again", "Show again", "", () => animate(moves)),
     button("pause", motion.paused ? "Go on" : "Pause", "", () => {
       motion.paused = !motion.paused;
       renderRound(next);
@@ -75,12 +75,15 @@ function renderTools(next) {
   );
 }
 
+// The name of an agent without its options.
+const nameOf = (agent) => agent.split(":")[0];
+
 // The turn in which a hint was given; while it lasts, the hint stays.
 const turnOf = (next) => `${next.game} ${next.when} ${next.mover}`;
 
 async function askHint() {
   const { version, adviser, played } = store.state;
-  show("hint", element("p", {}, `${adviser} is thinking …`));
+  show("hint", element("p", {}, `${nameOf(adviser)} is thinking …`));
   try {
     const found = await send("hint", { version });
     if (store.state.version !== version) return;
@@ -112,7 +115,7 @@ function renderHint(next) {
       `(${hint.visits} simulation${hint.visits === 1 ? "" : "s"}). ${hint.why}`,
       hint.line.length ? element("small", {}, `Then it expects ${hint.line.join("; ")}.`) : "", play);
   });
-  show("hint", element("strong", {}, `The best turns for ${store.advice.by}:`), element("ol", {}, ...turns));
+  show("hint", element("strong", {}, `The best turns, as ${nameOf(store.advice.by)} sees them:`), element("ol", {}, ...turns));
   const best = store.advice.turns.map((hint) => left(hint, next)).find(Boolean);
   if (best) mark(next, best);
 }

@@ -145,8 +145,9 @@ function renderValues() {
     })));
   const chart = byId("viewer").querySelector("#curve") ?? element("div", { id: "curve" });
   show("viewer",
-    element("h3", {}, `Share of the win, as ${store.film.valued_by} values it`), chart, element("ul", { class: "key" }, ...key),
-    element("h3", {}, "The turns that cost most"), whose, element("ol", {}, ...turns),
-    element("p", {}, `A point is 1 % of the win. The net of ${store.film.valued_by} values the turns and does not look ahead.`));
+    element("h3", {}, `Chance to win, as ${store.film.valued_by} estimates it`), chart, element("ul", { class: "key" }, ...key),
+    element("h3", {}, "The turns that cost most"),
+    element("p", {}, `A point is one per cent of the chance to win. ${store.film.valued_by} estimates it without looking ahead.`),
+    whose, element("ol", {}, ...turns));
   drawCurve();
 }
