@@ -65,7 +65,7 @@ def test_a_board_is_drawn_saved_and_told_how_to_play(page, path):
         drawn(page, (one, other))
         page.keyboard.press("Escape")
     assert "This is a valid board" in page.text_content("#problem")
-    assert page.text_content("#command").startswith("Once it is saved, play on it: bombay play --board ")
+    assert page.text_content("#command").startswith("Save it, then play on it: bombay play --board ")
     page.click("[data-key=save]")
     page.wait_for_selector("[data-key=save]:disabled")
     assert page.text_content("#command") == f"Play on it: bombay play --board {path} human planner-v1"
