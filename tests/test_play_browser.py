@@ -24,6 +24,18 @@ from test_play_session import SHORT, play, session
 ADVISER = "champion:nodes=1,force=true"
 SHOWN_AGAIN = "document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))"
 ONE_SET = Game(Rules(3, sets=1))
+# The site that each arrow key leads to, from every site. The focus stays where it is.
+ARROWS = """() => {
+    const here = document.activeElement, steps = {};
+    for (const place of document.querySelectorAll("#places button"))
+        for (const key of ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"]) {
+            place.focus();
+            place.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
+            (steps[place.dataset.place] ??= {})[key] = document.activeElement.dataset.place;
+        }
+    here.focus();
+    return steps;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -78,20 +90,50 @@ def verified(path):
     return record
 
 
-def download(page, path):
-    with page.expect_download() as started:
-        page.click("[data-key=record]")
-    started.value.save_as(path)
-    return path
-
-
 def fits(page):
     """Whether nothing makes the page wider than the screen."""
     return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def play_by_clicking(page, rng):
-    """Click to the end of the game: sites on the map to move there, and buttons for all else. Most turns are short."""
+def tab_to(page, selector):
+    """Press Tab until this element has the focus."""
+    for _ in range(100):
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} cannot be reached")
+
+
+def arrows_to(page, site):
+    """The arrow keys that lead from the site with the focus to another one."""
+    steps = page.evaluate(ARROWS)
+    ways = [(page.evaluate("document.activeElement.dataset.place"), [])]
+    for at, way in ways:  # the list grows during this loop
+        if at == site:
+            return way
+        ways += [(near, [*way, key]) for key, near in steps[at].items()]
+    raise AssertionError(f"{site} cannot be reached")
+
+
+def by_mouse(page, selector):
+    page.click(selector)
+
+
+def by_touch(page, selector):
+    page.tap(selector)
+
+
+def by_keyboard(page, selector):
+    """Go to an element by Tab, or to a site of the map by Tab and the arrow keys, and press Enter there."""
+    site = page.get_attribute(selector, "data-target")
+    tab_to(page, "#places [tabindex='0']" if site else selector)
+    for key in arrows_to(page, site) if site else []:
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+
+
+def play_to_the_end(page, rng, press):
+    """Press sites on the map to move there, and buttons for all else. Most turns are short."""
     while not over(page):
         legal = {choice["action"]: choice for choice in page.evaluate("store.state.legal")}
         dealing = [action for action in legal if action.startswith(("buy", "sell", "build", "take"))]
@@ -99,7 +141,15 @@ def play_by_clicking(page, rng):
         action = "consolidate" if hurried else rng.choice(dealing if dealing and rng.random() < 0.8 else list(legal))
         site = legal[action]["site"]
         with change(page):
-            page.click(f"[data-target={site}]" if site else f"#actions [data-key='{action}']")
+            press(page, f"[data-target={site}]" if site else f"#actions [data-key='{action}']")
+        assert fits(page), action
+
+
+def download(page, path, press):
+    with page.expect_download() as started:
+        press(page, "[data-key=record]")
+    started.value.save_as(path)
+    return path
 
 
 def test_a_game_is_played_by_clicking(browser, tmp_path):
@@ -118,12 +168,12 @@ def test_a_game_is_played_by_clicking(browser, tmp_path):
         assert page.text_content("#seats") == first
         assert "Move to" not in page.text_content("#log")
         assert page.is_disabled("[data-key=undo]")
-        play_by_clicking(page, np.random.default_rng(5))
+        play_to_the_end(page, np.random.default_rng(5), by_mouse)
         assert "The account of every rupee" in page.text_content("#account")
         assert page.locator("#actions button").count() == 0
         page.reload()
         page.wait_for_selector("#account table")
-        record = verified(download(page, tmp_path / "record.jsonl"))
+        record = verified(download(page, tmp_path / "record.jsonl", by_mouse))
         assert record.agents == ("human", "random", "greedy")
         assert len([event for event in record.events if event.startswith("0 ")]) >= 5, "one or more actions a turn"
 
@@ -131,40 +181,20 @@ def test_a_game_is_played_by_clicking(browser, tmp_path):
 def test_a_game_is_played_by_keyboard_alone(browser, table, tmp_path):
     with page_at(browser, table) as page:
         page.wait_for_selector("#actions button")
-
-        def press_to(key):
-            """Press Tab until the element with this key has the focus."""
-            for _ in range(60):
-                if page.evaluate("document.activeElement.dataset.key") == key:
-                    return
-                page.keyboard.press("Tab")
-            raise AssertionError(f"{key} cannot be reached")
-
-        def take(key):
-            with change(page):
-                press_to(key)
-                page.keyboard.press("Enter")
-
-        take("move:G3")
-        press_to("undo")
+        with change(page):
+            by_keyboard(page, "#actions [data-key='move:G3']")
+        tab_to(page, "[data-key=undo]")
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline == "solid", "the focus shows"
-        take("undo")
-        press_to("hint")
+        with change(page):
+            page.keyboard.press("Enter")
+        tab_to(page, "[data-key=hint]")
         page.keyboard.press(" ")
         page.wait_for_selector("#hint li")
         assert "Expected to win" in page.text_content("#hint")
         assert "expected at the end" in page.text_content("#hint")
-        rng = np.random.default_rng(6)
-        while not over(page):
-            actions = [choice["action"] for choice in page.evaluate("store.state.legal")]
-            done = [action for action in actions if action in ("consolidate", "end_turn")]
-            take(rng.choice(actions) if rng.random() < 0.3 else done[0] if done else actions[0])
-        press_to("record")
-        with page.expect_download() as started:
-            page.keyboard.press("Enter")
-        started.value.save_as(tmp_path / "record.jsonl")
-        verified(tmp_path / "record.jsonl")
+        play_to_the_end(page, np.random.default_rng(6), by_keyboard)
+        verified(download(page, tmp_path / "record.jsonl", by_keyboard))
 
 
 class Heard:

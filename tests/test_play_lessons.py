@@ -10,10 +10,11 @@ from bombay_training.play.web.worker import Worker
 from helpers.browser import launched, page_at, serving
 from test_play_browser import ADVISER, change, fits
 from test_play_session import session
-from test_play_sizes import PLACES, SERIOUS, SIZES, SMALL_WORDS, SMALLEST, resized
+from test_play_sizes import PLACES, SIZES, SMALL_WORDS, SMALLEST, resized, violations
 
 VARIANT = Game(Rules(3, sets=1, toll=7))
 STEPS = ("Your elephant", "Buy a bale", "Sell it", "Build a palace", "Sets, the end")
+BOXES = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.getBoundingClientRect().toJSON())"
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +65,6 @@ def gone(page):
     page.wait_for_selector("#meaning", state="hidden")
 
 
-def violations(page):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the extra `dev`").Axe()
-    found = axe.run(page).response["violations"]
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
-
-
 def test_the_rules_open_by_keyboard_have_the_numbers_of_the_game_and_give_the_focus_back(browser, address):
     with table(browser, address) as page:
         before = page.locator("#open-rules").bounding_box()
@@ -113,29 +108,33 @@ def test_the_rules_fit_a_phone_and_are_accessible(browser, address, scheme):
 def test_a_pointer_on_a_site_shows_what_it_means_and_hides_no_move(browser, address, width, height):
     """The meaning can be pointed at, it stays, and Escape sends it away (WCAG 1.4.13)."""
     with table(browser, address, width, height) as page:
+        page.clock.install()  # so that no rest of the pointer takes its time
+
+        def point(x, y, milliseconds=500):
+            page.mouse.move(x, y)
+            page.clock.run_for(milliseconds)
+
         for site in page.evaluate("Object.keys(store.state.meanings)")[::6]:
-            page.mouse.move(0, 0)
+            point(0, 0)
             gone(page)
-            page.mouse.move(*middle(page, site))
+            point(*middle(page, site))
             assert meaning(page).startswith(f"{site}: ")
-            box = page.locator("#meaning").bounding_box()
             assert fits(page)
-            for target in (f"[data-target={site}]", ".target"):
-                for place in page.locator(target).all():
-                    assert not shared(box, place.bounding_box()), (site, target)
-        page.mouse.move(0, 0)
+            (box,) = page.evaluate(BOXES, "#meaning")
+            for place in page.evaluate(BOXES, f"[data-target={site}], .target"):
+                assert not shared(box, place), site
+        point(0, 0)
         gone(page)
-        page.mouse.move(*middle(page, "Hyderabad"))
+        x, y = middle(page, "Hyderabad")
+        point(x, y)
         assert "A sale pays in rupees: " in meaning(page)
         box = page.locator("#meaning").bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_timeout(600)
+        point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 2000)
         assert page.is_visible("#meaning")
-        page.mouse.move(*middle(page, "Hyderabad"))
+        point(x, y)
         page.keyboard.press("Escape")
         gone(page)
-        page.mouse.move(middle(page, "Hyderabad")[0] + 2, middle(page, "Hyderabad")[1])
-        page.wait_for_timeout(400)
+        point(x + 2, y)
         assert page.is_hidden("#meaning"), "until the pointer has been elsewhere"
 
 

@@ -12,7 +12,19 @@ from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
 from helpers.browser import launched, page_at, serving
-from test_play_browser import ADVISER, ONE_SET, fits, settled, version
+from test_play_browser import (
+    ADVISER,
+    ONE_SET,
+    by_keyboard,
+    by_mouse,
+    by_touch,
+    download,
+    fits,
+    play_to_the_end,
+    settled,
+    verified,
+    version,
+)
 from test_play_session import play, session
 
 SIZES = ((390, 844), (768, 1024), (844, 390), (1280, 860), (640, 430))  # the last: 1280 pixels at 200 % zoom
@@ -39,15 +51,16 @@ def browser():
 def shown(kind, browser, folder):
     """A page of this kind with something on it, and all that is folded away on it opened."""
     worker = Worker()
-    if kind in ("play", "lobby"):
-        app = PlayApp(session(None, "greedy", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.0)
+    if kind in ("play", "over", "lobby"):
+        game = session(None, "greedy", "greedy", game=ONE_SET, seed=6)
+        app = PlayApp(play(game, np.random.default_rng(1)) if kind == "over" else game, worker, ADVISER, 0.0)
     elif kind == "watch":
         app = WatchApp([play(session(None, "greedy", game=BRIEF), np.random.default_rng(1)).record()], worker)
     else:
         Draft("mine", Board.load().sites, Board.load().trails[3:]).write(folder / "mine.toml")
         app = BoardApp(folder / "mine.toml")
     with serving(app) as address, page_at(browser, address, reduced_motion="reduce") as page:
-        page.wait_for_selector("#actions button")
+        page.wait_for_selector("#account table" if kind == "over" else "#actions button")
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         if kind == "lobby":
             page.click("[data-key=new]")
@@ -61,18 +74,40 @@ def resized(page, size, scheme):
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # drawn anew
 
 
-@pytest.mark.parametrize("kind", ["play", "lobby", "watch", "board"])
-def test_a_page_fits_every_size_and_is_legible_and_accessible(kind, browser, tmp_path):
+def violations(page):
+    """The serious rules of axe-core that the page breaks, each with an example."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs the extra `dev`").Axe()
+    found = axe.run(page).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
+
+
+@pytest.mark.parametrize("kind", ["play", "over", "lobby", "watch", "board"])
+def test_a_page_fits_every_size_and_is_legible_and_accessible(kind, browser, tmp_path):
     with shown(kind, browser, tmp_path) as page:
         for size in SIZES:
             for scheme in SCHEMES:
                 resized(page, size, scheme)
                 assert fits(page), size
                 assert page.evaluate(SMALL_WORDS, SMALLEST) == [], size
-                found = axe.run(page).response["violations"]
-                told = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
-                assert told == [], (size, scheme)
+                assert violations(page) == [], (size, scheme)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", SIZES[:4], ids=str)
+@pytest.mark.parametrize("press", [by_mouse, by_keyboard, by_touch])
+def test_a_whole_game_is_played_in_every_way_at_every_size(press, size, scheme, browser, tmp_path):
+    worker = Worker()
+    app = PlayApp(session(None, "greedy", "greedy", game=ONE_SET, seed=6), worker, ADVISER, 0.0)
+    how = {"color_scheme": scheme, "has_touch": press is by_touch}
+    with serving(app) as address, page_at(browser, address, *size, **how) as page:
+        page.wait_for_selector("#actions button")
+        play_to_the_end(page, np.random.default_rng(7), press)
+        assert "Game over" in page.text_content("#headline")
+        assert page.evaluate(SMALL_WORDS, SMALLEST) == []
+        assert violations(page) == []
+        verified(download(page, tmp_path / "record.jsonl", press))
+    worker.stop()
 
 
 def test_nothing_jumps_after_a_click(browser, tmp_path):

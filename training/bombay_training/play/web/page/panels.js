@@ -52,6 +52,7 @@ export function renderAccount(account) {
     mover: ["in hand", "final"].includes(column),
     cells: [column, ...account.rows.map((row) => String(row[column]).replace("-", "−"))],
   }));
-  show("account", element("strong", {}, "The account of every rupee"),
-    element("div", { class: "wide" }, table("The account of every rupee", ["", ...seats], rows)));
+  const title = "The account of every rupee";
+  show("account", element("strong", {}, title),
+    element("div", { class: "wide", tabindex: 0, role: "group", "aria-label": title }, table(title, ["", ...seats], rows)));
 }
