@@ -92,7 +92,7 @@ def _steps(rules: Rules) -> Iterator[Step]:
         f"{', and the next player begins it' if rules.rotate_first_player else ''}. "
         "Your palaces and Client tokens are your empire. At the end, empires earn rupees by size: "
         f"{', '.join(map(str, rules.majority))}. City tokens are your fame, which earns rupees too: {_fame(rules)}. "
-        "The table “If the game ended now” shows both awards. The button Rules has more.",
+        "“If the game ended now” shows both awards. Rules has more.",
         "clock",
         None,
     )
