@@ -244,6 +244,18 @@ def test_the_tutorial_is_shown_once_and_can_be_started_again(browser, address):
         assert page.evaluate("document.activeElement.dataset.key") == "next"
 
 
+def test_the_tutorial_that_is_started_while_agents_play_runs_in_the_next_game(browser, worker):
+    app = PlayApp(session("random", "random", "random", game=VARIANT), worker, ADVISER, 60.0)
+    with serving(app) as address, page_at(browser, address) as page:
+        page.click("#open-rules")
+        page.click("[data-key=tutorial]")
+        assert not page.is_visible("#tutorial")
+        page.click("[data-key=new]")
+        page.get_by_label("Seat 0").select_option("human")
+        page.click("[data-key=begin]")
+        page.wait_for_selector("#tutorial")
+
+
 def test_nothing_jumps_from_step_to_step(browser, address):
     names = ("#map", "#markets", "#tutorial", "#tools", "#headline", "#actions")
     with table(browser, address) as page:

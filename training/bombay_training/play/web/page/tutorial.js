@@ -12,7 +12,7 @@ let stage = document.cookie.includes(OVER) ? null : 0; // the number of the step
 byId("open-rules").addEventListener("click", () => openRules(() => {
   stage = 0;
   renderTutorial(store.state, store.state);
-  byId("tutorial").querySelector("button").focus();
+  byId("tutorial").querySelector("button")?.focus(); // none while no human plays: it then runs in the next game
 }));
 
 function finish() {
