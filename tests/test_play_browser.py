@@ -120,6 +120,7 @@ def by_mouse(page, selector):
 
 
 def by_touch(page, selector):
+    page.wait_for_timeout(350)  # two taps in less are a double tap, and the page ignores the second one
     page.tap(selector)
 
 
