@@ -8,7 +8,7 @@ export function renderSeats(next) {
   if ("to win" in next.seats[0]) columns.unshift("to win");
   const rows = next.seats.map((has) => ({
     mover: has.seat === next.mover,
-    cells: [`${has.seat} ${has.name}, at ${has.at}`, ...columns.map((column) => has[column] ?? "hidden")],
+    cells: [`${has.seat} ${has.name}, at\u00a0${has.at}`, ...columns.map((column) => has[column] ?? "hidden")],
   }));
   byId("seats").replaceChildren(table("What each seat has", ["seat", ...columns], rows));
   const sums = ["in hand", "award for empire", "award for fame", "total"];

@@ -60,9 +60,14 @@ function renderRound(next) {
   show("round", ...(cards.length ? [element("ul", {}, ...cards), controls] : []));
 }
 
+// What would look the same stays as it is: a click is lost when its button is replaced between the press and the release.
 function renderTools(next) {
-  delete byId("tools").dataset.film;
-  byId("tools").replaceChildren(
+  const tools = byId("tools");
+  const look = JSON.stringify([next.can_undo, !next.adviser, next.stopped, next.over, next.has_record]);
+  if (tools.dataset.play === look && !tools.dataset.film) return;
+  delete tools.dataset.film;
+  tools.dataset.play = look;
+  tools.replaceChildren(
     button("undo", "Take the turn back", "", () => change("undo"), { disabled: !next.can_undo }),
     button("hint", "Hint", "", askHint, { disabled: !next.adviser }),
     next.stopped === null ? "" : button("stop", next.stopped ? "Go on" : "Stop", "", () => change("stop")),
