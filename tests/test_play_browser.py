@@ -17,8 +17,7 @@ from bombay_training.play.web import film, server
 from bombay_training.play.web.events import Events
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
-from bombay_training.play.web.worker import Worker
-from helpers.browser import command, launched, page_at, serving
+from helpers.browser import command, page_at, serving
 from test_play_session import SHORT, play, session
 
 ADVISER = "champion:nodes=1,force=true"
@@ -36,19 +35,6 @@ ARROWS = """() => {
     here.focus();
     return steps;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def worker():
-    worker = Worker()
-    yield worker
-    worker.stop()
 
 
 @pytest.fixture

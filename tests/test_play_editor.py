@@ -9,16 +9,10 @@ from PIL import Image
 from bombay_env import Board
 from bombay_training.play.draft import Draft
 from bombay_training.play.web.board_app import BoardApp
-from helpers.browser import launched, page_at, serving
+from helpers.browser import page_at, serving
 
 BOARD = Board.load()
 UNPLAYABLE = Draft("mine", BOARD.sites, BOARD.trails[5:])
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_training.play.web.play_app import PlayApp
-from bombay_training.play.web.worker import Worker
-from helpers.browser import launched, page_at, serving
+from helpers.browser import page_at, serving
 from test_play_browser import ADVISER, change, fits
 from test_play_session import session
 from test_play_sizes import PLACES, SIZES, SMALL_WORDS, SMALLEST, resized, violations
@@ -15,19 +14,6 @@ from test_play_sizes import PLACES, SIZES, SMALL_WORDS, SMALLEST, resized, viola
 VARIANT = Game(Rules(3, sets=1, toll=7))
 STEPS = ("Your elephant", "Buy a bale", "Sell it", "Build a palace", "Sets, the end")
 BOXES = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.getBoundingClientRect().toJSON())"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def worker():
-    worker = Worker()
-    yield worker
-    worker.stop()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from bombay_training.play import terminal
 from bombay_training.play.draft import Draft
 from bombay_training.play.hints import ADVISER_OF_ANY_GAME, DEFAULT_ADVISER, Adviser, Hint, hints, make_adviser
 from bombay_training.play.session import END_TURN, Session
-from bombay_training.play.web import events, guard, page_files, server
+from bombay_training.play.web import events, guard, page_files, play_app, server
 from bombay_training.play.web.film import film, page
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
@@ -126,6 +126,20 @@ def test_a_lost_connection_is_noticed(app, monkeypatch):
         return [await anext(stream) for _ in range(3)]
 
     assert asyncio.run(begin())[1:] == ["data: 0\n\n"] * 2
+
+
+@pytest.mark.parametrize("error", [ValueError, OverflowError])
+def test_a_game_without_humans_goes_on_where_the_net_values_nothing(worker, monkeypatch, error):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(play_app, "shares_now", fail)
+    app = PlayApp(session("random", "greedy", game=SHORT), worker, "champion", 0.0)
+    with serving(app) as address:
+        for line in urllib.request.urlopen(f"{address}api/events", timeout=60):
+            if line.startswith(b"data") and app.session.over:
+                break
+    assert app.session.over
 
 
 def test_only_a_game_without_humans_is_stopped(client):

@@ -11,7 +11,7 @@ from bombay_training.play.web.board_app import BoardApp
 from bombay_training.play.web.play_app import PlayApp
 from bombay_training.play.web.watch_app import WatchApp
 from bombay_training.play.web.worker import Worker
-from helpers.browser import launched, page_at, serving
+from helpers.browser import page_at, serving
 from test_play_browser import (
     ADVISER,
     ONE_SET,
@@ -39,12 +39,6 @@ SMALL_WORDS = """(least) => [...document.querySelectorAll("body *")].filter((one
     .map((one) => one.textContent)"""
 PLACES = """(all) => all.map((name) => document.querySelector(name).getBoundingClientRect())
     .map(({ x, y, width }) => [x, y + scrollY, width].map(Math.round))"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
 
 
 @contextlib.contextmanager

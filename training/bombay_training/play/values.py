@@ -61,7 +61,7 @@ def shares_now(agent: Agent, game: Game, states: np.ndarray) -> tuple[float, ...
     """Each seat's share of the win in the (1,) state if the mover plays what the net of `agent` values most.
 
     Raises:
-        ValueError: the agent values no positions, or not those of this game.
+        ValueError, OverflowError: as `turn_shares`, or the agent values no positions, or not those of this game.
     """
     return tuple(_valuer(agent, game).turn_shares(game, states)[1][0].tolist())
 

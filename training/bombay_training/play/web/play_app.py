@@ -214,8 +214,8 @@ class PlayApp:
             await asyncio.sleep(self.pause)
 
     async def _value(self, session: Session) -> None:
-        """What the net of `zero` makes of the position that a turn has led to; nothing where it does not know the game."""
-        with contextlib.suppress(ValueError):
+        """What the net of `zero` makes of the position that a turn has led to; nothing where it cannot value it."""
+        with contextlib.suppress(ValueError, OverflowError, RuntimeError):
             found = await self.worker.run(
                 lambda: shares_now(bombay_agents.make(DEFAULT_VALUER), session.game, session.states)
             )

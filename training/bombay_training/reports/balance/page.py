@@ -523,16 +523,8 @@ def _kingmaking(data: Data) -> Section:
         )
         bars.append(_bar(f"{row['players']} players, {row['agent']}", found["could_choose"], _same, "{:.1%}"))
     columns = (
-        *(
-            "players",
-            "agent",
-            "games",
-            "left out",
-            "own result fixed",
-            "kingmakers",
-            "games with a choice of winner [95 %]",
-        ),
-        *("winner changes by helping the leader", "by hurting the leader"),
+        *("players", "agent", "games", "left out", "own result fixed", "kingmakers"),
+        *("games with a choice of winner [95 %]", "winner changes by helping the leader", "by hurting the leader"),
     )
     words = (
         "The last round has no chance and is solved exactly. A player is a kingmaker if no choice changes its own share of the "
