@@ -68,7 +68,7 @@ function renderControls() {
   slider.setAttribute("aria-valuetext", byId("headline").textContent);
   const count = element("span", { id: "count" }, `${store.state.event} of ${store.film.last}`);
   const buttons = [button("earlier", "Back", "", step(-1)), button("play", store.film.timer ? "Pause" : "Play", "", playOrPause),
-    button("later", "On", "", step(1))];
+    button("later", "Forward", "", step(1))];
   if (slider.isConnected) { // the slider that is being dragged stays
     for (const made of buttons) {
       const old = byId("actions").querySelector(`[data-key=${made.dataset.key}]`);
