@@ -726,6 +726,7 @@ def test_ones_own_game_is_looked_at_again_in_the_viewer(browser, worker):
     app = PlayApp(session(None, "greedy", game=SHORT, seed=1), worker, ADVISER, 0.0)
     play(app.session, np.random.default_rng(1))
     with serving(app) as address, page_at(browser, address) as page:
+        page.wait_for_selector("[data-key=watch]")
         asked = "(document.querySelector('[data-key=watch]').click(), document.querySelector('#headline').textContent)"
         assert page.evaluate(asked) == "The turns are being valued …"
         watch_by_keys_and_clicks(page, app.session.record())
