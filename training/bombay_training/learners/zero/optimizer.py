@@ -17,6 +17,7 @@ from bombay_agents.nets.value import net as value_net
 from bombay_agents.turns.evaluator import NUM_OUTPUTS, ZERO
 from bombay_env.jit.kernels import batch_kernel, kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import new_records
 
 SLICES: Final = 8
 MOMENTUM: Final = np.float32(0.9)
@@ -51,10 +52,11 @@ class Trainer:
     """
 
     def __init__(self, first_rows: np.ndarray, num_rows: int, hidden: int, second: int, seed: int) -> None:
-        self.arrays = np.zeros(5, value_net.net_dtype(num_rows, hidden, second))
+        # All on cache lines: a vector that crosses two of them is loaded twice, and self-play is mostly loads of weights.
+        self.arrays = np.asarray(new_records(5, value_net.net_dtype(num_rows, hidden, second)))
         self.net, self.average, moments, squares, _ = (self.arrays[number : number + 1] for number in range(5))
-        self.tails = np.zeros(SLICES, tail_dtype(hidden, second))
-        self.workspaces = np.zeros(SLICES, value_net.workspace_dtype(1, hidden, second))
+        self.tails = np.asarray(new_records(SLICES, tail_dtype(hidden, second)))
+        self.workspaces = np.asarray(new_records(SLICES, value_net.workspace_dtype(1, hidden, second)))
         self.losses = np.zeros((SLICES, 2))
         self.back = np.zeros((0, hidden), np.float32)
         self.starts = np.append(first_rows, num_rows).astype(np.int64)
