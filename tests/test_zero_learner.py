@@ -285,7 +285,7 @@ def whole(tmp_path_factory):
 
 
 def test_the_learning_rate_exploring_and_lambda_follow_the_run(monkeypatch):
-    rates = {"learning_rate": 1.0, "lr_hold": 0.5}
+    rates = {"learning_rate": 1.0, "lr_warmup": 0.2, "lr_hold": 0.5}
     play = {"epsilon": 0.3, "final_epsilon": 0.1, "td_lambda": 0.5, "final_td_lambda": 0.9}
     run, played_by = ZeroRun(dataclasses.replace(TINY, updates=10, **rates, **play)), []
     firsts: list[int] = []
@@ -296,10 +296,23 @@ def test_the_learning_rate_exploring_and_lambda_follow_the_run(monkeypatch):
         lambda net, key, first, options: firsts.append(first) or played_by.append(options) or np.arange(4),
     )
     rates = [run.step()["learning_rate"] for _ in range(10)]
-    assert rates == pytest.approx([*[1.0] * 6, *(1 - 0.95 * np.arange(1, 5) / 5)])
+    assert rates == pytest.approx([0.05, 0.525, *[1.0] * 4, *(1 - 0.95 * np.arange(1, 5) / 5)])
     assert firsts == [run.games_each * number for number in range(10)]  # other games in each update
     assert [options.epsilon for options in played_by] == pytest.approx(0.3 - 0.02 * np.arange(10))
     assert [options.td_lambda for options in played_by] == pytest.approx(0.5 + 0.04 * np.arange(10))
+
+
+@needs_jit
+@pytest.mark.parametrize(("lr_warmup", "least", "most"), [(0.05, 0, 4), (0.0, 20, 128)])
+def test_warmup_keeps_the_hidden_units_alive(lr_warmup, least, most):
+    """The first steps of Adam change all rows by the learning rate: those of a position add up to 177 times as much."""
+    run = ZeroRun(ZeroSettings(players=(4,), updates=400, lr_warmup=lr_warmup))
+    for _ in range(3):
+        run.step()
+    net, rows = run.learner.net[0], run.samples[run.generator.sample_indices()]["rows"][::8]
+    used = rows.astype(int) * (rows >= 0)
+    sums = (net.first[used] * (rows >= 0)[..., None]).sum(axis=1) + net.first_bias
+    assert least <= (sums <= 0).all(axis=0).sum() <= most
 
 
 def test_the_agent_is_the_average_of_the_weights():

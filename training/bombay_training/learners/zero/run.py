@@ -36,7 +36,7 @@ from bombay_training.learners.zero.optimizer import Trainer
 from bombay_training.learners.zero.self_play import PlayOptions, SelfPlay
 
 SAVED: Final = ("weights", "averages", "moments", "squares")  # arrays of the trainer
-FINAL_RATE: Final = 0.05  # the last learning rate, as a fraction of the first
+LOW_RATE: Final = 0.05  # the first and the last learning rate, as a fraction of the highest
 Width = Annotated[int, Field(ge=4, le=MAX_HIDDEN, multiple_of=4)]
 
 
@@ -56,9 +56,13 @@ class ZeroSettings(RunSettings):
     )
     epochs: BatchCount = setting(1, "Passes over the positions of an update.")
     batch_size: BatchCount = setting(1024, "Positions per gradient step.")
-    learning_rate: LearningRate = setting(2e-3, "Adam's learning rate at the start.")
+    learning_rate: LearningRate = setting(2e-3, "Adam's highest learning rate.")
+    lr_warmup: Fraction = setting(
+        0.05,
+        "Fraction of the run in which the learning rate rises linearly from a twentieth; it keeps hidden units alive.",
+    )
     lr_hold: Fraction = setting(
-        0.4, "Fraction of the run before the learning rate decays, linearly to a twentieth of the first."
+        0.4, "Fraction of the run before the learning rate decays, linearly to a twentieth of the highest."
     )
     margin_weight: Weight = setting(
         1.0, "Weight of the margins' squared error in the loss, relative to the cross-entropy of the win shares."
@@ -187,8 +191,9 @@ class ZeroRun(Run):
     def learning_rate(self, done: float) -> float:
         """The learning rate when the fraction `done` of the run is over."""
         settings = self.settings
+        missing = max(0.0, settings.lr_warmup - done) / max(1e-9, settings.lr_warmup)
         decayed = max(0.0, done - settings.lr_hold) / max(1e-9, 1 - settings.lr_hold)
-        return settings.learning_rate * (1 - (1 - FINAL_RATE) * decayed)
+        return settings.learning_rate * (1 - (1 - LOW_RATE) * max(missing, decayed))
 
     def learn(self, indices: np.ndarray, rate: float) -> np.ndarray:
         """Some epochs over `samples[indices]`. Returns the mean losses of margins and shares, (2,)."""
