@@ -304,8 +304,8 @@ def test_the_learning_rate_exploring_and_lambda_follow_the_run(monkeypatch):
 
 @needs_jit
 @pytest.mark.parametrize(("lr_warmup", "least", "most"), [(0.05, 0, 4), (0.0, 20, 128)])
-def test_warmup_keeps_the_hidden_units_alive(lr_warmup, least, most):
-    """The first steps of Adam change all rows by the learning rate: those of a position add up to 177 times as much."""
+def test_warmup_keeps_the_hidden_units_active(lr_warmup, least, most):
+    """A position adds up 177 rows, and each of the first steps of Adam changes every weight by about the learning rate."""
     run = ZeroRun(ZeroSettings(players=(4,), updates=400, lr_warmup=lr_warmup))
     for _ in range(3):
         run.step()

@@ -59,7 +59,7 @@ class ZeroSettings(RunSettings):
     learning_rate: LearningRate = setting(2e-3, "Adam's highest learning rate.")
     lr_warmup: Fraction = setting(
         0.05,
-        "Fraction of the run in which the learning rate rises linearly from a twentieth; it keeps hidden units alive.",
+        "Fraction of the run in which the learning rate rises linearly from a twentieth; this keeps hidden units active.",
     )
     lr_hold: Fraction = setting(
         0.4, "Fraction of the run before the learning rate decays, linearly to a twentieth of the highest."
