@@ -1,7 +1,7 @@
 """Agents with memory: what an agent has allocated for a game stays with it, and one thread at a time uses it."""
 
 import threading
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 
 class WithMemory:
@@ -18,12 +18,13 @@ class WithMemory:
     lock: Any
     """A `threading.RLock` of this agent."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """A new agent or copy, with a lock of its own."""
-        agent = super().__new__(cls)
-        agent.lock = threading.RLock()
-        return agent
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         """The attributes of a copy."""
         return {name: value for name, value in vars(self).items() if name != "lock"} | dict.fromkeys(self.memory)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a copy with these attributes, and a lock of its own."""
+        vars(self).update(state, lock=threading.RLock())

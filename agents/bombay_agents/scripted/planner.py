@@ -54,6 +54,7 @@ class PlannerAgent(WithMemory):
     name = "planner-v1"
 
     def __init__(self) -> None:
+        super().__init__()
         self._game: Game | None = None  # that `_workspace` is for
         self._workspace: Any = None
 

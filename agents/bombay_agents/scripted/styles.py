@@ -69,6 +69,7 @@ class StyleAgent(WithMemory):
     memory = ("_game", "_workspace")
 
     def __init__(self) -> None:
+        super().__init__()
         self._game: Game | None = None  # that `_workspace` is for
         self._workspace: Any = None
 

@@ -29,6 +29,7 @@ class TurnAgent(WithMemory, ABC):
     memory: ClassVar[tuple[str, ...]] = ("_game", "_turn")
 
     def __init__(self) -> None:
+        super().__init__()
         self._game: Game | None = None  # that `prepare` was called for
         self._turn: Any = None  # a `turns.TurnWorkspace` with the turn planned last
         self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by game and state

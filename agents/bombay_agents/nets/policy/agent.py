@@ -26,6 +26,7 @@ class PolicyNetAgent(WithMemory):
     memory = ("_checked",)
 
     def __init__(self, path: str | os.PathLike[str] | PolicyNet, sample: bool = False, force: bool = False) -> None:
+        super().__init__()
         self.net = path if isinstance(path, PolicyNet) else PolicyNet.load(path)
         self.sample, self.force = sample, force
         self.name = "policy net"
