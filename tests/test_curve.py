@@ -3,6 +3,7 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra `analysis`")
@@ -45,10 +46,19 @@ def test_the_figure_of_one_run_has_a_colour_per_reference_and_a_panel_per_metric
     assert legend(above) == ["against greedy", "against planner-v1", "par 0.38"]
     greedy, planner, par = above.get_lines()
     assert greedy.get_xydata().tolist() == [[2, 0.2], [6, 0.6]]
+    assert above.get_xscale() == "log"
     assert greedy.get_color() != planner.get_color()
     assert par.get_ydata()[0] == 0.375
     assert [panel.get_title() for panel in below] == [curve.METRICS["margin_loss"], curve.METRICS["entropy"]]
     assert {panel.get_xlabel() for panel in figure.axes} == {"minutes of learning"}
+
+
+def test_quick_matches_close_to_each_other_in_the_logarithm_of_time_are_averaged():
+    minutes, values = np.array([0.01, 1.0, 2.0, 99.0, 100.1, 101.0, 150.0]), np.arange(7.0)
+    times, means = curve.spread(minutes, values, start=0.1)
+    assert times == pytest.approx([1, 2, 99, 100.55, 150])
+    assert means == pytest.approx([1, 2, 3, 4.5, 6])
+    assert [len(found) for found in curve.spread(minutes, values, start=200)] == [0, 0]
 
 
 def test_several_runs_are_named_by_their_folders_and_have_a_colour_each_unless_only_their_seed_differs(tmp_path):

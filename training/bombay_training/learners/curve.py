@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from bombay_env import checks
 from bombay_env.files.reading import read_json, read_jsonl
@@ -23,6 +24,8 @@ from bombay_training import figures
 from bombay_training.learners.runs import run_files
 
 COLUMNS: Final = 3  # panels per row below the win share
+START: Final = 0.1  # minutes where the axis of the win shares begins, unless the runs are shorter than twice that
+POINTS: Final = 20  # of the win shares for each factor of ten in time; quick matches between two of them are averaged
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 STYLES: Final = ("-", "--", ":", "-.")
 MARKERS: Final = ("o", "s", "^", "D")
@@ -136,12 +139,17 @@ def _tidy(panel: Axes) -> Axes:
 
 
 def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
-    """A line per reference and run. A reference has its own line style; colours are by reference for one run, else by group."""
+    """A line per reference and run, in the logarithm of time.
+
+    A reference has its own line style; colours are by reference for one run, else by group.
+    """
     references = list(dict.fromkeys(name for run in found for name in run.references))
     alone, numbers = len(found) == 1, _group_numbers(found)
+    end = max(run.lines[-1]["seconds"] for run in found) / 60
+    start = min(START, end / 2)
     for run in found:
         for place, reference in enumerate(references):
-            minutes, shares = run.points(run_files.AGAINST + reference)
+            minutes, shares = spread(*run.points(run_files.AGAINST + reference), start)
             panel.plot(minutes, shares, color=_colour(place if alone else numbers[run.group]), **_style(place))
     handles = [] if alone else [_group_handle(name, number, found) for name, number in numbers.items()]
     for place, name in enumerate(references):
@@ -157,7 +165,11 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
     for par in dict.fromkeys(run.par for run in found if run.par is not None):
         handles.append(panel.axhline(par, color="black", linewidth=1, linestyle=(0, (1, 3)), label=f"par {par:.2f}"))
     panel.set_ylim(0, 1.02)
-    panel.set_xlim(left=0, right=max(run.lines[-1]["seconds"] for run in found) / 60)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.set_xlim(start, end)
     panel.set_ylabel("win share in evaluations")
     if not references:
         panel.text(0.5, 0.6, "no evaluation", transform=panel.transAxes, ha="center")
@@ -188,6 +200,13 @@ def _group_handle(name: str, number: int, found: Sequence[RunHistory]) -> Line2D
 def _group_numbers(found: Sequence[RunHistory]) -> dict[str, int]:
     """A number for each group, in the order of the runs."""
     return {name: number for number, name in enumerate(dict.fromkeys(run.group for run in found))}
+
+
+def spread(minutes: np.ndarray, values: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray]:
+    """Minutes and values (T,) from `start` on, of which those close to each other on a logarithmic axis are averaged."""
+    minutes, values = minutes[minutes >= start], values[minutes >= start]
+    _, place, counts = np.unique(np.floor(POINTS * np.log10(minutes)), return_inverse=True, return_counts=True)
+    return np.bincount(place, minutes) / counts, np.bincount(place, values) / counts
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
