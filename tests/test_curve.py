@@ -55,10 +55,10 @@ def test_the_figure_of_one_run_has_a_colour_per_reference_and_a_panel_per_metric
 
 def test_quick_matches_close_to_each_other_in_the_logarithm_of_time_are_averaged():
     minutes, values = np.array([0.01, 1.0, 2.0, 99.0, 100.1, 101.0, 150.0]), np.arange(7.0)
-    times, means = curve.spread(minutes, values, start=0.1)
+    times, means = curve.log_time_means(minutes, values, start=0.1)
     assert times == pytest.approx([1, 2, 99, 100.55, 150])
     assert means == pytest.approx([1, 2, 3, 4.5, 6])
-    assert [len(found) for found in curve.spread(minutes, values, start=200)] == [0, 0]
+    assert [len(found) for found in curve.log_time_means(minutes, values, start=200)] == [0, 0]
 
 
 def test_several_runs_are_named_by_their_folders_and_have_a_colour_each_unless_only_their_seed_differs(tmp_path):

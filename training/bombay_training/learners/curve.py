@@ -149,7 +149,7 @@ def _win_shares(panel: Axes, found: Sequence[RunHistory]) -> None:
     start = min(START, end / 2)
     for run in found:
         for place, reference in enumerate(references):
-            minutes, shares = spread(*run.points(run_files.AGAINST + reference), start)
+            minutes, shares = log_time_means(*run.points(run_files.AGAINST + reference), start)
             panel.plot(minutes, shares, color=_colour(place if alone else numbers[run.group]), **_style(place))
     handles = [] if alone else [_group_handle(name, number, found) for name, number in numbers.items()]
     for place, name in enumerate(references):
@@ -202,7 +202,7 @@ def _group_numbers(found: Sequence[RunHistory]) -> dict[str, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(run.group for run in found))}
 
 
-def spread(minutes: np.ndarray, values: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray]:
+def log_time_means(minutes: np.ndarray, values: np.ndarray, start: float) -> tuple[np.ndarray, np.ndarray]:
     """Minutes and values (T,) from `start` on, of which those close to each other on a logarithmic axis are averaged."""
     minutes, values = minutes[minutes >= start], values[minutes >= start]
     _, place, counts = np.unique(np.floor(POINTS * np.log10(minutes)), return_inverse=True, return_counts=True)
