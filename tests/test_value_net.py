@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_agents.random import RandomTurnAgent
 from bombay_agents.search.agent import SearchAgent
-from bombay_env import Game, Rules, batch, chance, streams
+from bombay_env import Board, Game, Rules, batch, chance, streams
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
@@ -33,7 +34,7 @@ from helpers.nets import (
 )
 from helpers.position import variant
 from helpers.refusal import refusal
-from helpers.variants import random_board
+from helpers.variants import larger_board, random_board
 
 
 def test_no_two_features_share_a_name_or_a_row():
@@ -61,9 +62,15 @@ def test_the_digest_covers_sizes_and_no_prose(monkeypatch):
 
 
 OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
+LARGER_BOARD = pytest.param(
+    Game(Rules(3, **SHORT), Board.from_dict(tomllib.loads(larger_board()))),
+    marks=pytest.mark.skipif(not SLOW, reason="with the compiler its kernels would be compiled for this test alone"),
+)
 
 
-@pytest.mark.parametrize("game", [*TABLES, OTHER_BOARD], ids=["2", "3", "4", "5", "other board"])
+@pytest.mark.parametrize(
+    "game", [*TABLES, OTHER_BOARD, LARGER_BOARD], ids=["2", "3", "4", "5", "other board", "larger board"]
+)
 def test_updating_the_accumulator_equals_computing_it_in_full(game):
     evaluator, n = value_evaluator.new_evaluator(game, random_net(game)), game.num_players
     compared, entries = 0, 0
@@ -72,8 +79,8 @@ def test_updating_the_accumulator_equals_computing_it_in_full(game):
         entries = max(entries, int(evaluator.memory["encoding"]["num_entries"][0]))
         for place in range(0, len(found.nodes), 4 if SLOW else 1):
             margin, share = value_of(game, evaluator, found.states[place], mover)
-            assert found.outputs[place, :n] == pytest.approx(margin, abs=1e-4)
-            assert found.outputs[place, 5 : 5 + n] == pytest.approx(share, abs=1e-4)
+            assert found.outputs[place, :n].tolist() == margin.tolist()  # whole numbers round nothing
+            assert found.outputs[place, 5 : 5 + n].tolist() == share.tolist()
             assert found.values[place] == pytest.approx(margin[0] + 2 * share[0], abs=1e-4)
             assert margin.sum() == pytest.approx(0, abs=1e-4)
             assert share.sum() == pytest.approx(1, abs=1e-5)
@@ -91,9 +98,24 @@ def test_a_turn_is_valued_by_the_net_given_whatever_net_valued_the_last_one():
     for nets in ((net, other), (other,)):
         evaluator = value_evaluator.new_evaluator(game, net)
         for each in nets:
-            found = outcomes_of(game, evaluator._replace(net=each.record()), state)
+            found = outcomes_of(game, evaluator._replace(net=each.quantized(features.first_rows(24))), state)
         values.append(found.values.tolist())
     assert values[0] == values[1]
+
+
+def test_whole_numbers_fill_the_range_of_int16_and_no_sum_leaves_it():
+    """The largest sum of a row of each feature, also for a unit without weights, and where a weight or a bias is huge."""
+    net, first_rows = random_net(TABLES[0]), features.first_rows(24)
+    net.first[:, 0] = net.first_bias[0] = 0
+    net.first[:, 1] *= np.float32(1e30)
+    net.first[-1, 2] = net.first_bias[3] = 10
+    played = net.quantized(first_rows)
+    rows, bias = played["first"][0].astype(np.int64), played["first_bias"][0].astype(np.int64)
+    farthest = np.maximum.reduceat(abs(rows), first_rows).sum(axis=0) + abs(bias)
+    assert farthest[0] == 0
+    assert farthest[1:].min() > 32000
+    assert farthest.max() <= 32767
+    assert np.isfinite(played["second"]).all()
 
 
 # --- Files ---

@@ -101,7 +101,7 @@ def hand_made(expected, explored=(), best=0.0):
 
 def targets(samples, td_lambda, result=1.0):
     """The targets of the movers if seat 0 has `result` at the end and seat 1 the opposite."""
-    workspace = np.zeros(1, value_net.workspace_dtype(1, 4, 4))
+    workspace = np.zeros(1, value_net.workspace_dtype(4, 4))
     workspace["margin"][0, :2] = workspace["share"][0, :2] = result, -result
     self_play.set_targets(2, np.float32(td_lambda), workspace[0], samples, len(samples))
     assert np.array_equal(samples["margin"], samples["share"])
@@ -137,9 +137,10 @@ def test_samples_hold_the_ends_of_turns_with_the_results_of_all_seats():
 
 def expected_of(net, sample, workspace):
     """Margins and shares that a net expects of a sample, as the optimizer computes them."""
-    workspace["accumulator"] = net["first_bias"]
-    value_net.add_rows(net[0], workspace["accumulator"][0], sample["rows"])
-    value_net.forward(net[0], int(sample["num_players"]), sample["final"], sample["turns_left"], workspace[0])
+    accumulator = net["first_bias"][0].copy()
+    value_net.add_rows(net[0], accumulator, sample["rows"])
+    n = int(sample["num_players"])
+    value_net.forward(net[0], n, accumulator, sample["final"], sample["turns_left"], workspace[0])
     return workspace["margin"][0].copy(), workspace["share"][0].copy()
 
 
@@ -154,17 +155,25 @@ def test_the_optimizer_expects_of_a_sample_what_play_expected():
                 margin, share = expected_of(trainer.net, after, trainer.workspaces[:1])
                 seats = (before["seat"] + np.arange(n)) % n  # of the entries of `before`
                 places = (seats - after["seat"]) % n
-                assert before["margin"][:n] == pytest.approx(margin[places], abs=1e-4)
-                assert before["share"][:n] == pytest.approx(share[places], abs=1e-4)
+                assert before["margin"][:n] == pytest.approx(margin[places], abs=1e-3)  # play rounds the first layer
+                assert before["share"][:n] == pytest.approx(share[places], abs=1e-3)
                 compared += 1
     assert compared > 10
+
+
+def test_games_are_played_by_the_net_as_it_is_now():
+    play, trainer, indices = played(epsilon=0.0)
+    before = play.samples.reshape(-1)[indices].copy()
+    trainer.net["last_bias"][0, 0] += 1  # of the margin
+    changed = play.samples.reshape(-1)[play.play(trainer.net, 5, 0, PlayOptions(np.float32(2), 0.0, np.float32(0.6)))]
+    assert not np.array_equal(before["margin"], changed["margin"])
 
 
 def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
     """In the first turns of games in which every turn explores, with the draw repeated by hand."""
     game = short_games()[1]
     play, trainer, _ = played(epsilon=1.0)
-    evaluator = value_evaluator.new_evaluator(game, random_net(game))._replace(net=trainer.net)
+    evaluator = value_evaluator.new_evaluator(game, random_net(game))._replace(net=play.quantized(trainer.net))
     explored = 0
     for number in range(2):
         seed = np.uint64(chance.random_word(np.uint64(5), streams.SELF_PLAY_DEALS, np.uint64(number * MAX_PLAYERS + 2)))
@@ -175,8 +184,8 @@ def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
         assert sample["explored"] == (drawn != best)
         explored += sample["explored"]
         outputs = found.outputs[best]  # in seat order from the mover, as in a sample
-        assert sample["best_margin"][:3] == pytest.approx(outputs[:3], abs=1e-5)
-        assert sample["best_share"][:3] == pytest.approx(outputs[MAX_PLAYERS : MAX_PLAYERS + 3], abs=1e-5)
+        assert sample["best_margin"][:3].tolist() == outputs[:3].tolist()
+        assert sample["best_share"][:3].tolist() == outputs[MAX_PLAYERS : MAX_PLAYERS + 3].tolist()
         value_of(game, evaluator, found.states[drawn], int(sample["seat"]))
         assert sample["rows"].tolist() == rows_of(evaluator).tolist()
     assert explored == 2
@@ -200,7 +209,7 @@ def test_the_gradient_is_that_of_the_loss():
     play, trainer, indices = played()
     samples, some, weight = play.samples.reshape(-1), indices[:3], 0.7
     trainer.net["last"] *= 40
-    workspace = np.zeros(1, value_net.workspace_dtype(1, HIDDEN, SECOND))
+    workspace = np.zeros(1, value_net.workspace_dtype(HIDDEN, SECOND))
     before = trainer.net.copy()
     trainer.step(samples, some, 0.0, weight, 0.0)
     assert trainer.net.tobytes() == before.tobytes()  # a rate of 0 changes nothing

@@ -1,5 +1,6 @@
 """Nets of random weights, positions to value, what nets read, and net files that are changed on purpose."""
 
+import dataclasses
 from typing import Final, NamedTuple
 
 import numba
@@ -43,6 +44,13 @@ def random_net(*games, seed=1, **changes):
     return ValueNet(
         **({**tensors, "features": features.digest(num_sites), "share_weight": 2.0, "about": about} | changes)
     )
+
+
+def as_played(net):
+    """`net` with the weights that players take, as float32."""
+    played = net.quantized(features.first_rows(24))
+    tensors = {name: played[name][0].astype(np.float32) for name in ("first", "first_bias", "second")}
+    return dataclasses.replace(net, **tensors)
 
 
 def policy_net(game):

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import random
+from importlib import resources
 
 from bombay_env import Board, Game, Rules
 from bombay_env.rules import COLOUR_NAMES
@@ -50,6 +51,13 @@ def random_rules(rng: random.Random, num_players: int) -> Rules:
 
 
 random_board = functools.cache(Board.random)  # drawing a board takes longer than playing a game
+
+
+def larger_board() -> str:
+    """The packaged board as a file, with one more site."""
+    packaged = (resources.files("bombay_env") / "data" / "reconstruction.toml").read_text(encoding="utf-8")
+    site, trail = '  { name = "H3", kind = "open_site", x = 90, y = 90 },', '  ["H3", "G8"],'
+    return packaged.replace("\n]\n", f"\n{site}\n]\n", 1).removesuffix("]\n") + f"{trail}\n]\n"
 
 
 def random_game(rng: random.Random, num_players: int) -> Game:

@@ -194,6 +194,7 @@ class ResponsePlay(SelfPlay):
         """
         with Blame(self.victim.who):
             self.victim.renew()
+        quantized = self.quantized(net)
         for number, game in enumerate(self.games):
             games = self._deal(number, key, first)
             states, seats = games.states, np.arange(first, first + self.each) % game.num_players
@@ -201,11 +202,11 @@ class ResponsePlay(SelfPlay):
             while (running := states["current_player"] != NOBODY).any():
                 own = np.flatnonzero(running & (states["current_player"] == seats))
                 if own.size:
-                    play_response_piece(CHUNKS, own, games, game.tables, net, options, self.workspaces)
+                    play_response_piece(CHUNKS, own, games, game.tables, quantized, options, self.workspaces)
                     turns.check_count(games.counts.min())
                 else:  # all games wait for the victim, so that it decides for the largest batch
                     lanes, actions = self.victim.actions(game, states, np.flatnonzero(running), rng)
-                    play_victim_piece(CHUNKS, lanes, actions, games, game.tables, net, self.workspaces)
+                    play_victim_piece(CHUNKS, lanes, actions, games, game.tables, quantized, self.workspaces)
             set_all_targets(games, game.tables, options.td_lambda, self.workspaces)
         return self.sample_indices()
 

@@ -2,8 +2,8 @@
 
 Outcomes of one turn differ mostly in what belongs to the mover: site, rupees, bales, City tokens. The shared features depend only
 on the rest of the position, and most outcomes of a turn have the same few rests. So the accumulator cache keeps an entry for each
-rest: its rows, their sum in the net's first layer (the accumulator), and what routes depend on: prices of sales, open posts and
-the profit of their bales, and the sites to build on.
+rest: its rows, their sum with the mover's rows in the net's first layer (the accumulator), and what routes depend on: prices of
+sales, open posts and the profit of their bales, and the sites to build on.
 """
 
 from typing import Any, Final
@@ -82,7 +82,8 @@ def entry_dtype(num_sites: int, hidden: int) -> np.dtype[Any]:
     return composed_dtype(
         {
             "rows": (np.int32, (features.num_shared_features(num_sites),)),
-            "accumulator": (np.float32, (hidden,)),  # of these rows and the base's own; see `net.py`
+            "own": (np.int32, (features.num_own_features(),)),  # own rows of its last outcome; `evaluator.py` sets them
+            "accumulator": (np.int16, (hidden,)),  # of all these rows; see `net.py`
             "place": (np.int8, (NUM_CITIES, NUM_COLOURS)),  # of the colour in the city's column; −1 if it is not there
             "market": (np.int8, (NUM_COLOURS,)),  # that offers the colour; −1 for none
             "num_open": np.int64,  # open posts
@@ -131,8 +132,8 @@ def clear_cache(workspace):
 def encode_position(node, tables, viewer, workspace):
     """Encode a node between turns from the perspective of `viewer`. Returns the place of its entry in the cache.
 
-    Overwrites `own`, `final`, `empire` and `turns_left`. If `num_entries` has grown, the entry is new, and its accumulator is
-    not set yet.
+    Overwrites `own`, `final`, `empire` and `turns_left`. If `num_entries` has grown, the entry is new, and its accumulator and
+    `own` are not set yet.
     """
     number = find_entry(node, viewer, workspace)
     place = number % CACHE_SIZE
@@ -191,7 +192,7 @@ def find_entry(node, viewer, workspace):
 
 @kernel
 def encode_shared(state, tables, viewer, workspace, entry):
-    """Overwrite all of `entry` except its accumulator."""
+    """Overwrite all of `entry` except its accumulator and `own`."""
     find_markets(state, entry)
     find_open_posts(state, tables, entry)
     find_lots(state, tables, entry)

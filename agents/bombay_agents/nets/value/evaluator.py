@@ -1,8 +1,8 @@
 """The value net as an evaluator of turns (`turns/evaluator.py`), and of single positions at the ends of turns.
 
 A turn is laid out, and the net evaluates each of its outcomes from the mover's perspective, before any restock; if the game is
-over there, its result counts. The accumulator is computed in full for the first outcome of a turn, and updated for the others by
-the rows that differ.
+over there, its result counts. The accumulator is computed in full for the first outcome of a turn. Each entry of the accumulator
+cache keeps that of its last outcome, and updates it for the next one by the rows that differ.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ def memory_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
     return composed_dtype(
         {
             "encoding": encoding.workspace_dtype(num_sites, hidden),
-            "forward": value_net.workspace_dtype(features.num_own_features(), hidden, second),  # holds the evaluation
+            "forward": value_net.workspace_dtype(hidden, second),  # holds the evaluation
             "evaluated": np.int64,  # outcomes that `value_turn_by_net` has valued by the net so far
         }
     )
@@ -38,7 +38,7 @@ def set_constants(memory: np.ndarray, num_sites: int) -> None:
 class ValueNetEvaluator(NamedTuple):
     """The net with the memory it needs; for one thread at a time."""
 
-    net: np.ndarray  # (1,) of `net.net_dtype`
+    net: np.ndarray  # (1,) of `net.net_dtype` with int16
     share_weight: np.float32  # weight of the share of the win beside the margin
     memory: np.ndarray  # (1,) of `memory_dtype`
 
@@ -51,9 +51,10 @@ class ValueNetEvaluator(NamedTuple):
 
 def new_evaluator(game: Game, net: value_net.ValueNet) -> ValueNetEvaluator:
     """Evaluates turns of `game` by `net`, with fresh memory."""
-    memory = np.asarray(new_records(1, memory_dtype(game.board.num_sites, *net.units)))
-    set_constants(memory, game.board.num_sites)
-    return ValueNetEvaluator(net.record(), np.float32(net.share_weight), memory)
+    num_sites = game.board.num_sites
+    memory = np.asarray(new_records(1, memory_dtype(num_sites, *net.units)))
+    set_constants(memory, num_sites)
+    return ValueNetEvaluator(net.quantized(features.first_rows(num_sites)), np.float32(net.share_weight), memory)
 
 
 @kernel
@@ -67,7 +68,8 @@ def value_position(node, tables, viewer, net, memory):
     """Overwrite `margin` and `share` in `memory.forward` for a node between turns, from the perspective of `viewer`.
 
     Returns the place of its entry in the accumulator cache; −1 if the game is over, so that its result counts. Call
-    `clear_cache` before the positions of another turn.
+    `clear_cache` before the positions of another turn. `net` must have a first layer of int16: sums of float32 would be cut off,
+    and nothing checks it.
     """
     encoded, forward = memory.encoding, memory.forward
     if node.state.current_player == NOBODY:
@@ -80,14 +82,16 @@ def value_position(node, tables, viewer, net, memory):
         entry.accumulator[:] = net.first_bias
         value_net.add_rows(net, entry.accumulator, entry.rows)
         value_net.add_rows(net, entry.accumulator, encoded.own)
-        forward.base_own[:] = encoded.own
-    elif known < encoded.num_entries:
-        base = encoded.entry[(known - 1) % encoding.CACHE_SIZE]
-        entry.accumulator[:] = base.accumulator
-        value_net.swap_rows(net, entry.accumulator, base.rows, entry.rows)
-    forward.accumulator[:] = entry.accumulator
-    value_net.swap_rows(net, forward.accumulator, forward.base_own, encoded.own)
-    value_net.forward(net, np.int64(tables.num_players), encoded.final, encoded.turns_left, forward)
+    else:
+        if known < encoded.num_entries:
+            base = encoded.entry[(known - 1) % encoding.CACHE_SIZE]
+            entry.accumulator[:] = base.accumulator
+            entry.own[:] = base.own
+            value_net.swap_rows(net, entry.accumulator, base.rows, entry.rows)
+        value_net.swap_rows(net, entry.accumulator, entry.own, encoded.own)
+    entry.own[:] = encoded.own
+    n = np.int64(tables.num_players)
+    value_net.forward(net, n, entry.accumulator, encoded.final, encoded.turns_left, forward)
     return place
 
 

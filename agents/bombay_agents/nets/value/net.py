@@ -5,7 +5,9 @@
 The first layer is a sum of rows, one for each feature of the position (`features.py`). `margin` is the rupees at the end above
 the mean of all seats, in tens; `share` is the share of the win. Both add to a baseline: the result if the game ended now. The sum
 of rows is an accumulator: positions of one turn differ in few rows, so it is updated by the rows that differ (Yu Nasu,
-"Efficiently Updatable Neural-Network-based Evaluation Functions for Computer Shogi", 2018).
+"Efficiently Updatable Neural-Network-based Evaluation Functions for Computer Shogi", 2018). Learning takes the weights as they
+are. Players take a first layer in whole numbers of 16 bits (`quantize`). Updates are then exact, so that the value of a position
+does not depend on the positions before, and the layer takes half the memory.
 
 Does not know what the rows mean nor how a net is trained.
 """
@@ -22,7 +24,7 @@ import numpy as np
 from bombay_agents.nets import files
 from bombay_agents.nets.files import check
 from bombay_agents.turns.evaluator import MARGIN_UNIT, NUM_OUTPUTS, ZERO, softmax
-from bombay_env.jit.kernels import inlined, kernel, record_dtype
+from bombay_env.jit.kernels import inlined, kernel, long_kernel, record_dtype
 from bombay_env.rules import MAX_PLAYERS
 from bombay_env.state import composed_dtype, new_records, result_dtype
 
@@ -32,6 +34,8 @@ KEYS: Final = {FEATURES: (str,), "share_weight": (float, int), "about": (dict,)}
 TENSORS: Final = ("first", "first_bias", "second", "second_bias", "last", "last_bias")
 HALF: Final = ("first",)  # stored in half precision: it is nearly all of the file
 MAX_HIDDEN: Final = 1024  # units of a layer
+MAX_INT16: Final = 32767
+TINY: Final = np.float32(1e-30)  # instead of 0 where all weights into a unit are 0
 OUTPUT_WIDTH: Final = 16  # of the row of outputs in memory: whole vectors
 # Changing one of these numbers changes the meaning of weights, so it needs a new FORMAT.
 # Rupees of lead that weigh 1 in the logarithm of a share: at the end, and more for each turn of the viewer to come.
@@ -92,16 +96,22 @@ class ValueNet:
         return int(self.first.shape[1]), len(self.second_bias)
 
     def record(self) -> np.ndarray:
-        """The weights as kernels take them, (1,) of `net_dtype`; rows of outputs end in zeros."""
+        """The weights as learning takes them, (1,) of `net_dtype`; rows of outputs end in zeros."""
         record = np.asarray(new_records(1, net_dtype(len(self.first), *self.units)))
         for name in TENSORS:
             tensor = getattr(self, name)
             record[name][0][..., : tensor.shape[-1]] = tensor
         return record
 
+    def quantized(self, first_rows: np.ndarray) -> np.ndarray:
+        """The weights as players take them, (1,) of `net_dtype` with int16; see `quantize`."""
+        record = np.asarray(new_records(1, net_dtype(len(self.first), *self.units, np.int16)))
+        quantize(self.record(), first_rows, record)
+        return record
+
     @classmethod
     def of_record(cls, record: np.ndarray, features: str, share_weight: float, about: Mapping[str, Any]) -> ValueNet:
-        """The net of weights as kernels take them, copied."""
+        """The net of weights as learning takes them, copied."""
         tensors = {name: record[name][0].copy() for name in TENSORS}
         for name in ("last", "last_bias"):
             tensors[name] = tensors[name][..., :NUM_OUTPUTS].copy()
@@ -137,12 +147,15 @@ class ValueNet:
 # --- Memory of kernels ---
 
 
-def net_dtype(num_rows: int, hidden: int, second: int) -> np.dtype[Any]:
-    """The weights as one record; outputs are margins in seat order from the viewer, then shares, then padding."""
+def net_dtype(num_rows: int, hidden: int, second: int, first: Any = np.float32) -> np.dtype[Any]:
+    """The weights as one record, those of the first layer of type `first`.
+
+    Outputs are margins in seat order from the viewer, then shares, then padding.
+    """
     return record_dtype(
         [
-            ("first", np.float32, (num_rows, hidden)),
-            ("first_bias", np.float32, (hidden,)),
+            ("first", first, (num_rows, hidden)),
+            ("first_bias", first, (hidden,)),
             ("second", np.float32, (hidden, second)),
             ("second_bias", np.float32, (second,)),
             ("last", np.float32, (second, OUTPUT_WIDTH)),
@@ -151,12 +164,10 @@ def net_dtype(num_rows: int, hidden: int, second: int) -> np.dtype[Any]:
     )
 
 
-def workspace_dtype(num_own: int, hidden: int, second: int) -> np.dtype[Any]:
+def workspace_dtype(hidden: int, second: int) -> np.dtype[Any]:
     """Memory for a forward pass and its result, for one thread at a time."""
     return composed_dtype(
         {
-            "base_own": (np.int32, (num_own,)),  # own rows of the base position
-            "accumulator": (np.float32, (hidden,)),
             "active": (np.float32, (hidden,)),  # after the activation
             "second": (np.float32, (second,)),
             "second_active": (np.float32, (second,)),
@@ -166,6 +177,40 @@ def workspace_dtype(num_own: int, hidden: int, second: int) -> np.dtype[Any]:
             "result": result_dtype(MAX_PLAYERS, np.int8),
         }
     )
+
+
+@long_kernel
+def quantize(nets, first_rows, quantized):
+    """Overwrite `quantized` with the weights of `nets`, the first layer in whole numbers.
+
+    Each hidden unit has a scale, about the largest at which its bias and the largest weight of every feature together fit int16.
+    Weights into the unit are multiplied by it, and weights out of it divided. As relu is linear on each side of zero, only
+    rounding changes the result.
+
+    Args:
+        nets: (1,) of `net_dtype`.
+        first_rows: (features,) int32, the row of each feature's value 0.
+        quantized: (1,) of `net_dtype` with int16.
+    """
+    net, result = nets[0], quantized[0]
+    total = np.abs(net.first_bias)
+    for feature in range(len(first_rows)):
+        largest = np.zeros_like(total)
+        end = first_rows[feature + 1] if feature + 1 < len(first_rows) else len(net.first)
+        for row in range(first_rows[feature], end):
+            largest = np.maximum(largest, np.abs(net.first[row]))
+        total += largest
+    room = np.float32(MAX_INT16 - len(first_rows))  # each weight is rounded by up to a half, and a little for float32
+    scale = room / np.maximum(total, TINY)
+    for row in range(len(net.first)):
+        result.first[row, :] = np.rint(net.first[row] * scale)
+    result.first_bias[:] = np.rint(net.first_bias * scale)
+    for unit in range(len(scale)):
+        result.second[unit, :] = net.second[unit] / scale[unit]
+    result.second_bias[:] = net.second_bias
+    for unit in range(len(net.last)):
+        result.last[unit, :] = net.last[unit]
+    result.last_bias[:] = net.last_bias
 
 
 # --- The accumulator ---
@@ -183,7 +228,7 @@ def swap_row(net, accumulator, old, new):
     """Replace a row by another in an accumulator; a negative one is none."""
     if old >= 0 and new >= 0:
         for unit in range(len(accumulator)):
-            accumulator[unit] += net.first[new, unit] - net.first[old, unit]
+            accumulator[unit] = accumulator[unit] - net.first[old, unit] + net.first[new, unit]
 
 
 @kernel
@@ -206,14 +251,14 @@ def swap_rows(net, accumulator, old, new):
 
 
 @kernel
-def forward(net, n, final, turns_left, workspace):
-    """Overwrite `margin` and `share` with what follows from `accumulator` and the baseline.
+def forward(net, n, accumulator, final, turns_left, workspace):
+    """Overwrite `margin` and `share` with what follows from an accumulator and the baseline.
 
     `final` are rupees if the game ended now in seat order from the viewer, `turns_left` the viewer's turns to come, of `n` seats.
     """
     outputs = workspace.outputs
-    for unit in range(len(workspace.accumulator)):
-        workspace.active[unit] = max(workspace.accumulator[unit], ZERO)
+    for unit in range(len(accumulator)):
+        workspace.active[unit] = max(np.float32(accumulator[unit]), ZERO)
     multiply_add(workspace.active, net.second, net.second_bias, workspace.second)
     for unit in range(len(workspace.second)):
         workspace.second_active[unit] = max(workspace.second[unit], ZERO)

@@ -56,7 +56,7 @@ class Trainer:
         self.arrays = np.asarray(new_records(5, value_net.net_dtype(num_rows, hidden, second)))
         self.net, self.average, moments, squares, _ = (self.arrays[number : number + 1] for number in range(5))
         self.tails = np.asarray(new_records(SLICES, tail_dtype(hidden, second)))
-        self.workspaces = np.asarray(new_records(SLICES, value_net.workspace_dtype(1, hidden, second)))
+        self.workspaces = np.asarray(new_records(SLICES, value_net.workspace_dtype(hidden, second)))
         self.losses = np.zeros((SLICES, 2))
         self.back = np.zeros((0, hidden), np.float32)
         self.starts = np.append(first_rows, num_rows).astype(np.int64)
@@ -157,10 +157,10 @@ def add_gradient(sample, net, transposed, zeros, margin_weight, workspace, tail,
     Returns the squared error of margins and the cross-entropy of shares.
     """
     n = np.int64(sample.num_players)
-    accumulator, second, error = workspace.accumulator, workspace.second, workspace.outputs
+    accumulator, second, error = workspace.active, workspace.second, workspace.outputs
     accumulator[:] = net.first_bias
     value_net.add_rows(net, accumulator, sample.rows)
-    value_net.forward(net, n, sample.final, sample.turns_left, workspace)
+    value_net.forward(net, n, accumulator, sample.final, sample.turns_left, workspace)
     square, cross = ZERO, ZERO
     error[:] = ZERO
     for place in range(n):

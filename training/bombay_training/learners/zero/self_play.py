@@ -15,6 +15,7 @@ import numpy as np
 
 from bombay_agents import turns
 from bombay_agents.nets.value import evaluator, features
+from bombay_agents.nets.value.net import net_dtype, quantize
 from bombay_agents.turns.evaluator import turn_dtype, value_result
 from bombay_env import Game, batch, chance, streams
 from bombay_env.jit.kernels import kernel, piece_kernel, record_dtype
@@ -97,6 +98,9 @@ class SelfPlay:
         self.samples = np.zeros((len(games), each, most), sample_dtype(games[0].board.num_sites))
         self.counts = np.zeros((len(games), each), np.int64)
         self.workspaces = new_workspaces(games[0], hidden, second, CHUNKS)
+        num_sites = games[0].board.num_sites
+        self._first_rows = features.first_rows(num_sites)
+        self._quantized = np.asarray(new_records(1, net_dtype(features.num_rows(num_sites), hidden, second, np.int16)))
 
     @property
     def evaluated(self) -> int:
@@ -123,13 +127,19 @@ class SelfPlay:
         Raises:
             OverflowError: a turn has too many states; see `turns.distinct_turns`.
         """
+        quantized = self.quantized(net)
         for number, game in enumerate(self.games):
             play_piece(
-                CHUNKS, self.workspaces, game.tables, net, options, np.uint64(key), first, self.samples[number],
+                CHUNKS, self.workspaces, game.tables, quantized, options, np.uint64(key), first, self.samples[number],
                 self.counts[number],
             )  # fmt: skip
             turns.check_count(self.counts[number].min())
         return self.sample_indices()
+
+    def quantized(self, net: np.ndarray) -> np.ndarray:
+        """`net` as players take it, (1,) of `net.net_dtype` with int16; the next call overwrites it."""
+        quantize(net, self._first_rows, self._quantized)
+        return self._quantized
 
     def sample_indices(self) -> np.ndarray:
         """Indices of the samples of the last games, into the flattened `samples`."""
