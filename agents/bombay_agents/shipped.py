@@ -18,7 +18,7 @@ from bombay_env.checks import whole_number
 from bombay_env.registry import described
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
-ZERO_NETS: Final = ("zero.safetensors", "zero-seed1.safetensors")  # by the seed of their run
+ZERO_NETS: Final = ("zero.safetensors", "zero-seed1.safetensors")  # the second never changes: learning tracks use it
 
 
 def net_digests() -> dict[str, str]:
@@ -35,7 +35,8 @@ def make_zero(rounds: int = 1, width: int = 8, draws: int = 2, seed: int = 0, fo
             most at once.
         width: number of outcomes to look ahead from, from 1 to 32; by default 8.
         draws: restocks to draw where a set ends while looking ahead, from 1 to 64; by default 2.
-        seed: the seed of the training run whose net plays: 0 or 1; by default 0.
+        seed: the seed of the training run whose net plays: 0, the strongest, or 1, a smaller net that stays the same in all
+            releases; by default 0.
         force: whether to play also under rules or on boards that the net was not trained on; by default false.
     """
     seed = whole_number(seed, "seed", 0, len(ZERO_NETS) - 1)

@@ -29,7 +29,7 @@ from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
 from bombay_training.variants import games_for
 
-OPPONENTS: Final = ("greedy", "planner-v1", "ppo", "zero:rounds=0")  # two scripted, a policy net and a value net
+OPPONENTS: Final = ("greedy", "planner-v1", "ppo", "zero:seed=1,rounds=0")  # two scripted, a policy net and a value net
 PLAYERS: Final = (2, 3, 4, 5)
 FIRST: Final = 20_000  # decisions of the first snapshot
 SEED: Final = 7001  # of the deals, which are used for tracks alone
