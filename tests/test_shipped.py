@@ -69,6 +69,11 @@ def test_the_champion_thinks_for_a_tenth_of_a_second():
     assert champion.value.net.about == make("zero").net.about
 
 
+def test_the_opponent_of_learning_tracks_never_changes():
+    digest = "94f0257b42c31eb9a04b2d7da52b0754cd7883ad609e2886e1ce3b817fdf17b0"
+    assert shipped.net_digests()["zero-seed1.safetensors"] == digest
+
+
 def test_the_nets_of_zero_are_of_different_seeds():
     nets = [make(f"zero:seed={seed}").net for seed in range(len(shipped.ZERO_NETS))]
     assert [net.about["training"]["seed"] for net in nets] == list(range(len(nets)))

@@ -12,6 +12,7 @@ from bombay_agents.nets import files
 from bombay_agents.nets.loading import make_net
 from bombay_agents.nets.value import evaluator as value_evaluator
 from bombay_agents.nets.value import features
+from bombay_agents.nets.value import net as value_net
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
 from bombay_agents.random import RandomTurnAgent
@@ -145,11 +146,22 @@ def test_a_net_is_the_same_after_saving_and_loading(tmp_path):
         ({"share_weight": -1.0}, "share_weight is -1.0; it must be from 0 to 100"),
         ({"last_bias": np.zeros(9, np.float32)}, r"last_bias has shape \(9,\)"),
         ({"first": np.zeros((5, HIDDEN))}, "first is float64; it must be float32"),
+        ({"second": np.full((HIDDEN, SECOND), -7e4, np.float32)}, "second holds weights beyond 65504"),
     ],
 )
 def test_tensors_that_do_not_fit_are_refused(changes, reason):
     with pytest.raises(ValueError, match=reason):
         random_net(TABLES[0], **changes)
+
+
+def test_outputs_are_finite_with_the_largest_weights():
+    game, net = TABLES[0], random_net(TABLES[0])
+    signs = {name: np.sign(getattr(net, name)) for name in value_net.TENSORS}
+    largest = dataclasses.replace(net, **{name: sign * np.float32(65504) for name, sign in signs.items()})
+    dead = dataclasses.replace(largest, first_bias=np.full(HIDDEN, -65504, np.float32))
+    for each in (largest, dead):
+        found = outcomes_of(game, value_evaluator.new_evaluator(game, each), starts_of_turns(game, 3, 5)[0])
+        assert np.isfinite(found.outputs).all()
 
 
 def wide(tensors, hidden):

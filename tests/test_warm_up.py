@@ -94,9 +94,15 @@ def test_agents_by_name_have_jobs_and_others_have_none():
     (job,) = jobs_of_agents(["search:ms=5", "my_module:agent", "search"])
     assert (job.name, job.arguments) == ("play search", ("search:nodes=16", None))
     # `net` needs a file, and a program of `exec` is compiled by its owner.
-    assert set(least_work()) | {"net", "exec"} == {entry.name for entry in entry_points(group="bombay_env.agents")}
+    names = {entry.name for entry in entry_points(group="bombay_env.agents")}
+    assert set(least_work()) | {"net", "exec"} == names | {"zero:seed=1"}
     (job,) = jobs_of_agents(["zero-search", "search:value=[zero]"])
     assert job.name == "play zero-search"
+
+
+def test_the_smaller_net_of_zero_has_a_job_of_its_own():
+    jobs = jobs_of_agents(["zero:rounds=0,seed=1", "zero:rounds=0"])
+    assert [job.arguments for job in jobs] == [("zero", None), ("zero:seed=1", None)]
 
 
 def test_warm_up_covers_the_default_run_of_learners():

@@ -161,10 +161,11 @@ def test_the_optimizer_expects_of_a_sample_what_play_expected():
     assert compared > 10
 
 
-def test_games_are_played_by_the_net_as_it_is_now():
+@pytest.mark.parametrize("tensor", ["first", "last_bias"])
+def test_games_are_played_by_the_net_as_it_is_now(tensor):
     play, trainer, indices = played(epsilon=0.0)
     before = play.samples.reshape(-1)[indices].copy()
-    trainer.net["last_bias"][0, 0] += 1  # of the margin
+    trainer.net[tensor][0].flat[::7] += 1
     changed = play.samples.reshape(-1)[play.play(trainer.net, 5, 0, PlayOptions(np.float32(2), 0.0, np.float32(0.6)))]
     assert not np.array_equal(before["margin"], changed["margin"])
 

@@ -21,7 +21,7 @@ from helpers.position import variant
 
 SLOW: Final = numba.config.DISABLE_JIT  # evaluating a turn then takes a while
 SHORT: Final = {"actions_per_turn": 1, "sets": 2, "turns_per_set": 2}  # turns of a handful of outcomes
-# Kernels are compiled for each width, so with the compiler on it is the width of the shipped nets.
+# Kernels are compiled for each width, so with the compiler on it is the width of `zero`.
 HIDDEN: Final = 8 if SLOW else 256
 SECOND: Final = 4 if SLOW else 32
 TABLES: Final = [variant(n, **(SHORT if SLOW else {})) for n in (2, 3, 4, 5)]

@@ -6,6 +6,7 @@ bombay train, arena …   those that the command needs, unless they were done be
 
 import hashlib
 import multiprocessing
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import entry_points
@@ -22,12 +23,14 @@ from bombay_env.record import Record
 from bombay_env.registry import GROUP
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
+from bombay_training.learners.runs.run_files import AGENT
 from bombay_training.learners.train import run_class
 from bombay_training.learners.zero import ZeroSettings
 from bombay_training.matches.engines import local
 
 DECISIVE: Final = ("hidden", "second", "victim", "start", "board")  # settings of a learner that kernels depend on
 PLAYERS: Final = 4  # any number: it changes no kernel
+SMALLER_NET: Final = "zero:seed=1"  # has kernels of its own
 
 
 class Job(NamedTuple):
@@ -46,9 +49,14 @@ def play(spec: str, board: str | None) -> None:
 
 
 def learn(learner: str, settings: Iterable[tuple[str, Any]]) -> None:
-    """Do an update of a learner."""
+    """Do an update of a learner, and let its agent play."""
     kind = run_class(learner)
-    kind(kind.settings_class(players=(PLAYERS,), updates=1, **dict(settings))).warm_up()
+    run = kind(kind.settings_class(players=(PLAYERS,), updates=1, **dict(settings)))
+    run.warm_up()
+    with tempfile.TemporaryDirectory() as folder:
+        agent = Path(folder) / AGENT
+        run.net().save(agent)
+        play(f"net:path={agent}", run.settings.board)
 
 
 def use_environments() -> None:
@@ -83,21 +91,26 @@ def use_game(num_games: int) -> None:
 def jobs_of_run(settings: Any, opponents: Iterable[str] = ()) -> list[Job]:
     """What a learner with these settings, a dataclass, needs, its agent and the opponents that the agent meets."""
     decisive = tuple((name, getattr(settings, name)) for name in DECISIVE if hasattr(settings, name))
-    agents = jobs_of_agents((*opponents, settings.learner), settings.board)
-    return [Job(f"learn {settings.learner}", learn, (settings.learner, decisive)), *agents]
+    job = Job(f"learn {settings.learner}", learn, (settings.learner, decisive))
+    return [job, *jobs_of_agents(opponents, settings.board)]
 
 
 def least_work() -> dict[str, str]:
-    """The specs of our agents that call their kernels in little time, by name; searches, the most expensive, first."""
+    """The specs of our agents that call their kernels in little time, by name; searches, the most expensive, first.
+
+    An agent whose options choose other kernels has a second entry, by a spec.
+    """
     ours = [entry for entry in entry_points(group=GROUP) if entry.value.startswith("bombay_agents.")]
     least = {entry.name: entry.load().least for entry in ours}
     found = {name: f"{name}:{options}" if options else name for name, options in least.items() if options is not None}
+    found[SMALLER_NET] = SMALLER_NET
     return dict(sorted(found.items(), key=lambda item: (item[0] == item[1], item[0])))
 
 
 def jobs_of_agents(specs: Iterable[str], board: str | Path | None = None) -> list[Job]:
     """What agents by name need to play. There is no job for agents that people add, nor for searches by another `value`."""
-    names = {spec.partition(":")[0] for spec in specs if "[" not in spec}
+    plain = [spec.partition(":") for spec in specs if "[" not in spec]
+    names = {SMALLER_NET if name == "zero" and "seed=1" in options.split(",") else name for name, _, options in plain}
     least = least_work().items()
     return [Job(f"play {name}", play, (spec, board and str(board))) for name, spec in least if name in names]
 

@@ -34,6 +34,7 @@ KEYS: Final = {FEATURES: (str,), "share_weight": (float, int), "about": (dict,)}
 TENSORS: Final = ("first", "first_bias", "second", "second_bias", "last", "last_bias")
 HALF: Final = ("first",)  # stored in half precision: it is nearly all of the file
 MAX_HIDDEN: Final = 1024  # units of a layer
+MAX_WEIGHT: Final = 65504.0  # the largest number in half precision: no output is infinite then
 MAX_INT16: Final = 32767
 TINY: Final = np.float32(1e-30)  # instead of 0 where all weights into a unit are 0
 OUTPUT_WIDTH: Final = 16  # of the row of outputs in memory: whole vectors
@@ -58,7 +59,7 @@ class ValueNet:
         share_weight: weight of the share of the win beside the margin, in tens of rupees, when a turn is chosen.
         about: anything else worth knowing: `rules` and `board` (see `nets/files.py`), training; JSON values by name.
     Raises:
-        ValueError: the tensors do not fit one another or hold numbers that are not finite, or a number is out of range.
+        ValueError: the tensors do not fit one another, or a number is not finite or out of range.
     """
 
     first: np.ndarray
@@ -73,7 +74,9 @@ class ValueNet:
 
     def __post_init__(self) -> None:
         for name, dims in zip(TENSORS, (2, 1, 2, 1, 2, 1), strict=True):
-            files.check_tensor(name, getattr(self, name), dims)
+            tensor = getattr(self, name)
+            files.check_tensor(name, tensor, dims)
+            check(np.abs(tensor).max() <= MAX_WEIGHT, f"{name} holds weights beyond {MAX_WEIGHT:.0f}")
         hidden, second = self.units
         fits = {
             "first_bias": (hidden,),

@@ -52,7 +52,7 @@ class Trainer:
     """
 
     def __init__(self, first_rows: np.ndarray, num_rows: int, hidden: int, second: int, seed: int) -> None:
-        # Start on cache lines: a vector that crosses two of them takes two loads, and self-play loads many weights.
+        # Start on cache lines: a vector that crosses two of them takes two loads, and learning loads many weights.
         self.arrays = np.asarray(new_records(5, value_net.net_dtype(num_rows, hidden, second)))
         self.net, self.average, moments, squares, _ = (self.arrays[number : number + 1] for number in range(5))
         self.tails = np.asarray(new_records(SLICES, tail_dtype(hidden, second)))

@@ -111,7 +111,7 @@ class ZeroRun(Run):
     """
 
     settings_class: ClassVar[type[ZeroSettings]] = ZeroSettings
-    checkpoint_format = "bombay-zero-checkpoint/2"
+    checkpoint_format = "bombay-zero-checkpoint/3"
     algorithm: ClassVar[str] = "self-play TD(λ) on all outcomes of turns, from the rules alone"
     neutral_settings = (*Run.neutral_settings, "threads")
     settings: ZeroSettings
