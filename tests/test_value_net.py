@@ -65,7 +65,7 @@ def test_the_digest_covers_sizes_and_no_prose(monkeypatch):
 OTHER_BOARD = Game(Rules(3, **SHORT), random_board(3))
 LARGER_BOARD = pytest.param(
     Game(Rules(3, **SHORT), Board.from_dict(tomllib.loads(larger_board()))),
-    marks=pytest.mark.skipif(not SLOW, reason="with the compiler its kernels would be compiled for this test alone"),
+    marks=pytest.mark.skipif(not SLOW, reason="its kernels take long to compile; `make coverage` runs it"),
 )
 
 

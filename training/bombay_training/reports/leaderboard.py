@@ -25,11 +25,8 @@ from bombay_training.rich_tables import format_ms, interval, markdown_table
 LIMITS: Final = (1, 5, 20, 100)  # milliseconds per turn
 MISFITS: Final = 3  # shown of each number of players
 NEAR: Final = 2.0  # ratings that are near the mean
-LETTER, LINE, BAR = (
-    4.4,
-    9.0,
-    3.0,
-)  # in the chart, in points: width of a letter, height of a line, half the width of an interval
+LETTER, LINE = 4.4, 9.0  # width of a letter and height of a line in the chart, in points
+BAR = 3.0  # half the width of an interval there
 METHOD: Final = """
 For each number of players, a table lists the agents by rank:
 
@@ -399,11 +396,10 @@ def _panel(panel: Axes, count: dict[str, Any]) -> None:
 def _label(panel: Axes, agents: list[dict[str, Any]]) -> None:
     """Write each agent's name beside its point, in the first place where it covers no other name and no interval."""
     shown = [row for row in agents if row["ms"] is not None and None not in row["rating"].values()]
+    points = 72 / panel.figure.dpi  # of a pixel
     middle, low, high = (
-        [
-            panel.transData.transform((row["ms"], row["rating"][end])) * 72 / panel.figure.dpi for row in shown
-        ]  # in points
-        for end in ("mean", "low", "high")
+        [panel.transData.transform((row["ms"], row["rating"][name])) * points for row in shown]
+        for name in ("mean", "low", "high")
     )
     taken = [(x - BAR, x + BAR, bottom, top) for (x, bottom), (_, top) in zip(low, high, strict=True)]
     for row, (across, up) in zip(shown, middle, strict=True):
