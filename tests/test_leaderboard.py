@@ -120,13 +120,15 @@ def test_without_every_line_up_there_is_no_such_game():
 
 def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     matches = read_matches(store)
-    data = leaderboard.league_data(matches)
+    data = leaderboard.league_data(matches, study_of(store).anchors)
     (count,) = data["counts"]
     assert count["games"] == 6 * (1 + 3)  # at tables without copies
     assert not data["standard"]
     means = [row["rating"]["mean"] for row in count["agents"]]
     assert [row["rank"] for row in count["agents"]] == [1 + sum(other > mine for other in means) for mine in means]
     assert means == sorted(means, reverse=True)
+    anchors = [row["rating"]["mean"] for row in count["agents"] if row["agent"] in study_of(store).anchors]
+    assert (len(anchors), sum(anchors)) == (3, pytest.approx(0))
     assert {row["agent"]: row["knowledge"] for row in count["agents"]} == {
         "random": "none", "greedy": "all", "planner-v1": "all", "seller": "all"
     }  # fmt: skip
@@ -215,7 +217,7 @@ def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
     ]
     assert {cell.seed for cell in played} == {cells(study, store)[-1].seed}
     matches = run(played)
-    data = card.card_data("builder", read_matches(store), matches, AuditReport("passed", 400))
+    data = card.card_data("builder", read_matches(store), matches, AuditReport("passed", 400), study.anchors)
     (count,) = data["counts"]
     assert (count["games"], count["agents"], count["faults"]) == (18, 5, 0)
     assert all(0 <= one["probability"] <= 1 for one in count["better_than"])

@@ -180,7 +180,7 @@ def test_a_bound_of_an_unbeaten_agent_is_that_of_a_proportion():
     assert won.share[0].low == pytest.approx(0.025 ** (1 / 60), abs=0.005)
     assert won.share[0].high == 1
     assert won.share[1].mean == 0.5  # of two equally large sets, the weakest is the centre
-    lost = rate([fixed((0, 1), np.arange(60) % 2)], reference="agent-0").share[1]
+    lost = rate([fixed((0, 1), np.arange(60) % 2)], reference=["agent-0"]).share[1]
     assert lost.low == 0
     assert lost.high == pytest.approx(1 - 0.025 ** (1 / 60), abs=0.005)
     assert rate([fixed((0, 1), np.arange(3) % 2)]).share[0].low == 0
@@ -191,12 +191,17 @@ def test_ratings_are_relative_to_their_mean_or_to_a_reference(matches):
     ordinary = [each.mean for each, name in zip(ratings.rating, ratings.agents, strict=True) if name != "agent-6"]
     assert np.mean(ordinary) == pytest.approx(0)
     assert ratings.seat_effect.sum() == pytest.approx(0)
-    other = rate(matches, reference="agent-2")
+    other = rate(matches, reference=["agent-2"])
     for index, name in enumerate(ratings.agents):
         ends = [(each.mean, each.low, each.high) for each in (other.rating[index], ratings.difference(name, "agent-2"))]
         assert ends[0] == pytest.approx(ends[1])
     two = ratings.agents.index("agent-2")
     assert other.share[two].mean == pytest.approx(0.25, abs=0.01)  # against copies of itself
+    pair = rate(matches, reference=["agent-2", "agent-3", "in no match"])
+    means = {name: each.mean for name, each in zip(pair.agents, pair.rating, strict=True)}
+    assert means["agent-2"] + means["agent-3"] == pytest.approx(0)
+    assert means["agent-0"] - means["agent-2"] == pytest.approx(pair.difference("agent-0", "agent-2").mean)
+    assert rate(matches, reference=["in no match"]).rating == ratings.rating
     assert ratings.higher + ratings.higher.T == pytest.approx(1 - np.eye(len(ratings.agents)))
     assert ratings.rank_probability.sum(axis=0) == pytest.approx(1)
 
@@ -239,7 +244,6 @@ def test_a_lost_game_counts_in_win_shares_and_has_no_order(matches):
         ([fixed((0, 1), [0, 1]), fixed((0, 1, 2), [0, 1, 2])], {}, r"one number of players, not \[2, 3\]"),
         ([fixed((0, 1), [0, 1, 0, 1]), fixed((2, 3), [0, 1, 0, 1])], {}, "never meet"),
         ([fixed((0, 1), [0])], {}, "never change their seats"),
-        ([fixed((0, 1), [0, 1])], {"reference": "zero"}, "agent 'zero' has no rating; there are agent-0, agent-1"),
         ([fixed((0, 1), [0, 1])], {"pseudo_games": 0}, "must be above 0"),
     ],
 )

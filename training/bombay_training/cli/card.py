@@ -73,7 +73,7 @@ def card(
         playing.print_stopped(matches, cells)
         raise ended
     with user_input(ValueError, ArithmeticError):
-        data: dict[str, Any] = cards.card_data(agent, games, matches, audit)
+        data: dict[str, Any] = cards.card_data(agent, games, matches, audit, study.anchors)
     output.report_faults([fault for match in matches for fault in match.faults if fault.name == agent])
     _write(out, cards.card_page(data, study.release))
     if response is not None:  # it may fail or be stopped: then the card is there without it

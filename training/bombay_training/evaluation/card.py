@@ -33,8 +33,7 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
     groups = [group for group in league.lineups if group.among is not None]
     if not groups:
         raise ValueError("the league has no line-ups with `among`, so there are no anchors to play with")
-    anchors = [name for group in groups for name in group.among or []]
-    if agent in anchors:
+    if agent in league.anchors:
         raise ValueError(f"{agent} is an anchor of the league; its place is in the leaderboard")
     found: dict[str, Cell] = {}
     for group in groups:
@@ -48,7 +47,9 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
     return list(found.values())
 
 
-def card_data(agent: str, league: Sequence[Match], played: Sequence[Match], audit: AuditReport) -> dict[str, Any]:
+def card_data(
+    agent: str, league: Sequence[Match], played: Sequence[Match], audit: AuditReport, anchors: Sequence[str]
+) -> dict[str, Any]:
     """What a card says, as plain JSON types.
 
     Args:
@@ -56,24 +57,27 @@ def card_data(agent: str, league: Sequence[Match], played: Sequence[Match], audi
         league: the matches of the league.
         played: those of `card_cells`, complete.
         audit: whether it uses what players may not see.
+        anchors: of the league; the mean of their ratings is 0.
     """
     counts = sorted({match.game.num_players for match in played})
     return {
         "agent": agent,
         "knowledge": knowledge(agent),
         "audit": audit.to_dict(),
-        "counts": [_count_data(agent, count, league, played) for count in counts],
+        "counts": [_count_data(agent, count, league, played, anchors) for count in counts],
     }
 
 
-def _count_data(agent: str, count: int, league: Sequence[Match], played: Sequence[Match]) -> dict[str, Any]:
+def _count_data(
+    agent: str, count: int, league: Sequence[Match], played: Sequence[Match], anchors: Sequence[str]
+) -> dict[str, Any]:
     own = [match for match in played if match.game.num_players == count]
     others = [
         match
         for match in league
         if match.game == own[0].game and len(match.agents) == count and agent not in match.agents
     ]
-    ratings = rate([*others, *own])
+    ratings = rate([*others, *own], reference=anchors)
     place = ratings.agents.index(agent)
     ranked = [row["agent"] for row in ratings.rows()]
     rank = ranked.index(agent)

@@ -2,9 +2,10 @@
 
 A rating is the strength θ of a model in `choice_models.py`, which also says how an agent that always wins gets a finite one.
 
-*Centre.* Ratings have the mean 0 over the largest set of agents in which each has beaten each, at least through others (Hunter).
-That is everyone, unless an agent never loses or never wins. The rating of such an agent depends on the pseudo-game, so it must
-not move the others. Its interval is infinite on the side that no game bounds.
+*Zero.* Ratings have the mean 0 over the agents of `reference`, or else over the largest set of agents in which each has beaten
+each, at least through others (Hunter). That is everyone, unless an agent never loses or never wins. The rating of such an agent
+depends on the pseudo-game, so it must not move the others. Its interval is infinite on the side that no game bounds. An agent
+with a single win is in the set, and its uncertainty widens all intervals; so leagues give a `reference`.
 
 *Intervals.* A shuffle may suit an agent in all line-ups that play it, so deals are the independent units, whatever the line-up.
 Intervals are Student's, with the standard error of the jackknife by deal and the degrees of freedom of Satterthwaite, from the
@@ -168,7 +169,7 @@ def _differences(points: np.ndarray, influence: np.ndarray, unseen: np.ndarray, 
 def rate(
     matches: Sequence[Match],
     model: Model = Model.WINS,
-    reference: str | None = None,
+    reference: Sequence[str] = (),
     resamples: int = RESAMPLES,
     seed: int = 0,
     pseudo_games: float = PSEUDO_GAMES,
@@ -178,13 +179,13 @@ def rate(
     Args:
         matches: of any line-ups of one number of players. Agents with equal names are one agent, and equal seeds one deal.
         model: what to explain.
-        reference: the agent whose rating is 0; None for the centre.
+        reference: agents whose mean rating is 0. Those in no match are left out; without any, see above.
         resamples: for the probabilities of ranks.
         seed: of the resamples.
         pseudo_games: how many every agent and seat plays, above 0.
 
     Raises:
-        ValueError: `reference` is in no match, `pseudo_games` is not above 0, or as `league_of`.
+        ValueError: `pseudo_games` is not above 0, or as `league_of`.
         ArithmeticError: Newton's method did not converge.
     """
     league = league_of(matches, model)
@@ -192,13 +193,15 @@ def rate(
     beaten = league.beaten()
     mutual = beaten & beaten.T
     main = mutual[np.lexsort((fit.strengths[:count], -mutual.sum(axis=1)))[0]]  # of equally large sets, the weakest
-    anchor = int(main.argmax()) if reference is None else _index(league.agents, reference)
-    centre = main / main.sum() if reference is None else np.eye(count)[anchor]
-    relative = np.vstack([np.eye(count) - centre, np.zeros(count)])  # the last row is the centre
+    base = np.isin(league.agents, reference)
+    base = base if base.any() else main
+    relative = np.vstack([np.eye(count) - base / base.sum(), np.zeros(count)])  # the last row is the zero
     points, influence = relative @ fit.strengths[:count], fit.influence()[:, :count] @ relative.T
     unseen = np.where(main, 0, _unseen(league, abs(fit.pseudo[1][:count])))
-    rows = [*range(count), anchor]
-    differences = _differences(points, influence, unseen[rows], beaten[np.ix_(rows, rows)])
+    unseen = np.append(unseen, unseen[base].max())
+    beaten = np.vstack([beaten, beaten[base].all(axis=0)])
+    beaten = np.column_stack([beaten, beaten[:, base].all(axis=1)])
+    differences = _differences(points, influence, unseen, beaten)
     rating, effect = differences[:-1, -1], fit.strengths[count:] - fit.strengths[count:].mean()
     others = np.log(np.exp(effect).sum() - np.exp(effect))
     share = special.expit(rating[:, :, None] + effect - others).mean(axis=2)

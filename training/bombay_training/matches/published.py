@@ -23,6 +23,11 @@ def study_of(folder: Path) -> Study:
     return read_study(folder / STUDY)[0]
 
 
+def anchors_of(folder: Path) -> list[str]:
+    """The anchors of a store's study; none if it has no study. Raises ValueError if the study is not valid."""
+    return study_of(folder).anchors if (folder / STUDY).exists() else []
+
+
 def publish(folder: Path, target: Path, machine: str, times: Path | None = None) -> None:
     """Write the games of a finished study, and no others, into a new store with one part of each table.
 

@@ -123,6 +123,11 @@ class Study(Form):
     board: Spec | None = None
     lineups: Annotated[list[Lineups], Field(min_length=1)]
 
+    @property
+    def anchors(self) -> list[str]:
+        """The agents that others are measured against: those of `among`."""
+        return [name for group in self.lineups for name in group.among or []]
+
 
 def read_study(path: Path) -> tuple[Study, str]:
     """A study and the text of its file. Raises ValueError if the file is no study; the message is one line."""

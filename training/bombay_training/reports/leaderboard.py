@@ -31,8 +31,8 @@ METHOD: Final = """
 For each number of players, a table lists the agents by rank:
 
 - `rating`: the strength in a model of who wins. An agent wins with a probability of exp(rating) divided by the sum over all
-  seats, adjusted for the seats (a conditional logit). So +1 multiplies an agent's weight by 2.7. A rating of 0 is the mean,
-  without agents that never won. Ratings at different numbers of players cannot be compared.
+  seats, adjusted for the seats (a conditional logit). So +1 multiplies an agent's weight by 2.7. A rating of 0 is the mean of
+  {zero}. Ratings at different numbers of players cannot be compared.
 - `win share`: against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally strong agents.
 - `P(best)`: the probability that the agent is the best in the table.
 - `ms/turn`: the mean time per turn in games played one at a time. An agent that decides for many games in one call needs less.
@@ -46,8 +46,12 @@ explains the names.
 # --- what the games show ---
 
 
-def league_data(matches: Sequence[Match]) -> dict[str, Any]:
+def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, Any]:
     """What a league shows at each number of players, as plain JSON types.
+
+    Args:
+        matches: of the league.
+        anchors: agents whose mean rating is 0. Without any, it is the mean of all that won a game and lost one.
 
     Raises:
         ValueError: there are games of different rules or boards at one number of players, or as `ratings.rate`.
@@ -62,13 +66,14 @@ def league_data(matches: Sequence[Match]) -> dict[str, Any]:
         "format": "bombay-leaderboard/1",
         "games": sum(match.num_games for match in matches),
         "standard": all(game == Game(Rules.official(game.num_players)) for game in {match.game for match in matches}),
-        "counts": [_count_data(group) for group in groups if group],
+        "anchors": list(anchors),
+        "counts": [_count_data(group, anchors) for group in groups if group],
         "meta_games": [game.to_dict() for game in games if game is not None],
     }
 
 
-def _count_data(matches: Sequence[Match]) -> dict[str, Any]:
-    ratings, fit = rate(matches), check_cells(matches)
+def _count_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, Any]:
+    ratings, fit = rate(matches, reference=anchors), check_cells(matches)
     times, games, ahead = _times(matches), _games(matches), _ahead(matches)
     agents = [
         {
@@ -193,7 +198,7 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
         "Ratings with their intervals. Filled circles are agents without scripted knowledge."
         + (f" Times were measured on {machine.read_text(encoding='utf-8').strip()}." if machine.exists() else ""),
         _within(data),
-        METHOD,
+        METHOD.format(zero=_zero(data)),
         *(_standings(count) for count in data["counts"]),
         _misfits(data),
         *(_choosing(game) for game in data["meta_games"]),
@@ -201,6 +206,12 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
         *([_commands(release)] if release else []),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _zero(data: dict[str, Any]) -> str:
+    """The agents whose mean rating is 0, in words."""
+    names = ", ".join(f"`{name}`" for name in data["anchors"])
+    return f"the anchors, {names}" if names else "all agents, without those that never won or never lost"
 
 
 def _standings(count: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ def leaderboard(
         if publish is not None:
             published.publish(folder, publish, machine, times)
             folder = publish
-        data = boards.league_data(read_matches(folder))
+        data = boards.league_data(read_matches(folder), published.anchors_of(folder))
         text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
         if out is not None:
             boards.figures.save_png(boards.draw(data), out.with_suffix(".png"))

@@ -10,7 +10,7 @@ from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module
 from bombay_training.cli.options import GamesFolder, Json
-from bombay_training.matches.published import LEAGUE
+from bombay_training.matches.published import LEAGUE, anchors_of
 from bombay_training.matches.store import read_matches
 from bombay_training.rich_tables import fitting_table, interval
 
@@ -35,12 +35,13 @@ def ratings(
 ) -> None:
     """Rate the agents of a store at each number of players, with effects of seats and intervals over deals.
 
-    `share` is the expected win share against agents of rating 0. `first` is the probability that the agent is the best of them.
+    The mean rating of the anchors of the store's study, or else of all agents that won and lost, is 0. `share` is the expected
+    win share against agents of rating 0. `first` is the probability that the agent is the best of them.
     The line below a table says whether one rating for each agent explains all line-ups: where it does not, there may be cycles.
     """
     with user_input():
         module = analysis_module("evaluation.ratings")
-        matches = read_matches(folder)
+        matches, anchors = read_matches(folder), anchors_of(folder)
         variants = list(
             dict.fromkeys((match.game.num_players, match.game.rules, match.game.board) for match in matches)
         )
@@ -50,7 +51,7 @@ def ratings(
             for variant in variants
         ]
         model = module.Model[explained.name]
-        rated = [(module.rate(group, model), module.check_cells(group)) for group in groups]
+        rated = [(module.rate(group, model, anchors), module.check_cells(group)) for group in groups]
     data: dict[str, Any] = {
         "command": "ratings",
         "model": explained.value,
