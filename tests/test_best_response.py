@@ -178,7 +178,7 @@ def test_a_response_starts_from_the_weights_of_a_net(victim):
     assert begun.net.tobytes() == begun.average.tobytes() == held.tobytes()
     other = BestResponseRun(dataclasses.replace(settings, start="")).learner
     assert not np.array_equal(other.net, begun.net)
-    with pytest.raises(ValueError, match=r"^hidden and second are not the widths of net:"):
+    with pytest.raises(ValueError, match=f"has widths hidden={HIDDEN}, second={SECOND}; give the same$"):
         BestResponseRun(dataclasses.replace(settings, hidden=16))
 
 

@@ -334,6 +334,14 @@ def test_the_agent_is_the_average_of_the_weights():
     assert not np.array_equal(net.first, run.learner.net["first"][0])
 
 
+def test_a_run_starts_from_the_net_of_an_agent(whole):
+    run = ZeroRun(dataclasses.replace(TINY, start=f"net:path={whole / 'agent.safetensors'},force=true"))
+    assert run.learner.net.tobytes() == run.learner.average.tobytes() == run.net().record().tobytes()
+    assert run.learner.net.tobytes() == ValueNet.load(whole / "agent.safetensors").record().tobytes()
+    assert run.net().about["training"]["start"] == run.settings.start
+    assert "start" not in ZeroRun(TINY).net().about["training"]
+
+
 @needs_jit
 @pytest.mark.skipif(numba.get_num_threads() < 2, reason="with one thread there is nothing to compare")
 def test_a_run_repeats_bit_for_bit_with_any_number_of_threads(whole, tmp_path):

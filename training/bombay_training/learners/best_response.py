@@ -29,7 +29,7 @@ from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
-from bombay_training.learners.zero.run import ZeroRun, ZeroSettings
+from bombay_training.learners.zero.run import ZeroRun, ZeroSettings, value_net_agent
 from bombay_training.learners.zero.self_play import (
     CHUNKS,
     PlayOptions,
@@ -62,9 +62,6 @@ class BestResponseSettings(ZeroSettings):
     victim: Annotated[str, Field(min_length=1, title="the spec of an agent")] = setting(
         "", "The frozen agent to respond to."
     )
-    start: Annotated[str, Field(title="the spec of a zero agent, or empty")] = setting(
-        "", "The `zero` agent whose weights the response starts from; empty for random weights."
-    )
 
 
 def settings_for(victim: str, start: str | None = None, **options: Any) -> BestResponseSettings:
@@ -85,7 +82,7 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
         made = make(victim)
         start = victim if isinstance(made, ValueNetAgent) else "zero"
     if start:
-        hidden, second = zero_agent(start).net.units
+        hidden, second = value_net_agent(start).net.units
         given = {"hidden": hidden, "second": second} | given
     else:
         given = {"learning_rate": ZeroSettings.learning_rate} | given
@@ -104,18 +101,6 @@ def games_of(agent: str) -> int | None:
     training = made.net.about.get("training") if isinstance(made, ValueNetAgent) else None
     games = training.get("games") if isinstance(training, dict) else None
     return games if isinstance(games, int) and games > 0 else None
-
-
-def zero_agent(spec: str) -> ValueNetAgent:
-    """The agent of a spec, whose value net a run can start from.
-
-    Raises:
-        ValueError: there is no such agent, or it is of another kind.
-    """
-    agent = make(spec)
-    if not isinstance(agent, ValueNetAgent):
-        raise ValueError(f"start is {spec!r}; it must have a value net, as zero or net:path=agent.safetensors")
-    return agent
 
 
 # --- The victim ---
@@ -278,19 +263,10 @@ def set_all_targets(games, tables, td_lambda, workspaces):
 
 
 class BestResponseRun(ZeroRun):
-    """A run of `zero` whose games are against a victim.
-
-    Raises:
-        ValueError: the widths are not those of the net that it starts from.
-    """
+    """A run of `zero` whose games are against a victim."""
 
     settings_class: ClassVar[type[ZeroSettings]] = BestResponseSettings
     settings: BestResponseSettings
-
-    def __init__(self, settings: BestResponseSettings) -> None:
-        super().__init__(settings)
-        if settings.start:
-            self.start_from(zero_agent(settings.start).net, settings.start)
 
     def make_generator(self) -> SelfPlay:
         """Games against the victim, with memory for their training samples."""
@@ -305,13 +281,8 @@ class BestResponseRun(ZeroRun):
 
     def about(self) -> dict[str, Any]:
         """How the response was trained, for its file."""
-        start = {"start": self.settings.start} if self.settings.start else {}
-        return {
-            **super().about(),
-            "algorithm": "TD(λ) on all outcomes of turns, against frozen copies",
-            "victim": self.settings.victim,
-            **start,
-        }
+        algorithm = "TD(λ) on all outcomes of turns, against frozen copies"
+        return {**super().about(), "algorithm": algorithm, "victim": self.settings.victim}
 
     def identity_parts(self) -> list[str]:
         """Digests of the features and of the victim's decisions: another agent under the same spec makes another run."""

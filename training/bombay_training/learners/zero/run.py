@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import Field
 
 import bombay_env
+from bombay_agents import make
 from bombay_agents.nets import files
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value.agent import ValueNetAgent
@@ -86,12 +87,28 @@ class ZeroSettings(RunSettings):
     share_weight: Annotated[float, Field(ge=0, le=100)] = setting(
         2.0, "Weight of the win share, beside the margin in tens of rupees, when an outcome is chosen."
     )
+    start: Annotated[str, Field(title="the spec of an agent with a value net, or empty")] = setting(
+        "",
+        "The agent with a value net, of the same widths, whose weights the run starts from; empty for random weights.",
+    )
 
     def __post_init__(self) -> None:
         """Raise ValueError, naming the field, if a setting is out of range."""
         super().__post_init__()
         counts = len(self.players)
         self.require("games", self.games >= counts, f"at least {counts}, one for each number of players")
+
+
+def value_net_agent(spec: str) -> ValueNetAgent:
+    """The agent of a spec, whose value net a run can start from.
+
+    Raises:
+        ValueError: there is no such agent, or it is of another kind.
+    """
+    agent = make(spec)
+    if not isinstance(agent, ValueNetAgent):
+        raise ValueError(f"start is {spec!r}; it must have a value net, as zero or net:path=agent.safetensors")
+    return agent
 
 
 COUNTED: Final = ("positions", "decisions", "outcomes")  # attributes of a run that a checkpoint keeps
@@ -131,19 +148,20 @@ class ZeroRun(Run):
             settings.second,
             settings.seed,
         )
+        if settings.start:
+            self._start_from(value_net_agent(settings.start).net)
 
-    def start_from(self, net: ValueNet, spec: str) -> None:
-        """Take the weights of a net; `spec` names its agent in messages.
-
-        Raises:
-            ValueError: it is for boards with another number of sites, or its widths are not those of the settings.
-        """
+    def _start_from(self, net: ValueNet) -> None:
+        spec = self.settings.start
         if net.features != self.features:
             sites = self.games[0].board.num_sites
             raise ValueError(f"{spec}, from which the run starts, is not for boards with {sites} sites")
         weights = net.record()
         if weights.dtype != self.learner.net.dtype:
-            raise ValueError(f"hidden and second are not the widths of {spec}, from which the run starts")
+            hidden, second = net.units
+            raise ValueError(
+                f"{spec}, from which the run starts, has widths hidden={hidden}, second={second}; give the same"
+            )
         self.learner.net[:] = self.learner.average[:] = weights
 
     def make_generator(self) -> SelfPlay:
@@ -239,6 +257,7 @@ class ZeroRun(Run):
         """How the net was trained, for its file."""
         return {
             "algorithm": self.algorithm,
+            **({"start": self.settings.start} if self.settings.start else {}),
             "seed": self.settings.seed,
             "players": list(self.settings.players),
             "updates": self.clock.updates_done,
