@@ -171,23 +171,30 @@ def test_the_response_takes_widths_and_games_from_a_net(victim):
     assert other.learning_rate < fresh.learning_rate
 
 
+def initialized(settings):
+    """The net in training of a new run."""
+    run = BestResponseRun(settings)
+    run.initialize()
+    return run.learner
+
+
 def test_a_response_starts_from_the_weights_of_a_net(victim):
     settings = best_response.settings_for(victim, players=(2, 3), updates=1)
-    begun = BestResponseRun(settings).learner
+    begun = initialized(settings)
     held = ValueNet.load(victim.removeprefix("net:path=").removesuffix(",force=true")).record()
     assert begun.net.tobytes() == begun.average.tobytes() == held.tobytes()
-    other = BestResponseRun(dataclasses.replace(settings, start="")).learner
+    other = initialized(dataclasses.replace(settings, start=""))
     assert not np.array_equal(other.net, begun.net)
-    with pytest.raises(ValueError, match=f"has widths hidden={HIDDEN}, second={SECOND}; give the same$"):
-        BestResponseRun(dataclasses.replace(settings, hidden=16))
+    with pytest.raises(ValueError, match=f"has other widths; give hidden={HIDDEN}, second={SECOND}$"):
+        initialized(dataclasses.replace(settings, hidden=16))
 
 
 def test_a_net_for_another_number_of_sites_is_not_started_from(tmp_path):
     larger = tmp_path / "larger.toml"
     larger.write_text(larger_board(), encoding="utf-8")
     settings = best_response.settings_for("greedy", players=(2,), board=str(larger), updates=1)
-    with pytest.raises(ValueError, match=r"^zero, from which the run starts, is not for boards with 25 sites$"):
-        BestResponseRun(settings)
+    with pytest.raises(ValueError, match=r"^the net of start, 'zero', is not for boards with 25 sites$"):
+        initialized(settings)
 
 
 def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
@@ -195,7 +202,9 @@ def test_unsuitable_victims_and_starts_are_refused(victim, tmp_path):
         FrozenOpponent("search")
     with pytest.raises(ValueError, match=r"^victim is ''; it must be the spec of an agent"):
         BestResponseSettings()
-    with pytest.raises(ValueError, match=r"^start is 'greedy'; it must have a value net, as zero or net:path="):
+    with pytest.raises(
+        ValueError, match=r"^start is 'greedy'; it must be zero, or net:path=FILE with the file of a value net$"
+    ):
         best_response.settings_for("greedy", "greedy")
     four = dataclasses.replace(TINY, players=(4,), victim=victim.removesuffix(",force=true"))
     with pytest.raises(ValueError, match="was not trained on these rules for 4 players"):

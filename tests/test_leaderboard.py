@@ -118,6 +118,12 @@ def test_without_every_line_up_there_is_no_such_game():
 # --- leaderboard ---
 
 
+def of_zero(count):
+    """How many agents are the zero of ratings, and the sum of their ratings."""
+    ratings = [row["rating"]["mean"] for row in count["agents"] if row["agent"] in count["zero"]]
+    return len(ratings), sum(ratings)
+
+
 def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     matches = read_matches(store)
     data = leaderboard.league_data(matches, study_of(store).anchors)
@@ -127,8 +133,7 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     means = [row["rating"]["mean"] for row in count["agents"]]
     assert [row["rank"] for row in count["agents"]] == [1 + sum(other > mine for other in means) for mine in means]
     assert means == sorted(means, reverse=True)
-    anchors = [row["rating"]["mean"] for row in count["agents"] if row["agent"] in study_of(store).anchors]
-    assert (len(anchors), sum(anchors)) == (3, pytest.approx(0))
+    assert of_zero(count) == (3, pytest.approx(0))
     assert {row["agent"]: row["knowledge"] for row in count["agents"]} == {
         "random": "none", "greedy": "all", "planner-v1": "all", "seller": "all"
     }  # fmt: skip
@@ -220,6 +225,7 @@ def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
     data = card.card_data("builder", read_matches(store), matches, AuditReport("passed", 400), study.anchors)
     (count,) = data["counts"]
     assert (count["games"], count["agents"], count["faults"]) == (18, 5, 0)
+    assert set(count["zero"]) <= set(study.anchors)
     assert all(0 <= one["probability"] <= 1 for one in count["better_than"])
     text = card.card_page(data, study.release)
     assert "- Audit: passed in 400 positions" in text
@@ -241,6 +247,10 @@ def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capf
     done = bombay("leaderboard", store, "--publish", "new", "--machine", "here", "--out", "page.md")
     assert (done.returncode, (tmp_path / "page.png").exists()) == (0, True)
     assert "Times were measured on here." in (tmp_path / "page.md").read_text()
+    for command in ("leaderboard", "ratings"):
+        (count,) = json.loads(bombay(command, "new", "--json").stdout)["counts"]
+        assert of_zero(count) == (3, pytest.approx(0))
+        assert "seller" not in count["zero"]
     options = ("--league", "new", "--players", 3, "--states", 4, "--processes", 1)
     done = bombay("card", "random-turn", *options, "--out", "card")
     assert done.returncode == 0, done.stderr

@@ -180,9 +180,9 @@ def test_a_bound_of_an_unbeaten_agent_is_that_of_a_proportion():
     assert won.share[0].low == pytest.approx(0.025 ** (1 / 60), abs=0.005)
     assert won.share[0].high == 1
     assert won.share[1].mean == 0.5  # of two equally large sets, the weakest is the centre
-    lost = rate([fixed((0, 1), np.arange(60) % 2)], reference=["agent-0"]).share[1]
-    assert lost.low == 0
-    assert lost.high == pytest.approx(1 - 0.025 ** (1 / 60), abs=0.005)
+    lost = won.difference("agent-1", "agent-0")
+    assert lost.low == -np.inf
+    assert special.expit(lost.high) == pytest.approx(1 - 0.025 ** (1 / 60), abs=0.005)
     assert rate([fixed((0, 1), np.arange(3) % 2)]).share[0].low == 0
 
 
@@ -197,11 +197,18 @@ def test_ratings_are_relative_to_their_mean_or_to_a_reference(matches):
         assert ends[0] == pytest.approx(ends[1])
     two = ratings.agents.index("agent-2")
     assert other.share[two].mean == pytest.approx(0.25, abs=0.01)  # against copies of itself
-    pair = rate(matches, reference=["agent-2", "agent-3", "in no match"])
+    assert set(ratings.zero) == {*ratings.agents} - {"agent-6"}
+    pair = rate(matches, reference=["agent-3", "agent-2", "in no match", "agent-6"])
+    assert sorted(pair.zero) == ["agent-2", "agent-3"]  # agent-6 never lost
     means = {name: each.mean for name, each in zip(pair.agents, pair.rating, strict=True)}
     assert means["agent-2"] + means["agent-3"] == pytest.approx(0)
     assert means["agent-0"] - means["agent-2"] == pytest.approx(pair.difference("agent-0", "agent-2").mean)
-    assert rate(matches, reference=["in no match"]).rating == ratings.rating
+    best = pair.rating[pair.agents.index("agent-6")]
+    lows = [pair.difference("agent-6", name).low for name in pair.zero]
+    assert min(lows) < best.low < max(lows) + 1
+    assert best.high == np.inf
+    for nobody in (["in no match"], ["agent-6"]):
+        assert rate(matches, reference=nobody).rating == ratings.rating
     assert ratings.higher + ratings.higher.T == pytest.approx(1 - np.eye(len(ratings.agents)))
     assert ratings.rank_probability.sum(axis=0) == pytest.approx(1)
 

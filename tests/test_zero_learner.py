@@ -17,8 +17,9 @@ from bombay_agents.turns.evaluator import NUM_OUTPUTS
 from bombay_env import Game, Rules, chance, streams
 from bombay_env.rules import MAX_PLAYERS
 from bombay_training.evaluation import arena
+from bombay_training.learners import best_response
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
-from bombay_training.learners.train import train
+from bombay_training.learners.train import open_run, train
 from bombay_training.learners.zero import ZeroRun, ZeroSettings, optimizer, self_play
 from bombay_training.learners.zero.self_play import PlayOptions
 from helpers import killed
@@ -336,10 +337,30 @@ def test_the_agent_is_the_average_of_the_weights():
 
 def test_a_run_starts_from_the_net_of_an_agent(whole):
     run = ZeroRun(dataclasses.replace(TINY, start=f"net:path={whole / 'agent.safetensors'},force=true"))
+    run.initialize()
     assert run.learner.net.tobytes() == run.learner.average.tobytes() == run.net().record().tobytes()
     assert run.learner.net.tobytes() == ValueNet.load(whole / "agent.safetensors").record().tobytes()
     assert run.net().about["training"]["start"] == run.settings.start
     assert "start" not in ZeroRun(TINY).net().about["training"]
+
+
+def test_a_run_needs_the_net_that_it_starts_from_only_at_the_beginning(whole, tmp_path):
+    net = tmp_path / "start.safetensors"
+    net.write_bytes((whole / "agent.safetensors").read_bytes())
+    settings = dataclasses.replace(TINY, start=f"net:path={net},force=true")
+    run = ZeroRun(settings)
+    run.create(tmp_path / "run")
+    begun = run.learner.net.tobytes()
+    run.close()
+    net.unlink()
+    resumed = open_run(tmp_path / "run")
+    assert resumed.learner.net.tobytes() == begun
+    resumed.warm_up()
+    resumed.close()
+    with pytest.raises(ValueError, match="No such file"):
+        ZeroRun(settings).create(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    assert best_response.games_of(f"net:path={tmp_path / 'run' / 'agent.safetensors'},force=true") is None
 
 
 @needs_jit

@@ -87,6 +87,7 @@ def _count_data(
         "players": count,
         "rank": rank + 1,
         "agents": len(ranked),
+        "zero": list(ratings.zero),
         "rating": ratings.rating[place].to_dict(),
         "share": ratings.share[place].to_dict(),
         "better_than": [

@@ -2,10 +2,10 @@
 
 A rating is the strength θ of a model in `choice_models.py`, which also says how an agent that always wins gets a finite one.
 
-*Zero.* Ratings have the mean 0 over the agents of `reference`, or else over the largest set of agents in which each has beaten
-each, at least through others (Hunter). That is everyone, unless an agent never loses or never wins. The rating of such an agent
-depends on the pseudo-game, so it must not move the others. Its interval is infinite on the side that no game bounds. An agent
-with a single win is in the set, and its uncertainty widens all intervals; so leagues give a `reference`.
+*Zero.* Ratings have the mean 0 over the largest set of agents in which each has beaten each, at least through others (Hunter), or
+over those of them that `reference` names. The set is everyone, unless an agent never loses or never wins. The rating of such an
+agent depends on the pseudo-game, so it must not move the others. Its interval is infinite on the side that no game bounds. An
+agent with a single win is in the set, and its uncertainty widens all intervals; so leagues give a `reference`.
 
 *Intervals.* A shuffle may suit an agent in all line-ups that play it, so deals are the independent units, whatever the line-up.
 Intervals are Student's, with the standard error of the jackknife by deal and the degrees of freedom of Satterthwaite, from the
@@ -56,6 +56,7 @@ class Ratings:
     Args:
         model: what they explain.
         agents: names.
+        zero: those whose mean rating is 0.
         rating: θ with its interval of 95 %.
         share: expected win share against agents of rating 0, averaged over seats; with the bounds of the rating.
         rank: (A,) int64 from 1, by rating.
@@ -69,6 +70,7 @@ class Ratings:
 
     model: Model
     agents: tuple[str, ...]
+    zero: tuple[str, ...]
     rating: tuple[Estimate, ...]
     share: tuple[Estimate, ...]
     rank: np.ndarray
@@ -179,7 +181,8 @@ def rate(
     Args:
         matches: of any line-ups of one number of players. Agents with equal names are one agent, and equal seeds one deal.
         model: what to explain.
-        reference: agents whose mean rating is 0. Those in no match are left out; without any, see above.
+        reference: names of agents whose mean rating is 0, as far as they are in the set that is described above; if none is, the
+            whole set is taken.
         resamples: for the probabilities of ranks.
         seed: of the resamples.
         pseudo_games: how many every agent and seat plays, above 0.
@@ -193,15 +196,13 @@ def rate(
     beaten = league.beaten()
     mutual = beaten & beaten.T
     main = mutual[np.lexsort((fit.strengths[:count], -mutual.sum(axis=1)))[0]]  # of equally large sets, the weakest
-    base = np.isin(league.agents, reference)
+    base = main & np.isin(league.agents, reference)
     base = base if base.any() else main
     relative = np.vstack([np.eye(count) - base / base.sum(), np.zeros(count)])  # the last row is the zero
     points, influence = relative @ fit.strengths[:count], fit.influence()[:, :count] @ relative.T
     unseen = np.where(main, 0, _unseen(league, abs(fit.pseudo[1][:count])))
-    unseen = np.append(unseen, unseen[base].max())
-    beaten = np.vstack([beaten, beaten[base].all(axis=0)])
-    beaten = np.column_stack([beaten, beaten[:, base].all(axis=1)])
-    differences = _differences(points, influence, unseen, beaten)
+    rows = [*range(count), int(base.argmax())]  # the zero is bounded as an agent of the set is
+    differences = _differences(points, influence, unseen[rows], beaten[np.ix_(rows, rows)])
     rating, effect = differences[:-1, -1], fit.strengths[count:] - fit.strengths[count:].mean()
     others = np.log(np.exp(effect).sum() - np.exp(effect))
     share = special.expit(rating[:, :, None] + effect - others).mean(axis=2)
@@ -211,6 +212,7 @@ def rate(
     return Ratings(
         model=model,
         agents=league.agents,
+        zero=tuple(np.array(league.agents)[base].tolist()),
         rating=tuple(Estimate(*row) for row in rating.tolist()),
         share=tuple(Estimate(*row) for row in share.tolist()),
         rank=1 + (points[:-1] > points[:-1, None]).sum(axis=1),

@@ -29,7 +29,7 @@ from bombay_env.rules import MAX_PLAYERS, NUM_COLOURS
 from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners.runs.settings import Fraction, LearningRate, setting
-from bombay_training.learners.zero.run import ZeroRun, ZeroSettings, value_net_agent
+from bombay_training.learners.zero.run import ZeroRun, ZeroSettings, net_of
 from bombay_training.learners.zero.self_play import (
     CHUNKS,
     PlayOptions,
@@ -72,17 +72,17 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
 
     Args:
         victim: its spec.
-        start: spec of a `zero` agent, or empty for random weights; None for the default.
+        start: spec of a value-net agent, or empty for random weights; None for the default.
         options: other fields of `BestResponseSettings`; None means not given.
     Raises:
-        ValueError: there is no such agent, `start` is no `zero` agent, or a setting is out of range.
+        ValueError: there is no such agent, `start` has no value net, or a setting is out of range.
     """
     given = {name: value for name, value in options.items() if value is not None}
     if start is None:
         made = make(victim)
         start = victim if isinstance(made, ValueNetAgent) else "zero"
     if start:
-        hidden, second = value_net_agent(start).net.units
+        hidden, second = net_of(start).units
         given = {"hidden": hidden, "second": second} | given
     else:
         given = {"learning_rate": ZeroSettings.learning_rate} | given
@@ -96,10 +96,13 @@ def settings_for(victim: str, start: str | None = None, **options: Any) -> BestR
 
 
 def games_of(agent: str) -> int | None:
-    """The number of games in a value net's file; None if the agent is no value net or its file does not say."""
+    """The number of games that a value net learned from; None if the agent is no value net or its file does not say.
+
+    The file of a run that started from another net has only the games of this run, so it does not say.
+    """
     made = make(agent)
     training = made.net.about.get("training") if isinstance(made, ValueNetAgent) else None
-    games = training.get("games") if isinstance(training, dict) else None
+    games = training.get("games") if isinstance(training, dict) and "start" not in training else None
     return games if isinstance(games, int) and games > 0 else None
 
 

@@ -126,7 +126,7 @@ class Study(Form):
     @property
     def anchors(self) -> list[str]:
         """The agents that others are measured against: those of `among`."""
-        return [name for group in self.lineups for name in group.among or []]
+        return list(dict.fromkeys(name for group in self.lineups for name in group.among or []))
 
 
 def read_study(path: Path) -> tuple[Study, str]:

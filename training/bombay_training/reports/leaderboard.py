@@ -51,7 +51,7 @@ def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
 
     Args:
         matches: of the league.
-        anchors: agents whose mean rating is 0. Without any, it is the mean of all that won a game and lost one.
+        anchors: agents whose mean rating is 0; see `ratings.rate`.
 
     Raises:
         ValueError: there are games of different rules or boards at one number of players, or as `ratings.rate`.
@@ -66,7 +66,6 @@ def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
         "format": "bombay-leaderboard/1",
         "games": sum(match.num_games for match in matches),
         "standard": all(game == Game(Rules.official(game.num_players)) for game in {match.game for match in matches}),
-        "anchors": list(anchors),
         "counts": [_count_data(group, anchors) for group in groups if group],
         "meta_games": [game.to_dict() for game in games if game is not None],
     }
@@ -94,6 +93,7 @@ def _count_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
         "players": matches[0].game.num_players,
         "games": ratings.games,
         "deals": ratings.deals,
+        "zero": list(ratings.zero),
         "agents": agents,
         "resolves": _resolves(ratings, matches[0].game.num_players),
         "within": [_best_within(agents, ratings, limit) for limit in LIMITS],
@@ -210,8 +210,13 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
 
 def _zero(data: dict[str, Any]) -> str:
     """The agents whose mean rating is 0, in words."""
-    names = ", ".join(f"`{name}`" for name in data["anchors"])
-    return f"the anchors, {names}" if names else "all agents, without those that never won or never lost"
+    names = {count["players"]: ", ".join(f"`{name}`" for name in count["zero"]) for count in data["counts"]}
+    distinct = set(names.values())
+    return (
+        distinct.pop()
+        if len(distinct) == 1
+        else "; ".join(f"{of} at {players} players" for players, of in names.items())
+    )
 
 
 def _standings(count: dict[str, Any]) -> str:

@@ -35,8 +35,9 @@ def ratings(
 ) -> None:
     """Rate the agents of a store at each number of players, with effects of seats and intervals over deals.
 
-    The mean rating of the anchors of the store's study, or else of all agents that won and lost, is 0. `share` is the expected
-    win share against agents of rating 0. `first` is the probability that the agent is the best of them.
+    The mean rating of the anchors is 0, or, if the store's study has none, of the largest set of agents in which each has beaten
+    each, at least through others. `share` is the expected win share against agents of rating 0. `first` is the probability that
+    the agent is the best of them.
     The line below a table says whether one rating for each agent explains all line-ups: where it does not, there may be cycles.
     """
     with user_input():
@@ -62,6 +63,7 @@ def ratings(
                 "board": board.name,
                 "games": found.games,
                 "deals": found.deals,
+                "zero": list(found.zero),
                 "agents": found.rows(),
                 "seat_effect": found.seat_effect.tolist(),
                 "one_rating_explains_all": {"statistic": fit.statistic, "p": fit.p_value},

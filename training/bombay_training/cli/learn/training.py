@@ -110,6 +110,9 @@ def learn(
     Returns:
         The path of the agent, and the amount of learning in words.
     """
+    if run.folder is None:
+        with user_input():
+            run.initialize()  # before anything is compiled
     prepare(warm_up.jobs_of_run(run.settings, REFERENCES), quiet)
     progress = TrainingProgress(quiet)
     try:

@@ -144,6 +144,9 @@ class Run(abc.ABC):
     def smallest(self) -> Any:
         """Settings of the smallest run that calls every kernel of an update."""
 
+    def initialize(self) -> None:  # noqa: B027 - optional
+        """Read what a new run starts from, beside its settings. A run that is resumed has it in its checkpoint."""
+
     def references(self) -> tuple[str, ...]:
         """Specs of the agents that the periodic evaluation plays against."""
         return periodic_eval.REFERENCES
@@ -171,10 +174,11 @@ class Run(abc.ABC):
             replace: whether an older run there is removed; otherwise it is refused.
         Raises:
             InUseError: another process uses the folder.
-            ValueError: the folder holds a run that is not to be replaced.
+            ValueError: the folder holds a run that is not to be replaced, or what the run starts from cannot be read.
             OSError: a file cannot be written. Without `settings.json` nothing is left; with it the run can be resumed.
         """
-        self.identity()  # if this fails, there is no folder yet
+        self.identity()  # if one of these fails, there is no folder yet
+        self.initialize()
         folder.mkdir(parents=True, exist_ok=True)
         self._hold(folder, run_files.lock(folder))
         try:
@@ -210,6 +214,8 @@ class Run(abc.ABC):
             run = cls(settings)
             if (folder / CHECKPOINT).exists():
                 run.load(folder / CHECKPOINT)
+            else:
+                run.initialize()
             atomic.remove_leftovers(folder)
             run_files.truncate_metrics(folder / METRICS, run.clock.updates_done)
         except MemoryError:

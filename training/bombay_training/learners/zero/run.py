@@ -23,6 +23,7 @@ from bombay_agents.nets import files
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import MAX_HIDDEN, ValueNet
+from bombay_env.checks import shown
 from bombay_training.learners.runs import Run, RunSettings, numba_threads
 from bombay_training.learners.runs.settings import (
     MAX_GAMES,
@@ -87,9 +88,10 @@ class ZeroSettings(RunSettings):
     share_weight: Annotated[float, Field(ge=0, le=100)] = setting(
         2.0, "Weight of the win share, beside the margin in tens of rupees, when an outcome is chosen."
     )
-    start: Annotated[str, Field(title="the spec of an agent with a value net, or empty")] = setting(
+    start: Annotated[str, Field(title="the spec of a value-net agent, or empty")] = setting(
         "",
-        "The agent with a value net, of the same widths, whose weights the run starts from; empty for random weights.",
+        "The value-net agent, such as `zero`, whose weights the run starts from; `hidden` and `second` must be its widths. "
+        "Empty for random weights.",
     )
 
     def __post_init__(self) -> None:
@@ -99,16 +101,16 @@ class ZeroSettings(RunSettings):
         self.require("games", self.games >= counts, f"at least {counts}, one for each number of players")
 
 
-def value_net_agent(spec: str) -> ValueNetAgent:
-    """The agent of a spec, whose value net a run can start from.
+def net_of(start: str) -> ValueNet:
+    """The net of the agent that a run starts from.
 
     Raises:
         ValueError: there is no such agent, or it is of another kind.
     """
-    agent = make(spec)
+    agent = make(start)
     if not isinstance(agent, ValueNetAgent):
-        raise ValueError(f"start is {spec!r}; it must have a value net, as zero or net:path=agent.safetensors")
-    return agent
+        raise ValueError(f"start is {shown(start)}; it must be zero, or net:path=FILE with the file of a value net")
+    return agent.net
 
 
 COUNTED: Final = ("positions", "decisions", "outcomes")  # attributes of a run that a checkpoint keeps
@@ -148,21 +150,23 @@ class ZeroRun(Run):
             settings.second,
             settings.seed,
         )
-        if settings.start:
-            self._start_from(value_net_agent(settings.start).net)
 
-    def _start_from(self, net: ValueNet) -> None:
-        spec = self.settings.start
-        if net.features != self.features:
-            sites = self.games[0].board.num_sites
-            raise ValueError(f"{spec}, from which the run starts, is not for boards with {sites} sites")
-        weights = net.record()
-        if weights.dtype != self.learner.net.dtype:
-            hidden, second = net.units
-            raise ValueError(
-                f"{spec}, from which the run starts, has widths hidden={hidden}, second={second}; give the same"
-            )
-        self.learner.net[:] = self.learner.average[:] = weights
+    def initialize(self) -> None:
+        """Take the weights of the net that the run starts from.
+
+        Raises:
+            ValueError: there is no such net, it is for boards with another number of sites, or its widths are others.
+        """
+        settings = self.settings
+        if settings.start:
+            net = net_of(settings.start)
+            if net.features != self.features:
+                sites = self.games[0].board.num_sites
+                raise ValueError(f"the net of start, {shown(settings.start)}, is not for boards with {sites} sites")
+            if net.units != (settings.hidden, settings.second):
+                widths = "hidden={}, second={}".format(*net.units)
+                raise ValueError(f"the net of start, {shown(settings.start)}, has other widths; give {widths}")
+            self.learner.net[:] = self.learner.average[:] = net.record()
 
     def make_generator(self) -> SelfPlay:
         """The games of an update, with memory for their training samples."""
@@ -234,7 +238,7 @@ class ZeroRun(Run):
 
     def smallest(self) -> Any:
         """One game for each player count, one epoch."""
-        return dataclasses.replace(self.settings, games=len(self.settings.players), epochs=1)
+        return dataclasses.replace(self.settings, games=len(self.settings.players), epochs=1, start="")
 
     @contextlib.contextmanager
     def session(self, folder: Path) -> Iterator[None]:
