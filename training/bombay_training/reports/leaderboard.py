@@ -24,7 +24,7 @@ from bombay_training.rich_tables import format_ms, interval, markdown_table
 
 LIMITS: Final = (1, 5, 20, 100)  # milliseconds per turn
 MISFITS: Final = 3  # shown of each number of players
-NEAR: Final = 2.0  # ratings that are near the mean
+NEAR: Final = 2.0  # ratings that are near 0
 LETTER, LINE = 4.4, 9.0  # width of a letter and height of a line in the chart, in points
 BAR = 3.0  # half the width of an interval there
 METHOD: Final = """
@@ -153,7 +153,7 @@ def _ahead(matches: Sequence[Match]) -> dict[tuple[str, str], tuple[int, float]]
 def _resolves(ratings: Ratings, players: int) -> float | None:
     """The difference of win shares at par that is told from none, the median over neighbours in rank; None if there are none.
 
-    Only neighbours near the mean are taken, because those far from it have wider intervals.
+    Only neighbours near a rating of 0 are taken, because those far from it have wider intervals.
     """
     order = [place for place in np.argsort(ratings.rank, kind="stable") if abs(ratings.rating[place].mean) < NEAR]
     _, low, high = ratings.differences[order[:-1], order[1:]].T
@@ -211,12 +211,9 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
 def _zero(data: dict[str, Any]) -> str:
     """The agents whose mean rating is 0, in words."""
     names = {count["players"]: ", ".join(f"`{name}`" for name in count["zero"]) for count in data["counts"]}
-    distinct = set(names.values())
-    return (
-        distinct.pop()
-        if len(distinct) == 1
-        else "; ".join(f"{of} at {players} players" for players, of in names.items())
-    )
+    if len(set(names.values())) == 1:
+        return next(iter(names.values()))
+    return "; ".join(f"{agents} at {players} players" for players, agents in names.items())
 
 
 def _standings(count: dict[str, Any]) -> str:
