@@ -150,6 +150,21 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     assert "seller" in names
 
 
+def test_a_time_limit_holds_for_times_as_the_page_prints_them(store, monkeypatch):
+    times = {"planner-v1": 20.4, "seller": 20.6, "greedy": 5.04, "random": 1.04}
+    monkeypatch.setattr(leaderboard, "_times", lambda matches: times)
+    data = leaderboard.league_data(read_matches(store), study_of(store).anchors)
+    (count,) = data["counts"]
+    within = {part["ms"]: part for part in count["within"]}
+    allowed = {1: ["random"], 5: ["random", "greedy"], 20: ["random", "greedy", "planner-v1"], 100: list(times)}
+    by_rank = [row["agent"] for row in count["agents"]]
+    for limit, names in allowed.items():
+        assert [within[limit]["agent"], within[limit]["next"]] == [*sorted(names, key=by_rank.index), None][:2]
+    text = leaderboard.page(data, store, "chart.png")
+    assert "| 20 |" in text
+    assert "| 21 |" in text
+
+
 def test_who_finished_ahead_of_whom_counts_ties_as_half_and_leaves_faults_out():
     seats = np.array([[0, 1, 2], [1, 2, 0]])
     place = np.array([[1, 1, 3], [2, 1, 3]], np.int8)

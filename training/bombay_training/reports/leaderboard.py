@@ -25,7 +25,7 @@ from bombay_training.rich_tables import format_ms, interval, markdown_table
 LIMITS: Final = (1, 5, 20, 100)  # milliseconds per turn
 MISFITS: Final = 3  # shown of each number of players
 NEAR: Final = 2.0  # ratings that are near 0
-LETTER, LINE = 4.4, 9.0  # width of a letter and height of a line in the chart, in points
+LETTER, LINE = 4.9, 9.0  # width of a letter and height of a line in the chart, in points
 BAR = 3.0  # half the width of an interval there
 METHOD: Final = """
 For each number of players, a table lists the agents by rank:
@@ -33,13 +33,15 @@ For each number of players, a table lists the agents by rank:
 - `rating`: the strength in a model of who wins. An agent wins with a probability of exp(rating) divided by the sum over all
   seats, adjusted for the seats (a conditional logit). So +1 multiplies an agent's weight by 2.7. A rating of 0 is the mean of
   {zero}. Ratings at different numbers of players cannot be compared.
-- `win share`: against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally strong agents.
-- `P(best)`: the probability that the agent is the best in the table.
+- `win share`: what the model predicts against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally
+  strong agents.
+- `P(best)`: the probability that the agent is the best in the table, from resamples of the deals. Agents that never met are compared
+  by their results against others.
 - `ms/turn`: the mean time per turn in games played one at a time. An agent that decides for many games in one call needs less.
-- `scripted knowledge`: whether a [hand-written value](evaluation.md#scripted-knowledge) takes part.
+- `scripted knowledge`: `all` if a [hand-written value](evaluation.md#scripted-knowledge) takes part, otherwise `none`.
 
-[95 %] are confidence intervals over [deals](evaluation.md#blocks); – is no bound, where an agent won no game. [Agents](agents.md)
-explains the names.
+[95 %] are confidence intervals over [deals](evaluation.md#blocks); – is a missing bound, of an agent that won no game against better
+ones. [Agents](agents.md) explains the names.
 """.strip()
 
 
@@ -163,7 +165,7 @@ def _resolves(ratings: Ratings, players: int) -> float | None:
 
 def _best_within(agents: list[dict[str, Any]], ratings: Ratings, limit: float) -> dict[str, Any]:
     """The best agent within so many milliseconds per turn, how sure it is the best, and its lead over the next one."""
-    quick = [row["agent"] for row in agents if row["ms"] is not None and row["ms"] <= limit]
+    quick = [row["agent"] for row in agents if row["ms"] is not None and float(format_ms(row["ms"])) <= limit]
     return {
         "ms": limit,
         "agent": quick[0] if quick else None,
@@ -224,7 +226,7 @@ def _standings(count: dict[str, Any]) -> str:
             f"`{row['agent']}`",
             interval(row["rating"], "{:+.2f}"),
             interval(row["share"], "{:.3f}"),
-            f"{row['best']:.2f}",
+            _probability(row["best"]),
             format_ms(row["ms"]),
             row["knowledge"],
             f"{row['games']:,}",
@@ -237,8 +239,8 @@ def _standings(count: dict[str, Any]) -> str:
     text = f"{count['games']:,} games at tables of different agents."
     if count["resolves"] is not None:
         text += (
-            " Near par, they tell two neighbours in this table apart if their win shares differ by about "
-            f"{count['resolves']:.3f}."
+            " The smallest difference between two neighbours in this table that they resolve is typically "
+            f"{count['resolves']:.3f} in win share near par."
         )
     return (
         f"## {players} players (par {1 / players:.2f})\n\n{text}\n\n"
@@ -260,9 +262,9 @@ def _within(data: dict[str, Any]) -> str:
         if best["agent"] is not None
     ]
     text = (
-        "The best of the agents whose mean time per turn is within the limit, the probability that it is the best of them, and "
-        "how far its rating is above that of the second, its lead. Where the interval of the lead contains 0, the games do not "
-        "decide which of the two is better."
+        "The best of the agents whose mean time per turn, as printed below, is within the limit, the probability that it is the "
+        "best of them, and how far its rating is above that of the second, its lead. Where the interval of the lead contains 0, "
+        "the games do not decide which of the two is better."
     )
     columns = ["players", "time limit", "best agent", "P(best of these)", "second", "lead in rating [95 %]"]
     return f"## Best agent by time limit\n\n{text}\n\n{markdown_table(columns, rows, {'best agent', 'second'})}"
@@ -270,12 +272,14 @@ def _within(data: dict[str, Any]) -> str:
 
 def _misfits(data: dict[str, Any]) -> str:
     fits = {count["players"]: count["one_rating_explains_all"] for count in data["counts"]}
-    tests = ", ".join(f"p = {fit['p']:.3f} at {players} players" for players, fit in fits.items())
+    tests = ", ".join(
+        f"p {'≤' if fit['p'] <= 0.001 else '='} {fit['p']:.3f} at {players} players" for players, fit in fits.items()
+    )
     text = (
         "Ratings assume that each agent has one strength, whoever else sits at the table. A test of this compares the win shares "
         f"of all line-ups with those that the ratings predict ({tests}). Where p is below .05, some agents do better or worse "
         "against certain others than their ratings say; the table has the line-ups that differ most. To choose an agent for a "
-        "known opponent, look at the cross tables."
+        "known opponent, look at the cross tables, or let the two play in the [arena](cli.md#bombay-arena)."
     )
     rows = [
         [
@@ -301,14 +305,15 @@ def _choosing(game: dict[str, Any]) -> str:
         for agent, row in zip(agents, game["against"], strict=True)
     ]
     cycles = "; ".join(" → ".join(f"`{name}`" for name in (*cycle, cycle[0])) for cycle in game["cycles"])
-    found = f"Cycles of three: {cycles}." if cycles else "By the intervals, there is no cycle of three."
+    found = f"Cycles of three: {cycles}." if cycles else "The intervals show no cycle of three."
     ends = [mixture_in_words(agents, mixture) for mixture in game["resting"]]
     ends += [f"no rest ({game['unsettled']} starts)"] if game["unsettled"] else []
     text = (
         f"Does A beat B, B beat C and C beat A? Every line-up of {len(agents)} agents at {players} players was played, also with "
-        f"several copies of an agent ({game['games']:,} games). The table has the win share of one copy of the row's agent "
-        f"against {players - 1} of the column's (par {1 / players:.2f}). {found} Replicator dynamics, in which players change to "
-        f"agents that win more, lead from {len(agents) + 1} starts to {'; or '.join(ends)}."
+        f"several copies of an agent ({game['games']:,} games; those without copies are in the counts above too). The table has "
+        f"the win share of one copy of the row's agent against {players - 1} of the column's (par {1 / players:.2f}). {found} "
+        f"Replicator dynamics, in which players change to agents that win more, lead from {len(agents) + 1} starts to "
+        f"{'; or '.join(ends)}."
     )
     columns = ["agent", *(f"`{agent}`" for agent in agents)]
     return f"## Cycles, {players} players\n\n{text}\n\n{markdown_table(columns, rows, {'agent'})}"
@@ -356,7 +361,7 @@ bombay leaderboard more --out more.md
 
 
 def _probability(value: float) -> str:
-    return "> 0.99" if value > 0.99 else f"{value:.2f}"
+    return "> 0.99" if value > 0.99 else "< 0.01" if value < 0.01 else f"{value:.2f}"
 
 
 # --- chart ---
@@ -426,5 +431,11 @@ def _label(panel: Axes, agents: list[dict[str, Any]]) -> None:
         taken.append(box)
         align = "left" if side > 0 else "right"
         panel.annotate(
-            figures.plain(name), point, xytext=(6 * side, lift), textcoords="offset points", fontsize=8, ha=align
+            figures.plain(name),
+            point,
+            xytext=(6 * side, lift),
+            textcoords="offset points",
+            fontsize=8,
+            ha=align,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "grey"},
         )
