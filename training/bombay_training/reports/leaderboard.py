@@ -33,15 +33,15 @@ For each number of players, a table lists the agents by rank:
 - `rating`: the strength in a model of who wins. An agent wins with a probability of exp(rating) divided by the sum over all
   seats, adjusted for the seats (a conditional logit). So +1 multiplies an agent's weight by 2.7. A rating of 0 is the mean of
   {zero}. Ratings at different numbers of players cannot be compared.
-- `win share`: what the model predicts against agents of rating 0 in all other seats. Par, in the heading, is the win share of equally
-  strong agents.
-- `P(best)`: the probability that the agent is the best in the table, from resamples of the deals. Agents that never met are compared
-  by their results against others.
+- `win share`: what the model predicts against agents of rating 0 in all other seats. Par, in the heading, is the win share of
+  equally strong agents.
+- `P(best)`: the probability that the agent is the best in the table, from resamples of the deals. Agents that never met are
+  compared by their results against others.
 - `ms/turn`: the mean time per turn in games played one at a time. An agent that decides for many games in one call needs less.
 - `scripted knowledge`: `all` if a [hand-written value](evaluation.md#scripted-knowledge) takes part, otherwise `none`.
 
-[95 %] are confidence intervals over [deals](evaluation.md#blocks); – is a missing bound, of an agent that won no game against better
-ones. [Agents](agents.md) explains the names.
+[95 %] are confidence intervals over [deals](evaluation.md#blocks); – is a missing bound, of an agent that won no game against
+better ones. [Agents](agents.md) explains the names.
 """.strip()
 
 
