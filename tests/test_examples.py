@@ -186,3 +186,15 @@ def test_a_model_of_maskable_ppo_plays_as_a_program(tmp_path):
         game.observe(states[:5]), action_masks=game.legal_actions(states[:5]), deterministic=True
     )
     assert actions.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_an_agent_of_another_revision_plays_as_a_program(n):
+    """The program answers as the agent does; here the other revision is this one."""
+    program = Path(common.__file__).with_name("exec_revision.py")
+    agent = bombay_agents.make(f"exec:command=[{sys.executable} {program} zero:rounds=0],seconds=60")
+    game, states = positions(n)
+    actions = agent.act(game, states, np.random.default_rng(0))
+    agent.close()
+    expected = bombay_agents.make("zero:rounds=0").act(game, states, np.random.default_rng(0))
+    assert actions.tolist() == expected.tolist()
