@@ -1,13 +1,7 @@
-"""An agent of another revision of this project as a program, so that two revisions play each other. See docs/external.md.
+"""An agent of another revision of this project as a program, so that two revisions play each other.
 
-In a checkout, with a revision's own environment in `earlier`:
-
-    git worktree add ../at-0ce522c 0ce522c
-    python -m venv earlier && earlier/bin/pip install -c ../at-0ce522c/constraints.txt ../at-0ce522c
-    earlier/bin/bombay warm-up
-    bombay arena "exec:command=[earlier/bin/python training/examples/exec_revision.py zero],seconds=60" zero
-
-It plays by the official rules on the packaged board, and needs a revision that has `bombay_agents.make`.
+It runs in that revision's own environment; docs/external.md has the commands. It plays by the official rules on the packaged board.
+The revision needs `bombay_agents.make`, `state_from_dict`, and the same numbers of actions as this one.
 """
 
 import json
