@@ -1,7 +1,7 @@
 """An agent of another revision of this project as a program, so that two revisions play each other.
 
-It runs in that revision's own environment; docs/external.md has the commands. It plays by the official rules on the packaged board.
-The revision needs `bombay_agents.make`, `state_from_dict`, and the same numbers of actions as this one.
+It runs in that revision's own environment; docs/external.md has the commands. It plays by the official rules on the packaged
+board. The revision needs `bombay_agents.make`, `state_from_dict`, and the same numbers of actions as this one.
 """
 
 import json

@@ -54,7 +54,7 @@ class BestResponseSettings(ZeroSettings):
 
     learning_rate: LearningRate = setting(
         2e-4,
-        "Adam's highest learning rate: small, as the net to start from has learned. With `--start \"\"` the default of `zero`.",
+        "Adam's highest learning rate: small, as the net to start from has learned. From random weights, the default of `zero`.",
     )
     epsilon: Fraction = setting(
         0.05, "The ε of ε-greedy play at the start: the probability that the learner takes a random outcome."
