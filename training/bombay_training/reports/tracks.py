@@ -190,11 +190,14 @@ def table(curves: Sequence[dict[str, Any]]) -> str:
 
 
 def draw(curves: Sequence[dict[str, Any]]) -> Figure:
-    """The curves: a panel for each track."""
+    """The curves: a panel for each track, two in a row."""
     tracks = list(dict.fromkeys(curve["track"] for curve in curves))
     learners = list(dict.fromkeys(curve["learner"] for curve in curves))
-    figure = Figure(figsize=(6.5 * len(tracks) + 1, 4.6), layout="constrained")
-    for panel, track in zip(figure.subplots(1, len(tracks), squeeze=False)[0], tracks, strict=True):
+    across = min(len(tracks), 2)
+    rows = -(-len(tracks) // 2)
+    figure = Figure(figsize=(6.5 * across + 1, 4.6 * rows), layout="constrained")
+    for number, track in enumerate(tracks):
+        panel = figure.add_subplot(rows, across, number + 1)
         for curve in curves:
             if curve["track"] == track:
                 columns = {
