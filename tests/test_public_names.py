@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = {name: importlib.import_module(name) for name in ("bombay_env", "bombay_agents", "bombay_training")}
 PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "changelog.md")]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-EXAMPLES = sorted((ROOT / "training" / "examples").glob("*.py"))
+# `exec_revision.py` runs in the environment of another revision, which may have other public names.
+EXAMPLES = sorted(path for path in (ROOT / "training" / "examples").glob("*.py") if path.name != "exec_revision.py")
 
 
 def sources(path):
