@@ -194,7 +194,7 @@ def draw(curves: Sequence[dict[str, Any]]) -> Figure:
     tracks = list(dict.fromkeys(curve["track"] for curve in curves))
     learners = list(dict.fromkeys(curve["learner"] for curve in curves))
     across = min(len(tracks), 2)
-    rows = -(-len(tracks) // 2)
+    rows = (len(tracks) + 1) // 2
     figure = Figure(figsize=(6.5 * across + 1, 4.6 * rows), layout="constrained")
     for number, track in enumerate(tracks):
         panel = figure.add_subplot(rows, across, number + 1)
