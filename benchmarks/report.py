@@ -154,19 +154,30 @@ def cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def further_columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The columns that only some learners fill, and their cells in each row: further rates and the gain of several threads.
+def learning_cells(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """The columns of the learners' table, and the cells of each row. A column that no row fills is left out."""
+    units = list(dict.fromkeys(unit for row in rows for unit in row["rates"]))
+    gains = any(row["gain"] for row in rows)
+    columns = ["what", "threads", "per second", "range", "collected/s", "learned/s"]
+    columns += [f"{unit}/s" for unit in units] + ["× one thread"] * gains + list(rows[0]["shares"])
+    lines = []
+    for row in rows:
+        rate = row["rate"]
+        line = [
+            f"{row['name']}, {row['unit']}",
+            str(row["threads"]),
+            _number(rate),
+            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+        ]
+        line += [_number(rate) for rate in (row["collected"], row["learned"], *map(row["rates"].get, units))]
+        line += ([f"{row['gain']:.2f}"] if row["gain"] else ["–"]) * gains
+        lines.append(line + [f"{share:.2f}" for share in row["shares"].values()])
+    return columns, lines
 
-    A column that no row fills is left out; older reports have none of them.
-    """
-    units = list(dict.fromkeys(unit for row in rows for unit in row.get("rates", {})))
-    columns = [f"{unit}/s" for unit in units]
-    cells = [[_number(row.get("rates", {}).get(unit)) for unit in units] for row in rows]
-    if any(row.get("gain") for row in rows):
-        columns.append("× one thread")
-        for row, line in zip(rows, cells, strict=True):
-            line.append(f"{row['gain']:.2f}" if row.get("gain") else "–")
-    return columns, cells
+
+def learning_notes(rows: list[dict[str, Any]]) -> list[str]:
+    """What each part of a learner's time includes."""
+    return list(dict.fromkeys(f"{row['name']}: {row['includes']}" for row in rows))
 
 
 def _number(rate: dict[str, float] | None) -> str:
@@ -177,21 +188,9 @@ def _number(rate: dict[str, float] | None) -> str:
 
 
 def _learning_table(rows: list[dict[str, Any]]) -> Table:
-    further, lines = further_columns(rows)
-    columns = ["what", "threads", "per second", "range", "collected/s", "learned/s", *further, *rows[0]["shares"]]
+    columns, lines = learning_cells(rows)
     table = new_table("learning from a new net; parts of the time", columns)
-    notes = dict.fromkeys(f"{row['name']}: {row['includes']}" for row in rows)
-    table.caption = Text("\n").join(map(cell, notes))
-    for row, line in zip(rows, lines, strict=True):
-        rate = row["rate"]
-        table.add_row(
-            cell(f"{row['name']}, {row['unit']}"),
-            str(row["threads"]),
-            f"{rate['median']:,.0f}",
-            f"{rate['low']:,.0f}–{rate['high']:,.0f}",
-            f"{row['collected']['median']:,.0f}",
-            f"{row['learned']['median']:,.0f}",
-            *line,
-            *(f"{share:.2f}" for share in row["shares"].values()),
-        )
+    table.caption = Text("\n").join(map(cell, learning_notes(rows)))
+    for line in lines:
+        table.add_row(*map(cell, line))
     return table

@@ -49,18 +49,11 @@ class Speed:
         return f"Measured on {_when(data)}, with {versions}.\n\n{table}"
 
     def speed_learning(self) -> str:
-        """How fast nets are evaluated and learners learn, and the parts of the learners' time."""
-        data = self.read("bench_learning")
-        parts = list(data["learning"][0]["shares"])
-        further, lines = report.further_columns(data["learning"])
-        empty = [""] * (len(further) + len(parts))
-        rows = [[f"{row['name']}: {row['includes']}", *_rate(row), *empty] for row in data["rows"]]
-        for row, line in zip(data["learning"], lines, strict=True):
-            threads = row.get("threads", 1)
-            name = row["name"] if threads == 1 else f"{row['name']}, {threads} threads"
-            shares = (f"{share:.2f}" for share in row["shares"].values())
-            rows.append([f"{name}: {row['unit']} played and learned from", *_rate(row), *line, *shares])
-        return markdown_table(["what", "per second", "range", *further, *parts], rows, left=("what",))
+        """How fast learners learn, and the parts of their time."""
+        rows = self.read("bench")["learning"]
+        columns, lines = report.learning_cells(rows)
+        notes = "".join(f"- {note}\n" for note in report.learning_notes(rows))
+        return f"{markdown_table(columns, lines, left=('what',))}\n\n{notes}".rstrip()
 
     def cold_start(self) -> str:
         """Seconds until the first use with nothing compiled."""
@@ -75,8 +68,3 @@ class Speed:
 def _when(report: dict[str, Any]) -> str:
     """The processor and the day."""
     return f"{report['machine']['processor']}, {report['time'][:10]}"
-
-
-def _rate(row: dict[str, Any]) -> tuple[str, str]:
-    rate = row["rate"]
-    return f"{rate['median']:,}", f"{rate['low']:,}–{rate['high']:,}"
