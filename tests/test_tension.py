@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from bombay_agents import make
-from bombay_env.record import RecordError
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.evaluation.tension import Beliefs, beliefs, fit_temperature, tension
-from bombay_training.matches.accounts import Accountant
 from bombay_training.matches.observers import replay
 from helpers.failing_agents import First
 from helpers.position import each_count, official, variant
@@ -51,7 +49,6 @@ def test_beliefs_are_the_nets_at_the_start_of_every_turn(n):
 def test_beliefs_about_rules_that_the_net_has_not_learned_are_refused():
     refusal(lambda: beliefs(recorded(SHORT, "greedy", 1)), "trained")
     refusal(lambda: beliefs(recorded(official(2), "greedy", 1), make("greedy")), "greedy values no positions")
-    refusal(lambda: beliefs([]), "at least one")
 
 
 # --- calibration ---
@@ -147,46 +144,7 @@ def test_observers_see_recorded_games_as_if_they_were_played():
         states, seen = None, []
         for event, (_, after) in zip(record.events, record.replay(), strict=True):
             if not event.startswith("restock"):
-                seen.append((seedless(states), SHORT.action_index(event.split(" ")[1])))
+                seen.append((states.tobytes(), SHORT.action_index(event.split(" ")[1])))
             states = after
         assert steps.seen[number] == seen
-        assert steps.ends[number] == (seedless(states), record.result["final"])
-
-
-def seedless(states):
-    copy = states.copy()
-    copy["seed"] = 0
-    return copy[0].tobytes()
-
-
-def test_records_that_break_the_rules_are_refused():
-    records = recorded(SHORT, "random", 3)
-    observer = Accountant(SHORT, np.zeros(3, np.uint64))
-    replay(records, observer)
-    first, second, *others = records[1].events
-    restock = next(number for number, event in enumerate(others) if event.startswith("restock")) + 2
-    result = dict(records[1].result)
-    for events, told in (
-        ((first, f"1{second[1:]}", *others), "event 1 .*seat 0's turn"),
-        ((first, "0 sell:yellow", *others), "event 1 .*illegal"),
-        ((first, "0 fly", *others), "event 1 .*no action"),
-        ((first, second, "restock:2,2,2,3", *others), "event 2 .*no restock is due"),
-        ((first, second, "restock:0,0,0,0", *others), "event 2 .*no restock is due"),
-        ((first, first, second, *others), "event 1 .*no restock is due"),
-        ((*records[1].events[:restock], *records[1].events[restock + 1 :]), "a restock must follow"),
-        ((*records[1].events, "0 end_turn"), "the game is over"),
-        (records[1].events[:-1], "the game is not over"),
-    ):
-        broken = dataclasses.replace(records[1], events=tuple(events))
-        with pytest.raises(RecordError, match=told):
-            replay([records[0], broken, records[2]], observer)
-    wrong = dataclasses.replace(records[1], result=result | {"final": [1, 2, 3]})
-    with pytest.raises(RecordError, match="result final"):
-        replay([records[0], wrong], observer)
-
-
-def test_games_without_a_result_and_of_several_variants_are_refused():
-    records = recorded(SHORT, "random", 1)
-    refusal(lambda: replay([], Accountant(SHORT, np.zeros(0))), "at least one")
-    refusal(lambda: replay(records + recorded(official(2), "random", 1)), "one variant and board")
-    refusal(lambda: replay([dataclasses.replace(records[0], result=None)]), "no result")
+        assert steps.ends[number] == (states.tobytes(), record.result["final"])

@@ -120,17 +120,16 @@ def beliefs(records: Sequence[Record], agent: Agent | None = None) -> Beliefs:
     """Beliefs about recorded games.
 
     Args:
-        records: of one variant and board, all played to their ends.
+        records: as `replay` takes them.
         agent: a player with a value net, which is asked (`ValueNetAgent.win_shares`); `zero` if None.
 
     Raises:
-        ValueError: as `replay`; or the agent has no value net, or one that was not trained on these rules and this board.
-        RecordError: a record breaks the rules.
+        ValueError: the agent has no value net, or one that was not trained on these rules and this board.
     """
     agent = bombay_agents.make("zero") if agent is None else agent
     if not isinstance(agent, ValueNetAgent):
         raise ValueError(f"{name_of(agent)} values no positions; take zero, or net:path=FILE of a net of zero")
-    game = records[0].game if records else Game()
+    game = records[0].game
     agent.check_game(game)
     seen = _TurnStarts(game, len(records))
     replay(records, seen)

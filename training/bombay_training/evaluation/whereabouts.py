@@ -56,12 +56,8 @@ class Whereabouts:
 
 
 def whereabouts(records: Sequence[Record]) -> Whereabouts:
-    """Those of recorded games.
-
-    Raises:
-        ValueError, RecordError: as `replay`.
-    """
-    found = Whereabouts(records[0].game if records else Game(), len(records))
+    """Those of recorded games, as `replay` takes them."""
+    found = Whereabouts(records[0].game, len(records))
     replay(records, found)
     return found
 
