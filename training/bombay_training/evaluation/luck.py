@@ -24,14 +24,13 @@ from typing import Final
 
 import numpy as np
 
-from bombay_training.matches.cells import PARTS, Cell, Seating
+from bombay_training.matches.cells import PARTS
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
-from bombay_training.matches.results import Match
 
 Redraw = tuple[str, ...]  # parts, in the order of `PARTS`
 
-REDRAWS: Final[tuple[Redraw, ...]] = tuple(
-    redraw for count in (1, 2) for redraw in itertools.combinations(PARTS, count)
+REDRAWS: Final[tuple[Redraw, ...]] = tuple(  # of the seven cells; the plain one first
+    redraw for count in range(len(PARTS)) for redraw in itertools.combinations(PARTS, count)
 )
 RESAMPLES: Final = 2000
 
@@ -44,61 +43,15 @@ class PartShares:
     total: Estimate
 
 
-@dataclasses.dataclass(frozen=True)
-class Luck:
-    """Where the variance of results comes from.
-
-    Args:
-        deals: how many were played in each of the seven cells.
-        margin, win_share: by part. Variances are within seats and summed over seats.
-    """
-
-    deals: int
-    margin: dict[str, PartShares]
-    win_share: dict[str, PartShares]
-
-
-def redrawn_cells(plain: Cell) -> dict[Redraw, Cell]:
-    """The six cells to play beside a plain one. Raises ValueError if its seating is not fixed."""
-    if plain.seating is not Seating.FIXED:
-        raise ValueError(f"luck is measured with fixed seats, not with seating {plain.seating}")
-    return {redraw: dataclasses.replace(plain, redraw=redraw) for redraw in REDRAWS}
-
-
-def luck(plain: Match, redrawn: Mapping[Redraw, Match]) -> Luck:
-    """Split the variance of the results.
-
-    Args:
-        plain: the match of a cell with fixed seats.
-        redrawn: the matches of its `redrawn_cells`.
-
-    Raises:
-        ValueError: a match is missing, or the matches are not of the same seats and deals.
-        AgentFault: a game ended by a fault, so it has no margin.
-    """
-    matches = {(): plain, **redrawn}
-    if set(redrawn) != set(REDRAWS):
-        raise ValueError(f"luck needs the matches that redraw {'; '.join(' and '.join(redraw) for redraw in REDRAWS)}")
-    for match in matches.values():
-        if match.faults:
-            raise match.faults[0].as_error(match.game.num_players)
-        same = (match.game, match.lineup) == (plain.game, plain.lineup) and np.array_equal(match.deal, plain.deal)
-        if not same or match.seating.any():
-            raise ValueError("luck needs matches of the same game, line-up and deals, with fixed seats")
-    margin = variance_shares({redraw: match.margin for redraw, match in matches.items()})
-    win_share = variance_shares({redraw: match.win_share for redraw, match in matches.items()})
-    return Luck(plain.num_blocks, margin, win_share)
-
-
 def variance_shares(results: Mapping[Redraw, np.ndarray], resamples: int = RESAMPLES) -> dict[str, PartShares]:
     """The shares of each part in the variance of results.
 
     Args:
-        results: (deals, n) by what was redrawn: nothing, `()`, and each of `REDRAWS`.
+        results: (deals, n) of fixed seats and the same deals, for each of `REDRAWS`.
         resamples: of the bootstrap.
 
     Returns:
-        By part. NaN if no result varies.
+        By part. Variances are within seats and summed over seats. NaN if no result varies.
     """
     mean = np.mean([values.mean(axis=0) for values in results.values()], axis=0)
     centred = {frozenset(redraw): values - mean for redraw, values in results.items()}

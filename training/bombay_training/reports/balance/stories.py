@@ -10,8 +10,8 @@ import numpy as np
 from bombay_env import Game
 from bombay_env.rules import COLOUR_NAMES
 from bombay_training.evaluation import kingmaking as kingmakers
-from bombay_training.evaluation import luck as lucks
 from bombay_training.evaluation import tension as tensions
+from bombay_training.evaluation.luck import REDRAWS, variance_shares
 from bombay_training.evaluation.whereabouts import Differences, whereabouts, why
 from bombay_training.matches.accounts import SOURCES
 from bombay_training.matches.intervals import Moments, estimates, share_bounds
@@ -29,14 +29,13 @@ def luck(part: Part, games: Sequence[Game], seed: int, play: Play) -> list[dict[
     for game in games:
         for agent in part.agents:
             plain = cell_of(game, agent, part.games, seed)
-            redrawn = lucks.redrawn_cells(plain)
-            first, *others = played(play, "luck", [plain, *redrawn.values()])
-            found = lucks.luck(first, dict(zip(redrawn, others, strict=True)))
-            row: dict[str, Any] = {"players": game.num_players, "agent": agent, "games": found.deals}
+            matches = played(play, "luck", [dataclasses.replace(plain, redraw=redraw) for redraw in REDRAWS])
+            row: dict[str, Any] = {"players": game.num_players, "agent": agent, "games": matches[0].num_blocks}
             for quantity in ("margin", "win_share"):
+                results = [getattr(match, quantity) for match in matches]
                 row[quantity] = {
                     name: {"first": shares.first.to_dict(), "total": shares.total.to_dict()}
-                    for name, shares in getattr(found, quantity).items()
+                    for name, shares in variance_shares(dict(zip(REDRAWS, results, strict=True))).items()
                 }
             rows.append(row)
     return rows
