@@ -10,7 +10,6 @@ long, the chunk is played game by game, which finds the games to blame and spare
 
 import contextlib
 import dataclasses
-import itertools
 import multiprocessing
 import os
 import signal
@@ -120,11 +119,10 @@ class WorkerPool:
             RuntimeError: a process could not start, or it ended while no agent was being called.
         """
         grace: dict[str, list[float]] = {}
-        waiting = (
+        queue = deque(
             _Task(cell, dataclasses.replace(chunk, report_calls=self.turn_limit is not None), grace)
             for cell, chunk in jobs
         )
-        queue = _Queue(waiting)
         try:
             yield from self._play(queue, progress)
         finally:  # so that no later match receives what they send
@@ -132,7 +130,7 @@ class WorkerPool:
                 self.running.remove(worker)
                 worker.end()
 
-    def _play(self, queue: "_Queue", progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
+    def _play(self, queue: "deque[_Task]", progress: Callable[[float], None]) -> Iterator[tuple[Cell, Played]]:
         while queue or any(worker.task for worker in self.running):
             self._start_workers(queue)
             busy = [worker for worker in self.running if worker.task]
@@ -146,17 +144,17 @@ class WorkerPool:
                     self.running.remove(worker)
                     yield from self._replace(worker, queue, progress)
 
-    def _start_workers(self, queue: "_Queue") -> None:
+    def _start_workers(self, queue: "deque[_Task]") -> None:
         """Give waiting chunks to idle workers; new ones are started while there are fewer than allowed and needed."""
         for worker in self.running:
             if queue and not worker.task:
-                worker.start(queue.pop())
+                worker.start(queue.popleft())
         while queue and len(self.running) < self.count:
             self.running.append(_Worker())
-            self.running[-1].start(queue.pop())
+            self.running[-1].start(queue.popleft())
 
     def _replace(
-        self, worker: "_Worker", queue: "_Queue", progress: Callable[[float], None]
+        self, worker: "_Worker", queue: "deque[_Task]", progress: Callable[[float], None]
     ) -> Iterator[tuple[Cell, Played]]:
         """End a worker that is gone or overdue. Its chunk is put back, whole or in games; a game that is to blame is lost."""
         code, task = worker.end(), worker.task
@@ -169,12 +167,12 @@ class WorkerPool:
         progress(-worker.turns / cell.turns)
         if worker.gone and chunk.attempts < ATTEMPTS - 1:
             again = dataclasses.replace(chunk, report_calls=True, attempts=chunk.attempts + 1)
-            queue.put_back([task.with_chunk(again)])
+            queue.appendleft(task.with_chunk(again))
             return
         if worker.first and not worker.gone and worker.agent is not None:
             task.grace[worker.agent] /= 2
         if chunk.count > 1 or not chunk.report_calls:
-            queue.put_back([task.with_chunk(single) for single in chunk.split()])
+            queue.extendleft(task.with_chunk(single) for single in reversed(chunk.split()))
             return
         if worker.agent is None:
             raise RuntimeError(f"a worker process ended (exit code {code}) while no agent was being called")
@@ -202,26 +200,6 @@ class _Task:
     def with_chunk(self, chunk: Chunk) -> "_Task":
         """The same cell with another chunk."""
         return _Task(self.cell, chunk, self.all_grace)
-
-
-class _Queue:
-    """Tasks that wait; true while there are any. Those put back come first."""
-
-    def __init__(self, tasks: Iterator[_Task]) -> None:
-        self.tasks, self.first = tasks, deque[_Task]()
-
-    def __bool__(self) -> bool:
-        if not self.first:
-            self.first.extend(itertools.islice(self.tasks, 1))
-        return bool(self.first)
-
-    def pop(self) -> _Task:
-        """The next one."""
-        return self.first.popleft()
-
-    def put_back(self, tasks: list[_Task]) -> None:
-        """Put tasks before all others."""
-        self.first.extendleft(reversed(tasks))
 
 
 def _seconds_left(busy: "list[_Worker]") -> float | None:
