@@ -44,18 +44,6 @@ def test_a_lock_is_refused_in_one_line_until_its_process_ends(tmp_path):
     locks.take(file, tmp_path).release()
 
 
-def test_a_lock_beside_a_file_is_removed_after_the_block(tmp_path):
-    path = tmp_path / ("n" * 255)
-    with locks.held(path):
-        (name,) = (file.name for file in tmp_path.iterdir())
-        with pytest.raises(locks.InUseError), locks.held(path):
-            pass
-    assert name.startswith(".bombay-")
-    assert not list(tmp_path.iterdir())
-    with locks.held(path):
-        pass
-
-
 def test_a_run_whose_folder_is_in_use_is_neither_created_nor_opened(tmp_path):
     run = ZeroRun(SMALL)
     run.create(tmp_path)

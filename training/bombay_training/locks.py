@@ -1,12 +1,9 @@
-"""Locks on files and folders that one process at a time may write.
+"""Locks on folders that one process at a time may write.
 
 A process has a lock until it releases it or ends, in whatever way: the operating system sees to that. The empty lock file of a
-run's folder stays there and means nothing; only the lock on it counts. `held` removes its own.
+folder stays there and means nothing; only the lock on it counts.
 """
 
-import contextlib
-import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from filelock import BaseFileLock as BaseFileLock  # offered to others
@@ -37,23 +34,3 @@ def take(file: Path, what: Path) -> BaseFileLock:
             f"{shown_path(what)} is in use by another process; wait until it ends, or name another place"
         ) from None
     return lock
-
-
-@contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Hold a lock for a file or folder that may not exist yet; the lock file beside it is removed after the block.
-
-    Raises:
-        InUseError, OSError: as `take`.
-    """
-    name = hashlib.sha256(path.name.encode(errors="surrogateescape")).hexdigest()[
-        :16
-    ]  # short, however long the path's is
-    file = path.with_name(f".bombay-{name}.lock")
-    lock = take(file, path)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            file.unlink()  # before the release: whoever takes the removed file notices, and takes a new one
-        lock.release()

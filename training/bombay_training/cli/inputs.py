@@ -3,17 +3,12 @@
 Every function raises ValueError or OSError with one line that says what is wrong and what is allowed.
 """
 
-import contextlib
-import errno
 import importlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bombay_env import Game, checks
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
-from bombay_training import locks
 from bombay_training.extras import missing_extra
 from bombay_training.variants import games_for
 
@@ -43,50 +38,20 @@ def check_distinct(specs: list[str]) -> None:
 
 
 def check_new_file(path: Path | None, option: str = "--out") -> None:
-    """Raise an error if the file exists or cannot be created. Checked before any game is played.
+    """Raise an error if the file or folder exists or cannot be created. Checked before any game is played.
 
     Args:
-        path: the file, None if none is wanted.
+        path: the file or folder, None if none is wanted.
         option: that names it; empty if it is an argument.
     """
     if path is None:
         return
-    _check_free(path, option)
-    path.touch()
-    path.unlink()
-
-
-def _check_free(path: Path, option: str) -> None:
     if path.exists():
         raise ValueError(f"{path} exists already; name another{f' with {option}' if option else ' file'}")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {path.absolute().parent}")
-
-
-@contextlib.contextmanager
-def new_output(path: Path | None, option: str = "--out") -> Iterator[None]:
-    """Check that a file or folder that will be written does not exist yet, and keep it for this process during the block.
-
-    Entered before anything is played, so that two commands with one name cannot replace each other's results.
-
-    Args:
-        path: the file or folder; None for none.
-        option: names it.
-    Raises:
-        ValueError: it exists, there is no folder for it, or another process is about to write it.
-        OSError: it cannot be created.
-    """
-    if path is None:
-        yield
-        return
-    _check_free(path, option)
-    if not os.access(path.absolute().parent, os.W_OK):  # an error of the lock would name the lock
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    with locks.held(path.absolute()):
-        check_new_file(
-            path, option
-        )  # creates and removes it, which would remove what another process has written since
-        yield
+    path.touch()
+    path.unlink()
 
 
 def check_spec_path(folder: Path) -> None:

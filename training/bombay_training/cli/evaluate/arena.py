@@ -15,7 +15,7 @@ from bombay_env import Game
 from bombay_env.record import Record, write_records
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
-from bombay_training.cli.inputs import check_distinct, games_of, new_output
+from bombay_training.cli.inputs import check_distinct, check_new_file, games_of
 from bombay_training.cli.options import (
     AGENT_HELP,
     MAX_COUNT,
@@ -104,23 +104,23 @@ def arena(
     Ctrl-C ends the play (exit code 130): the results are those of the first deals that were played in all seatings. If an agent
     cannot play on, likewise. The JSON object then says "stopped": true. The folder given with --out keeps all finished games.
     """
+    with user_input():
+        games = games_of(players, rules, board)
+        _check(agents, games, chosen, players, against or [])
+        check_new_file(records, "--records")
+        cells = [
+            Cell(
+                game,
+                lineup,
+                blocks,
+                seed,
+                Seating.PAIRS if kind is Format.TWO_VS_TWO else Seating(seating),
+                kind.value,
+            )
+            for game in games
+            for kind, lineup in _lineups(agents, game.num_players, chosen, against or [])
+        ]
     with contextlib.ExitStack() as stack:
-        with user_input():
-            games = games_of(players, rules, board)
-            _check(agents, games, chosen, players, against or [])
-            stack.enter_context(new_output(records, "--records"))
-            cells = [
-                Cell(
-                    game,
-                    lineup,
-                    blocks,
-                    seed,
-                    Seating.PAIRS if kind is Format.TWO_VS_TWO else Seating(seating),
-                    kind.value,
-                )
-                for game in games
-                for kind, lineup in _lineups(agents, game.num_players, chosen, against or [])
-            ]
         cells = [dataclasses.replace(cell, records=records is not None) for cell in cells]
         store = stack.enter_context(playing.open_store(out))
         playing.compile_for(cells, board, as_json)

@@ -1,6 +1,5 @@
 """`bombay simulate`: games with fixed seats."""
 
-import contextlib
 import enum
 import sys
 import time
@@ -21,7 +20,7 @@ from bombay_env.rewards import REWARDS
 from bombay_training import warm_up
 from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import games_of, new_output
+from bombay_training.cli.inputs import check_new_file, games_of
 from bombay_training.cli.options import MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
 from bombay_training.cli.output import progress_bar, quantity, report_faults, say, show
 from bombay_training.datasets.decisions import View, all_decisions
@@ -72,30 +71,29 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Play games with fixed seats and show the results of each seat."""
-    with contextlib.ExitStack() as stack:
-        with user_input():
-            variants = games_of(players, rules, board)
-            made = _made(agents or ["random"], variants)
-            write = _writer(form, variants, View(observation_mode, reward), out)
-            stack.enter_context(new_output(out))
-        prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
-        records: list[Record] | None = [] if out else None
-        rows, faults = _play(variants, made, games, seed, records, as_json)
-        data = {
-            "command": "simulate",
-            "games": games,
-            "seed": seed,
-            "seats": rows,
-            "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
-            "records": str(out) if out else None,
-        }
-        show(data, [_table(rows)], as_json)  # first, so that they are not lost if the records cannot be written
-        report_faults(faults)
-        if out and records is not None:
-            with user_input(), progress_bar("games to write", len(records), as_json) as advance:
-                written = write(out, _counted(records, advance))
-            if not as_json:
-                say(f"written to {out}: {written}")
+    with user_input():
+        variants = games_of(players, rules, board)
+        made = _made(agents or ["random"], variants)
+        write = _writer(form, variants, View(observation_mode, reward), out)
+        check_new_file(out)
+    prepare(warm_up.jobs_of_agents(agents or ["random"], board), as_json)
+    records: list[Record] | None = [] if out else None
+    rows, faults = _play(variants, made, games, seed, records, as_json)
+    data = {
+        "command": "simulate",
+        "games": games,
+        "seed": seed,
+        "seats": rows,
+        "faults": [str(fault) for fault in faults[: statistics.MAX_FAULTS]],
+        "records": str(out) if out else None,
+    }
+    show(data, [_table(rows)], as_json)  # first, so that they are not lost if the records cannot be written
+    report_faults(faults)
+    if out and records is not None:
+        with user_input(), progress_bar("games to write", len(records), as_json) as advance:
+            written = write(out, _counted(records, advance))
+        if not as_json:
+            say(f"written to {out}: {written}")
 
 
 def _writer(form: Format, variants: list[Game], view: View, out: Path | None) -> Writer:
