@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from bombay_env.rules import COLOUR_NAMES
-from bombay_training.evaluation.whereabouts import Differences, Whereabouts, whereabouts, why
+from bombay_training.evaluation.whereabouts import Whereabouts, whereabouts
 from bombay_training.matches.accounts import BONUS, BUILDS, MOVES, SALES, Accountant
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.observers import replay
 from bombay_training.matches.run import run
+from bombay_training.reports.balance import stories
 from helpers.position import each_count, official, position, variant
 from helpers.variants import random_game
 
@@ -79,23 +80,30 @@ def test_a_game_made_by_hand():
     assert [(int(seat), sites[site]) for _, seat, site in np.argwhere(found.palaces)] == [(1, "G4")]
 
 
+def means(found):
+    return np.array([difference["mean"] for difference in found.values()])
+
+
 def test_why_a_seat_differs():
     match = match_of(official(3), GAMES, ("greedy", "random", "random"))
-    found = why(match.accounts, whereabouts(match.records), 0)
-    assert found.sources.mean.sum() == pytest.approx(match.margin[:, 0].mean())
-    assert found.sales.mean.sum() == pytest.approx(found.sources.mean[SALES : BONUS + 1].sum())
-    assert (found.sales.mean.shape, found.visits.mean.shape, found.palaces.mean.shape) == ((4, 3), (24,), (24,))
-    assert found.sources.mean[SALES] > 0
-    others = [why(match.accounts, whereabouts(match.records), seat).sources.mean for seat in (1, 2)]
-    assert found.sources.mean + sum(others) == pytest.approx(np.zeros(11))
+    found, *others = (stories._why(match, seat) for seat in range(3))
+    sources = means(found["sources"])
+    assert sources.sum() == pytest.approx(match.margin[:, 0].mean())
+    assert means(found["sales"]).sum() == pytest.approx(sources[SALES : BONUS + 1].sum())
+    assert [len(found[part]) for part in ("sources", "sales", "visits", "palaces")] == [11, 12, 24, 24]
+    blue = whereabouts(match.records).sales[:, :, COLOUR_NAMES.index("blue"), 0]
+    assert found["sales"]["blue, top"]["mean"] == pytest.approx(blue[:, 0].mean() - blue.mean())
+    assert sources[SALES] > 0
+    assert sources + sum(means(other["sources"]) for other in others) == pytest.approx(np.zeros(11))
 
 
 def test_intervals_of_differences_are_students():
     stats = pytest.importorskip("scipy.stats")
     values = np.random.default_rng(0).normal(size=(30, 2, 3))
-    found = Differences.of(values, 1)
+    found = stories._differences("abc", values, 1)
     half = (values[:, 1] - values[:, 0]) / 2
     low, high = stats.t.interval(0.95, 29, half.mean(axis=0), stats.sem(half))
-    assert found.mean == pytest.approx(half.mean(axis=0))
-    assert (found.low, found.high) == (pytest.approx(low, rel=0.01), pytest.approx(high, rel=0.01))
-    assert np.isinf(Differences.of(np.zeros((5, 2)), 0).high)
+    assert means(found) == pytest.approx(half.mean(axis=0))
+    assert [found[name]["low"] for name in "abc"] == pytest.approx(low, rel=0.01)
+    assert [found[name]["high"] for name in "abc"] == pytest.approx(high, rel=0.01)
+    assert stories._differences("a", np.zeros((5, 2, 1)), 0) == {"a": {"mean": 0, "low": None, "high": None}}

@@ -3,9 +3,7 @@
 With the accounts (`matches/accounts.py`) it tells why a seat does better than the others.
 """
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 
@@ -13,7 +11,6 @@ from bombay_env import Game
 from bombay_env.actions import BUILD, SELL
 from bombay_env.record import Record
 from bombay_env.rules import COLUMN_HEIGHT, NUM_COLOURS
-from bombay_training.matches.intervals import Moments, mean_bounds
 from bombay_training.matches.observers import replay
 from bombay_training.matches.results import LostGame
 
@@ -60,49 +57,3 @@ def whereabouts(records: Sequence[Record]) -> Whereabouts:
     found = Whereabouts(records[0].game, len(records))
     replay(records, found)
     return found
-
-
-@dataclasses.dataclass(frozen=True)
-class Differences:
-    """Means over games of how much more one seat has than the mean of all seats, with Student's intervals; all of one shape.
-
-    An interval is infinite where no game differs.
-    """
-
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-    @classmethod
-    def of(cls, values: np.ndarray, seat: int) -> Self:
-        """Those of values (G, n, …)."""
-        moments = Moments.of(values[:, seat] - values.mean(axis=1))
-        return cls(moments.mean, *mean_bounds(moments))
-
-
-@dataclasses.dataclass(frozen=True)
-class Why:
-    """How one seat differs from the mean of all seats.
-
-    Args:
-        sources: (11,) rupees by `accounts.SOURCES`; the means sum to that of the margin.
-        sales: (4, 3) rupees by colour and place, which split the sources of sales and the colours' bonus.
-        visits, palaces: (S,) by site.
-    """
-
-    sources: Differences
-    sales: Differences
-    visits: Differences
-    palaces: Differences
-
-
-def why(accounts: np.ndarray, found: Whereabouts, seat: int) -> Why:
-    """Why a seat does better or worse than the others.
-
-    Args:
-        accounts: (G, n) records of `ACCOUNTS`.
-        found: the whereabouts of the same games.
-        seat: the seat.
-    """
-    values = accounts["rupees"], found.sales, found.visits, found.palaces
-    return Why(*(Differences.of(each, seat) for each in values))

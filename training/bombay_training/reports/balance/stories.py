@@ -1,7 +1,6 @@
 """What the course of games shows: luck, why a seat is favoured, tension and kingmaking, as plain JSON types."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,9 +11,9 @@ from bombay_env.rules import COLOUR_NAMES
 from bombay_training.evaluation import kingmaking as kingmakers
 from bombay_training.evaluation import tension as tensions
 from bombay_training.evaluation.luck import REDRAWS, variance_shares
-from bombay_training.evaluation.whereabouts import Differences, whereabouts, why
+from bombay_training.evaluation.whereabouts import whereabouts
 from bombay_training.matches.accounts import SOURCES
-from bombay_training.matches.intervals import Moments, estimates, share_bounds
+from bombay_training.matches.intervals import Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.results import Match
 from bombay_training.reports.balance.plan import Play, cell_of, played
 from bombay_training.reports.balance.spec import Part
@@ -66,28 +65,24 @@ def stories(
 def _why(match: Match, seat: int) -> dict[str, Any]:
     """How a seat differs from the mean of all seats."""
     assert match.accounts is not None
-    found = why(match.accounts, whereabouts(match.records), seat)
+    found = whereabouts(match.records)
     sales = [f"{colour}, {place}" for colour in COLOUR_NAMES for place in PLACES]
     sites = [site.name for site in match.game.board.sites]
     return {
         "seat": seat,
-        "sources": _named(SOURCES, found.sources),
-        "sales": _named(sales, found.sales),
-        "visits": _named(sites, found.visits),
-        "palaces": _named(sites, found.palaces),
+        "sources": _differences(SOURCES, match.accounts["rupees"], seat),
+        "sales": _differences(sales, found.sales, seat),
+        "visits": _differences(sites, found.visits, seat),
+        "palaces": _differences(sites, found.palaces, seat),
     }
 
 
-def _named(names: Sequence[str], found: Differences) -> dict[str, dict[str, float | None]]:
-    """Estimates by name."""
-    columns = (np.ravel(part).tolist() for part in (found.mean, found.low, found.high))
-    return {
-        name: {
-            key: value if math.isfinite(value) else None
-            for key, value in zip(("mean", "low", "high"), row, strict=True)
-        }
-        for name, row in zip(names, zip(*columns, strict=True), strict=True)
-    }
+def _differences(names: Sequence[str], values: np.ndarray, seat: int) -> dict[str, dict[str, float | None]]:
+    """How much more of each value (G, n, …) one seat has than the mean of all seats, with Student's intervals, by name."""
+    values = values.reshape(*values.shape[:2], len(names))
+    moments = Moments.of(values[:, seat] - values.mean(axis=1))
+    found = estimates(moments, mean_bounds(moments))
+    return {name: estimate.to_dict() for name, estimate in zip(names, found, strict=True)}
 
 
 def _tension(match: Match) -> dict[str, Any]:
