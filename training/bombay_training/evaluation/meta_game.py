@@ -4,7 +4,6 @@ Its data are the line-ups of some agents with copies, all of one number of playe
 win share beside them. This module needs no SciPy.
 """
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -22,47 +21,23 @@ RATE: Final = 0.2
 SMALL: Final = 1e-3  # a smaller part of a mixture counts as none
 
 
-@dataclasses.dataclass(frozen=True)
-class MetaGame:
-    """What is found among A agents.
+def meta_game(matches: Sequence[Match]) -> dict[str, Any] | None:
+    """The game among the agents of which every line-up with copies was played; None if there are not three of them.
 
     Args:
+        matches: of one number of players.
+
+    Returns:
+        As plain JSON types, of A agents:
+
         agents: their names.
         players: number of seats.
         against: of each agent (row), alone among copies of another one (column): its win share. None on the diagonal.
         cycles: agents each of which wins more than par among copies of the next, and the last among copies of the first, by
             intervals of 95 %; cycles of three.
-        resting: mixtures at which the replicator comes to rest, (A,) float64 each: no agent wins more than the mixture.
+        resting: mixtures at which the replicator comes to rest, A numbers each: no agent wins more than the mixture.
         unsettled: from how many starts it comes to no rest.
         games: how many were played.
-    """
-
-    agents: tuple[str, ...]
-    players: int
-    against: tuple[tuple[Estimate | None, ...], ...]
-    cycles: tuple[tuple[str, ...], ...]
-    resting: tuple[np.ndarray, ...]
-    unsettled: int
-    games: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain JSON types."""
-        return {
-            "agents": list(self.agents),
-            "players": self.players,
-            "against": [[share and share.to_dict() for share in row] for row in self.against],
-            "cycles": [list(cycle) for cycle in self.cycles],
-            "resting": [mixture.tolist() for mixture in self.resting],
-            "unsettled": self.unsettled,
-            "games": self.games,
-        }
-
-
-def meta_game(matches: Sequence[Match]) -> MetaGame | None:
-    """The game among the agents of which every line-up with copies was played; None if there are not three of them.
-
-    Args:
-        matches: of one number of players.
     """
     played = {tuple(sorted(match.lineup)): match for match in matches}
     copied = [lineup for lineup in played if len(set(lineup)) < len(lineup)]
@@ -78,26 +53,26 @@ def meta_game(matches: Sequence[Match]) -> MetaGame | None:
         [None if one == other else _share(played, (one, *[other] * (seats - 1)), one) for other in agents]
         for one in agents
     ]
-    return MetaGame(
-        agents=tuple(agents),
-        players=seats,
-        against=tuple(map(tuple, against)),
-        cycles=tuple(_cycles(agents, against, 1 / seats)),
-        resting=tuple(resting),
-        unsettled=unsettled,
-        games=sum(played[lineup].num_games for lineup in lineups),
-    )
+    return {
+        "agents": agents,
+        "players": seats,
+        "against": [[share and share.to_dict() for share in row] for row in against],
+        "cycles": _cycles(agents, against, 1 / seats),
+        "resting": [mixture.tolist() for mixture in resting],
+        "unsettled": unsettled,
+        "games": sum(played[lineup].num_games for lineup in lineups),
+    }
 
 
 def _share(played: dict[tuple[str, ...], Match], lineup: Sequence[str], agent: str) -> Estimate:
     return share_with_interval(played[tuple(sorted(lineup))], agent)
 
 
-def _cycles(agents: list[str], against: list[list[Estimate | None]], par: float) -> list[tuple[str, ...]]:
+def _cycles(agents: list[str], against: list[list[Estimate | None]], par: float) -> list[list[str]]:
     """Each cycle of three once, from its first agent on."""
     wins = np.array([[share is not None and share.low > par for share in row] for row in against])
     return [
-        (agents[one], agents[two], agents[three])
+        [agents[one], agents[two], agents[three]]
         for one, two, three in itertools.permutations(range(len(agents)), 3)
         if one < min(two, three) and wins[one, two] and wins[two, three] and wins[three, one]
     ]

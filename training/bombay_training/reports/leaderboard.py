@@ -69,7 +69,7 @@ def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
         "games": sum(match.num_games for match in matches),
         "standard": all(game == Game(Rules.official(game.num_players)) for game in {match.game for match in matches}),
         "counts": [_count_data(group, anchors) for group in groups if group],
-        "meta_games": [game.to_dict() for game in games if game is not None],
+        "meta_games": [game for game in games if game is not None],
     }
 
 
