@@ -48,7 +48,6 @@ def test_beliefs_are_the_nets_at_the_start_of_every_turn(n):
 
 def test_beliefs_about_rules_that_the_net_has_not_learned_are_refused():
     refusal(lambda: beliefs(recorded(SHORT, "greedy", 1)), "trained")
-    refusal(lambda: beliefs(recorded(official(2), "greedy", 1), make("greedy")), "greedy values no positions")
 
 
 # --- calibration ---
@@ -88,8 +87,7 @@ def test_beliefs_that_no_temperature_mends_give_no_figures():
     found = tension(good, wrong)
     assert (found.lead_changes, found.decided, found.winner) == (None, None, ())
     assert found.calibration_error > 0.02
-    assert str(found).startswith("no figures of tension: calibration error 0.")
-    assert "lead changes" in str(tension(good, simulated(2000, 4)))
+    assert tension(good, simulated(2000, 4)).lead_changes is not None
 
 
 def test_figures_by_hand():

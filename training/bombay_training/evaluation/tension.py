@@ -16,10 +16,8 @@ from typing import Final, Self
 import numpy as np
 from scipy import optimize
 
-import bombay_agents
-from bombay_agents.nets.value.agent import ValueNetAgent
+from bombay_agents.shipped import make_zero
 from bombay_env import Game
-from bombay_env.agent import Agent, name_of
 from bombay_env.record import Record
 from bombay_training.matches.intervals import Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.observers import replay
@@ -109,28 +107,14 @@ class Tension:
     decided: Estimate | None = None
     winner: tuple[Estimate, ...] = ()
 
-    def __str__(self) -> str:
-        error = f"calibration error {self.calibration_error:.3f} in {self.games:,} games"
-        if self.lead_changes is None or self.decided is None:
-            return f"no figures of tension: {error}, more than {MAX_ERROR}"
-        return f"{self.lead_changes.mean:.1f} lead changes, decided after {self.decided.mean:.0%} of the game; {error}"
 
-
-def beliefs(records: Sequence[Record], agent: Agent | None = None) -> Beliefs:
-    """Beliefs about recorded games.
-
-    Args:
-        records: as `replay` takes them.
-        agent: a player with a value net, which is asked (`ValueNetAgent.win_shares`); `zero` if None.
+def beliefs(records: Sequence[Record]) -> Beliefs:
+    """What `zero` expects in recorded games, as `replay` takes them.
 
     Raises:
-        ValueError: the agent has no value net, or one that was not trained on these rules and this board.
+        ValueError: the net was not trained on these rules and this board.
     """
-    agent = bombay_agents.make("zero") if agent is None else agent
-    if not isinstance(agent, ValueNetAgent):
-        raise ValueError(f"{name_of(agent)} values no positions; take zero, or net:path=FILE of a net of zero")
-    game = records[0].game
-    agent.check_game(game)
+    game, agent = records[0].game, make_zero()
     seen = _TurnStarts(game, len(records))
     replay(records, seen)
     shares = np.empty((len(records), seen.turns, game.num_players))
