@@ -1,8 +1,6 @@
 """`bombay arena`: matches between agents."""
 
 import contextlib
-import dataclasses
-import enum
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,21 +32,8 @@ from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
 from bombay_training.matches.spec import selections
 
-
-class Format(enum.Enum):
-    """How agents meet."""
-
-    ONE_VS_REST = "1vrest"
-    TWO_VS_TWO = "2v2"
-    MIXED = "mixed"
-
-
-TITLES: Final = {
-    Format.ONE_VS_REST: "one against the rest",
-    Format.TWO_VS_TWO: "two against two",
-    Format.MIXED: "all together",
-}
-
+Format = Literal["1vrest", "2v2", "mixed"]
+TITLES: Final[dict[Format, str]] = {"1vrest": "one against the rest", "2v2": "two against two", "mixed": "all together"}
 
 Chosen = Annotated[
     Format | None,
@@ -114,14 +99,14 @@ def arena(
                 lineup,
                 blocks,
                 seed,
-                Seating.PAIRS if kind is Format.TWO_VS_TWO else Seating(seating),
-                kind.value,
+                Seating.PAIRS if kind == "2v2" else Seating(seating),
+                kind,
+                records=records is not None,
             )
             for game in games
             for kind, lineup in _lineups(agents, game.num_players, chosen, against or [])
         ]
     with contextlib.ExitStack() as stack:
-        cells = [dataclasses.replace(cell, records=records is not None) for cell in cells]
         store = stack.enter_context(playing.open_store(out))
         playing.compile_for(cells, board, as_json)
         pool = stack.enter_context(playing.open_engine("local", None, processes, turn_limit))
@@ -150,7 +135,7 @@ def _print(matches: list[Match], records: Path | None, stopped: bool, as_json: b
         "records": str(records) if records else None,
         "stopped": stopped,
     }
-    by_kind = {kind: [match for match in matches if match.format == kind.value] for kind in Format}
+    by_kind = {kind: [match for match in matches if match.format == kind] for kind in TITLES}
     tables = [
         statistics.results_table(found, TITLES[kind], output.out.width) for kind, found in by_kind.items() if found
     ]
@@ -164,9 +149,9 @@ def _check(agents: list[str], games: list[Game], chosen: Format | None, players:
         raise ValueError(f"the arena needs two agents or more, as in: bombay arena greedy random; given: {agents[0]}")
     check_distinct(agents)
     check_distinct(against)
-    if against and (chosen not in (None, Format.ONE_VS_REST) or set(agents) & set(against)):
+    if against and (chosen not in (None, "1vrest") or set(agents) & set(against)):
         raise ValueError("--against is for --format 1vrest, and names none of the agents before it")
-    if chosen is Format.TWO_VS_TWO and any(game.num_players != 4 for game in games):
+    if chosen == "2v2" and any(game.num_players != 4 for game in games):
         raise ValueError(f"--format 2v2 is for 4 players; --players is {players}")
     for spec in [*agents, *against]:
         bombay_agents.make(spec)
@@ -176,12 +161,12 @@ def _lineups(
     agents: list[str], num_players: int, chosen: Format | None, against: list[str]
 ) -> Iterator[tuple[Format, tuple[str, ...]]]:
     """The line-ups for one number of players."""
-    if chosen in (None, Format.ONE_VS_REST):
+    if chosen in (None, "1vrest"):
         for one, other in itertools.product(agents, against) if against else itertools.permutations(agents, 2):
-            yield Format.ONE_VS_REST, (one, *[other] * (num_players - 1))
-    if chosen is Format.TWO_VS_TWO:
+            yield "1vrest", (one, *[other] * (num_players - 1))
+    if chosen == "2v2":
         for one, other in itertools.combinations(agents, 2):
-            yield chosen, (one, one, other, other)
-    if chosen is Format.MIXED or (chosen is None and not against and min(len(agents), num_players) > 2):
+            yield "2v2", (one, one, other, other)
+    if chosen == "mixed" or (chosen is None and not against and min(len(agents), num_players) > 2):
         for lineup in selections(agents, num_players):
-            yield Format.MIXED, lineup
+            yield "mixed", lineup

@@ -1,7 +1,6 @@
 """`bombay ratings`: one strength for each agent of a store, over all its line-ups."""
 
-import enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -15,22 +14,15 @@ from bombay_training.matches.store import read_matches
 from bombay_training.rich_tables import fitting_table, interval
 
 
-class Explained(enum.Enum):
-    """What ratings explain."""
-
-    WINS = "wins"
-    ORDERS = "orders"
-
-
 def ratings(
     folder: GamesFolder = LEAGUE,
     explained: Annotated[
-        Explained,
+        Literal["wins", "orders"],
         typer.Option(
             "--model",
             help="wins: a conditional logit of win shares. orders: Plackett and Luce's model of all places.",
         ),
-    ] = Explained.WINS,
+    ] = "wins",
     as_json: Json = False,
 ) -> None:
     """Rate the agents of a store at each number of players, with effects of seats and intervals over deals.
@@ -43,24 +35,18 @@ def ratings(
     with user_input():
         module = analysis_module("evaluation.ratings")
         matches, anchors = read_matches(folder), anchors_of(folder)
-        variants = list(
-            dict.fromkeys((match.game.num_players, match.game.rules, match.game.board) for match in matches)
-        )
-        variants.sort(key=lambda variant: variant[0])
-        groups = [
-            [match for match in matches if (match.game.num_players, match.game.rules, match.game.board) == variant]
-            for variant in variants
-        ]
-        model = module.Model[explained.name]
+        games = sorted({match.game: None for match in matches}, key=lambda game: game.num_players)
+        groups = [[match for match in matches if match.game == game] for game in games]
+        model = module.Model(explained)
         rated = [(module.rate(group, model, anchors), module.check_cells(group)) for group in groups]
     data: dict[str, Any] = {
         "command": "ratings",
-        "model": explained.value,
+        "model": explained,
         "counts": [
             {
-                "players": count,
-                "rules": rules.to_dict(),
-                "board": board.name,
+                "players": game.num_players,
+                "rules": game.rules.to_dict(),
+                "board": game.board.name,
                 "games": found.games,
                 "deals": found.deals,
                 "zero": list(found.zero),
@@ -68,7 +54,7 @@ def ratings(
                 "seat_effect": found.seat_effect.tolist(),
                 "one_rating_explains_all": {"statistic": fit.statistic, "p": fit.p_value},
             }
-            for (count, rules, board), (found, fit) in zip(variants, rated, strict=True)
+            for game, (found, fit) in zip(games, rated, strict=True)
         ],
     }
     output.show(data, [_table(part) for part in data["counts"]], as_json)
