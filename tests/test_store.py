@@ -162,10 +162,9 @@ def test_damaged_stores_are_refused_in_one_line(tmp_path):
     part = folder / "rows" / "000001.parquet"
     table = parquet.read_table(part)
     for damaged, message in (
-        (table.slice(1), "without a row for each seat"),
         (table.drop_columns(["final"]), "000001.parquet cannot be read"),
         (table.set_column(3, "deal", [[1] * len(table)]), "other deals or seats"),
-        (table.set_column(0, "cell", [["nowhere"] * len(table)]), "has the cell 'nowhere'"),
+        (table.set_column(6, "agent", [["random"] * len(table)]), "other deals or seats"),
     ):
         parquet.write_table(damaged, part)
         refusal(lambda: read_matches(folder), message)
