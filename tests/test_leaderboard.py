@@ -16,7 +16,7 @@ from bombay_training.matches.cells import Seating
 from bombay_training.matches.published import MACHINE, publish, study_of
 from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.run import run
-from bombay_training.matches.spec import cells, read_study
+from bombay_training.matches.spec import Study, cells, read_toml
 from bombay_training.matches.store import FolderStore, digest, read_matches
 from bombay_training.reports import leaderboard
 from helpers.command import in_this_process
@@ -46,7 +46,7 @@ def store(tmp_path_factory):
     """A store in which the study was played, after a line-up of another study."""
     folder = tmp_path_factory.mktemp("league")
     (folder / "study.toml").write_text(STUDY)
-    study, text = read_study(folder / "study.toml")
+    study, text = read_toml(Study, folder / "study.toml")
     other = cells(study.model_copy(update={"release": "other"}), folder)
     with FolderStore(folder / "store", text) as kept:
         run(other[:1], kept)
@@ -202,7 +202,7 @@ def test_knowledge_is_that_of_the_agent_or_of_its_evaluator():
 
 def test_a_finished_study_is_published_alone_and_in_one_part(store, tmp_path):
     publish(store, tmp_path / "new", "one core, today", times=store)
-    matches, _ = read_matches(tmp_path / "new"), read_study(tmp_path / "new" / "study.toml")
+    matches, _ = read_matches(tmp_path / "new"), read_toml(Study, tmp_path / "new" / "study.toml")
     assert len(matches) == len(read_matches(store)) - 1
     assert digest(matches) == digest(read_matches(store)[1:])
     assert [match.timings for match in matches] == [match.timings for match in read_matches(store)[1:]]

@@ -6,7 +6,7 @@ import pytest
 
 from bombay_env import Rules
 from bombay_training.matches.cells import Seating
-from bombay_training.matches.spec import cells, read_study
+from bombay_training.matches.spec import Study, cells, read_toml
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
@@ -20,7 +20,7 @@ def planned(tmp_path):
     def plan(text, deals=None, head=HEAD):
         path = tmp_path / "study.toml"
         path.write_text(head + text)
-        study, kept = read_study(path)
+        study, kept = read_toml(Study, path)
         assert kept == head + text
         return cells(study, tmp_path, deals)
 
@@ -112,7 +112,7 @@ def test_line_ups_are_played_once(planned):
         ("[[lineups]]\nmixed = ['a']\nseating = 'some'", ["seating is 'some'", "'all', 'rotate' or 'fixed'"]),
         ("[[lineups]]\nmixed = ['a']\ndeals = 0", ["deals['2'] is 0"]),
         ("[[lineups]]\nmixed = ['a']\ndeals = 'x'", ["deals is 'x'", "a whole number, or a table"]),
-        ("[[lineups]]\nmixed = ['a']\ndeals = { 3 = 4 }", ["lineups[0] has no number of deals for 4 players"]),
+        ("[[lineups]]\nmixed = ['a']\ndeals = { 3 = 4 }", ["lineups[0] has no number of deals with 4 players"]),
     ],
 )
 def test_what_is_no_study_is_refused_in_one_line(planned, text, parts):

@@ -19,8 +19,8 @@ from bombay_training.matches import store as stores
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.run import run
+from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.spec import read_study
 from bombay_training.matches.store import FolderStore, Store, digest, read_matches
 from helpers.failing_agents import First
 from helpers.refusal import refusal
@@ -192,7 +192,7 @@ def test_a_study_keeps_the_larger_number_of_deals_of_a_line_up(tmp_path):
     (tmp_path / "s.toml").write_text(
         text + '[[lineups]]\nagent = ["random", "greedy"]\nagainst = ["greedy", "random"]\ndeals = 5\n'
     )
-    study, _ = read_study(tmp_path / "s.toml")
+    study, _ = read_toml(Study, tmp_path / "s.toml")
     assert [cell.deals for cell in cells_of(study, tmp_path)] == [5] * 4
 
 
@@ -232,7 +232,7 @@ def test_killed_at_random_moments_and_continued_a_study_has_the_same_digest(mome
     (tmp_path / "study.toml").write_text(STUDY)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     options = {"cwd": tmp_path, "env": environment, "text": True}
-    study, _ = read_study(tmp_path / "study.toml")
+    study, _ = read_toml(Study, tmp_path / "study.toml")
     whole = digest(run(cells_of(study, tmp_path)))
     rng, seconds = random.Random(moments), 4.0
     for moment in range(moments):

@@ -8,7 +8,7 @@ from bombay_env import checks
 from bombay_env.files import atomic
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.play import Played
-from bombay_training.matches.spec import Study, read_study
+from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
 from bombay_training.matches.store import STUDY, FolderStore, Results, read_nets, read_results
 
@@ -20,7 +20,7 @@ def study_of(folder: Path) -> Study:
     """The study of a store. Raises ValueError if it has none."""
     if not (folder / STUDY).exists():
         raise ValueError(f"{checks.shown_path(folder)} has no {STUDY}: its games are of no study")
-    return read_study(folder / STUDY)[0]
+    return read_toml(Study, folder / STUDY)[0]
 
 
 def anchors_of(folder: Path) -> list[str]:

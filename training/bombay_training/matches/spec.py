@@ -30,7 +30,7 @@ from pydantic import BeforeValidator, Field
 
 from bombay_env import Game, Rules, checks
 from bombay_env.envs.common import make_game
-from bombay_env.files.forms import Form, check
+from bombay_env.files.forms import Form, Kind, check
 from bombay_env.files.reading import read_bytes
 from bombay_env.rules import MAX_PLAYERS, MIN_PLAYERS
 from bombay_training.matches.cells import Cell, Seating
@@ -129,15 +129,21 @@ class Study(Form):
         return list(dict.fromkeys(name for group in self.lineups for name in group.among or []))
 
 
-def read_study(path: Path) -> tuple[Study, str]:
-    """A study and the text of its file. Raises ValueError if the file is no study; the message is one line."""
-    content = read_bytes(path).decode(errors="replace")
-    where = checks.shown_path(path)
+def read_toml(form: type[Kind], path: Path) -> tuple[Kind, str]:
+    """A study of this form and the text of its file. Raises ValueError if the file is none; the message is one line."""
+    text, where = read_bytes(path).decode(errors="replace"), checks.shown_path(path)
     try:
-        data = tomllib.loads(content)
+        data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(checks.message(f"{where} is not TOML: {error}")) from None
-    return check(Study, data, f"{where}: study"), content
+    return check(form, data, f"{where}: study"), text
+
+
+def games_with(games: Deals, num_players: int, missing: str = "the study has no number of games") -> int:
+    """An entry of numbers of games by number of players. Raises ValueError, which begins with `missing`, if there is none."""
+    if str(num_players) not in games:
+        raise ValueError(f"{missing} with {num_players} players")
+    return games[str(num_players)]  # type: ignore[index]
 
 
 def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
@@ -158,6 +164,7 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
     for number, lineups in enumerate(study.lineups):
         _check_kind(lineups, number)
         counts, size = lineups.players or study.players, len(found)
+        of_each = lineups.deals or study.deals
         for count in counts:
             game = games.setdefault(count, _game(study, folder, count))
             for form, lineup in lineups.of(count):
@@ -165,7 +172,7 @@ def cells(study: Study, folder: Path, deals: int | None = None) -> list[Cell]:
                 cell = Cell(
                     game,
                     lineup,
-                    deals or _deals(lineups.deals or study.deals, count, number),
+                    deals or games_with(of_each, count, f"lineups[{number}] has no number of deals"),
                     seed_from(f"{seed} {' '.join(lineup)}") if lineups.own_deals else seed,
                     seating,
                     form,
@@ -199,12 +206,6 @@ def _check_kind(lineups: Lineups, number: int) -> None:
         )
     if lineups.copies and lineups.mixed is None and lineups.among is None:
         raise ValueError(f"lineups[{number}] has `copies`, which is for `mixed` and `among`")
-
-
-def _deals(deals: Deals, count: int, number: int) -> int:
-    if str(count) not in deals:
-        raise ValueError(f"lineups[{number}] has no number of deals for {count} players")
-    return deals[str(count)]  # type: ignore[index]
 
 
 def _seed(study: Study) -> int:

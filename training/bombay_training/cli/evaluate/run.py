@@ -9,8 +9,8 @@ from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.options import MAX_COUNT, Address, EngineName, Json, Processes, StoreFolder, TurnLimit
 from bombay_training.matches import statistics
+from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.spec import read_study
 from bombay_training.matches.store import digest
 
 
@@ -33,7 +33,7 @@ def run(
     at the end is of all results; it is the same wherever the study is played.
     """
     with user_input():
-        study, text = read_study(spec)
+        study, text = read_toml(Study, spec)
         cells = cells_of(study, spec.absolute().parent, deals)
     with playing.open_store(out, text) as store:
         board = spec.absolute().parent / study.board if study.board else None

@@ -14,7 +14,6 @@
 Every other part is a table likewise, and may be left out. `specs/balance.toml` is the study of docs/fairness.md.
 """
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -22,19 +21,11 @@ from pydantic import Field
 
 import bombay_agents
 from bombay_env import checks
-from bombay_env.files.forms import Form, check
-from bombay_env.files.reading import read_bytes
-from bombay_training.matches.spec import Count, Deals, Players, Spec, Specs
+from bombay_env.files.forms import Form
+from bombay_training.matches.spec import Count, Deals, Players, Spec, Specs, games_with, read_toml
 
 SPECS: Final = Path(__file__).parents[2] / "specs"
 STANDARD, QUICK = SPECS / "balance.toml", SPECS / "balance-quick.toml"
-
-
-def games_with(games: Deals, num_players: int) -> int:
-    """An entry of numbers of games by number of players. Raises ValueError if it is missing."""
-    if str(num_players) not in games:
-        raise ValueError(f"the study has no number of games with {num_players} players: {games}")
-    return games[str(num_players)]  # type: ignore[index]
 
 
 class TierForm(Form):
@@ -52,10 +43,6 @@ class TierForm(Form):
     games: Deals
     strong: bool = False
     elsewhere: Spec | None = None
-
-    def games_with(self, num_players: int) -> int:
-        """Number of games with so many players."""
-        return games_with(self.games, num_players)
 
     @property
     def spec_elsewhere(self) -> str:
@@ -131,12 +118,7 @@ class BalanceSpec(Form):
 
 def read_spec(path: Path) -> BalanceSpec:
     """A study of balance. Raises ValueError if the file is none; the message is one line."""
-    where = checks.shown_path(path)
-    try:
-        data = tomllib.loads(read_bytes(path).decode(errors="replace"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(checks.message(f"{where} is not TOML: {error}")) from None
-    spec = check(BalanceSpec, data, f"{where}: study")
+    (spec, _), where = read_toml(BalanceSpec, path), checks.shown_path(path)
     for count in spec.players:
         for games in (*(tier.games for tier in spec.tiers), *([spec.repair.confirm] if spec.repair else [])):
             games_with(games, count)

@@ -12,11 +12,11 @@ import numpy as np
 from bombay_env import Board, Game, Rules
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
-from bombay_training.matches.spec import seed_from
+from bombay_training.matches.spec import games_with, seed_from
 from bombay_training.reports.balance import boards, repair, stories, verdicts
 from bombay_training.reports.balance.plan import Play, Tier, cell_of, cells, parse_changes, plan, played
 from bombay_training.reports.balance.report import make_report, share_intervals
-from bombay_training.reports.balance.spec import BalanceSpec, games_with
+from bombay_training.reports.balance.spec import BalanceSpec
 
 
 def study(spec: BalanceSpec, play: Play, players: Sequence[int] | None = None) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _tables(spec: BalanceSpec, games: Sequence[Game], play: Play) -> dict[str, A
     for game in games:
         tiers = []
         for tier in spec.tiers:
-            count = tier.games_with(game.num_players)
+            count = games_with(tier.games, game.num_players)
             changed = min(what_ifs.games, count) if what_ifs and tier.agent in what_ifs.agents else 0
             tiers.append(Tier(tier.agent, count, changed, tier.strong, tier.elsewhere))
         more, left_out = plan([game], tiers, [change for change in changes if change.fits(game.rules)])
@@ -107,7 +107,7 @@ def _boards(spec: BalanceSpec, games: Sequence[Game], play: Play) -> list[dict[s
                 cell_of(Game(game.rules, board), tier.spec_elsewhere, part.games, seed_from(f"{seed} {board.name}"))
                 for board in drawn
             ]
-            here = cell_of(game, agent, tier.games_with(game.num_players), seed, accounts=True)
+            here = cell_of(game, agent, games_with(tier.games, game.num_players), seed, accounts=True)
             *found, packaged = played(play, "boards", [*wanted, here])
             seats = boards.spread([match.win_share for match in found], packaged.win_share)
             means = np.array([match.win_share.mean(axis=0) for match in found])
