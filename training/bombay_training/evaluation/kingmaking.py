@@ -10,7 +10,7 @@ leader in one run and hurt it in the other. The leader is the seat that would wi
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,6 @@ class Kingmaking:
     """What the last rounds of G games with n seats show. Column t is the position with n − t turns left, counting its own.
 
     Args:
-        record: (G,) int64 indices of these games among the given records.
-        leader: (G,) int64 seats.
         tied: (G,) bool, whether other seats share the lead.
         settled: (G, n) bool, whether the mover's share of the win does not depend on its turn.
         kingmaker: (G, n) bool, whether the mover is settled and its turn changes who wins.
@@ -36,8 +34,6 @@ class Kingmaking:
         unfinished: number of records that do not reach the end of the game, because of a fault for instance. Nor are these.
     """
 
-    record: np.ndarray
-    leader: np.ndarray
     tied: np.ndarray
     settled: np.ndarray
     kingmaker: np.ndarray
@@ -69,37 +65,31 @@ class Kingmaking:
         }
 
 
-def kingmaking(game: Game, records: Iterable[Record], limit: int = last_round.DEFAULT_LIMIT) -> Kingmaking:
+def kingmaking(records: Sequence[Record], limit: int = last_round.DEFAULT_LIMIT) -> Kingmaking:
     """Solve the last rounds of games.
 
     Args:
-        game: that of the records.
-        records: of any games; each game is solved by itself.
+        records: of games of one variant and board, at least one; each game is solved by itself.
         limit: most ways in which a last round can go.
 
     Raises:
-        ValueError: a record is of another game, or `limit` is out of range.
+        ValueError: `limit` is out of range.
         RecordError: a record breaks the rules.
     """
-    workspace = last_round.new_workspace(game)
+    game = records[0].game
+    workspace, n = last_round.new_workspace(game), game.num_players
     solved, unsolved, unfinished = list[tuple[Any, ...]](), 0, 0
-    for number, record in enumerate(records):
-        if record.game != game:
-            raise ValueError(f"records[{number}] is of another game")
+    for record in records:
         starts = turn_starts(record)
         try:
             if starts:
-                solved.append((number, *_solve(game, starts, limit, workspace)))
+                solved.append(_solve(game, starts, limit, workspace))
             else:
                 unfinished += 1
         except (TooLargeError, OverflowError):
             unsolved += 1
-    columns = zip(*solved, strict=True) if solved else [()] * 6
-    index, leader, tied, settled, kingmaker, winners = map(list, columns)
-    n = game.num_players
+    tied, settled, kingmaker, winners = map(list, zip(*solved, strict=True) if solved else [()] * 4)
     return Kingmaking(
-        np.array(index, np.int64),
-        np.array(leader, np.int64),
         np.array(tied, np.bool_),
         np.array(settled, np.bool_).reshape(-1, n),
         np.array(kingmaker, np.bool_).reshape(-1, n),
@@ -138,10 +128,10 @@ def seats_of(sets: np.ndarray, num_players: int) -> np.ndarray:
 
 
 def _solve(game: Game, starts: list[np.ndarray], limit: int, workspace: last_round.Workspace) -> tuple[Any, ...]:
-    """One game's entries in the arrays of `Kingmaking`, from `leader` on."""
+    """One game's entries in the arrays of `Kingmaking`."""
     lead, n = leaders(game, starts[0]), game.num_players
     found = [last_round.solve(game, state, lead[0], limit, workspace) for state in starts]
     movers = [int(state["current_player"][0]) for state in starts]
     verdicts = [verdict(solution.after, mover, n) for solution, mover in zip(found, movers, strict=True)]
     settled, kingmaker = zip(*verdicts, strict=True)
-    return lead[0], len(lead) > 1, settled, kingmaker, seats_of(found[0].winners, n)
+    return len(lead) > 1, settled, kingmaker, seats_of(found[0].winners, n)

@@ -105,9 +105,9 @@ def _tension(match: Match) -> dict[str, Any]:
 
 def _kingmaking(match: Match) -> dict[str, Any]:
     """Numbers of games and positions, and the share of games in which kingmakers could choose, with its interval."""
-    found = kingmakers.kingmaking(match.game, match.records)
+    found = kingmakers.kingmaking(match.records)
     row = found.to_dict()
-    if len(found.record):
+    if len(found.tied):
         moments = Moments.of(found.differ("help", "hurt").astype(np.float64))
         row["could_choose"] = estimates(moments, share_bounds(moments))[0].to_dict()
     return row
