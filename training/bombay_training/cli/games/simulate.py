@@ -112,32 +112,20 @@ def _writer(form: Format, variants: list[Game], view: View, out: Path | None) ->
         raise ValueError(f"--format {form} needs --out")
     try:
         if form == Format.PARQUET:
-            return _parquet_writer(variants, view)
-        return _minari_writer(variants, view, out)
+            from bombay_training.datasets import parquet
+
+            return lambda path, records: quantity(
+                parquet.write(path, all_decisions(records, view), variants, view), "decision"
+            )
+        from bombay_training.datasets import minari
     except ImportError as error:
         raise ValueError(missing_extra(f"--format {form}", "data", error)) from None
-
-
-def _parquet_writer(variants: list[Game], view: View) -> Writer:
-    from bombay_training.datasets import parquet
-
-    def write(path: Path, records: Iterable[Record]) -> str:
-        return quantity(parquet.write(path, all_decisions(records, view), variants, view), "decision")
-
-    return write
-
-
-def _minari_writer(variants: list[Game], view: View, out: Path) -> Writer:
-    from bombay_training.datasets import minari
-
     if len(variants) > 1:
         raise ValueError("a Minari dataset is of one environment; give one number of players")
     minari.check_name(out)
-
-    def write(path: Path, records: Iterable[Record]) -> str:
-        return quantity(minari.write(path, all_decisions(records, view), variants[0], view), "episode")
-
-    return write
+    return lambda path, records: quantity(
+        minari.write(path, all_decisions(records, view), variants[0], view), "episode"
+    )
 
 
 def _counted(records: list[Record], advance: Callable[[float], None]) -> Iterator[Record]:
