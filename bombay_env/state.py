@@ -26,6 +26,7 @@ from bombay_env.rules import (
 )
 from bombay_env.tables import NO_LIMIT
 
+TURN_FIELDS: Final = ["set", "turn", "current_player"]  # equal in all positions of one turn, and in no others of a game
 NOBODY: Final = -1  # `current_player` after the game ends
 # Rupees or Client tokens of one player: above what any game reaches, and a range of whole bytes.
 MAX_HOLDING: Final = 2**24 - 1

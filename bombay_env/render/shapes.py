@@ -146,11 +146,10 @@ def _number(value: float, digits: int = 1) -> str:
 
 
 @lru_cache(_REMEMBERED)
-def bale(x: float, y: float, size: float, colour: str, words: str | None = None) -> str:
-    """A bale of silk or a Demand cube: a square with the colour's letter, or with other words."""
-    corner, sign = x - size / 2, words or colour[0].upper()
-    square = rectangle(corner, y - size / 2, size, size, SILK[colour], rx=size / 5, stroke=INK, stroke_width=1.2)
-    return square + label(x, y, sign, size * 0.72, fill=ON_SILK[colour], font_weight="bold")
+def bale(x: float, y: float, size: float, colour: str) -> str:
+    """A bale of silk or a Demand cube: a square with the colour's letter."""
+    square = rectangle(x - size / 2, y - size / 2, size, size, SILK[colour], rx=size / 5, stroke=INK, stroke_width=1.2)
+    return square + label(x, y, colour[0].upper(), size * 0.72, fill=ON_SILK[colour], font_weight="bold")
 
 
 @lru_cache(_REMEMBERED)

@@ -12,6 +12,7 @@ from bombay_env.actions import action_ranges
 from bombay_env.game import Game
 from bombay_env.render.view import plural
 from bombay_env.rules import COLOUR_NAMES, MAX_ACTIONS, NUM_COLOURS
+from bombay_env.state import TURN_FIELDS
 
 MAX_LENGTH: Final = 100_000  # characters of an answer
 MAX_LEGAL: Final = 250  # characters of the legal actions in a message
@@ -101,13 +102,13 @@ def parse_answer(game: Game, states: np.ndarray, answer: Any) -> list[int]:
     if len(wanted) > MAX_STEPS:
         raise AnswerError(f"the answer has {len(wanted)} actions; a turn has at most {MAX_STEPS}")
     after = states.copy()
-    mover = after[["set", "turn", "current_player"]].copy()
+    mover = after[TURN_FIELDS].copy()
     for place, action in enumerate(wanted):
         me, name, colour = after[0], names.names[action], names.bought.get(action)
         if colour:
             action = wanted[place] = names.exact["buy"]
         played = ", ".join(game.action_names[each] for each in wanted[:place])
-        if place and (after[["set", "turn", "current_player"]] != mover).any():
+        if place and (after[TURN_FIELDS] != mover).any():
             if wanted[place:] == [names.end_turn] and names.end_turn not in wanted[:place]:
                 return wanted[:place]
             raise AnswerError(f"the turn is over after {played}; leave out {name} and what follows", action)

@@ -14,7 +14,7 @@ from bombay_env.board import SiteKind
 from bombay_env.game import Game
 from bombay_env.render.view import MARKETS, View, plural, view
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.state import state_to_dict
+from bombay_env.state import TURN_FIELDS, state_to_dict
 
 VOWELS: Final = "aeiou"
 PLACES: Final = ("top", "middle", "bottom")  # of a city's column
@@ -103,8 +103,7 @@ class _Change:
         self.kind, _, self.target = name.partition(":")
         self.seat: int = self.before["current_player"]
         self.site: str = self.before["position"][self.seat]
-        clock = ("set", "turn", "current_player")
-        self.ends_turn = any(self.before[key] != after[key] for key in clock)
+        self.ends_turn = any(self.before[key] != after[key] for key in TURN_FIELDS)
         self.ends_set = self.before["set"] != after["set"]
         self.cost = self.before["actions_left"] - (0 if self.ends_turn else after["actions_left"])
 

@@ -175,7 +175,7 @@ def survey_position(state, tables, player, weights, traffic, survey):
     survey_basket(state, player, survey)
     survey_cities(state, tables, player, survey)
     survey_lots(state, tables, player, survey, weights, traffic)
-    survey_posts(state, tables, player, in_set * tables.actions_per_turn, survey, weights)
+    survey_posts(state, tables, in_set * tables.actions_per_turn, survey, weights)
 
 
 @kernel
@@ -256,7 +256,7 @@ def free_bale(state, survey):
 
 
 @kernel
-def survey_posts(state, tables, player, set_time, survey, weights):
+def survey_posts(state, tables, set_time, survey, weights):
     """Enter the posts and their terms. `set_time` is the number of actions that the seat has left in this set.
 
     Silk that is in no market, or that the seat cannot buy in this set, is expected with the next restock, on the centre market's

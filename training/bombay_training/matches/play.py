@@ -21,6 +21,7 @@ from bombay_env.agent import NO_ACTION, Agent, AgentFault, LaneGenerator, ask
 from bombay_env.chance import lane_words
 from bombay_env.record import Record
 from bombay_env.rewards import seat_places
+from bombay_env.state import TURN_FIELDS
 from bombay_training.matches.accounts import Accountant
 from bombay_training.matches.cells import Cell, Chunk, Games
 from bombay_training.matches.observers import Observer, Recorder
@@ -201,9 +202,9 @@ class _GameBatch:
         actions, to_act = actions[kept], to_act[kept]
         for observer in self.observers:
             observer.before_step(self.running, self.states, actions)
-        before = self.states[["set", "turn", "current_player"]].copy()
+        before = self.states[TURN_FIELDS].copy()
         self.game.step(self.states, actions)
-        ended = before != self.states[["set", "turn", "current_player"]]
+        ended = before != self.states[TURN_FIELDS]
         self._end_turns(np.flatnonzero(ended), to_act)
         self._finish(self.game.is_terminal(self.states))
         self.listener.after_step(actions, turns + int(ended.sum()))

@@ -11,6 +11,7 @@ import numpy as np
 from bombay_env import Game
 from bombay_env.render.view import YOU, plural
 from bombay_env.rules import COLOUR_NAMES
+from bombay_env.state import TURN_FIELDS
 
 COUNTS: Final = (("rupees", "rupee"), ("clients", "Client token"), ("client_palace_tokens", "Client token"))
 
@@ -29,7 +30,7 @@ def preview(game: Game, states: np.ndarray, action: int) -> tuple[np.ndarray, bo
     after = states.copy()
     after["seed"] = 0
     game.step(after, [action])
-    over = _turn_of(after) != _turn_of(states)
+    over = after[TURN_FIELDS].item() != states[TURN_FIELDS].item()
     if over:
         mover = int(states["current_player"][0])
         for field in ("current_player", "first_player", "set", "turn", "buys", "market"):
@@ -88,7 +89,3 @@ def _gains(before: Any, after: Any, mover: int) -> Iterator[str]:
     for colour, name in enumerate(COLOUR_NAMES):
         if after["basket"][mover, colour] > before["basket"][mover, colour]:
             yield f"loads {name}"
-
-
-def _turn_of(states: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(states[field][0]) for field in ("set", "turn", "current_player"))

@@ -10,6 +10,7 @@ from bombay_agents.turns import Turn
 from bombay_env import Game
 from bombay_env.agent import Agent, name_of
 from bombay_env.record import RESTOCK, Record
+from bombay_env.state import TURN_FIELDS
 
 REDRAWN = ("market", "seed")  # what a restock changes in a state
 
@@ -50,7 +51,7 @@ def valued_turns(
     for number, states in record.replay():
         if record.events[number].startswith(RESTOCK):
             start, first = states, number + 1
-        elif start is not None and _turn_of(states) != _turn_of(start):
+        elif start is not None and states[TURN_FIELDS].item() != start[TURN_FIELDS].item():
             found.append(_valued(valuer, game, start, states, first))
             advance(number + 1 - first)
             start, first = states, number + 1
@@ -74,10 +75,6 @@ def _valuer(agent: Agent, game: Game) -> ValueNetAgent:
         )
     agent.check_game(game)
     return agent
-
-
-def _turn_of(states: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(states[field][0]) for field in ("set", "turn", "current_player"))
 
 
 def _valued(agent: ValueNetAgent, game: Game, start: np.ndarray, after: np.ndarray, first: int) -> ValuedTurn:

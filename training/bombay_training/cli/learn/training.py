@@ -34,7 +34,6 @@ POLICY: Final = f"net:path={FILE}"
 LOOKING_AHEAD: Final = f"zero-search:nodes=150,value=[{POLICY}]"  # at most 5 ms a turn
 AGENTS: Final = {"new agent": POLICY}  # that play in it
 
-Threads = Annotated[int | None, typer.Option(help="Threads that play and learn. Default: all.", min=1, max=MAX_COUNT)]
 RunFolder = Annotated[
     Path | None, typer.Option("--out", help="A new folder for the run. Default: runs/LEARNER-DATE-TIME.")
 ]
@@ -66,12 +65,11 @@ class TrainingProgress(RunProgress):
         """Show the fraction of the run that is over and the metrics of the last update."""
         description = "first games"
         if metrics:
-            unit = "decisions" if "decisions" in metrics else "positions"
-            count, minutes = metrics[unit], metrics["seconds"] / 60
-            self.summary = f"{minutes:.1f} min, {int(count):,} {unit}"
+            decisions = f"{int(metrics['decisions']):,} decisions"
+            self.summary = f"{metrics['seconds'] / 60:.1f} min, {decisions}"
             self.shares |= run_files.win_shares(metrics)
             wins = ", ".join(f"{share:.2f} {spec}" for spec, share in self.shares.items())
-            description = f"{int(count):,} {unit}" + (f", wins: {wins}" if wins else "")
+            description = decisions + (f", wins: {wins}" if wins else "")
         self.bar.update(self.task, completed=fraction, description=description)
 
 

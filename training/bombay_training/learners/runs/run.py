@@ -218,9 +218,6 @@ class Run(abc.ABC):
                 run.initialize()
             atomic.remove_leftovers(folder)
             run_files.truncate_metrics(folder / METRICS, run.clock.updates_done)
-        except MemoryError:
-            lock.release()
-            raise ValueError(f"there is not enough memory for the run in {shown_path(folder)}") from None
         except BaseException:
             lock.release()
             raise
