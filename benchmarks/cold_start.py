@@ -102,6 +102,7 @@ def measure() -> dict[str, Any]:
         kernels = _run(KERNELS, environment)
     return {
         "format": "bombay-cold-start/1",
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": cases.machine(),
         "environments": {name: _environment(program) for name, program in ENVIRONMENTS.items()},
         "learner": LEARNER,

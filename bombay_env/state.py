@@ -134,6 +134,11 @@ def fields(state: Any) -> dict[str, Any]:
 # --- ranges ---
 
 
+def turn_of(states: np.ndarray) -> tuple[int, ...]:
+    """The set, the game turn and the seat to act of (1,) states: `TURN_FIELDS` as numbers."""
+    return tuple(int(states[field][0]) for field in TURN_FIELDS)
+
+
 def state_ranges(rules: Rules, board: Board) -> np.ndarray:
     """The range of each field of a state as two records, (2,) of `state_dtype`, in the form of `batch.has_byte_outside`.
 

@@ -11,7 +11,7 @@ from bombay_env.record import RESTOCK, Record
 from bombay_env.render import raster
 from bombay_env.render.picture import HEIGHT, WIDTH
 from bombay_env.render.view import LastAction, called, last_action
-from bombay_env.state import TURN_FIELDS
+from bombay_env.state import turn_of
 
 GIF_WIDTH: Final = 800  # pixels
 FRAME_MS, TURN_MS, LAST_FRAME_MS = 500, 800, 3000  # of a position after an action, after a turn, and at the end
@@ -33,7 +33,7 @@ class Moment(NamedTuple):
     @property
     def turn(self) -> tuple[int, ...]:
         """The set, the turn and the seat to act, which a turn's positions share."""
-        return self.states[TURN_FIELDS].item()
+        return turn_of(self.states)
 
 
 def moments(record: Record) -> Iterator[Moment]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks import cold_start, report
 from bombay_env.files.reading import read_json
 from bombay_training.rich_tables import markdown_table
 
@@ -56,13 +56,16 @@ class Speed:
         return f"{markdown_table(columns, lines, left=('what',))}\n\n{notes}".rstrip()
 
     def cold_start(self) -> str:
-        """Seconds until the first use with nothing compiled."""
-        data, before = self.read("cold_start"), self.read("cold_start_before")
-        rows = []
-        for name, found in data["environments"].items():
-            old = before["environments"][name]
-            rows.append([name, f"{old['measured']:.1f}", f"{found['first use']:.1f}", f"{old['target']}"])
-        return markdown_table(["seconds until", "before", "now", "target"], rows, left=("seconds until",))
+        """Seconds until the first use, with nothing compiled and with all."""
+        data = self.read("cold_start")
+        rows = [
+            [name, f"{found['first use']:.1f}", f"{found['first use, compiled']:.1f}"]
+            for name, found in data["environments"].items()
+        ]
+        rows.append([cold_start.training_row(data["learner"]), f"{data['train']['first update']:.1f}", "–"])
+        what = "seconds of the first use"
+        table = markdown_table([what, "nothing compiled", "all compiled"], rows, left=(what,))
+        return f"Measured on {_when(data)}.\n\n{table}"
 
 
 def _when(report: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from bombay_env import Game
 from bombay_env.render.view import YOU, plural
 from bombay_env.rules import COLOUR_NAMES
-from bombay_env.state import TURN_FIELDS
+from bombay_env.state import turn_of
 
 COUNTS: Final = (("rupees", "rupee"), ("clients", "Client token"), ("client_palace_tokens", "Client token"))
 
@@ -30,7 +30,7 @@ def preview(game: Game, states: np.ndarray, action: int) -> tuple[np.ndarray, bo
     after = states.copy()
     after["seed"] = 0
     game.step(after, [action])
-    over = after[TURN_FIELDS].item() != states[TURN_FIELDS].item()
+    over = turn_of(after) != turn_of(states)
     if over:
         mover = int(states["current_player"][0])
         for field in ("current_player", "first_player", "set", "turn", "buys", "market"):

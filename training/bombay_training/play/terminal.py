@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from bombay_env import Game
-from bombay_env.state import TURN_FIELDS
+from bombay_env.state import turn_of
 from bombay_env.text import (
     action_effects,
     describe_position,
@@ -100,7 +100,7 @@ class Terminal:
         """Print the position and the legal actions; within a turn, only what the turn changes for the seats."""
         session = self.session
         headline, board, *seats = describe_position(session.game, session.states, session.viewer).split("\n\n")
-        turn = session.states[TURN_FIELDS].item()
+        turn = turn_of(session.states)
         parts = [headline, *([] if turn == self._turn and session.can_undo else [board]), *seats]
         self._turn = turn
         _say("\n" + "\n\n".join(parts) + "\n", 10)

@@ -10,7 +10,7 @@ from bombay_agents.turns import Turn
 from bombay_env import Game
 from bombay_env.agent import Agent, name_of
 from bombay_env.record import RESTOCK, Record
-from bombay_env.state import TURN_FIELDS
+from bombay_env.state import turn_of
 
 REDRAWN = ("market", "seed")  # what a restock changes in a state
 
@@ -51,7 +51,7 @@ def valued_turns(
     for number, states in record.replay():
         if record.events[number].startswith(RESTOCK):
             start, first = states, number + 1
-        elif start is not None and states[TURN_FIELDS].item() != start[TURN_FIELDS].item():
+        elif start is not None and turn_of(states) != turn_of(start):
             found.append(_valued(valuer, game, start, states, first))
             advance(number + 1 - first)
             start, first = states, number + 1
