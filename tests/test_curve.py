@@ -109,9 +109,9 @@ def test_a_run_ends_normally_if_its_curve_cannot_be_drawn(tmp_path, monkeypatch)
 
 def test_the_bar_keeps_the_last_win_shares_and_fits_a_narrow_terminal():
     bar = training.TrainingProgress(quiet=True)
-    bar.update(0.5, {"positions": 1_234_567, "seconds": 90, f"{run_files.AGAINST}planner-v1": 0.41})
-    bar.update(0.6, {"positions": 2_000_000, "seconds": 99, f"{run_files.AGAINST}greedy": 0.933})
+    bar.update(0.5, {"decisions": 1_234_567, "seconds": 90, f"{run_files.AGAINST}planner-v1": 0.41})
+    bar.update(0.6, {"decisions": 2_000_000, "seconds": 99, f"{run_files.AGAINST}greedy": 0.933})
     text = bar.bar.tasks[0].description
-    assert text == "2,000,000 positions, wins: 0.41 planner-v1, 0.93 greedy"
+    assert text == "2,000,000 decisions, wins: 0.41 planner-v1, 0.93 greedy"
     assert len(text) + len("━" * 16 + " 0:01:12 ") <= 80
-    assert bar.summary == "1.6 min, 2,000,000 positions"
+    assert bar.summary == "1.6 min, 2,000,000 decisions"
