@@ -133,7 +133,7 @@ def test_another_command_on_a_full_disk_leaves_nothing_and_can_be_repeated(comma
     finish(*OTHERS[command], cwd=tmp_path)
     whole = used(tmp_path)
     for moment in range(MOMENTS):
-        with disk(tmp_path / str(moment), whole * (moment + 0.5) / MOMENTS) as folder:
+        with disk(tmp_path / str(moment), whole * moment / MOMENTS) as folder:
             assert_full(bombay(*OTHERS[command], cwd=folder))
             assert not list(folder.rglob("*.tmp"))
             enlarge(folder)
