@@ -157,9 +157,9 @@ def cells(row: dict[str, Any]) -> list[str]:
 def learning_cells(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The columns of the learners' table, and the cells of each row. A column that no row fills is left out."""
     units = list(dict.fromkeys(unit for row in rows for unit in row["rates"]))
-    gains = any(row["gain"] for row in rows)
-    columns = ["what", "threads", "per second", "range", "collected/s", "learned/s"]
-    columns += [f"{unit}/s" for unit in units] + ["× one thread"] * gains + list(rows[0]["shares"])
+    gain = ["× one thread"] if any(row["gain"] for row in rows) else []
+    fixed = ["what", "threads", "per second", "range", "collected/s", "learned/s"]
+    columns = [*fixed, *(f"{unit}/s" for unit in units), *gain, *rows[0]["shares"]]
     lines = []
     for row in rows:
         rate = row["rate"]
@@ -168,10 +168,13 @@ def learning_cells(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str
             str(row["threads"]),
             _number(rate),
             f"{rate['low']:,.0f}–{rate['high']:,.0f}",
+            _number(row["collected"]),
+            _number(row["learned"]),
+            *(_number(row["rates"].get(unit)) for unit in units),
         ]
-        line += [_number(rate) for rate in (row["collected"], row["learned"], *map(row["rates"].get, units))]
-        line += ([f"{row['gain']:.2f}"] if row["gain"] else ["–"]) * gains
-        lines.append(line + [f"{share:.2f}" for share in row["shares"].values()])
+        if gain:
+            line.append(f"{row['gain']:.2f}" if row["gain"] else "–")
+        lines.append([*line, *(f"{share:.2f}" for share in row["shares"].values())])
     return columns, lines
 
 

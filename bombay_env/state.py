@@ -131,12 +131,12 @@ def fields(state: Any) -> dict[str, Any]:
     return dict(zip(state.dtype.names, plain, strict=True))
 
 
-# --- ranges ---
-
-
 def turn_of(states: np.ndarray) -> tuple[int, ...]:
     """The set, the game turn and the seat to act of (1,) states: `TURN_FIELDS` as numbers."""
     return tuple(int(states[field][0]) for field in TURN_FIELDS)
+
+
+# --- ranges ---
 
 
 def state_ranges(rules: Rules, board: Board) -> np.ndarray:

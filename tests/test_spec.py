@@ -112,7 +112,7 @@ def test_line_ups_are_played_once(planned):
         ("[[lineups]]\nmixed = ['a']\nseating = 'some'", ["seating is 'some'", "'all', 'rotate' or 'fixed'"]),
         ("[[lineups]]\nmixed = ['a']\ndeals = 0", ["deals['2'] is 0"]),
         ("[[lineups]]\nmixed = ['a']\ndeals = 'x'", ["deals is 'x'", "a whole number, or a table"]),
-        ("[[lineups]]\nmixed = ['a']\ndeals = { 3 = 4 }", ["lineups[0] has no number of deals with 4 players"]),
+        ("[[lineups]]\nmixed = ['a']\ndeals = { 3 = 4 }", ["lineups[0] has no number of deals for 4 players"]),
     ],
 )
 def test_what_is_no_study_is_refused_in_one_line(planned, text, parts):

@@ -142,7 +142,7 @@ def read_toml(form: type[Kind], path: Path) -> tuple[Kind, str]:
 def games_with(games: Deals, num_players: int, missing: str = "the study has no number of games") -> int:
     """An entry of numbers of games by number of players. Raises ValueError, which begins with `missing`, if there is none."""
     if str(num_players) not in games:
-        raise ValueError(f"{missing} with {num_players} players")
+        raise ValueError(f"{missing} for {num_players} players")
     return games[str(num_players)]  # type: ignore[index]
 
 
