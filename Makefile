@@ -85,7 +85,7 @@ leaderboard: .venv/.test
 	$(BIN)/bombay leaderboard $(LEAGUE) --times $(LEAGUE)-times --machine "$(MACHINE), one process, $(shell date +%F)" \
 		--publish $(PUBLISHED) --out docs/leaderboard.md
 
-# The study of docs/fairness.md: three hours on two idle cores. One that was stopped continues.
+# The study of docs/fairness.md: half an hour on two idle cores. One that was stopped continues.
 BALANCE := runs/balance
 balance: .venv/.test
 	$(BIN)/bombay balance --processes $(WORKERS) --out $(BALANCE)
