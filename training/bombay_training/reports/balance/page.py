@@ -22,8 +22,8 @@ from bombay_training.rich_tables import interval
 SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums of a table's means
 BANDS: Final = (NEARLY_FAIR, FAIR)  # drawn around par
 MEANINGS: Final = {
-    "all agents": "every agent gives this verdict",
-    "strong agents": "the strong agents give this verdict; other verdicts for",
+    "all agents": "every agent's verdict includes this",
+    "strong agents": "every strong agent's verdict includes this; other verdicts for",
     "depends on the agent": "agents give different verdicts",
     "undecided": "there are too few games for a verdict that all agents, or all strong agents, share",
 }
@@ -235,7 +235,7 @@ def _repair(data: Data) -> Section:
         if not part["exists"]:
             lines.append(
                 f"{part['players']} players: no starting rupees were found that are fair or nearly fair for all agents tested. "
-                f"The best of {len(part['vectors'])} combinations is {rupees}."
+                f"Of {len(part['vectors'])} combinations, {rupees} was chosen."
             )
         else:
             lines.append(f"{part['players']} players: start with **{rupees}** rupees instead of {official}.")
