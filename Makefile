@@ -33,7 +33,7 @@ curves: .venv/.ppo
 	$(BIN)/bombay train ppo --threads $(WORKERS) --minutes $(MINUTES) --players $(PLAYERS) --seed $(SEED) --out $(CURVES)/ppo
 	$(BIN)/bombay curve docs/data/curves/zero-long $(CURVES)/zero-* $(CURVES)/ppo --win-shares --out $(CURVES)/curve.png
 
-# Everything that must hold of a change: on an empty kernel cache, installation aside, seven to nine minutes on two cores. While
+# Everything that must hold of a change: on an empty kernel cache, installation aside, six to eight minutes on two cores. While
 # some tests wait for other processes and for the network, others compute.
 test: .venv/.test
 	$(MAKE) --no-print-directory --jobs 2 compiled lint package interpreted
