@@ -32,6 +32,7 @@ MATCH_CHOICES: Final = np.uint64(1004)  # keys of the agents' random choices, by
 MATCH_GAMES: Final = np.uint64(1005)  # numbers that tell the games of a match apart
 REDRAWN_DEALS: Final = np.uint64(1006)  # of games that redraw their set-up or their restocks
 REDRAWN_GAMES: Final = np.uint64(1007)  # keys of the agents' randomness in games that redraw it
+SEATINGS: Final = np.uint64(1008)  # circular orders of a line-up, by deal
 REGRET_DEALS: Final = np.uint64(1103)
 REGRET_SCRUBS: Final = np.uint64(1104)
 

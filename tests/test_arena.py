@@ -2,16 +2,19 @@
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import numba
 import numpy as np
 import pytest
+from scipy import stats
 
 from bombay_agents import make
 from bombay_agents.random import RandomAgent
@@ -61,7 +64,7 @@ def test_a_block_has_one_deal_in_every_cyclic_seating(n):
         assert len(set(match.deal[games].tolist())) == 1
         assert match.seating[games].tolist() == list(range(n))
         seats = match.seats[games]
-        assert seats[0].tolist() == list(range(n))
+        assert sorted(seats[0].tolist()) == list(range(n))
         assert all((np.roll(seats[0], shift) == seats[shift]).all() for shift in range(n))
     assert len(set(match.deal.tolist())) == 3
 
@@ -99,8 +102,35 @@ def test_rotating_seats_play_each_deal_once_and_every_seat_as_often():
     agents = [First("a"), First("b"), First("c")]
     match = run_blocks(TINY, agents, 6, seating=Seating.ROTATE)
     assert match.num_games == match.num_blocks == len(set(match.deal.tolist())) == 6
-    assert match.seats.tolist() == [[0, 1, 2], [2, 0, 1], [1, 2, 0]] * 2
-    assert (match.deal == run_blocks(TINY, agents, 6).deal[::3]).all()
+    assert (match.seats == 0).argmax(axis=1).tolist() == [0, 1, 2] * 2
+    every = run_blocks(TINY, agents, 6)
+    for name in ("deal", "seats", "final"):  # one of the games of `all`
+        chosen = getattr(every, name).reshape(6, 3, -1)[np.arange(6), np.arange(6) % 3]
+        assert (getattr(match, name).reshape(6, -1) == chosen).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("seating", [Seating.ALL, Seating.ROTATE])
+def test_every_order_of_a_line_up_is_equally_likely_and_drawn_by_the_deal_alone(n, seating):
+    """Play depends on who sits next to whom: in rotations of one order alone, equal agents would not be equally strong."""
+    game, deals = Game(Rules(n)), 6000
+    cell = Cell(game, tuple("abcde"[:n]), deals, 3, seating)
+    games = cell.games()
+    orders = Counter(map(tuple, games.seats.tolist()))
+    assert set(orders) == set(itertools.permutations(range(n)))
+    expected = len(games.number) / len(orders)
+    statistic = sum((count - expected) ** 2 / expected for count in orders.values()) / cell.games_per_deal
+    assert statistic < stats.chi2.ppf(0.9999, len(orders) - 1)
+    assert (Cell(game, tuple("vwxyz"[:n]), 9, 3, seating).games().seats == games.seats[: 9 * cell.games_per_deal]).all()
+    assert n == 2 or (Cell(game, cell.lineup, deals, 4, seating).games().seats != games.seats).any()
+
+
+def test_copies_of_an_agent_against_one_are_seated_as_ever():
+    """Published games of one against the rest, of pairs and of two players stay what they were."""
+    one = Cell(Game(Rules(4)), ("a", "b", "b", "b"), 2, 3, Seating.ALL).games().seats
+    assert one.tolist() == [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]] * 2
+    pairs = Cell(Game(Rules(4)), ("a", "a", "b", "b"), 1, 3, Seating.PAIRS).games().seats
+    assert {tuple(row) for row in pairs.tolist()} == set(itertools.permutations([0, 0, 1, 1]))
 
 
 def test_results_of_an_agent_in_several_seats_are_pooled():
@@ -223,7 +253,7 @@ def test_a_fault_loses_the_game_and_is_recorded(answer, action, reason):
         assert (fault.name, fault.agent, fault.game) == ("wrong", 1, match.faults.index(fault))
         assert f"agent 'wrong' in seat {fault.seat} of block {fault.block}, seating {fault.seating}" in str(fault)
         assert reason in str(fault)
-        assert fault.seat == (1 + fault.seating) % 3
+        assert fault.seat == match.seats[fault.game].tolist().index(1)
         assert record.fault == {"seat": fault.seat, "action": action, "reason": fault.reason}
         assert record.result is None
         assert TINY.current_player(Record.from_dict(record.to_dict()).verify()).tolist() == [fault.seat]

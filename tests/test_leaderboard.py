@@ -12,7 +12,6 @@ from bombay_env.registry import knowledge
 from bombay_training.evaluation import card
 from bombay_training.evaluation.audit import AuditReport
 from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
-from bombay_training.matches.cells import Seating
 from bombay_training.matches.published import MACHINE, publish, study_of
 from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.run import run
@@ -21,6 +20,7 @@ from bombay_training.matches.store import FolderStore, digest, read_matches
 from bombay_training.reports import leaderboard
 from helpers.command import in_this_process
 from helpers.refusal import refusal
+from helpers.seatings import rotations
 
 pytest.importorskip("pyarrow", reason="needs the extra `data`")
 
@@ -62,7 +62,7 @@ def contest(odds, seats=3):
     count, game, rng, matches = seats, Game(Rules(seats)), np.random.default_rng(0), []
     for lineup in itertools.combinations_with_replacement("abc", count):
         agents = tuple(dict.fromkeys(lineup))
-        seats = np.array([agents.index(name) for name in lineup])[Seating.ALL.orders(count)]
+        seats = np.array([agents.index(name) for name in lineup])[rotations(count)]
         seats = np.tile(seats, (-(-200 // count), 1))
         names = np.array(agents)[seats]
         weights = np.array([[odds(own, Counter(row)) for own in row] for row in names.tolist()])
@@ -237,14 +237,39 @@ def test_a_card_rates_an_agent_at_the_tables_of_the_league(store):
     ]
     assert {cell.seed for cell in played} == {cells(study, store)[-1].seed}
     matches = run(played)
-    data = card.card_data("builder", read_matches(store), matches, AuditReport("passed", 400), study.anchors)
+    audits = {"builder": AuditReport("passed", 400)}
+    data = card.card_data(["builder"], read_matches(store), matches, audits, study.anchors)
     (count,) = data["counts"]
-    assert (count["games"], count["agents"], count["faults"]) == (18, 5, 0)
+    (row,) = count["rows"]
+    assert (row["games"], count["agents"], row["faults"]) == (18, 5, 0)
     assert set(count["zero"]) <= set(study.anchors)
-    assert all(0 <= one["probability"] <= 1 for one in count["better_than"])
-    text = card.card_page(data, study.release)
+    assert all(0 <= one["probability"] <= 1 for one in row["better_than"])
+    text = card.card_page(data, "the league")
     assert "- Audit: passed in 400 positions" in text
-    assert f"| 3 | {count['rank']} of 5 |" in text
+    assert f"| 3 | {row['rank']} of 5 |" in text
+
+
+def test_several_agents_have_one_card_that_compares_them_and_rates_none_that_fails(store):
+    study, failing = study_of(store), "helpers.failing_agents:Raises"
+    agents = ["builder", "random-turn", failing]
+    played = run([cell for agent in agents for cell in card.card_cells(study, store, agent, [3])])
+    audits = {agent: AuditReport("passed", 4) for agent in agents}
+    (count,) = card.card_data(agents, read_matches(store), played, audits, study.anchors)["counts"]
+    rows = {row["agent"]: row for row in count["rows"]}
+    chances = {
+        agent: {one["agent"]: one["probability"] for one in rows[agent]["better_than"]}[other]
+        for agent, other in (("builder", "random-turn"), ("random-turn", "builder"))
+    }
+    assert sum(chances.values()) == pytest.approx(1)
+    assert (chances["builder"] > 0.5) == (rows["builder"]["rank"] < rows["random-turn"]["rank"])
+    assert (rows[failing]["rank"], rows[failing]["faults"] > 0) == (None, True)
+    without = run([cell for agent in agents[:2] for cell in card.card_cells(study, store, agent, [3])])
+    (same,) = card.card_data(agents[:2], read_matches(store), without, audits, study.anchors)["counts"]
+    assert [row["rating"] for row in same["rows"]] == [row["rating"] for row in count["rows"][:2]]
+    text = card.card_page({"agents": [{"agent": a, "knowledge": "", "audit": audits[a].to_dict()} for a in agents],
+                           "counts": [count]}, "the league")  # fmt: skip
+    assert "not rated" in text
+    assert f"`{failing}` at 3 players ({rows[failing]['faults']} of 18) lost more than 1 % of the games" in text
 
 
 def test_anchors_and_leagues_without_them_have_no_cards(store):
@@ -272,7 +297,7 @@ def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capf
     assert (tmp_path / "card" / "card.md").read_text() in done.stdout
     before = (tmp_path / "card" / "card.md").read_bytes()
     for agent, more, words in (
-        ("seller", (), "is the card of another agent"),
+        ("seller", (), "is the card of other agents"),
         ("random-turn", ("--best-response", 1), "--best-response is for the official rules"),
     ):
         done = bombay("card", agent, *options, "--out", "card", *more)
@@ -281,5 +306,7 @@ def test_the_commands_write_a_page_and_a_card(store, tmp_path, monkeypatch, capf
     for more, words in ((("--times", "new"), "are for --publish"), (("--out", "page.png"), "must end with .md")):
         done = bombay("leaderboard", store, *more)
         assert (done.returncode, words in done.stderr) == (2, True)
+    done = bombay("card", "seller", "random-turn", *options, "--best-response", 1)
+    assert (done.returncode, "--best-response is for a single agent" in done.stderr) == (2, True)
     done = bombay("card", "greedy", *options)
     assert (done.returncode, "greedy is an anchor" in done.stderr) == (2, True)

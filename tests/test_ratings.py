@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from bombay_agents import make
 from bombay_env import Game, Rules
 from bombay_training.evaluation.choice_models import (
     Model,
@@ -19,10 +20,13 @@ from bombay_training.evaluation.choice_models import (
 )
 from bombay_training.evaluation.ratings import check_cells, rate
 from bombay_training.matches.cells import Cell, Seating
+from bombay_training.matches.play import lost_share
 from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.run import run
+from bombay_training.matches.statistics import FaultCount
 from bombay_training.matches.store import FolderStore
 from helpers.command import in_this_process
+from helpers.seatings import rotations
 
 GAMES = {n: Game(Rules(n)) for n in (2, 3, 4)}
 NEVER = 1e-9  # pseudo-games without any effect
@@ -48,7 +52,7 @@ def league(rng, lineups, deals=40, theta=THETA, gamma=GAMMA, ties=0.1, alike=0.4
     of_seats, of_agents = rng.normal(size=(deals, n)), rng.normal(size=(deals, len(theta), n))
     matches = []
     for number, lineup in enumerate(lineups):
-        base = np.array(lineup)[Seating.ALL.orders(n)]
+        base = np.array(lineup)[rotations(n)]
         copy = np.array([[row[:seat].count(row[seat]) for seat in range(n)] for row in base.tolist()])
         block, seating = np.divmod(np.arange((deals if number % 3 else deals // 2) * n), n)
         seats = base[seating]
@@ -83,7 +87,7 @@ def matches():
 def fixed(lineup, winners, deals=None):
     """A match in which these seats win games of their own deals, each in the next seating."""
     n, games = len(lineup), len(winners)
-    seats = np.array(lineup)[Seating.ALL.orders(n)][np.arange(games) % n]
+    seats = np.array(lineup)[rotations(n)][np.arange(games) % n]
     share = np.eye(n)[winners]
     deals = np.arange(games) if deals is None else deals
     return made_match(lineup, seats, share, (2 - share).astype(np.int8), deals, deals.astype(np.uint64))
@@ -234,14 +238,59 @@ def test_one_step_of_newton_equals_a_new_fit(matches, model):
     assert np.corrcoef(steps.ravel(), errors.ravel())[0, 1] > 0.99
 
 
-def test_a_lost_game_counts_in_win_shares_and_has_no_order(matches):
-    match = matches[0]
-    place = match.place.copy()
-    place[0] = 0
-    lost = LostGame(0, match.agents[0], 0, 0, 0, 0, "none", "failed")
-    faulty = [dataclasses.replace(match, place=place, faults=(lost,)), *matches[1:]]
-    assert rate(faulty, Model.ORDERS).games == rate(matches, Model.ORDERS).games - 1
-    assert rate(faulty).rating == rate(matches).rating
+def with_faults(match, agent, games):
+    """The match with these games lost by a fault of the agent."""
+    final, place, share = match.final.copy(), match.place.copy(), match.win_share.copy()
+    place[games] = 0
+    seat = (match.seats == agent).argmax(axis=1)
+    for game in games:
+        share[game] = lost_share(match.seats[game], seat[game])
+    faults = tuple(
+        LostGame(agent, match.agents[agent], int(seat[game]), game, 0, 0, "none", "failed") for game in games
+    )
+    return dataclasses.replace(match, final=final, place=place, win_share=share, faults=faults)
+
+
+def test_a_rare_fault_counts_as_a_lost_game_in_both_models(matches):
+    """The offender is behind all others, whose order stays open."""
+    (failing, *others) = matches
+    faulty = [with_faults(failing, 0, [0]), *others]
+    for model in Model:
+        ratings = rate(faulty, model)
+        assert ratings.games == rate(matches, model).games
+        assert ratings.faults[failing.agents[0]].faults == 1
+        assert not ratings.unrated
+    before, after = rate(matches, Model.ORDERS), rate(faulty, Model.ORDERS)
+    lost = (failing.place[0] == failing.place[0].min())[failing.seats[0] == 0].all()
+    assert lost or after.rating[0].mean < before.rating[0].mean
+    league = league_of(faulty, Model.ORDERS)
+    fallen = league.values[(league.values.max(axis=1) == 2)]
+    assert any((np.sort(row) == [1, 1, 1, 2]).all() for row in fallen)
+
+
+@pytest.mark.parametrize("model", Model)
+def test_an_agent_that_often_fails_is_not_rated_and_changes_no_other_rating(matches, model):
+    """It would lead by the games that it finishes, and its walkovers would be wins of others."""
+    name = "agent-2"
+    faulty = [
+        with_faults(match, match.agents.index(name), [game for game in range(match.num_games) if game % 5])
+        if name in match.agents
+        else match
+        for match in matches
+    ]
+    without = [match for match in matches if name not in match.agents]
+    found, wanted = rate(faulty, model), rate(without, model)
+    assert list(found.unrated) == [name]
+    assert (found.agents, found.rating, found.games) == (wanted.agents, wanted.rating, wanted.games)
+    assert check_cells(faulty) == check_cells(without)
+    with pytest.raises(
+        ValueError, match=r"agent-2 \(.*\) lost more than 1 % of the games by faults: no games are left"
+    ):
+        rate([match for match in faulty if name in match.agents], model)
+
+
+def test_one_fault_in_a_hundred_games_is_allowed():
+    assert [FaultCount(100, faults).unreliable for faults in (0, 1, 2)] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -334,3 +383,36 @@ def test_the_command_rates_the_agents_of_a_store(tmp_path, monkeypatch, capfd):
     assert "one rating per agent explains all line-ups: p = " in done.stdout
     done = bombay("ratings", tmp_path)
     assert (done.returncode, "not a store of games" in done.stderr) == (2, True)
+
+
+# --- equal agents ---
+
+
+class Twin:
+    """The same player as `planner-v1` under another name."""
+
+    name = "twin"
+
+    def __init__(self):
+        self.planner = make("planner-v1")
+
+    def act(self, game, states, rng):
+        return self.planner.act(game, states, rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seating", [Seating.ROTATE, Seating.ALL])
+@pytest.mark.parametrize("n", [3, 4])
+def test_equal_agents_beside_different_neighbours_are_told_apart_in_one_league_of_twenty(n, seating):
+    """400 leagues of real games. It matters who sits next to whom, so a line-up that is only rotated tells the twins apart."""
+    leagues, deals = 400, 60 // (1 if seating is Seating.ROTATE else n)
+    lineup = ("planner-v1", "test_ratings:Twin", *["greedy"] * (n - 2))
+    (match,) = run([Cell(Game(Rules(n)), lineup, leagues * deals, 20468, seating)])
+    apart = 0
+    for games in np.split(np.arange(match.num_games), leagues):
+        columns = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients")
+        part = dataclasses.replace(match, **{name: getattr(match, name)[games] for name in columns})
+        difference = rate([part], resamples=2).difference(*match.agents[:2])
+        apart += not difference.low < 0 < difference.high
+    print(f"{n} players, {seating}: {apart} of {leagues} leagues tell equal agents apart")
+    assert apart <= 28

@@ -149,7 +149,7 @@ def test_what_a_kill_leaves_is_swept_when_the_folder_is_opened(tmp_path):
         assert digest(run(cells(), store)) == wanted
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {
         "cells.json",
-        "nets.json",
+        "provenance.json",
         "000001.parquet",
         ".lock",
     }

@@ -13,9 +13,9 @@ from bombay_agents.scripted.styles import BuilderAgent, HoarderAgent, SellerAgen
 from bombay_env.actions import BUILD, BUY, SELL, TAKE
 from bombay_env.rules import NUM_COLOURS
 from bombay_training.evaluation.arena import one_vs_rest
-from bombay_training.matches.cells import Seating
 from bombay_training.matches.statistics import share_with_interval
 from helpers.position import official, position, random_play
+from helpers.seatings import rotations
 from helpers.variants import random_game
 
 SLOW = numba.config.DISABLE_JIT
@@ -37,7 +37,7 @@ class Behaviour(NamedTuple):
 def behaviour(game, lineup, deals):
     """`Behaviour` of the line-up over `deals` deals in every cyclic seating."""
     n = game.num_players
-    seatings = Seating.ALL.orders(n)
+    seatings = rotations(n)
     agent_of = np.repeat(seatings, deals, axis=0)  # (games, seats)
     states = game.new_states(np.tile(np.arange(deals), n))
     sales, palaces, early, tolls = (np.zeros((len(states), n)) for _ in range(4))

@@ -163,20 +163,6 @@ def test_other_trainers_agents_are_scored(bombay, tmp_path, monkeypatch):
     assert data["final"] > 0.8 > data["points"][0]["score"]
 
 
-def test_games_of_another_net_at_the_same_path_are_not_taken_for_its_own(tmp_path):
-    net = tmp_path / "n.safetensors"
-    net.write_bytes(b"one")
-    for _ in range(2):
-        tracks.check_nets({5: f"net:path={net},rounds=0"}, tmp_path / "entry")
-    tracks.check_nets({7: "greedy"}, tmp_path / "entry")
-    net.write_bytes(b"another")
-    refusal(
-        lambda: tracks.check_nets({5: f"net:path={net}"}, tmp_path / "entry"),
-        "games of another net at",
-        "n.safetensors",
-    )
-
-
 def test_files_from_elsewhere_replace_those_of_a_command_that_was_killed(tmp_path):
     tracks.snapshot(tmp_path, 70).write_bytes(b"old")
     tracks.write_files({"agent-00000000060.safetensors": b"new", "settings.json": b"{}"}, tmp_path)

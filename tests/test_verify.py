@@ -8,7 +8,7 @@ from bombay_env import Game, Rules
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.run import run
-from bombay_training.matches.store import NETS, FolderStore
+from bombay_training.matches.store import PROVENANCE, FolderStore
 from bombay_training.reports.verify import verify
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
@@ -68,14 +68,6 @@ def test_a_store_without_games_is_refused(folder):
     refusal(lambda: verify(folder), "has no games to play again")
 
 
-def test_another_net_is_found_and_a_store_is_not_continued_with_it(folder):
-    nets = json.loads((folder / NETS).read_text())
-    (folder / NETS).write_text(json.dumps(nets | {"zero.safetensors": "0" * 64}))
-    assert verify(folder, games=1).differences == ("the net zero.safetensors is another one",)
-    with pytest.raises(ValueError, match="the nets have changed since"):
-        FolderStore(folder)
-
-
 def test_agents_that_think_by_the_clock_are_left_out(tmp_path):
     with FolderStore(tmp_path / "s") as store:
         run([Cell(TINY, ("flat-mc:ms=1", "random", "random"), 1), Cell(TINY, ("random",) * 3, 1)], store)
@@ -87,8 +79,8 @@ def test_the_command_ends_with_the_verdict(folder, tmp_path, monkeypatch, capfd)
     bombay = in_this_process(tmp_path, monkeypatch, capfd)
     done = bombay("verify", folder, "--games", 5, "--processes", 1)
     assert (done.returncode, "5 games played again: all are the same" in done.stdout) == (0, True)
-    nets = json.loads((folder / NETS).read_text())
-    (folder / NETS).write_text(json.dumps(dict.fromkeys(nets, "0" * 64)))
+    kept = json.loads((folder / PROVENANCE).read_text())
+    (folder / PROVENANCE).write_text(json.dumps(kept | {"agents": dict.fromkeys(kept["agents"], "0" * 16)}))
     without_workers(monkeypatch)
     done = bombay("verify", folder, "--games", 5, "--json")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""`bombay card`: where an agent stands in the league, and whether it plays fair."""
+"""`bombay card`: where agents stand in the league, and whether they play fair."""
 
 import sys
 from contextlib import redirect_stdout
@@ -11,20 +11,24 @@ from bombay_env import Game, Rules, checks
 from bombay_env.files import atomic
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
-from bombay_training.cli.inputs import analysis_module, player_counts
+from bombay_training.cli.inputs import analysis_module, check_distinct, player_counts
 from bombay_training.cli.learn.best_response import learn_response, new_response
 from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, Json, Players, Processes, TurnLimit, complete_agent
 from bombay_training.evaluation.audit import AuditReport, audit_in_process
 from bombay_training.learners.runs import Run
 from bombay_training.matches import published
 from bombay_training.matches.cells import Cell
-from bombay_training.matches.store import read_matches
+from bombay_training.matches.provenance import revision
+from bombay_training.matches.spec import Study
+from bombay_training.matches.store import read_matches, read_provenance
 
 PAGE = "card.md"
 
 
 def card(
-    agent: Annotated[str, typer.Argument(help=f"{AGENT_HELP}.", autocompletion=complete_agent)],
+    agents: Annotated[
+        list[str], typer.Argument(help=f"One agent or several. {AGENT_HELP}.", autocompletion=complete_agent)
+    ],
     players: Players = "2-5",
     deals: Annotated[
         int | None,
@@ -53,43 +57,65 @@ def card(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make an agent's card: its rank in the league, time per turn, faults, audit, and optionally a best response's win share.
+    """Make a card of agents: rank in the league, time per turn, faults, audit, and optionally a best response's win share.
 
-    The agent plays with every combination of the league's six anchors in the other seats. Agents in other languages, or in
-    another Python environment, play as exec:command=….
+    An agent plays with every combination of the league's six anchors in the other seats. Several agents, or checkpoints of one,
+    have one card, with the probability that each is better than each other one. An agent that loses more than 1 % of its games by
+    faults is not rated. Agents in other languages, or in another Python environment, play as exec:command=….
     """
     with user_input(*MATCH_ERRORS, ArithmeticError), redirect_stdout(sys.stderr):
         cards = analysis_module("evaluation.card")
         study = published.study_of(league)
-        cells = cards.card_cells(study, league, agent, player_counts(players), deals)
-        response = _new_response(agent, cells, response_minutes)
-        _check_page(out, agent)
+        check_distinct(agents)
+        if response_minutes is not None and len(agents) > 1:
+            raise ValueError("--best-response is for a single agent")
+        counts = player_counts(players)
+        cells = [cell for agent in agents for cell in cards.card_cells(study, league, agent, counts, deals)]
+        response = _new_response(agents[0], cells, response_minutes)
+        _check_page(out, cards.heading(agents))
         games = read_matches(league)
+        output.note_changed(league)
     with playing.open_store(out) as store:
-        audit = _audit(agent, cells, states, as_json)
+        audits = _audit(agents, cells, states, as_json)
         with playing.open_engine("local", None, processes, turn_limit) as engine:
             matches, ended = playing.play(cells, store, engine, as_json)
     if ended is not None:
         playing.print_stopped(matches, cells)
         raise ended
     with user_input(ValueError, ArithmeticError):
-        data: dict[str, Any] = cards.card_data(agent, games, matches, audit, study.anchors)
-    output.report_faults([fault for match in matches for fault in match.faults if fault.name == agent])
-    _write(out, cards.card_page(data, study.release))
+        data: dict[str, Any] = cards.card_data(agents, games, matches, audits, study.anchors)
+    where = _league(study, league)
+    output.report_faults([fault for match in matches for fault in match.faults if fault.name in agents])
+    _write(out, cards.card_page(data, where))
     if response is not None:  # it may fail or be stopped: then the card is there without it
-        data["response_minutes"], data["best_response"] = response_minutes, learn_response(*response, agent, as_json)
-        _write(out, cards.card_page(data, study.release))
+        data["response_minutes"], data["best_response"] = (
+            response_minutes,
+            learn_response(*response, agents[0], as_json),
+        )
+        _write(out, cards.card_page(data, where))
     if as_json:
         output.show({"command": "card", **data}, [], as_json)
     else:
-        output.say(cards.card_page(data, study.release), *([f"The card is in {out / PAGE}"] if out else []))
+        output.say(cards.card_page(data, where), *([f"The card is in {out / PAGE}"] if out else []))
 
 
-def _audit(agent: str, cells: list[Cell], states: int, quiet: bool) -> AuditReport:
-    """Compile what the games need, and audit the agent in them."""
+def _league(study: Study, folder: Path) -> str:
+    """Which league it is, in words."""
+    played_by = read_provenance(folder).revisions
+    name = f"the league of release {study.release}" if study.release else f"the league in {folder}"
+    if revision() in played_by:
+        return f"{name}, played by this revision, {revision()}"
+    return f"{name}, played by revision {played_by[-1]}; this is {revision()}, and `bombay verify` compares the two"
+
+
+def _audit(agents: list[str], cells: list[Cell], states: int, quiet: bool) -> dict[str, AuditReport]:
+    """Compile what the games need, and audit the agents in them."""
     playing.compile_for(cells, None, quiet)
-    with user_input(), redirect_stdout(sys.stderr), output.working(f"auditing {agent}", quiet):
-        return audit_in_process(agent, _variants(cells), states, seed=0)
+    reports = {}
+    for agent in agents:
+        with user_input(), redirect_stdout(sys.stderr), output.working(f"auditing {agent}", quiet):
+            reports[agent] = audit_in_process(agent, _variants(cells), states, seed=0)
+    return reports
 
 
 def _variants(cells: list[Cell]) -> list[Game]:
@@ -105,10 +131,10 @@ def _new_response(agent: str, cells: list[Cell], minutes: float | None) -> tuple
     return new_response(agent, tuple(game.num_players for game in variants), minutes)
 
 
-def _check_page(folder: Path | None, agent: str) -> None:
+def _check_page(folder: Path | None, heading: str) -> None:
     page = folder and folder / PAGE
-    if page and page.exists() and not page.read_text(encoding="utf-8").startswith(f"# `{agent}`\n"):
-        raise ValueError(f"{checks.shown_path(page)} is the card of another agent; name another folder with --out")
+    if page and page.exists() and not page.read_text(encoding="utf-8").startswith(f"{heading}\n"):
+        raise ValueError(f"{checks.shown_path(page)} is the card of other agents; name another folder with --out")
 
 
 def _write(folder: Path | None, text: str) -> None:

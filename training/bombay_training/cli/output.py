@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 
 from bombay_training.matches.results import LostGame
+from bombay_training.matches.store import read_provenance
 from bombay_training.rich_tables import cell
 
 PIPE_WIDTH: Final = 1000  # more than any table needs: in files and pipes no cell is folded
@@ -75,6 +77,12 @@ def working(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
         return
     with err.status(cell(what)) as status:
         yield lambda text: status.update(cell(text))
+
+
+def note_changed(folder: Path) -> None:
+    """Say on standard error which agents of a store have changed since its games."""
+    for spec in read_provenance(folder).changed():
+        err.print(cell(f"{spec} has changed since its games in {folder}"), soft_wrap=True, highlight=False)
 
 
 def report_faults(faults: Sequence[LostGame]) -> None:

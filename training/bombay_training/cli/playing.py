@@ -13,7 +13,7 @@ from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines.local import WorkerPool
 from bombay_training.matches.engines.ray import RayEngine
 from bombay_training.matches.results import Match
-from bombay_training.matches.run import Engine, run
+from bombay_training.matches.run import Engine, check, run
 from bombay_training.matches.store import FolderStore, Store
 
 Ended = KeyboardInterrupt | UserError | None  # what ended the play early
@@ -52,8 +52,13 @@ def open_engine(
 def play(
     cells: Sequence[Cell], store: Store, engine: Engine, quiet: bool, title: str = "games"
 ) -> tuple[list[Match], Ended]:
-    """Play what the store does not have. Returns the complete deals of each cell, and what ended the play early."""
+    """Play what the store does not have. Returns the complete deals of each cell, and what ended the play early.
+
+    Ends the command if the store has games that were played with something else.
+    """
     ended: Ended = None
+    with user_input():
+        check(cells, store, engine)
     total = sum(cell.num_games for cell in cells)
     with output.progress_bar(title, total, quiet) as advance:
         advance(sum(store.results_of(cell).num_known(cell) for cell in cells))

@@ -1,20 +1,24 @@
-"""An agent's card: where it would stand in the league, how long it takes, whether it is fair play, as plain data and as a page.
+"""The card of agents: where they would stand in the league, how long they take, whether they play fair, as data and as a page.
 
-The agent plays at the tables of the league's searches, each time with a selection of the anchors, on the same deals. Its rating
-follows from these games and those of the league together. Needs SciPy (extra `analysis`).
+Each agent plays at the tables of the league's searches, with every selection of the anchors. Its rating follows from these games,
+those of the other agents of the card and those of the league together. Needs SciPy (extra `analysis`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bombay_env.registry import knowledge
 from bombay_training.evaluation.audit import AuditReport
-from bombay_training.evaluation.ratings import rate
+from bombay_training.evaluation.ratings import Ratings, rate
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
 from bombay_training.matches.spec import Study, cells
+from bombay_training.matches.statistics import FaultCount, fault_note
 from bombay_training.rich_tables import format_ms, interval, markdown_table
+
+NEAR: Final = 2  # ranks above and below, with which an agent is compared
+BETTER: Final = "probability to be better than"
 
 
 def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], deals: int | None = None) -> list[Cell]:
@@ -48,91 +52,122 @@ def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], d
 
 
 def card_data(
-    agent: str, league: Sequence[Match], played: Sequence[Match], audit: AuditReport, anchors: Sequence[str]
+    agents: Sequence[str],
+    league: Sequence[Match],
+    played: Sequence[Match],
+    audits: Mapping[str, AuditReport],
+    anchors: Sequence[str],
 ) -> dict[str, Any]:
     """What a card says, as plain JSON types.
 
     Args:
-        agent: its spec.
+        agents: their specs.
         league: the matches of the league.
-        played: those of `card_cells`, complete.
-        audit: whether it uses what players may not see.
+        played: those of `card_cells` of all agents, complete.
+        audits: whether each agent uses what players may not see.
         anchors: of the league; the mean of their ratings is 0.
     """
     counts = sorted({match.game.num_players for match in played})
     return {
-        "agent": agent,
-        "knowledge": knowledge(agent),
-        "audit": audit.to_dict(),
-        "counts": [_count_data(agent, count, league, played, anchors) for count in counts],
+        "agents": [
+            {"agent": agent, "knowledge": knowledge(agent), "audit": audits[agent].to_dict()} for agent in agents
+        ],
+        "counts": [_count_data(agents, count, league, played, anchors) for count in counts],
     }
 
 
 def _count_data(
-    agent: str, count: int, league: Sequence[Match], played: Sequence[Match], anchors: Sequence[str]
+    agents: Sequence[str], count: int, league: Sequence[Match], played: Sequence[Match], anchors: Sequence[str]
 ) -> dict[str, Any]:
     own = [match for match in played if match.game.num_players == count]
     others = [
         match
         for match in league
-        if match.game == own[0].game and len(match.agents) == count and agent not in match.agents
+        if match.game == own[0].game and len(match.agents) == count and not set(agents) & set(match.agents)
     ]
     ratings = rate([*others, *own], reference=anchors)
-    place = ratings.agents.index(agent)
     ranked = [row["agent"] for row in ratings.rows()]
-    rank = ranked.index(agent)
-    timings = [match.timings[match.agents.index(agent)] for match in own]
-    turns = sum(timing.turns for timing in timings)
     return {
         "players": count,
-        "rank": rank + 1,
         "agents": len(ranked),
         "zero": list(ratings.zero),
-        "rating": ratings.rating[place].to_dict(),
-        "share": ratings.share[place].to_dict(),
-        "better_than": [
-            {"agent": name, "probability": float(ratings.higher[place, ratings.agents.index(name)])}
-            for name in ranked[max(0, rank - 2) : rank + 3]
-            if name != agent
-        ],
-        "games": sum(match.num_games for match in own),
-        "faults": sum(fault.name == agent for match in own for fault in match.faults),
-        "ms_per_turn": 1000 * sum(timing.seconds for timing in timings) / turns if turns else None,
+        "rows": [_row(agent, agents, ratings, ranked, own) for agent in agents],
     }
 
 
-def card_page(data: dict[str, Any], release: str | None) -> str:
-    """A card as Markdown."""
-    audit = data["audit"]
-    verdict = audit["verdict"] + (f": {audit['reason']}" if audit["reason"] else f" in {audit['states']} positions")
+def _row(
+    agent: str, agents: Sequence[str], ratings: Ratings, ranked: Sequence[str], played: Sequence[Match]
+) -> dict[str, Any]:
+    """What a card says of an agent at one number of players. Its rank and rating are None if it is not rated."""
+    timings = [match.timings[match.agents.index(agent)] for match in played if agent in match.agents]
+    turns = sum(timing.turns for timing in timings)
+    row: dict[str, Any] = {
+        "agent": agent,
+        "rank": None,
+        "rating": None,
+        "share": None,
+        "better_than": [],
+        "games": ratings.faults[agent].games,
+        "faults": ratings.faults[agent].faults,
+        "ms_per_turn": 1000 * sum(timing.seconds for timing in timings) / turns if turns else None,
+    }
+    if agent in ranked:
+        place, rank = ratings.agents.index(agent), ranked.index(agent)
+        near = [name for name in ranked if name in agents or abs(ranked.index(name) - rank) <= NEAR]
+        row |= {
+            "rank": rank + 1,
+            "rating": ratings.rating[place].to_dict(),
+            "share": ratings.share[place].to_dict(),
+            "better_than": [
+                {"agent": name, "probability": float(ratings.higher[place, ratings.agents.index(name)])}
+                for name in near
+                if name != agent
+            ],
+        }
+    return row
+
+
+def card_page(data: dict[str, Any], league: str) -> str:
+    """A card as Markdown; `league` says which league it is about, in words."""
+    several = len(data["agents"]) > 1
     rows = [
         [
-            row["players"],
-            f"{row['rank']} of {row['agents']}",
-            interval(row["rating"], "{:+.2f}"),
-            interval(row["share"], "{:.3f}"),
+            count["players"],
+            *([f"`{row['agent']}`"] if several else []),
+            "not rated" if row["rank"] is None else f"{row['rank']} of {count['agents']}",
+            "–" if row["rating"] is None else interval(row["rating"], "{:+.2f}"),
+            "–" if row["share"] is None else interval(row["share"], "{:.3f}"),
             ", ".join(f"`{one['agent']}` {one['probability']:.2f}" for one in row["better_than"]),
             f"{row['games']:,}",
             row["faults"],
             format_ms(row["ms_per_turn"]),
         ]
-        for row in data["counts"]
+        for count in data["counts"]
+        for row in count["rows"]
     ]
     columns = [
         "players",
+        *(["agent"] if several else []),
         "rank",
         "rating [95 %]",
         "win share [95 %]",
-        "probability to be better than",
+        BETTER,
         "games",
         "faults",
+        "ms/turn",
     ]
+    about = [f"- {line}" for one in data["agents"] for line in _about(one, several)]
     parts = [
-        f"# `{data['agent']}`",
-        f"- Audit: {verdict}\n- Scripted knowledge: {data['knowledge']}\n"
-        f"- Rated with the games of the league{f' of release {release}' if release else ''}, on its deals",
-        markdown_table([*columns, "ms/turn"], rows, {"probability to be better than"}),
+        heading([one["agent"] for one in data["agents"]]),
+        "\n".join([*about, f"- Rated with the games of {league}"]),
+        markdown_table(columns, rows, {"agent", BETTER}),
     ]
+    failing = {
+        f"`{row['agent']}` at {count['players']} players": FaultCount(row["games"], row["faults"])
+        for count in data["counts"]
+        for row in count["rows"]
+    }
+    parts += filter(None, [fault_note(failing, "not rated.")])
     if "best_response" in data:
         rows = [
             [row["players"], row["response"], interval(row["win_share"], "{:.3f}"), f"{row['par']:.2f}", row["games"]]
@@ -144,3 +179,15 @@ def card_page(data: dict[str, Any], release: str | None) -> str:
             markdown_table(columns, rows, {"response"}),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def heading(agents: Sequence[str]) -> str:
+    """The first line of the agents' card."""
+    return f"# {', '.join(f'`{agent}`' for agent in agents)}"
+
+
+def _about(one: dict[str, Any], several: bool) -> list[str]:
+    """The lines on an agent's audit and knowledge."""
+    audit, name = one["audit"], f" of `{one['agent']}`" if several else ""
+    verdict = audit["verdict"] + (f": {audit['reason']}" if audit["reason"] else f" in {audit['states']} positions")
+    return [f"Audit{name}: {verdict}", f"Scripted knowledge{name}: {one['knowledge']}"]

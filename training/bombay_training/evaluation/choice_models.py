@@ -28,7 +28,9 @@ import numpy as np
 from scipy import sparse, special
 from scipy.sparse import csgraph
 
+from bombay_env import checks
 from bombay_training.matches.results import Match
+from bombay_training.matches.statistics import fault_note, unreliable
 
 MAX_STEPS: Final = 100  # of Newton's method
 
@@ -39,7 +41,7 @@ class Model(enum.StrEnum):
     """What of a game is explained."""
 
     WINS = "wins"  # the win shares
-    ORDERS = "orders"  # the places; games that ended by a fault have none and are left out
+    ORDERS = "orders"  # the places; after a fault the offender's seats are last, and the order of the others is open
 
 
 # --- games ---
@@ -82,23 +84,20 @@ class League:
 
 
 def league_of(matches: Sequence[Match], model: Model) -> League:
-    """The games of matches. Agents with equal names are one agent, and equal seeds one deal.
+    """The games of `rated` matches. Agents with equal names are one agent, and equal seeds one deal.
 
     Raises:
-        ValueError: the numbers of players differ, no game has an order, or the line-ups leave parameters open: some agents never
-            meet others, even through third ones, or agents never change their seats.
+        ValueError: the numbers of players differ, or the line-ups leave parameters open: some agents never meet others, even
+            through third ones, or agents never change their seats.
     """
     players = sorted({match.game.num_players for match in matches})
     if len(players) != 1:
         raise ValueError(f"ratings need matches of one number of players, not {players}")
     agents = tuple(dict.fromkeys(name for match in matches for name in match.agents))
     wins = model is Model.WINS
-    kept = np.concatenate([match.played_out | wins for match in matches])
-    if not kept.any():
-        raise ValueError("every game ended by a fault, so no game has an order")
-    rows = [np.hstack([seats_of(match, agents), match.win_share if wins else match.place]) for match in matches]
-    results, result = np.unique(np.concatenate(rows)[kept], axis=0, return_inverse=True)
-    deals, deal = np.unique(np.concatenate([match.deal for match in matches])[kept], return_inverse=True)
+    rows = [np.hstack([seats_of(match, agents), match.win_share if wins else _places(match)]) for match in matches]
+    results, result = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+    deals, deal = np.unique(np.concatenate([match.deal for match in matches]), return_inverse=True)
     counts = sparse.coo_array((np.ones(len(deal)), (deal, result.ravel()))).tocsr()
     seats, values = np.hsplit(results, 2)
     league = League(agents, seats.astype(np.int64), values, counts, deals, model)
@@ -108,6 +107,24 @@ def league_of(matches: Sequence[Match], model: Model) -> League:
     if np.linalg.matrix_rank(design, hermitian=True) < size - 2:  # a constant may be added to all θ, and one to all γ
         raise ValueError("these line-ups cannot be rated: some agents never meet others, or never change their seats")
     return league
+
+
+def rated(matches: Sequence[Match]) -> list[Match]:
+    """The matches without an agent that lost more than 1 % of its games by faults: such games say little about strength.
+
+    Raises:
+        ValueError: none is left.
+    """
+    failing = unreliable(matches)
+    kept = [match for match in matches if not failing.keys() & set(match.agents)]
+    if matches and not kept:
+        raise ValueError(checks.message(fault_note(failing, "no games are left to rate")))
+    return kept
+
+
+def _places(match: Match) -> np.ndarray:
+    """The places (G, n), also of games that ended by a fault: the offender's seats come last, the others share the first."""
+    return np.where(match.played_out[:, None], match.place, 1 + (match.win_share == 0))
 
 
 def seats_of(match: Match, agents: Sequence[str]) -> np.ndarray:

@@ -37,11 +37,13 @@ from bombay_training.evaluation.choice_models import (
     by_parameter,
     estimates_of,
     league_of,
+    rated,
     seat_weights,
     seats_of,
 )
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
 from bombay_training.matches.results import Match
+from bombay_training.matches.statistics import FaultCount, fault_counts
 
 RESAMPLES: Final = 1000
 PSEUDO_GAMES: Final = 1.0  # of every agent and seat
@@ -66,6 +68,7 @@ class Ratings:
         differences: (A, A, 3) float64, row's rating minus column's, with its lower and upper bound.
         seat_effect: (n,) float64, γ, adding up to 0.
         deals, games: how many there are.
+        faults: the games of each agent, and those that it lost by faults; also of agents without a rating.
     """
 
     model: Model
@@ -81,6 +84,12 @@ class Ratings:
     seat_effect: np.ndarray
     deals: int
     games: int
+    faults: dict[str, FaultCount]
+
+    @property
+    def unrated(self) -> dict[str, FaultCount]:
+        """The agents that lost more than 1 % of their games by faults. No game with one of them is counted."""
+        return {name: count for name, count in self.faults.items() if count.unreliable}
 
     def difference(self, agent: str, other: str) -> Estimate:
         """The first agent's rating minus the second's. Raises ValueError if an agent has no rating."""
@@ -99,6 +108,7 @@ class Ratings:
                 "agent": self.agents[index],
                 "rating": self.rating[index].to_dict(),
                 "share": self.share[index].to_dict(),
+                "faults": self.faults[self.agents[index]].faults,
                 "rank_probability": self.rank_probability[index].tolist(),
             }
             for index in np.argsort(self.rank, kind="stable")
@@ -176,7 +186,7 @@ def rate(
     seed: int = 0,
     pseudo_games: float = PSEUDO_GAMES,
 ) -> Ratings:
-    """Rate agents by their matches.
+    """Rate agents by their matches. An agent that lost more than 1 % of its games by faults is not rated.
 
     Args:
         matches: of any line-ups of one number of players. Agents with equal names are one agent, and equal seeds one deal.
@@ -191,7 +201,7 @@ def rate(
         ValueError: `pseudo_games` is not above 0, or as `league_of`.
         ArithmeticError: Newton's method did not converge.
     """
-    league = league_of(matches, model)
+    league = league_of(rated(matches), model)
     fit, count = estimates_of(league, pseudo_games), len(league.agents)
     beaten = league.beaten()
     mutual = beaten & beaten.T
@@ -223,6 +233,7 @@ def rate(
         seat_effect=effect,
         deals=len(league.deals),
         games=int(league.counts.sum()),
+        faults=fault_counts(matches),
     )
 
 
@@ -242,6 +253,7 @@ def check_cells(
     Source: A. C. Cameron, J. B. Gelbach and D. L. Miller, "Bootstrap-based improvements for inference with clustered errors",
     Review of Economics and Statistics 90 (2008).
     """
+    matches = rated(matches)
     league = league_of(matches, Model.WINS)
     fit, deals = estimates_of(league, pseudo_games), len(league.deals)
     moves = np.linalg.solve(fit.total, fit.scores.T).T  # (D, K) of the parameters, by deal

@@ -8,8 +8,6 @@ the last snapshot, and the mean over the logarithm of decisions from `FIRST` on,
 """
 
 import dataclasses
-import hashlib
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bombay_env.checks import shown_path
 from bombay_env.files import atomic
-from bombay_env.files.forms import parse
-from bombay_env.files.reading import read_bytes
 from bombay_training.learners.runs import Progress, Run, run_files
 from bombay_training.learners.runs.settings import RunSettings
 from bombay_training.learners.train import SETTINGS, run_class
@@ -34,7 +29,6 @@ PLAYERS: Final = (2, 3, 4, 5)
 FIRST: Final = 20_000  # decisions of the first snapshot
 SEED: Final = 7001  # of the deals, which are used for tracks alone
 RESULTS: Final = "track.json"  # of an entry, in its folder
-NETS: Final = "nets.json"  # the digests of the nets that have played
 GAMES: Final = 400  # of a snapshot against each opponent at each number of players; fresh deals, rotating seats
 
 
@@ -138,27 +132,6 @@ def snapshots(folder: Path, spec: str) -> dict[int, str]:
     return {int(path.stem.partition("-")[2]): spec.format(path) for path in found}
 
 
-def check_nets(agents: Mapping[int, str], folder: Path) -> None:
-    """Note which nets the agents of an entry play, or compare them with those noted before.
-
-    Raises:
-        ValueError: the folder has games of another net at the same path.
-        OSError: a net cannot be read, or the note cannot be written.
-    """
-    paths = sorted({path for spec in agents.values() for path in re.findall(r"path=([^,\]]+)", spec)})
-    now, note = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths}, folder / NETS
-    if note.exists():
-        before = parse(dict[str, str], read_bytes(note), shown_path(note))
-        for path in paths:
-            if before.get(path, now[path]) != now[path]:
-                raise ValueError(
-                    f"{shown_path(folder)} has games of another net at {path}; name another folder with --out"
-                )
-        now = before | now
-    folder.mkdir(parents=True, exist_ok=True)
-    run_files.write_json(note, now)
-
-
 def cells(agents: Mapping[int, str], games: int = GAMES) -> list[Cell]:
     """What the agents of an entry play, by their numbers of decisions."""
     return [
@@ -201,6 +174,14 @@ def _row(match: Match) -> dict[str, Any]:
         "win_share": statistics.share_with_interval(match).to_dict(),
         "faults": len(match.faults),
     }
+
+
+def check_opponents(matches: Sequence[Match]) -> None:
+    """Raise AgentFault if an opponent lost a game by a fault: that would look like the agent's strength."""
+    for match in matches:
+        for fault in match.faults:
+            if fault.agent != 0:
+                raise fault.as_error(match.game.num_players)
 
 
 def area(decisions: Sequence[int], scores: Sequence[float]) -> float:

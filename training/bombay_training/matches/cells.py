@@ -18,6 +18,7 @@ import numpy as np
 from bombay_env import Game, checks, streams
 from bombay_env.agent import Agent, name_of
 from bombay_env.chance import lane_words
+from bombay_env.rules import MAX_PLAYERS
 
 Player = Agent | str  # an object, which plays in this process only, or a spec
 
@@ -28,22 +29,49 @@ SETUP_FIELDS: Final = ("demand", "post", "palace_token")  # of a state: what the
 
 
 class Seating(enum.StrEnum):
-    """How often each deal is played, and who sits where."""
+    """How often each deal is played, and who sits where.
 
-    ALL = "all"  # in every rotation of the line-up
-    ROTATE = "rotate"  # once; the line-up is rotated by one seat from each deal to the next
+    Play depends on who sits next to whom. So with `all` and `rotate`, the agents sit in a circular order that is drawn for the
+    deal: the first of the line-up begins it, and every order of the others is equally likely.
+    """
+
+    ALL = "all"  # in every rotation of the circular order, so that each agent has each seat
+    ROTATE = "rotate"  # once; the circular order is rotated by one seat from each deal to the next
     FIXED = "fixed"  # once, in the order of the line-up
     PAIRS = "pairs"  # in the six ways to give two of four seats to the line-up's first two agents
 
-    def orders(self, num_seats: int) -> np.ndarray:
-        """The orders in which the line-up sits, (k, n) int64: its index for each seat."""
+    def num_seatings(self, num_seats: int) -> int:
+        """The number of seatings that are told apart."""
+        return {Seating.FIXED: 1, Seating.PAIRS: len(PAIR_ORDERS)}.get(self, num_seats)
+
+    def orders(self, seed: int, block: np.ndarray, seating: np.ndarray, num_seats: int) -> np.ndarray:
+        """Who sits where.
+
+        Args:
+            seed: of the deals.
+            block: (G,) int64 numbers of deals.
+            seating: (G,) int64 numbers of seatings.
+            num_seats: n.
+
+        Returns:
+            (G, n) int64, the line-up's index for each seat.
+        """
         if self is Seating.FIXED:
-            return np.arange(num_seats)[None]
+            return np.tile(np.arange(num_seats), (len(block), 1))
         if self is Seating.PAIRS:
-            firsts = itertools.combinations(range(4), 2)
-            return np.array([np.argsort([*first, *sorted({0, 1, 2, 3} - set(first))]) for first in firsts])
-        seats = np.arange(num_seats)
-        return (seats[None, :] - seats[:, None]) % num_seats
+            return np.asarray(PAIR_ORDERS[seating])
+        others = [_words(seed, streams.SEATINGS, block * MAX_PLAYERS + seat) for seat in range(1, num_seats)]
+        circle = np.column_stack([np.zeros_like(block), 1 + np.argsort(others, axis=0, kind="stable").T])
+        turned = (np.arange(num_seats) - seating[:, None]) % num_seats
+        return np.asarray(np.take_along_axis(circle, turned, axis=1))
+
+
+PAIR_ORDERS: Final = np.array(
+    [
+        np.argsort([*first, *sorted({0, 1, 2, 3} - set(first))], kind="stable")
+        for first in itertools.combinations(range(4), 2)
+    ]
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +105,7 @@ class Games:
     Args:
         number: (G,) int64 their numbers in the cell.
         block: (G,) int64 the numbers of their deals.
-        seating: (G,) int64 the numbers of their orders of seats.
+        seating: (G,) int64 the numbers of their seatings.
         deal: (G,) uint64 the seeds of their deals. In a cell that redraws parts, those of the same games of the plain cell.
         setup, restocks: (G,) uint64 the seeds of their set-ups and of their restocks: `deal`, unless they are redrawn.
         key: (G,) uint64 keys of the agents' randomness.
@@ -160,15 +188,10 @@ class Cell:
         identities = [_identity(player) for player in self.players]
         return np.array([identities.index(_identity(player)) for player in self.lineup])
 
-    @functools.cached_property
-    def orders(self) -> np.ndarray:
-        """(k, n) int64, those of the seating."""
-        return self.seating.orders(self.game.num_players)
-
     @property
     def games_per_deal(self) -> int:
         """How often each deal is played."""
-        return 1 if self.seating is Seating.ROTATE else len(self.orders)
+        return 1 if self.seating is Seating.ROTATE else self.seating.num_seatings(self.game.num_players)
 
     @property
     def num_games(self) -> int:
@@ -219,12 +242,13 @@ class Cell:
         number = np.arange(first, self.num_games if count is None else first + count)
         block, seating = np.divmod(number, self.games_per_deal)
         if self.seating is Seating.ROTATE:
-            seating = number % len(self.orders)
+            seating = number % self.game.num_players
         deal, new_deal = (_words(self.seed, stream, block) for stream in (streams.DEALS, streams.REDRAWN_DEALS))
         setup, restocks = (new_deal if part in self.redraw else deal for part in ("setup", "restocks"))
         stream = streams.REDRAWN_GAMES if "play" in self.redraw else streams.GAMES
         key = _words(self.seed, stream, (block << 16) | seating)
-        return Games(number, block, seating, deal, setup, restocks, key, self.base[self.orders[seating]])
+        orders = self.seating.orders(self.seed, block, seating, self.game.num_players)
+        return Games(number, block, seating, deal, setup, restocks, key, self.base[orders])
 
     def dealt(self, games: Games) -> np.ndarray:
         """The states in which games begin, (G,) records. Their seeds are those of the restocks."""

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Final
 
-from bombay_agents.shipped import net_digests
 from bombay_env import checks
 from bombay_env.files import atomic
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.play import Played
+from bombay_training.matches.provenance import revision
 from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.store import STUDY, FolderStore, Results, read_nets, read_results
+from bombay_training.matches.store import STUDY, FolderStore, Results, read_provenance, read_results
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
 MACHINE: Final = "machine.txt"  # in words, where and when its times were measured
@@ -38,7 +38,7 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         times: another store of the study, with any number of deals, whose times are taken.
 
     Raises:
-        ValueError: games or times are missing, the nets are other ones now, or a folder is no store of a study.
+        ValueError: games or times are missing, something else played them, or a folder is no store of a study.
         OSError: the new store cannot be written.
     """
     cells = cells_of(study_of(folder), folder)
@@ -52,11 +52,15 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
     untimed = sum(cell.id not in timed for cell in cells)
     if untimed:
         raise ValueError(f"{checks.shown_path(times or folder)} has no times of {untimed:,} line-ups of the study")
-    if any(digest != net_digests().get(name) for name, digest in read_nets(folder).items()):
-        raise ValueError(f"the nets have changed since {checks.shown_path(folder)} was begun")
+    provenance = read_provenance(folder)
+    if revision() not in provenance.revisions or provenance.changed():
+        raise ValueError(
+            f"{checks.shown_path(folder)} was played with other agents or another revision: see `bombay verify`"
+        )
     if target.exists() and any(target.iterdir()):
         raise ValueError(f"{checks.shown_path(target)} exists already; name a new folder")
     with FolderStore(target, (folder / STUDY).read_text(encoding="utf-8")) as store:
+        store.provenance = provenance
         store.waiting = [(cell, _played(cell, results[cell.id], timed[cell.id])) for cell in cells]
     if machine:
         atomic.write_bytes(target / MACHINE, f"{machine}\n".encode())

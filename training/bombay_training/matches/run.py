@@ -51,15 +51,14 @@ def run(
         The match of each cell.
 
     Raises:
-        ValueError: a spec is invalid, or an agent cannot play a game, as a net cannot that learned by other rules.
+        ValueError: as `check`.
         KeyboardInterrupt: on Ctrl-C.
     """
     store = Store() if store is None else store
     report = progress or (lambda games: None)
+    check(cells, store, engine)
     jobs: list[tuple[Cell, Chunk]] = []
     for cell in cells:
-        if not isinstance(engine, Here | None):
-            _check_specs(cell)
         results = store.results_of(cell)
         for chunk in cell.chunks(_made(cell)):
             if cell.records or not results.has(chunk.first, chunk.count):
@@ -69,6 +68,17 @@ def run(
             store.add(cell, part)
     matches = [store.match(cell) for cell in cells]
     return [match for match in matches if match is not None]
+
+
+def check(cells: Sequence[Cell], store: Store, engine: Engine | None = None) -> None:
+    """Raise ValueError if cells cannot be played, or if the store has games of them that were played with something else."""
+    clocked = False
+    for cell in cells:
+        if not isinstance(engine, Here | None):
+            _check_specs(cell)
+        clocked |= any(getattr(agent, "ms", None) is not None for agent in _made(cell))
+    turn_limit = getattr(engine, "turn_limit", None)
+    store.check(cells, turn_limit, (engine.count if engine else 1) if clocked else None)
 
 
 def _made(cell: Cell) -> list[Agent]:

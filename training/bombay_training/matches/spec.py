@@ -106,8 +106,9 @@ class Study(Form):
         seed: of the deals and of the agents' randomness.
         players: numbers of players.
         deals: of each line-up; for every number of players, or a table of those for each.
-        seating: `all`: each deal in every rotation of the line-up. `rotate`: each deal once, with the line-up rotated by one seat
-            from each to the next. `fixed`: each deal once, in the order of the line-up.
+        seating: `all`: each deal in every rotation of a circular order of the line-up, which is drawn for the deal. `rotate`:
+            each deal once, in such an order, rotated by one seat from each deal to the next. `fixed`: each deal once, in the
+            order of the line-up.
         rules: the fields of `Rules` that differ from the official ones, or the path of a JSON file with them, from the study's
             folder.
         board: the path of a board file, from the study's folder; the packaged board unless given.

@@ -15,9 +15,11 @@ from rich.table import Table
 
 from bombay_training.matches.intervals import CONFIDENCE, Estimate, Moments, estimates, mean_bounds, share_bounds
 from bombay_training.matches.results import Match
-from bombay_training.rich_tables import fitting_table, format_ms
+from bombay_training.rich_tables import cell, fitting_table, format_ms
 
 MAX_FAULTS: Final = 20  # in a summary
+ONE_AGAINST_REST: Final = "a row is the strength of its agent, alone against copies of the other; at par they are equal"
+MAX_FAULT_SHARE: Final = 0.01  # of an agent's games; with more, it is not rated
 # Columns that a narrow table leaves out, in this order.
 OPTIONAL_COLUMNS: Final = ("effective games", "p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
 
@@ -71,6 +73,48 @@ def _rupees(means: np.ndarray, confidence: float) -> Estimate:
         return Estimate(math.nan, -math.inf, math.inf)
     moments = Moments.of(means)
     return estimates(moments, mean_bounds(moments, confidence))[0]
+
+
+# --- faults ---
+
+
+@dataclasses.dataclass(frozen=True)
+class FaultCount:
+    """How many games an agent played, and how many of them it lost by a fault."""
+
+    games: int
+    faults: int
+
+    @property
+    def unreliable(self) -> bool:
+        """Whether it lost so many that its results, and those of others against it, say little about strength."""
+        return self.faults > MAX_FAULT_SHARE * self.games
+
+
+def fault_counts(matches: Sequence[Match]) -> dict[str, FaultCount]:
+    """The games and faults of each agent, by its name, in the order in which the matches name them."""
+    found: dict[str, FaultCount] = {}
+    for match in matches:
+        for index, name in enumerate(match.agents):
+            own = sum(fault.agent == index for fault in match.faults)
+            before = found.get(name, FaultCount(0, 0))
+            found[name] = FaultCount(before.games + match.num_games, before.faults + own)
+    return found
+
+
+def unreliable(matches: Sequence[Match]) -> dict[str, FaultCount]:
+    """Those of `fault_counts` that are `unreliable`."""
+    return {name: count for name, count in fault_counts(matches).items() if count.unreliable}
+
+
+def fault_note(counts: dict[str, FaultCount], consequence: str) -> str:
+    """A sentence on unreliable agents, as `A (60 of 200) lost more than 1 % of its games by faults: …`; empty if none is."""
+    names = [f"{name} ({count.faults:,} of {count.games:,})" for name, count in counts.items() if count.unreliable]
+    return (
+        f"{', '.join(names)} lost more than {100 * MAX_FAULT_SHARE:g} % of the games by faults: {consequence}"
+        if names
+        else ""
+    )
 
 
 # --- tables and JSON ---
@@ -146,7 +190,14 @@ def results_table(matches: Sequence[Match], title: str | None = None, width: int
             None for all columns.
     """
     columns = _columns(matches)
-    return fitting_table(title, columns, list(columns)[:2], OPTIONAL_COLUMNS, width)
+    table = fitting_table(title, columns, list(columns)[:2], OPTIONAL_COLUMNS, width)
+    notes = [
+        str(table.caption or ""),
+        ONE_AGAINST_REST if all(match.format == "1vrest" for match in matches) else "",
+        fault_note(fault_counts(matches), "they count as lost, and as won by the others"),
+    ]
+    table.caption = cell("; ".join(filter(None, notes)))
+    return table
 
 
 def _columns(matches: Sequence[Match]) -> dict[str, list[str]]:

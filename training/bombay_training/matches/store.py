@@ -4,7 +4,7 @@ A folder holds the study, the cells, and three tables, each in parts of finished
 
     study.toml        the study, if it was given as a file
     cells.json        by id: rules, board, line-up, seating and seed
-    nets.json         the digests of the nets that came with the project when the first game was played
+    provenance.json   what else decides results (`matches/provenance.py`): games of anything else are refused
     rows/*.parquet    a row for each game and seat: `ROW_COLUMNS`. Their digest is the digest of the study
     times/*.parquet   how long agents took, a row for each part, cell and agent: outside the digest
     accounts/*.parquet  where rupees came from, a row for each game and seat, of cells that keep accounts: outside the digest
@@ -18,6 +18,7 @@ import functools
 import hashlib
 import io
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +26,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bombay_agents.shipped import net_digests
 from bombay_env import Board, Game, Rules, checks
 from bombay_env.files import atomic
 from bombay_env.files.forms import Form, parse
@@ -35,21 +35,22 @@ from bombay_training import locks
 from bombay_training.matches.accounts import ACCOUNTS, SOURCES, SPENDING, USES
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.play import Played
+from bombay_training.matches.provenance import Provenance, agent_digest, revision
 from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.times import DecisionTimes
 
-STUDY, CELLS, NETS, LOCK = "study.toml", "cells.json", "nets.json", ".lock"
+STUDY, CELLS, PROVENANCE, LOCK = "study.toml", "cells.json", "provenance.json", ".lock"
 ROWS, TIMES, ACCOUNT_ROWS = "rows", "times", "accounts"
-OWN: Final = {STUDY, NETS, LOCK, ROWS, TIMES, ACCOUNT_ROWS}  # what a store holds before its first games
+OWN: Final = {STUDY, PROVENANCE, LOCK, ROWS, TIMES, ACCOUNT_ROWS}  # what a store holds before its first games
 FLUSH_SECONDS: Final = 5.0  # between two parts
 COMPARED: Final = ("final", "place", "clients", "win_share")  # of two results of a game
-PARTS: Final = "[0-9]" * 6 + ".parquet"
+PART: Final = re.compile(r"\d+\.parquet")
 ROW_COLUMNS: Final = {  # the data dictionary: type, and what it is
     "cell": ("dictionary", "the cell's id in cells.json"),
     "game": ("int32", "number of the game in its cell, from 0"),
     "block": ("int32", "number of the deal, from 0"),
     "deal": ("uint64", "seed of the game: all its chance follows from it (RULES 8), except for what its cell redraws"),
-    "seating": ("int8", "number of the order in which the line-up sits"),
+    "seating": ("int8", "number of the seating: by how many seats the circular order drawn for the deal is rotated"),
     "seat": ("int8", "seat, from 0 in the order of play of the first set"),
     "agent": ("dictionary", "spec of the agent in this seat"),
     "final": ("int32", "rupees with awards (RULES 5); 0 after a fault"),
@@ -189,6 +190,14 @@ class Store:
     def __exit__(self, *_: object) -> None:
         """Nothing to end."""
 
+    def check(self, cells: Sequence[Cell], turn_limit: float | None, processes: int | None) -> None:
+        """Raise ValueError if what these cells would play now is not what was played before.
+
+        Args:
+            cells: what is to be played.
+            turn_limit, processes: as those of `Provenance`.
+        """
+
     def results_of(self, cell: Cell) -> Results:
         """Those of a cell, empty at first."""
         return self.results.setdefault(cell.id, Results(cell))
@@ -237,7 +246,8 @@ class FolderStore(Store):
         study: the text of the study's file; None for none.
 
     Raises:
-        ValueError: another process writes there, the folder holds something else, or the extra `data` is missing.
+        ValueError: another process writes there, the folder holds something else, another revision played its games, or the
+            extra `data` is missing.
         OSError: it cannot be written.
     """
 
@@ -264,15 +274,17 @@ class FolderStore(Store):
             (self.folder / name).mkdir(exist_ok=True)
             atomic.remove_leftovers(self.folder / name)
         atomic.remove_leftovers(self.folder)
-        committed = {path.name for path in (self.folder / ROWS).glob(PARTS)}
+        committed = parts_of(self.folder)
         for name in (TIMES, ACCOUNT_ROWS):
-            for path in (self.folder / name).glob(PARTS):
-                if path.name not in committed:
+            for path in (self.folder / name).iterdir():
+                if PART.fullmatch(path.name) and path.name not in committed:
                     path.unlink()
         self.forms = read_cells(self.folder)
-        if any(digest != net_digests().get(name) for name, digest in read_nets(self.folder).items()):
+        self.provenance = read_provenance(self.folder) if self.forms else Provenance(revisions=[revision()])
+        if revision() not in self.provenance.revisions:
             raise ValueError(
-                f"the nets have changed since {checks.shown_path(self.folder)} was begun; name a new folder"
+                f"{checks.shown_path(self.folder)} has games of the revision {self.provenance.revisions[-1]}, and this is "
+                f"{revision()}; name a new folder, or let this revision continue it with `bombay verify --accept`"
             )
         if study is not None:
             atomic.write_bytes(self.folder / STUDY, study.encode())
@@ -288,6 +300,26 @@ class FolderStore(Store):
         finally:
             self.lock.release()
 
+    def check(self, cells: Sequence[Cell], turn_limit: float | None, processes: int | None) -> None:
+        """As `Store.check`. What was not played before becomes part of the provenance."""
+        agents = list(dict.fromkeys(name for cell in cells for name in cell.names))
+        where, kept = checks.shown_path(self.folder), self.provenance
+        for spec in kept.changed(agents):
+            raise ValueError(f"{checks.shown(spec)} has changed since {where} has games of it; name a new folder")
+        for name, before, now in (
+            ("--turn-limit", kept.turn_limit, turn_limit),
+            ("--processes", kept.processes, processes),
+        ):
+            if self.forms and before != now and (name == "--turn-limit" or None not in (before, now)):
+                played = f"games played with {name} {before}" if before is not None else f"games played without {name}"
+                raise ValueError(f"{where} has {played}, which may decide results; name a new folder, or give the same")
+        self.provenance = Provenance(
+            revisions=kept.revisions,
+            turn_limit=turn_limit,
+            processes=processes if kept.processes is None else kept.processes,
+            agents=kept.agents | {spec: agent_digest(spec) for spec in agents if spec not in kept.agents},
+        )
+
     def add(self, cell: Cell, played: Played) -> None:
         """Keep the results of a chunk; they are written together with those of the next few seconds."""
         new = self.results_of(cell).new_part(played)
@@ -298,12 +330,19 @@ class FolderStore(Store):
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits. If that fails, it is dropped: what was written before stays as it is."""
+        """Write what waits. If that fails, it is dropped: what was written before stays as it is.
+
+        Raises:
+            ValueError: an agent has changed while it played.
+            OSError: the folder cannot be written.
+        """
         waiting, self.waiting = self.waiting, []
         if waiting:
+            for spec in self.provenance.changed({name for cell, _ in waiting for name in cell.names}):
+                raise ValueError(f"{checks.shown(spec)} has changed while it played; its last games are not kept")
             new = {cell.id: CellForm(**cell.identity) for cell, _ in waiting if cell.id not in self.forms}
             if new:
-                atomic.write_bytes(self.folder / NETS, json.dumps(net_digests(), indent=1).encode())
+                write_provenance(self.folder, self.provenance)
                 self.forms |= new
                 lines = (f'"{key}": {form.model_dump_json(exclude_defaults=True)}' for key, form in self.forms.items())
                 atomic.write_bytes(self.folder / CELLS, b"{" + ",\n".join(lines).encode() + b"}")
@@ -337,10 +376,26 @@ def read_cells(folder: Path) -> dict[str, CellForm]:
     return parse(dict[str, CellForm], read_bytes(path), str(path)) if path.exists() else {}
 
 
-def read_nets(folder: Path) -> dict[str, str]:
-    """The digests of the nets with which a store was begun. Raises ValueError if the file is damaged."""
-    path = folder / NETS
-    return parse(dict[str, str], read_bytes(path), str(path)) if path.exists() else {}
+def read_provenance(folder: Path) -> Provenance:
+    """What a store's games were played with. Raises ValueError if the file is missing or damaged."""
+    path = folder / PROVENANCE
+    if not path.exists():
+        raise ValueError(
+            f"{checks.shown_path(folder)} has no {PROVENANCE}: an earlier version wrote it, which let the same agents always "
+            "sit next to each other; play its games anew"
+        )
+    return parse(Provenance, read_bytes(path), str(path))
+
+
+def write_provenance(folder: Path, provenance: Provenance) -> None:
+    """Write what a store's games are played with. Raises OSError."""
+    atomic.write_bytes(folder / PROVENANCE, provenance.model_dump_json(indent=1).encode())
+
+
+def parts_of(folder: Path) -> list[str]:
+    """The names of the parts of a store whose rows are written, in the order in which they were."""
+    names = [path.name for path in (folder / ROWS).glob("*.parquet") if PART.fullmatch(path.name)]
+    return sorted(names, key=lambda name: int(name.partition(".")[0]))
 
 
 def cell_of(form: CellForm, deals: int) -> Cell:
@@ -382,10 +437,13 @@ def read_store(folder: Path) -> list[tuple[Cell, Match]]:
 
 def read_results(folder: Path) -> dict[str, Results]:
     """What the parts of a store hold, by the ids of cells. Raises ValueError if it is damaged."""
-    parts = sorted((folder / ROWS).glob(PARTS))  # before the cells, to which another process may be adding
-    found = {key: Results(cell_of(form, 1)) for key, form in read_cells(folder).items()}
-    for path in parts:
-        for cell, played in read_part(folder, path.name, found):
+    parts = parts_of(folder)  # before the cells, to which another process may be adding
+    forms = read_cells(folder)
+    if forms:
+        read_provenance(folder)
+    found = {key: Results(cell_of(form, 1)) for key, form in forms.items()}
+    for name in parts:
+        for cell, played in read_part(folder, name, found):
             found[cell.id].add(played)
     return found
 

@@ -3,6 +3,7 @@
 Needs SciPy and Matplotlib (extra `analysis`), so only the commands that use it import this module.
 """
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -16,10 +17,12 @@ from matplotlib.figure import Figure
 from bombay_env import Game, Rules
 from bombay_env.registry import knowledge
 from bombay_training import figures
+from bombay_training.evaluation.choice_models import rated
 from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
 from bombay_training.evaluation.ratings import Ratings, check_cells, rate
 from bombay_training.matches.published import MACHINE, study_of
 from bombay_training.matches.results import Match
+from bombay_training.matches.statistics import FaultCount, fault_note
 from bombay_training.rich_tables import format_ms, interval, markdown_table
 
 LIMITS: Final = (1, 5, 20, 100)  # milliseconds per turn
@@ -38,6 +41,8 @@ For each number of players, a table lists the agents by rank:
 - `P(best)`: the probability that the agent is the best in the table, from resamples of the deals. Agents that never met are
   compared by their results against others.
 - `ms/turn`: the mean time per turn in games played one at a time. An agent that decides for many games in one call needs less.
+- `faults`: how many of its games it lost by an error, an illegal move or a time limit. With more than 1 %, an agent is not rated,
+  and games with it are left out.
 - `scripted knowledge`: `all` if a [hand-written value](evaluation.md#scripted-knowledge) takes part, otherwise `none`.
 
 [95 %] are confidence intervals over [deals](evaluation.md#blocks); – is a missing bound, of an agent that won no game against
@@ -63,7 +68,7 @@ def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
     if len({match.game for match in matches}) > len(counts):
         raise ValueError("the store has games of different rules or boards; a leaderboard needs a store for each")
     groups = [[match for match in distinct if match.game.num_players == count] for count in counts]
-    games = [meta_game([match for match in matches if match.game.num_players == count]) for count in counts]
+    games = [meta_game(rated([match for match in matches if match.game.num_players == count])) for count in counts]
     return {
         "format": "bombay-leaderboard/1",
         "games": sum(match.num_games for match in matches),
@@ -75,7 +80,8 @@ def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
 
 def _count_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, Any]:
     ratings, fit = rate(matches, reference=anchors), check_cells(matches)
-    times, games, ahead = _times(matches), _games(matches), _ahead(matches)
+    matches = rated(matches)
+    times, ahead = _times(matches), _ahead(matches)
     agents = [
         {
             "rank": row["rank"],
@@ -83,7 +89,8 @@ def _count_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
             "rating": row["rating"],
             "share": row["share"],
             "best": row["rank_probability"][0],
-            "games": games[row["agent"]],
+            "games": ratings.faults[row["agent"]].games,
+            "faults": row["faults"],
             "ms": times.get(row["agent"]),
             "knowledge": knowledge(row["agent"]),
         }
@@ -97,6 +104,7 @@ def _count_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
         "deals": ratings.deals,
         "zero": list(ratings.zero),
         "agents": agents,
+        "unrated": {name: dataclasses.asdict(count) for name, count in ratings.unrated.items()},
         "resolves": _resolves(ratings, matches[0].game.num_players),
         "within": [_best_within(agents, ratings, limit) for limit in LIMITS],
         "ahead": [
@@ -126,14 +134,6 @@ def _times(matches: Sequence[Match]) -> dict[str, float]:
         for name, timing in zip(match.agents, match.timings, strict=True):
             sums[name] = sums.get(name, np.zeros(2)) + np.array([timing.seconds, timing.turns])
     return {name: float(1000 * seconds / turns) for name, (seconds, turns) in sums.items() if turns}
-
-
-def _games(matches: Sequence[Match]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for match in matches:
-        for name in match.agents:
-            found[name] = found.get(name, 0) + match.num_games
-    return found
 
 
 def _ahead(matches: Sequence[Match]) -> dict[tuple[str, str], tuple[int, float]]:
@@ -230,11 +230,12 @@ def _standings(count: dict[str, Any]) -> str:
             format_ms(row["ms"]),
             row["knowledge"],
             f"{row['games']:,}",
+            row["faults"],
         ]
         for row in count["agents"]
     ]
     columns = [
-        "rank", "agent", "rating [95 %]", "win share [95 %]", "P(best)", "ms/turn", "scripted knowledge", "games"
+        "rank", "agent", "rating [95 %]", "win share [95 %]", "P(best)", "ms/turn", "scripted knowledge", "games", "faults"
     ]  # fmt: skip
     text = f"{count['games']:,} games at tables of different agents."
     if count["resolves"] is not None:
@@ -242,6 +243,9 @@ def _standings(count: dict[str, Any]) -> str:
             " The smallest difference between two neighbours in this table that they resolve is typically "
             f"{count['resolves']:.3f} in win share near par."
         )
+    unrated = {f"`{name}`": FaultCount(**found) for name, found in count["unrated"].items()}
+    if unrated:
+        text += f" {fault_note(unrated, 'not rated, and games with it are left out.')}"
     return (
         f"## {players} players (par {1 / players:.2f})\n\n{text}\n\n"
         f"{markdown_table(columns, rows, {'agent', 'scripted knowledge'})}"

@@ -24,6 +24,7 @@ from bombay_env.files.reading import read_bytes
 from bombay_training import figures
 from bombay_training.learners.track import FIRST, RESULTS, TRACKS, area
 from bombay_training.matches.intervals import CONFIDENCE, Estimate
+from bombay_training.matches.statistics import FaultCount, fault_note
 from bombay_training.rich_tables import interval, markdown_table
 
 RESAMPLES: Final = 2000
@@ -122,6 +123,7 @@ def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> di
         {"decisions": decisions, **_estimate(mean, column).to_dict()}
         for decisions, mean, column in zip(at, means.tolist(), curves.T, strict=True)
     ]
+    played = [task for entry in entries for point in entry.points for task in point.matches]
     outcomes = [entry.outcomes for entry in entries if entry.outcomes is not None]
     track, learner, learning = entries[0].group
     return {
@@ -130,6 +132,8 @@ def _curve(entries: list[Entry], resamples: int, rng: np.random.Generator) -> di
         "learning": learning,
         "seeds": [entry.seed for entry in entries],
         "outcomes": sum(outcomes) // len(outcomes) if outcomes else None,
+        "games": sum(task.games for task in played),
+        "faults": sum(task.faults for task in played),
         "final": _estimate(float(means[-1]), curves[:, -1]).to_dict(),
         "area": _estimate(area(at, means.tolist()), np.array([area(at, row.tolist()) for row in curves])).to_dict(),
         "points": points,
@@ -182,11 +186,16 @@ def table(curves: Sequence[dict[str, Any]]) -> str:
             interval(curve["final"], "{:+.3f}"),
             interval(curve["area"], "{:+.3f}"),
             "–" if curve["outcomes"] is None else f"{curve['outcomes']:,}",
+            f"{curve['faults']:,}",
         ]
         for curve in curves
     ]
-    columns = ["track", "learner", "learns by", "seeds", "final [95 %]", "area [95 %]", "simulated outcomes"]
-    return markdown_table(columns, rows, columns[:3])
+    columns = ["track", "learner", "learns by", "seeds", "final [95 %]", "area [95 %]", "simulated outcomes", "faults"]
+    counts = {
+        f"`{curve['learner']}` on {curve['track']}": FaultCount(curve["games"], curve["faults"]) for curve in curves
+    }
+    note = fault_note(counts, "they count as lost.")
+    return markdown_table(columns, rows, columns[:3]) + (f"\n\n{note}" if note else "")
 
 
 def draw(curves: Sequence[dict[str, Any]]) -> Figure:

@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 
 from bombay_agents import make
-from bombay_agents.shipped import net_digests
 from bombay_env.checks import shown_path
 from bombay_training.matches.cells import Cell, Chunk
 from bombay_training.matches.play import Played
+from bombay_training.matches.provenance import revision
 from bombay_training.matches.results import Match
 from bombay_training.matches.run import Engine, Here
-from bombay_training.matches.store import COMPARED, digest, read_nets, read_store
+from bombay_training.matches.store import COMPARED, digest, read_provenance, read_store, write_provenance
 
 GAMES: Final = 200
 
@@ -30,12 +30,14 @@ class Verification:
         games: how many were played again.
         differences: what is not as it is in the store, a line each.
         left_out: agents that think by the clock and need not repeat themselves; their games are not played again.
+        revision: of the project that played the games; the last one, if several did or were found to play them alike.
         digest: of all results in the store.
     """
 
     games: int
     differences: tuple[str, ...]
     left_out: tuple[str, ...]
+    revision: str
     digest: str
 
     @property
@@ -50,6 +52,7 @@ def verify(
     seed: int = 0,
     engine: Engine | None = None,
     progress: Callable[[float], None] | None = None,
+    accept: bool = False,
 ) -> Verification:
     """Play a sample of a store's games again.
 
@@ -59,9 +62,11 @@ def verify(
         seed: of the sample.
         engine: plays the games; None for this process.
         progress: called with the number of games played since the last call.
+        accept: whether this revision may continue the store if all games are the same.
 
     Raises:
         ValueError: the folder is no store, it is damaged, or an agent cannot play.
+        OSError: the revision cannot be written into the store.
     """
     found = read_store(folder)
     clocked = sorted(filter(_by_the_clock, {str(player) for cell, _ in found for player in cell.players}))
@@ -70,7 +75,8 @@ def verify(
     if not total:
         raise ValueError(f"{shown_path(folder)} has no games to play again")
     chosen = np.sort(np.random.default_rng(seed).permutation(total)[:games])
-    differences = _changed_nets(read_nets(folder))
+    provenance = read_provenance(folder)
+    differences = [f"{spec} has changed since its games" for spec in provenance.changed()]
     jobs, begin = [], 0
     for cell, match in kept:
         mine = chosen[(begin <= chosen) & (chosen < begin + match.num_games)] - begin
@@ -82,16 +88,15 @@ def verify(
     for cell, game in _unequal(jobs, matches, engine or Here(), progress or (lambda games: None)):
         lineup = ", ".join(map(str, cell.lineup))
         differences.append(f"game {game} of {lineup} with {cell.game.num_players} players has another result")
-    return Verification(len(chosen), tuple(differences), tuple(clocked), digest(match for _, match in found))
+    if accept and not differences and revision() not in provenance.revisions:
+        revisions = [*provenance.revisions, revision()]
+        write_provenance(folder, provenance.model_copy(update={"revisions": revisions}))
+    played_by = provenance.revisions[-1]
+    return Verification(len(chosen), tuple(differences), tuple(clocked), played_by, digest(match for _, match in found))
 
 
 def _by_the_clock(spec: str) -> bool:
     return getattr(make(spec), "ms", None) is not None
-
-
-def _changed_nets(stored: dict[str, str]) -> list[str]:
-    now = net_digests()
-    return [f"the net {name} is another one" for name, digest in stored.items() if now.get(name, digest) != digest]
 
 
 def _unequal(

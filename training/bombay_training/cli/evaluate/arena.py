@@ -55,8 +55,8 @@ Against = Annotated[
 Seats = Annotated[
     Literal["all", "rotate"],
     typer.Option(
-        help="all: each deal in every rotation of the line-up. rotate: each deal once, with the line-up rotated by one seat "
-        "from each to the next; --blocks then counts games."
+        help="all: each deal in every rotation of a circular order of the line-up, which is drawn for the deal. rotate: each "
+        "deal once, in such an order, rotated by one seat from each deal to the next; --blocks then counts games."
     ),
 ]
 RecordsFile = Annotated[Path | None, typer.Option("--records", help="A new .jsonl file for the records of all games.")]
@@ -66,7 +66,7 @@ def arena(
     agents: Annotated[list[str], typer.Argument(help=f"The agents. {AGENT_HELP}.", autocompletion=complete_agent)],
     players: Players = "4",
     blocks: Annotated[
-        int, typer.Option(help="Deals; each is played in all seatings of a line-up.", min=1, max=MAX_COUNT)
+        int, typer.Option(help="Deals; each is played with every agent in every seat.", min=1, max=MAX_COUNT)
     ] = 100,
     chosen: Chosen = None,
     against: Against = None,

@@ -45,6 +45,7 @@ def leaderboard(
             published.publish(folder, publish, machine, times)
             folder = publish
         data = boards.league_data(read_matches(folder), published.anchors_of(folder))
+        output.note_changed(folder)
         text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
         if out is not None:
             boards.figures.save_png(boards.draw(data), out.with_suffix(".png"))

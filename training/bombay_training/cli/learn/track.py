@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from bombay_env.agent import AgentFault
 from bombay_env.files.reading import read_jsonl
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
@@ -106,8 +107,6 @@ def track(
 
 def _play(agents: dict[int, str], folder: Path, games: int, players: Engine, quiet: bool) -> list[Match]:
     """Play the games of an entry that its folder does not have."""
-    with user_input():
-        tracks.check_nets(agents, folder)
     cells = tracks.cells(agents, games)
     with playing.open_store(folder / "games") as store:
         playing.compile_for(cells, None, quiet)
@@ -115,17 +114,20 @@ def _play(agents: dict[int, str], folder: Path, games: int, players: Engine, qui
     if ended is not None:
         playing.print_stopped(matches, cells)
         raise ended
+    with user_input(AgentFault):
+        tracks.check_opponents(matches)
     return matches
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """The scores of each entry after its last snapshot, and their area."""
+    """The scores of each entry after its last snapshot, their area, and the games lost by faults, which count as lost."""
     first = entries[0]
     title = f"{first['track']}: {first['learner']}, {first['learning']}"
-    table = new_table(title, ["seed", "decisions", "final score", "area"])
+    table = new_table(title, ["seed", "decisions", "final score", "area", "faults"])
     for entry in entries:
-        decisions = entry["points"][-1]["decisions"]
-        table.add_row(str(entry["seed"]), f"{decisions:,}", f"{entry['final']:+.3f}", f"{entry['area']:+.3f}")
+        decisions = f"{entry['points'][-1]['decisions']:,}"
+        faults = f"{sum(row['faults'] for point in entry['points'] for row in point['matches']):,}"
+        table.add_row(str(entry["seed"]), decisions, f"{entry['final']:+.3f}", f"{entry['area']:+.3f}", faults)
     return table
 
 
