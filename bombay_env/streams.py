@@ -38,6 +38,9 @@ REGRET_SCRUBS: Final = np.uint64(1104)
 
 # Players.
 SAMPLED_ACTIONS: Final = np.uint64(2001)  # of a policy net
+EPSILON: Final = np.uint64(
+    2007
+)  # of `greedy` with epsilon: whether a turn is random (index 0), and ties in its decisions
 
 # Searches.
 ROLLOUT_CHOICES: Final = np.uint64(2002)  # outcomes that seats take in a rollout

@@ -1,6 +1,7 @@
 """Agents: the protocol, specs, legal play of any variant by public facts only; and `greedy`."""
 
 import copy
+import hashlib
 import itertools
 import pickle
 import random
@@ -55,8 +56,8 @@ def middle_states(game, lanes, steps, seed=0):
 
 
 SPECS = (
-    "random-turn", "greedy", "planner-v1", "seller", "zero", "ppo", "search:nodes=20", "flat-mc:rollouts=20",
-    "search:nodes=5,value=[test_agents:Even]",
+    "random-turn", "greedy", "greedy:epsilon=0.5", "planner-v1", "seller", "zero", "ppo", "search:nodes=20",
+    "flat-mc:rollouts=20", "search:nodes=5,value=[test_agents:Even]",
 )  # fmt: skip
 each_kind = pytest.mark.parametrize("spec", SPECS)
 compiled = pytest.mark.skipif(SLOW, reason="searches and nets are slow with the compiler off")
@@ -189,6 +190,13 @@ def test_greedy_consolidates_for_a_bale_when_it_is_poor():
     assert chosen(GreedyAgent(), game, position(game, at="E3", rupees=[0])) == "consolidate"
 
 
+@pytest.mark.parametrize("epsilon", ["1.5", "-0.1", "nan"])
+def test_epsilon_is_a_probability(epsilon):
+    assert make("greedy:epsilon=0.60").name == "greedy:epsilon=0.6"
+    message = refusal(lambda: make(f"greedy:epsilon={epsilon}"))
+    assert message == f"greedy: epsilon is {float(epsilon)}; it must be a number from 0 to 1"
+
+
 def test_greedy_prefers_the_path_without_a_toll():
     #  Bombay ── G5 ── E1 and Bombay ── H1 ── E1 have the same length; an opponent's palace is on H1
     game = official(2)
@@ -197,6 +205,17 @@ def test_greedy_prefers_the_path_without_a_toll():
     assert moves == {"move:G5", "move:H1"}
     states = position(game, palaces={"H1": 1}, **facts)
     assert {chosen(GreedyAgent(), game, states, seed) for seed in range(20)} == {"move:G5"}
+
+
+@compiled
+@pytest.mark.parametrize("spec", ["greedy", "greedy:epsilon=0"])
+def test_decisions_of_greedy_are_those_of_the_published_games(spec):
+    digest, agent = hashlib.sha256(), make(spec)
+    for n in (2, 3, 4, 5):
+        states = middle_states(official(n), 200, 7, seed=n)
+        digest.update(agent.act(official(n), states, np.random.default_rng(n)).tobytes())
+    assert agent.name == "greedy"
+    assert digest.hexdigest()[:16] == "81da1abd9046e2b1"
 
 
 @pytest.mark.skipif(SLOW, reason="strength takes hundreds of games")

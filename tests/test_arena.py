@@ -1,7 +1,6 @@
 """The arena: blocks, deals, repeatability and faults."""
 
 import contextlib
-import functools
 import itertools
 import json
 import os
@@ -152,7 +151,9 @@ def test_a_seed_repeats_a_match():
     assert not same(run_blocks(TINY, lineup, BLOCKS, seed=6), run_blocks(TINY, lineup, BLOCKS, seed=7))
 
 
-@pytest.mark.parametrize("agent", [First, RandomAgent, GreedyAgent, functools.partial(make, "random-turn")])
+@pytest.mark.parametrize(
+    "agent", [First, RandomAgent, GreedyAgent, lambda: make("random-turn"), lambda: make("greedy:epsilon=0.5")]
+)
 def test_chunks_change_no_result_of_agents_that_draw_from_the_keys_of_their_lanes(agent):
     lineup = [agent(), agent(), RandomAgent()]
     whole = run_blocks(TINY, lineup, 7, seed=6)

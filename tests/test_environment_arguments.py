@@ -122,7 +122,7 @@ def sampling():
 
 
 @each_count
-@pytest.mark.parametrize("opponent", ["random", "greedy", "random-turn", sampling])
+@pytest.mark.parametrize("opponent", ["random", "greedy", "greedy:epsilon=0.5", "random-turn", sampling])
 def test_a_lane_plays_the_game_of_the_single_environment_whatever_the_others_do(n, opponent):
     def agent():
         return bombay_agents.make(opponent) if isinstance(opponent, str) else opponent()

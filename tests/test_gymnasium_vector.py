@@ -48,7 +48,7 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset):
 # --- seeds ---
 
 
-@pytest.mark.parametrize("opponents", ["random-turn", "flat-mc:rollouts=8"])
+@pytest.mark.parametrize("opponents", ["random-turn", "greedy:epsilon=0.5", "flat-mc:rollouts=8"])
 def test_lanes_in_equal_positions_do_not_share_plans(opponents):
     """All lanes begin in the same position, but with different seeds, so the agent plans in each of them anew."""
     more = {"short": False, "seat": 1, "opponents": opponents, "reward": "margin"}

@@ -10,9 +10,11 @@ import pytest
 
 from bombay_agents import turns
 from bombay_agents.random import RandomAgent, RandomTurnAgent
+from bombay_agents.scripted.greedy import GreedyAgent
 from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.turns import enumeration
 from bombay_env import Game, Rules, engine
+from bombay_env.agent import LaneGenerator
 from helpers.position import assert_fits, official, play, position, variant
 from helpers.variants import random_board, random_game
 from naive import NaiveGame
@@ -167,7 +169,7 @@ def test_a_turn_with_too_many_states_is_refused_in_one_line(plan, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-# --- random-turn ---
+# --- random-turn and greedy with epsilon ---
 
 
 class Counted(RandomTurnAgent):
@@ -179,21 +181,54 @@ class Counted(RandomTurnAgent):
         return super().choose(game, state, key)
 
 
+def outcomes_played(game, states, agent, count=200 if SLOW else 5_000):
+    """The outcomes in which the agent ends the turn of `states`, played in so many games at once."""
+    rng, after, running = LaneGenerator(np.random.PCG64(0)), np.repeat(states, count), np.arange(count)
+    while running.size:
+        rng.keys, rng.games = rng.integers(1 << 64, size=len(running), dtype=np.uint64), running.astype(np.uint64)
+        for lane, action in zip(running, agent.act(game, after[running], rng), strict=True):
+            engine.apply(after[lane], game.tables[0], action)
+        running = running[(after[running][["current_player", "set"]] == states[["current_player", "set"]])]
+    return [outcome.tobytes() for outcome in after]
+
+
 def test_random_turn_takes_each_outcome_equally_often_and_keeps_to_its_plan():
     #  G4 has a bale token; two actions are left, and one is enough to build and take
-    game = official(4)
+    game, agent = official(4), Counted()
     states = position(game, at="G4", basket=["blue", "yellow"], actions_left=2)
     outcomes = [turn.state.tobytes() for turn in turns.distinct_turns(game, states)]
     assert len(outcomes) > 10
-    agent, rng, count = Counted(), np.random.default_rng(0), 200 if SLOW else 5_000
-    played = []
-    for _ in range(count):
-        after = states.copy()
-        while (after["current_player"], after["set"]) == (states["current_player"], states["set"]):
-            engine.apply(after[0], game.tables[0], agent.act(game, after, rng)[0])
-        played.append(after.tobytes())
-    assert agent.planned == count
+    played = outcomes_played(game, states, agent)
+    assert agent.planned == len(played)
     assert_fits(played, dict.fromkeys(outcomes, 1 / len(outcomes)))
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 0.75])
+def test_greedy_with_epsilon_plays_that_share_of_turns_at_random_and_the_others_as_greedy(epsilon):
+    game = official(4)
+    states = position(game, at="Bombay", basket=["blue", "yellow"])
+    outcomes = [turn.state.tobytes() for turn in turns.distinct_turns(game, states)]
+    (best,) = set(outcomes_played(game, states, GreedyAgent(), 20))
+    law = {outcome: epsilon / len(outcomes) + (1 - epsilon) * (outcome == best) for outcome in outcomes}
+    assert_fits(outcomes_played(game, states, GreedyAgent(epsilon)), law)
+
+
+def test_greedy_with_epsilon_breaks_ties_at_each_decision_as_greedy_does():
+    #  Bombay ── G5 ── E1 and Bombay ── H1 ── E1 have the same length
+    game = official(2)
+    states = position(game, at="Bombay", markets=({"yellow": 3}, {}, {}))
+    outcomes = set(outcomes_played(game, states, GreedyAgent(), 100))
+    assert len(outcomes) > 1
+    assert set(outcomes_played(game, states, GreedyAgent(1e-12), 100)) == outcomes
+
+
+def test_greedy_with_epsilon_1_is_random_turn():
+    game, states = official(3), official(3).new_states(range(20))
+    agents = [GreedyAgent(1), RandomTurnAgent()]
+    for decision in range(20):
+        actions = [agent.act(game, states, np.random.default_rng(decision)) for agent in agents]
+        assert (actions[0] == actions[1]).all()
+        game.step(states, actions[0])
 
 
 # --- Plans ---

@@ -1,17 +1,20 @@
 """`GreedyAgent`: looks one decision ahead with the scripted value of `greedy_value.py` and takes the best action.
 
 Each legal action is applied to a copy of the state, without the restock that may follow, so that chance does not affect the
-values. Replies of the others are not considered.
+values. Replies of the others are not considered. With `epsilon` a share of its turns is random, which makes weaker players.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from bombay_agents import turns
+from bombay_agents.random import RandomTurnAgent
 from bombay_agents.scripted.greedy_value import GreedyWeights, survey, time_left, value
-from bombay_env import Game, engine
+from bombay_env import Game, chance, engine, streams
 from bombay_env.actions import CONSOLIDATE
 from bombay_env.agent import lane_keys
+from bombay_env.checks import number
 from bombay_env.jit.kernels import kernel
 from bombay_env.registry import described
 from bombay_env.rules import NUM_COLOURS
@@ -21,20 +24,53 @@ EFFORT: Final = 1e-6  # taken off the value of a move, so that ties go to stayin
 
 
 @described("all")
-class GreedyAgent:
-    """The legal action after which the scripted value is highest; ties are broken at random."""
+class GreedyAgent(RandomTurnAgent):
+    """The legal action after which the scripted value is highest; ties are broken at random.
+
+    Args:
+        epsilon: the probability, from 0 to 1, with which it plays a whole turn as `random-turn` does; by default 0.
+    """
 
     name = "greedy"
     weights = GreedyWeights()
 
+    def __init__(self, epsilon: float = 0.0) -> None:
+        super().__init__()
+        self.epsilon = number(epsilon, "greedy: epsilon", 0, 1)
+
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Choose for each state, (batch,) int64."""
+        """Choose for each state, (batch,) int64.
+
+        Raises:
+            OverflowError: with epsilon, a turn has too many states; see `turns.distinct_turns`.
+        """
+        if self.epsilon > 0:
+            return super().act(game, states, rng)  # plans whole turns by `choose`
         records = game.check_states(states)
+        return self._best(game, records, lane_keys(rng, len(records)))
+
+    def _best(self, game: Game, records: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """The best action of each record, (batch,) int64; `keys` (batch,) uint64 break ties."""
         actions = np.empty(len(records), np.int64)
         trial = np.zeros(1, game.state_dtype)
-        uniforms = (lane_keys(rng, len(records)) >> np.uint64(11)) * 2.0**-53  # in [0, 1)
+        uniforms = (keys >> np.uint64(11)) * 2.0**-53  # in [0, 1)
         choose_all(records, game.legal_actions(records), game.tables, self.weights, uniforms, trial, actions)
         return actions
+
+    def choose(self, game: Game, state: Any, key: np.uint64) -> int:
+        """Draw an outcome with probability epsilon. Or else decide as without it; the workspace then has the path alone."""
+        if int(chance.random_word(key, streams.EPSILON, np.uint64(0))) < self.epsilon * 2.0**64:
+            return super().choose(game, state, key)
+        turn, node, restock_due = self.workspace, 0, False
+        turn.states[0], turn.parent[0] = state, turns.NO_NODE
+        while turn.states[node].current_player == state.current_player and not restock_due:
+            after = turn.states[node : node + 1].copy()
+            node += 1
+            ties = chance.random_word(key, streams.EPSILON, np.uint64(node))
+            action = self._best(game, after, np.array([ties], np.uint64))[0]
+            restock_due = engine.apply(after[0], game.tables[0], action)
+            turn.states[node], turn.parent[node], turn.action[node] = after[0], node - 1, action
+        return node
 
 
 @kernel
