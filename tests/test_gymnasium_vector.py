@@ -2,13 +2,15 @@
 
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 
 from bombay_env import bombay_v0
-from helpers.gym_envs import LANES, MODES, STEPS, each_autoreset, each_count, pick, same, single, vector
+from helpers.gym_envs import ID, LANES, MODES, STEPS, each_autoreset, each_count, pick, same, single, vector
 from helpers.refusal import refusal
 
 # --- comparison with single environments ---
@@ -17,13 +19,19 @@ from helpers.refusal import refusal
 @pytest.mark.filterwarnings("ignore:.*actions in a game were illegal")
 @each_count
 @each_autoreset
-def test_each_lane_behaves_like_the_single_environment(n, autoreset):
-    """All returned values are equal to those of Gymnasium's `SyncVectorEnv` of single environments."""
+@pytest.mark.parametrize("limit", [-1, 5], ids=["whole games", "truncated"])
+def test_each_lane_behaves_like_the_single_environment(n, autoreset, limit):
+    """All returned values are equal to those of Gymnasium's `SyncVectorEnv` of single environments, with its `TimeLimit`, too."""
+
+    def one():
+        env = single(n, **more)
+        return env if limit == -1 else TimeLimit(env, limit)
+
     more = {"observation_mode": MODES[n % 2], "reward": "rank"}
-    many = vector(n, autoreset_mode=autoreset, **more)
-    singles = SyncVectorEnv([lambda: single(n, **more) for _ in range(LANES)], autoreset_mode=autoreset)
+    many = vector(n, autoreset_mode=autoreset, max_episode_steps=limit, **more)
+    singles = SyncVectorEnv([one for _ in range(LANES)], autoreset_mode=autoreset)
     assert same(many.reset(seed=5), singles.reset(seed=5))
-    rng, ends = np.random.default_rng(n), 0
+    rng, ends, cuts = np.random.default_rng(n), 0, 0
     for _ in range(STEPS):
         masks = many.action_masks()
         actions = pick(masks, rng)
@@ -33,8 +41,9 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset):
         assert many.observation_space.contains(returned[0])
         assert (many.action_masks() == singles.call("action_masks")).all()
         assert many.game_states.tobytes() == b"".join(state.tobytes() for state in singles.get_attr("game_state"))
-        ended = returned[2]
+        ended = returned[2] | returned[3]
         ends += ended.sum()
+        cuts += (returned[3] & ~returned[2]).sum()
         if autoreset is AutoresetMode.DISABLED and ended.any():
             observations, infos = many.reset(options={"reset_mask": ended.copy()})
             expected, some = singles.reset(options={"reset_mask": ended.copy()})
@@ -43,6 +52,37 @@ def test_each_lane_behaves_like_the_single_environment(n, autoreset):
             for name, values in some.items():
                 assert same(values[ended], infos[name][ended])
     assert ends > LANES
+    assert bool(cuts) == (limit > 0)
+
+
+def test_an_illegal_action_after_a_truncation_is_ignored_like_any_other():
+    env = vector(illegal_action="raise", max_episode_steps=1)
+    env.reset(seed=1)
+    for action in (None, -5, None, 10**6):
+        lanes = env.action_masks().argmax(axis=1) if action is None else np.full(LANES, action)
+        *_, truncated, _ = env.step(lanes)
+        assert (truncated == (action is None)).all()
+
+
+@pytest.mark.parametrize("mode", [None, "sync"])
+def test_make_vec_takes_what_gymnasiums_tutorial_gives_it(mode):
+    """`max_episode_steps`, like `make`, which also takes `disable_env_checker`."""
+    given = {"num_players": 2, "max_episode_steps": 2, "disable_env_checker": True}
+    env = gymnasium.make_vec(ID, num_envs=3, vectorization_mode=mode, **given)
+    _, infos = env.reset(seed=1)
+    cut = []
+    for _ in range(6):
+        _, _, _, truncated, infos = env.step(infos["action_mask"].argmax(axis=1))
+        cut.append(truncated.tolist())
+    assert cut == [[False] * 3, [True] * 3, [False] * 3] * 2
+
+
+def test_what_the_native_environment_cannot_do_is_refused_in_one_line():
+    for steps in (0, -2, 1.5, True, "600"):
+        refusal(lambda steps=steps: vector(max_episode_steps=steps), "max_episode_steps", "at least 1")
+    refusal(lambda: vector(disable_env_checker=False), "disable_env_checker", "True")
+    for given in ({"wrappers": [TimeLimit]}, {"vector_kwargs": {"copy": False}}):
+        refusal(lambda given=given: gymnasium.make_vec(ID, **given), next(iter(given)), error=gymnasium.error.Error)
 
 
 # --- seeds ---
@@ -138,6 +178,33 @@ def test_the_random_seat_depends_on_the_seed(n):
 
 
 # --- autoreset ---
+
+
+def options_of_a_reset(game):
+    """A set-up, and the record of a running game, as options of a reset."""
+    env = bombay_v0.raw_env(rules=game.rules)
+    env.reset(seed=99)
+    yield {"setup": env.record()["setup"]}
+    for _ in range(6):
+        env.step(int(env.infos[env.agent_selection]["action_mask"].argmax()))
+    yield {"record": env.record()}
+
+
+@each_autoreset
+def test_the_options_of_a_reset_apply_to_that_reset_only(autoreset):
+    """As in Gymnasium's `SyncVectorEnv`: each game that follows is the next one of its lane's stream, as without options."""
+    env, plain = vector(autoreset_mode=autoreset, max_episode_steps=1), vector()
+    plain.reset(seed=5)
+    plain.reset()
+    for options in options_of_a_reset(env.game):
+        env.reset(seed=5, options=options)
+        assert (env.game_states["demand"] == env.game_states["demand"][0]).all(), "every lane has the given set-up"
+        for _ in range(2 if autoreset is AutoresetMode.NEXT_STEP else 1):
+            env.step(env.action_masks().argmax(axis=1))
+        if autoreset is AutoresetMode.DISABLED:
+            env.reset(options={"reset_mask": np.ones(LANES, bool)})
+        assert env.game_states.tobytes() == plain.game_states.tobytes()
+
 
 
 def until_some_end(env):

@@ -30,6 +30,7 @@ RANDOM_SEAT: Final = "random"
 ALL_SEATS: Final = "all"
 RANDOM_OPPONENTS: Final = "random"  # the default
 LEARNER: Final = "learner"  # the learner's name in records
+NO_LANES: Final = np.zeros(0, np.int64)
 
 Opponents = str | Agent | Sequence[str | Agent]
 
@@ -184,21 +185,20 @@ class LearnerGames:
         Raises:
             IllegalActionError: an action is illegal and `illegal_action` is "raise". Nothing has changed.
         """
-        if self.illegal_action == "raise":
-            self._play(actions)
-            return
-        inside, running = (actions >= 0) & (actions < self.game.num_actions), ~self.over()
-        legal = inside & self.masks[np.arange(len(actions)), np.where(inside, actions, 0)]
-        lanes = np.flatnonzero(running & ~legal)
-        if lanes.size:
+        running, illegal = ~self.over(), NO_LANES
+        if self.illegal_action == "random":
+            inside = (actions >= 0) & (actions < self.game.num_actions)
+            legal = inside & self.masks[np.arange(len(actions)), np.where(inside, actions, 0)]
+            illegal = np.flatnonzero(running & ~legal)
+        if illegal.size:
             actions = actions.copy()
             words = chance.lane_words(
-                self.states["seed"][lanes], streams.ILLEGAL, self.illegal_actions[lanes].astype(np.uint64)
+                self.states["seed"][illegal], streams.ILLEGAL, self.illegal_actions[illegal].astype(np.uint64)
             )
-            position = words % self.masks[lanes].sum(axis=1, dtype=np.uint64)  # among the legal actions
-            actions[lanes] = (self.masks[lanes].cumsum(axis=1) > position[:, None]).argmax(axis=1)
+            position = words % self.masks[illegal].sum(axis=1, dtype=np.uint64)  # among the legal actions
+            actions[illegal] = (self.masks[illegal].cumsum(axis=1) > position[:, None]).argmax(axis=1)
         self._play(actions)
-        self.illegal_actions[lanes] += 1
+        self.illegal_actions[illegal] += 1
         self.decisions += running
 
     def advance(self) -> None:

@@ -13,11 +13,11 @@ It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
 | exception of an opponent | `AgentFault` that names it; all lanes must be reset |
 | end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
-| truncation | never: a game has a fixed number of turns |
+| truncation | only by `max_episode_steps`, which counts the learner's actions in a game: reward 0, and the mask still shows what is legal |
 | step or render before the first reset | `ResetNeeded` |
-| after the end, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
-| after the end, `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
-| after the end, `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
+| after the end or truncation, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
+| … `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
+| … `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
 
 In a step that ends games, infos also contain the outcome of these games: the arrays `final`, `win_share`, `place` and
 `is_success`, (num_envs,), and with seat="all" `seat_rewards`, (num_envs, n). `single.py` says what they are. As always in
@@ -75,6 +75,8 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         copy: if False, `reset` and `step` return the environment's own array of observations, which the next step overwrites.
         render_mode: what `render()` returns for each lane: None, "ansi" (the position as text), "svg" (a picture), "rgb_array"
             (pixels) or "human" (one window for all lanes, at most 16 of them); see `bombay_env.envs.rendering`.
+        max_episode_steps: truncate a game after so many of the learner's actions, like Gymnasium's `TimeLimit`; None or −1: never.
+        disable_env_checker: None or True: `gymnasium.make` takes it, too, but Gymnasium has no checker for vector environments.
 
     Raises:
         ValueError: an argument has a value that is not allowed.
@@ -101,10 +103,18 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,
+        max_episode_steps: int | None = None,
+        disable_env_checker: bool | None = None,
     ) -> None:
         num_envs = checks.whole_number(num_envs, "num_envs", 1)
         self._renderer = Renderer(render_mode)
         checks.one_of(copy, "copy", (True, False))
+        checks.one_of(disable_env_checker, "disable_env_checker", (None, True))
+        self._limit = (
+            checks.MAX_COUNT
+            if max_episode_steps in (None, -1)
+            else checks.whole_number(max_episode_steps, "max_episode_steps", 1)
+        )
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = common.make_game(num_players, rules, board)
@@ -128,10 +138,12 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Deal a new game in every lane, or in the lanes of `reset_mask`; let the opponents play until the learner's first turn.
 
         Args:
-            seed: s from 0 to 2**64 − 1, which deals lane i from s + i; or a list with one seed for each lane. None, for one
-                lane or for all: the next seed of the lane's stream.
+            seed: s from 0 to 2**64 − 1, which deals lane i from s + i, so that seeds of different environments must differ by at
+                least `num_envs`; or a list with one seed for each lane. None, for one lane or for all: the next seed of the
+                lane's stream.
             options: `reset_mask`, (num_envs,) bool, marks the lanes to reset; seeds of other lanes are ignored. `setup` fixes the
-                deal (RULES 8), `record` is a game to continue; both apply to all of these lanes. Other keys are ignored.
+                deal (RULES 8), `record` is a game to continue; both apply to all of these lanes, and not to the games that later
+                resets deal, automatic ones included. Other keys are ignored.
 
         Returns:
             Observations (num_envs, F) float32 and infos of all lanes.
@@ -174,24 +186,28 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._check_playable()
         games, due = self._games, np.flatnonzero(self._ended)
         games.keep_last(shows_last(self.render_mode))
+        if due.size:  # their actions are ignored; a truncated game still runs, so it takes any legal one
+            chosen = chosen.copy()
+            chosen[due] = games.masks[due].argmax(axis=1)
         games.act(chosen)
         if due.size:
             games.deal(due)
         games.advance()
-        ended = games.over()
-        lanes = np.flatnonzero(ended)
-        rewards, truncations = np.zeros(self.num_envs, np.float64), np.zeros(self.num_envs, np.bool_)
+        over, truncated = games.over(), games.decisions >= self._limit
+        ended, lanes = over | truncated, np.flatnonzero(over)
+        rewards = np.zeros(self.num_envs, np.float64)
         if lanes.size:
             rewards[lanes] = games.rewards(lanes)
-        ends = self._outcomes(ended, lanes) if lanes.size else {}
-        if lanes.size and self.autoreset_mode is AutoresetMode.SAME_STEP:
+        ends = self._outcomes(over, lanes) if lanes.size else {}
+        if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            lanes = np.flatnonzero(ended)
             ends = self._final(ended, lanes, ends)
             games.deal(lanes)
             games.advance()
         else:
             self._ended = ended
         self._show()
-        return self._seen(), rewards, ended.copy(), truncations, ends | self._infos()
+        return self._seen(), rewards, over, truncated, ends | self._infos()
 
     def _check_playable(self) -> None:
         if not self._games.playable:
@@ -210,7 +226,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return infos
 
     def _final(self, ended: np.ndarray, lanes: np.ndarray, outcomes: dict[str, Any]) -> dict[str, Any]:
-        """The last observations and infos of games that are over, in the form of Gymnasium's `SyncVectorEnv`."""
+        """The last observations and infos of games that have ended, in the form of Gymnasium's `SyncVectorEnv`."""
         views = np.full(self.num_envs, None, object)
         for lane, view in zip(lanes, self._games.views(lanes), strict=True):
             views[lane] = view
