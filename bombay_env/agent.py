@@ -244,9 +244,9 @@ def _checked(
 ) -> np.ndarray:
     """An answer as (batch,) int64 actions, all of them legal. `failures`: the lanes without one. Raises AgentFault."""
     count, kind = len(states), type(answer).__name__
-    if isinstance(answer, (list, tuple)):
+    if checks.is_list(answer):
         with suppress(ValueError):  # lists of different lengths
-            answer = np.array(answer)
+            answer = np.asarray(answer)
     if not isinstance(answer, np.ndarray) or answer.shape != (count,) or answer.dtype.kind not in "iu":
         found = checks.form(answer) if isinstance(answer, np.ndarray) else f"a {kind}"
         raise AgentFault(who, f"its actions are {found}, not integers of shape ({count},)", range(count), kind)

@@ -6,13 +6,16 @@ This module knows nothing about the game.
 
 import numbers
 import operator
-from collections.abc import Sequence
+import os
+from collections import UserString
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 MAX_SEED: Final = 2**64 - 1
 MAX_COUNT: Final = 2**62  # the sum of two such counts still fits into int64
+MAX_LEVELS: Final = 50  # of lists and objects in each other
 MAX_SHOWN: Final = 100  # characters of a value in an error message
 MAX_SHOWN_PATH: Final = 200  # likewise of a path
 MAX_MESSAGE: Final = 500  # characters of an error message
@@ -96,6 +99,35 @@ def one_of(value: Any, name: str, allowed: Sequence[Any]) -> None:
         raise ValueError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, allowed))}")
 
 
+# --- lists and objects ---
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list, a tuple, an array or the sequence of another library, and no text."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | UserString)
+
+
+def plain(value: Any, sequence: type = list, levels: int = MAX_LEVELS) -> Any:
+    """A value in Python's own types: mappings of any library become dicts, sequences lists, or what `sequence` says, paths texts.
+
+    What enters as a list or an object passes here, so that OmegaConf's and NumPy's are as good as Python's own.
+
+    Raises:
+        ValueError: it is nested too deeply.
+    """
+    if not levels:
+        raise ValueError(f"lists and objects may be nested {MAX_LEVELS} times at most, and not in themselves")
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {key: plain(value[key], sequence, levels - 1) for key in value}
+    return sequence(plain(entry, sequence, levels - 1) for entry in value) if is_list(value) else value
+
+
 # --- seeds ---
 
 
@@ -108,7 +140,7 @@ def seeds(values: Any) -> np.ndarray:
     """Seeds as an array (batch,) uint64. Python integers are checked one by one, because NumPy converts large ones to floats.
 
     Raises:
-        ValueError: `values` is not a list, tuple, range or array of integers from 0 to 2**64 − 1.
+        ValueError: `values` is not a list or an array of integers from 0 to 2**64 − 1.
     """
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "iu":
@@ -116,7 +148,7 @@ def seeds(values: Any) -> np.ndarray:
         if values.dtype.kind == "i" and values.size and values.min() < 0:
             raise ValueError(f"seeds must be from 0 to {MAX_SEED}; {values.min()} is not")
         return np.ascontiguousarray(values, np.uint64)
-    if not isinstance(values, (list, tuple, range)):
+    if not is_list(values):
         raise ValueError(f"seeds must be a list or an array of integers from 0 to {MAX_SEED}, not {shown(values)}")
     return np.array([seed(value) for value in values], np.uint64)
 

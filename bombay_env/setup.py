@@ -4,7 +4,7 @@ A set-up has the form of RULES 8. A set-up or restock that the rules could not p
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -40,17 +40,18 @@ def force_setups(states: np.ndarray, setup: Any, rules: Rules, board: Board) -> 
     Raises:
         ValueError: a set-up is malformed, or these rules could not deal it.
     """
-    setups = [setup] * len(states) if isinstance(setup, Mapping) else setup
-    if not isinstance(setups, Sequence):
+    given = checks.plain(setup)
+    setups = [given] * len(states) if isinstance(given, dict) else given
+    if not isinstance(setups, list):
         raise ValueError(f"setup must be one object, or a list with one for each game, not {type(setup).__name__}")
     if len(setups) != len(states):
         raise ValueError(f"setup has {len(setups)} entries for {len(states)} games; give one, or one for each")
-    for state, given in zip(states, setups, strict=True):
-        _force_setup(state, given, rules, board)
+    for state, one in zip(states, setups, strict=True):
+        _force_setup(state, one, rules, board)
 
 
 def _force_setup(state: Any, setup: Any, rules: Rules, board: Board) -> None:
-    if not isinstance(setup, Mapping) or not set(setup) <= set(SETUP_KEYS):
+    if not isinstance(setup, dict) or not set(setup) <= set(SETUP_KEYS):
         allowed = ", ".join(SETUP_KEYS)
         raise ValueError(f"setup must be an object with keys among {allowed}, not {checks.shown(setup)}")
     if "demand" in setup:
@@ -79,7 +80,7 @@ def _palace_tokens(rules: Rules, board: Board) -> _Tokens:
 def _check_names(given: Any, wanted: Sequence[str], rule: str) -> None:
     """Raise ValueError unless `given` is an object whose keys are exactly `wanted`."""
     rule = f"{rule} {checks.one_line(', '.join(wanted), MAX_SHOWN_NAMES)}"
-    if not isinstance(given, Mapping):
+    if not isinstance(given, dict):
         raise ValueError(f"{rule}, not {checks.shown(given)}")
     for name in given:
         if name not in wanted:
@@ -92,7 +93,7 @@ def _check_names(given: Any, wanted: Sequence[str], rule: str) -> None:
 def _force_demand(state: Any, demand: Any, rules: Rules, board: Board) -> None:
     cities = _names(board, SiteKind.CITY)
     _check_names(demand, cities, "setup demand must name exactly the cities")
-    columns = [tuple(demand[city]) if isinstance(demand[city], (list, tuple)) else demand[city] for city in cities]
+    columns = [tuple(demand[city]) if isinstance(demand[city], list) else demand[city] for city in cities]
     if sorted(columns, key=str) != sorted(rules.demand_columns, key=str):
         allowed = list(rules.demand_columns)
         raise ValueError(f"setup demand is {checks.shown(columns)}; it must be an arrangement of {allowed}")

@@ -281,8 +281,8 @@ def state_from_dict(data: Mapping[str, Any], rules: Rules, board: Board) -> np.r
     Raises:
         ValueError: a key is missing or unknown, a value has the wrong type, or the state violates an invariant.
     """
-    known = state_to_dict(new_records(1, state_dtype(board.num_sites))[0], rules, board)
-    if not isinstance(data, Mapping) or set(data) != set(known):
+    known, data = state_to_dict(new_records(1, state_dtype(board.num_sites))[0], rules, board), checks.plain(data)
+    if not isinstance(data, dict) or set(data) != set(known):
         raise ValueError(f"a state must be an object with exactly the keys {', '.join(known)}")
     states = new_records(1, state_dtype(board.num_sites))
     try:
@@ -300,9 +300,9 @@ def state_from_dict(data: Mapping[str, Any], rules: Rules, board: Board) -> np.r
 
 def _same_json(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal and of the same types: 1, 1.0 and True are not the same."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
+    if isinstance(one, dict) and isinstance(other, dict):
         return set(one) == set(other) and all(_same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list | tuple):
+    if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same_json, one, other))
     return type(one) is type(other) and bool(one == other)
 

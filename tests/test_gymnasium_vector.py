@@ -206,7 +206,6 @@ def test_the_options_of_a_reset_apply_to_that_reset_only(autoreset):
         assert env.game_states.tobytes() == plain.game_states.tobytes()
 
 
-
 def until_some_end(env):
     """Play until the step in which some games end, but not all. Returns what this step returned."""
     rng = np.random.default_rng(2)

@@ -81,9 +81,9 @@ def check_render_mode(render_mode: Any) -> None:
 
 def checked_options(options: Any) -> dict[str, Any]:
     """The options of a reset; an empty dict for None. Raises ValueError if they are malformed or contradict each other."""
-    if options is not None and not isinstance(options, dict):
+    if options is not None and not isinstance(options, Mapping):
         raise ValueError(f"options is {checks.shown(options)}; it must be None or a dict")
-    checked = options or {}
+    checked = dict(options or {})
     if checked.get("record") is not None and given_setup(checked) is not None:
         raise ValueError("options has both setup and record; give at most one of them")
     return checked
@@ -91,8 +91,8 @@ def checked_options(options: Any) -> dict[str, Any]:
 
 def given_setup(options: dict[str, Any]) -> Any:
     """The set-up in the options of a reset; None if it is left to chance, as it is without one and with an empty object."""
-    setup = options.get("setup")
-    return None if isinstance(setup, dict) and not setup else setup
+    setup = checks.plain(options.get("setup"))
+    return None if setup == {} else setup
 
 
 # --- episodes ---

@@ -358,7 +358,7 @@ def _checked_opponents(opponents: Any, num_players: int, seat: int | str) -> tup
             raise ValueError(f"opponents must not be given with seat={ALL_SEATS!r}: the learner plays every seat")
         return [], []
     others = num_players - 1
-    if isinstance(opponents, (list, tuple)):
+    if checks.is_list(opponents):
         if len(opponents) != others:
             raise ValueError(f"opponents has {len(opponents)} entries; it must be one agent or a list of {others}")
         given = list(opponents)

@@ -350,7 +350,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """
         if name != "render_mode":
             raise AttributeError(f"attribute {checks.shown(name)} of lanes cannot be set; only render_mode can be set")
-        modes = list(values) if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        modes = list(values) if checks.is_list(values) else [values] * self.num_envs
         if len(modes) != self.num_envs or any(mode != modes[0] for mode in modes):
             raise ValueError(
                 f"render_mode is {checks.shown(values)}; it must be one mode, or a list with the same mode for each of "
@@ -374,7 +374,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """One seed for each lane; s + i wraps around at 2**64."""
         if seed is None:
             return None
-        if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim):
+        if checks.is_list(seed):
             if len(seed) != self.num_envs:
                 raise ValueError(
                     f"seed has {len(seed)} entries for {self.num_envs} lanes; give one number, or one for each lane"

@@ -6,10 +6,8 @@ as `Rules`. Nothing is converted: a text is no number, and neither is true.
 
 import codecs
 import dataclasses
-import os
 from typing import Any, Final, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
@@ -26,8 +24,11 @@ class Form(BaseModel):
 
 
 def check(form: type[Kind], value: Any, name: str) -> Kind:
-    """The value as this form. Raises ValueError, which calls the value `name`, if it is of another."""
-    checked: Kind = _checked(lambda: _adapter(form).validate_python(value), name)
+    """The value as this form. Raises ValueError, which calls the value `name`, if it is of another.
+
+    Objects and lists may be those of any library.
+    """
+    checked: Kind = _checked(lambda: _adapter(form).validate_python(checks.plain(value)), name)
     return checked
 
 
@@ -80,7 +81,7 @@ def _checked(validate: Any, name: str) -> Any:
 
 
 def check_fields(instance: Any) -> None:
-    """Check every field of a dataclass that is being made. Values of NumPy become Python's, lists tuples, paths texts.
+    """Check every field of a dataclass that is being made. Values of NumPy become Python's, lists of any library tuples, paths texts.
 
     Raises:
         ValueError: a field has a value that its type does not allow. The message names the field, the value and what is allowed.
@@ -88,25 +89,16 @@ def check_fields(instance: Any) -> None:
     for field in dataclasses.fields(instance):
         given = getattr(instance, field.name)
         try:  # the value itself is kept: pydantic would turn 3 into 3.0
-            value = plain(given)
+            value = checks.plain(given, tuple)
             _adapter(field.type).validate_python(value)
             object.__setattr__(instance, field.name, value)  # the only way to set a field of a frozen dataclass
-        except (ValidationError, RecursionError):
+        except ValueError:  # ValidationError is one
             raise ValueError(f"{field.name} is {checks.shown(given)}; it must be {allowed(field)}") from None
 
 
 def allowed(field: dataclasses.Field[Any]) -> str:
     """What a field may be, in words: `a whole number from 4 to 1024, a multiple of 4`."""
     return _in_words(_adapter(field.type).json_schema())
-
-
-def plain(value: Any) -> Any:
-    """A value of NumPy as Python's, a path as text, and lists as tuples."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    return tuple(map(plain, value)) if isinstance(value, list | tuple | range) else value
 
 
 def _in_words(schema: dict[str, Any]) -> str:
