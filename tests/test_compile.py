@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -188,12 +189,33 @@ def test_a_full_disk_stops_nothing(folder, monkeypatch):
 
 
 @needs_jit
-def test_nothing_is_kept_or_loaded_once_a_source_was_edited(folder, monkeypatch):
+def test_nothing_is_kept_or_loaded_once_a_source_was_edited(folder, monkeypatch, capfd):
     assert called(twice) == (42, False)
     monkeypatch.setattr(cache, "STARTED", Path(cache.__file__).stat().st_mtime - 1)
+    monkeypatch.setattr(cache, "compiled", ["one"])
     assert called(twice) == (42, False)
     assert called(thrice) == (63, False)
     assert len(kept(folder)) == 1
+    said = capfd.readouterr().err
+    assert "was edited while this process ran; a new process keeps code again\n" in said
+    assert "XDG_CACHE_HOME" not in said, "another folder would not help"
+
+
+@needs_jit
+@posix
+def test_a_time_in_the_future_is_no_edit(folder, tmp_path, monkeypatch):
+    """As of a file from a machine with another clock."""
+    source, later = tmp_path / "source.py", time.time() + 10**6
+    source.touch()
+    os.utime(source, (later, later))
+    time.sleep(0.02)  # the clock of files is coarse
+    monkeypatch.setattr(cache, "STARTED", time.time())
+    monkeypatch.setattr(cache, "sources", lambda package: [source])
+    assert called(twice) == (42, False)
+    assert called(twice) == (42, True)
+    time.sleep(0.02)
+    os.utime(source, (later, later))
+    assert called(twice) == (42, False), "edited since, whatever its time says"
 
 
 class Evaluator(NamedTuple):

@@ -13,9 +13,9 @@ It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules
 | illegal action of an opponent | `IllegalActionError` that names it; all lanes must be reset |
 | exception of an opponent | `AgentFault` that names it; all lanes must be reset |
 | end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
-| truncation | only by `max_episode_steps`, which counts the learner's actions in a game: reward 0, and the mask still shows what is legal |
+| truncation | only by `max_episode_steps`, which counts the learner's actions in a game; reward 0, and the mask is not zero |
 | step or render before the first reset | `ResetNeeded` |
-| after the end or truncation, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
+| after either, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
 | … `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
 | … `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
 
@@ -75,7 +75,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         copy: if False, `reset` and `step` return the environment's own array of observations, which the next step overwrites.
         render_mode: what `render()` returns for each lane: None, "ansi" (the position as text), "svg" (a picture), "rgb_array"
             (pixels) or "human" (one window for all lanes, at most 16 of them); see `bombay_env.envs.rendering`.
-        max_episode_steps: truncate a game after so many of the learner's actions, like Gymnasium's `TimeLimit`; None or −1: never.
+        max_episode_steps: truncate games after so many of the learner's actions, like Gymnasium's `TimeLimit`; None, −1: never.
         disable_env_checker: None or True: `gymnasium.make` takes it, too, but Gymnasium has no checker for vector environments.
 
     Raises:

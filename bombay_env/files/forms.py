@@ -81,7 +81,7 @@ def _checked(validate: Any, name: str) -> Any:
 
 
 def check_fields(instance: Any) -> None:
-    """Check every field of a dataclass that is being made. Values of NumPy become Python's, lists of any library tuples, paths texts.
+    """Check every field of a dataclass that is being made. Numbers of NumPy become Python's, lists tuples, paths texts.
 
     Raises:
         ValueError: a field has a value that its type does not allow. The message names the field, the value and what is allowed.

@@ -106,14 +106,15 @@ def folder(package: str) -> Path:
     return path
 
 
-def obstacle(package: str = PACKAGES[0], problem: str = "") -> str:
-    """Why compiled code of `package` cannot be kept, with the remedy; empty if it can."""
+def obstacle(package: str = PACKAGES[0]) -> str:
+    """Why there is no folder for compiled code of `package`, with the remedy; empty if there is."""
     try:
-        if not problem and not os.access(path := folder(package), os.W_OK):
-            problem = f"{path} cannot be written to"
+        if os.access(path := folder(package), os.W_OK):
+            return ""
+        problem = f"{path} cannot be written to"
     except (OSError, RuntimeError) as error:
         problem = str(error)
-    return problem and f"{problem}; set XDG_CACHE_HOME or NUMBA_CACHE_DIR to a folder of your own"
+    return f"{problem}; set XDG_CACHE_HOME or NUMBA_CACHE_DIR to a folder of your own"
 
 
 class Locator(_CacheLocator):
@@ -173,9 +174,10 @@ class KernelCache(FunctionCache):
     def check(self, signature: Any) -> None:
         """Raise OSError or RuntimeError if the code for these argument types cannot be kept."""
         for path in self.files:
-            info = path.stat()
-            if max(info.st_mtime, info.st_ctime) > STARTED:  # ctime: a copy may keep the time of its original
-                raise OSError(f"{path} was edited, so its code may be old")
+            info, now = path.stat(), time.time()
+            # ctime: a copy may keep the time of its original. A time to come, from another clock, is no time of an edit.
+            if STARTED < info.st_mtime <= now or STARTED < info.st_ctime <= now:
+                raise OSError(f"{path} was edited while this process ran; a new process keeps code again")
         # An argument's class may decide which kernel is called, and the digest does not cover a kernel from elsewhere.
         waiting: list[Any] = list(getattr(signature, "args", signature))
         for kind in waiting:
@@ -185,14 +187,14 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The code for these argument types; None, after `note_compilation`, if it must be compiled."""
-        problem = ""
+        problem = obstacle(self.package)
         try:
             self.check(signature)
             if code := self._load(signature, target_context):
                 return code
         except (OSError, RuntimeError) as error:
-            problem = str(error)
-        note_compilation(f"{self.function.__module__}.{self.function.__name__}", obstacle(self.package, problem))
+            problem = problem or str(error)
+        note_compilation(f"{self.function.__module__}.{self.function.__name__}", problem)
         return None
 
     def _load(self, signature: Any, target_context: Any) -> Any:
