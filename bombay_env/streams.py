@@ -49,6 +49,7 @@ LOOKAHEAD: Final = np.uint64(2005)  # restocks while looking ahead
 TREE_RESTOCKS: Final = np.uint64(2006)  # restocks in a tree
 
 # Learners.
+LANES: Final = np.uint64(3001)  # keys of the environments that play at once
 RESPONSE_DEALS: Final = np.uint64(3003)  # games against a victim
 SELF_PLAY_DEALS: Final = np.uint64(3100)
 EXPLORES: Final = np.uint64(3101)  # whether a turn of self-play explores

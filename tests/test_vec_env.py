@@ -70,8 +70,9 @@ def test_environments_are_games_stepped_by_hand(players, shaping_weight):
     """Compared with one game each: deals, views, masks, movers, rewards of all seats, and what follows the end of a game."""
     (game,) = short_games(players)
     env = BombayVecEnv([game], num_envs=3, seed=11, blend=0.25, shaping_weight=shaping_weight)
+    keys = env.seed(11)
     observations, rng = env.reset(), np.random.default_rng(0)
-    states = game.new_states([11, 12, 13])
+    states = game.new_states(keys)
     dealt, counted, ends = [1, 1, 1], potential(game, states, 0.25), 0
     for _ in range(STEPS):
         np.testing.assert_array_equal(observations, game.observe(states))
@@ -94,7 +95,7 @@ def test_environments_are_games_stepped_by_hand(players, shaping_weight):
             expected[lane] += (1 - shaping_weight) * now[lane]
             np.testing.assert_array_equal(infos[lane]["terminal_observation"], game.observe(ended)[0])
             np.testing.assert_array_equal(infos[lane]["final_rupees"], game.results(ended)["final"][0])
-            states[lane] = game.new_states([int(random_word(np.uint64(11 + lane), EPISODE, np.uint64(dealt[lane])))])[0]
+            states[lane] = game.new_states([int(random_word(np.uint64(keys[lane]), EPISODE, np.uint64(dealt[lane])))])[0]
             dealt[lane] += 1
             counted[lane] = potential(game, states[lane : lane + 1], 0.25)[0]
         np.testing.assert_array_equal(env.last_seats, movers)
@@ -168,9 +169,22 @@ def test_the_seed_decides_everything():
     assert trajectory(7) != trajectory(8)
 
 
+def test_seeds_share_no_games():
+    """Neither neighbouring seeds, as of runs and of workers, nor a seed and the keys of its own lanes."""
+    deals = []
+    for seed in (0, 1, 2, 2**64 - 1):
+        env = BombayVecEnv(short_games(2, 3), num_envs=6, seed=0)
+        keys = env.seed(seed)
+        for _ in range(3):
+            env.reset()
+            deals += [deal for _, games in env.groups for deal in games.states["seed"].tolist()]
+        assert sorted(deals[-18:-12]) == sorted(keys)
+        deals.append(seed)
+    assert len(set(deals)) == len(deals)
+
+
 def test_a_second_reset_deals_other_games():
     env = BombayVecEnv(short_games(2), num_envs=2, seed=2**64 - 1)
-    assert env.seed(2**64 - 1) == [2**64 - 1, 0]
     first, second = env.reset(), env.reset()
     assert (first != second).any(axis=1).all()
 

@@ -25,7 +25,8 @@ class AutoresetGames:
     Args:
         game: the rules and the board.
         num_lanes: number of games played at once.
-        seed: s, from 0 to 2**64 − 1 (s + i wraps around), or (num_lanes,) integers, one seed for each lane.
+        seed: s, from 0 to 2**64 − 1 (s + i wraps around), or (num_lanes,) integers, one seed for each lane. The seeds of two
+            objects must differ by at least `num_lanes`, or they play some of the same games.
 
     Attributes:
         states: (num_lanes,) records, all running; overwritten by `step`, `rollout` and `collect`. They are this object's own, and

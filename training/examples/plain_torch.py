@@ -50,7 +50,7 @@ class Rollout:
     """`NUM_STEPS` decisions in each lane, in arrays (steps, lanes, …) that `play` overwrites."""
 
     def __init__(self, game: Game, seed: int) -> None:
-        self.game, self.lanes = game, AutoresetGames(game, NUM_LANES, seed)
+        self.game, self.lanes = game, AutoresetGames(game, NUM_LANES, NUM_LANES * seed)
         shape = (NUM_STEPS, NUM_LANES)
         self.observations = np.empty((*shape, game.num_features), np.float32)
         self.masks = np.empty((*shape, game.num_actions), bool)

@@ -26,14 +26,14 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     arguments = {"num_players": num_players, "opponents": "random", "reward": "margin"}
     model = MaskablePPO(
         "MlpPolicy",
-        make_vec_env("bombay_env:bombay/Bombay-v0", n_envs=NUM_ENVS, seed=seed, env_kwargs=arguments),
+        make_vec_env("bombay_env:bombay/Bombay-v0", n_envs=NUM_ENVS, env_kwargs=arguments),
         n_steps=NUM_STEPS,
         batch_size=512,
         n_epochs=4,
         learning_rate=1e-3,
         gamma=1.0,  # all reward comes at the end of a game, and a game always ends
         ent_coef=0.01,
-        seed=seed,
+        seed=NUM_ENVS * seed,  # of the games, too: game i adds i
         device="cpu",
     )
     while model.num_timesteps == 0 or time.monotonic() < deadline:

@@ -51,7 +51,7 @@ def train(entry: Entry, seed: int) -> None:
     """Learn by self-play from `entry.decisions` decisions, on one thread."""
     torch.set_num_threads(1)
     games = [Game(Rules.official(num_players)) for num_players in (2, 3, 4, 5)]
-    env = BombayVecEnv(games, NUM_ENVS, 1000 * seed)  # a game adds its number
+    env = BombayVecEnv(games, NUM_ENVS, seed)
     model = MaskablePPO("MlpPolicy", env, rollout_buffer_class=SeatRolloutBuffer, seed=seed, device="cpu")
 
     def values(observations: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ environments and no other processes. E is the number of environments, F that of 
     illegal action   `IllegalActionError` from `Game.check_actions`, nothing changes
     a game ends      the next game is dealt in the same step: observation and mask are the new game's, `dones` is True, the info
                      holds `terminal_observation` (seat 0's view) and `final_rupees` (n,)
-    reset()          every environment deals; after `seed(s)` number i gets seed s + i, else the next seed of its own stream
+    reset()          every environment deals: the first game of its stream after `seed`, else the next one
 
 Rewards are the result at the end of a game and, on the way there, the margin if the game ended now. That margin is a potential:
 without a discount it changes when a decision is paid for, and not which decisions are best (Ng, Harada and Russell, "Policy
@@ -23,8 +23,8 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from bombay_env import checks
-from bombay_env.envs.autoreset_games import AutoresetGames, lane_seeds
+from bombay_env import chance, checks, streams
+from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import Game
 from bombay_env.rewards import seat_rewards
 from bombay_training.learners.ppo.seat_buffer import MAX_SEATS
@@ -72,10 +72,13 @@ class BombayVecEnv(VecEnv):
         self.seed(seed)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Let the next reset deal environment i from seed + i; from a random seed if None."""
-        if seed is None:
-            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        self.next_seeds: np.ndarray | None = lane_seeds(seed, self.num_envs)
+        """Let the next reset begin a stream of games in each environment, all keyed by the seed; by a random one if None.
+
+        Seeds share no games: with seed + i for environment i, which Gymnasium's users expect, two runs would play nearly the same.
+        """
+        key = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else checks.seed(seed)
+        lanes = np.arange(self.num_envs, dtype=np.uint64)
+        self.next_seeds: np.ndarray | None = chance.lane_words(np.full_like(lanes, key), streams.LANES, lanes)
         return self.next_seeds.tolist()
 
     def reset(self) -> np.ndarray:
