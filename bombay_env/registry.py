@@ -41,7 +41,7 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 MAX_LENGTH = 10_000  # characters of a spec
 MAX_NESTED = 20  # agents in brackets in a spec
 MAX_LISTED = 250  # characters of a list of names in an error message
-OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?")
+OWN = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<object>[^\W\d][\w.]*)(?::(?P<options>.*))?", re.DOTALL)
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
@@ -52,12 +52,16 @@ def format_spec(name: str, **options: Agent | str | os.PathLike[str] | float | N
     Args:
         name: a name that `make` knows.
         options: values by key; agents stand in brackets, and so do texts that would be read otherwise without them.
+
+    Raises:
+        ValueError: `make` would not read a text as it is: its brackets are no pairs, it begins or ends with a space, or it is
+            too long.
     """
-    given = [f"{key}={_option_text(value)}" for key, value in options.items() if value is not None]
-    return f"{name}:{','.join(given)}" if given else name
+    given = [f"{key}={_option_text(key, value)}" for key, value in options.items() if value is not None]
+    return _not_too_long(f"{name}:{','.join(given)}" if given else name)
 
 
-def _option_text(value: Any) -> str:
+def _option_text(key: str, value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, numbers.Integral):
@@ -66,8 +70,15 @@ def _option_text(value: Any) -> str:
         return f"{float(value):.0f}" if float(value).is_integer() else repr(float(value))
     if isinstance(value, str | os.PathLike):
         text = os.fspath(value)
-        return f"[{text}]" if "," in text or text.startswith("[") else text
-    return f"[{name_of(value)}]"
+        written = text if text and "," not in text and not text.startswith("[") else f"[{text}]"
+    else:
+        text = name_of(value)
+        written = f"[{text}]"
+    if _split(written) != [written] or _without_brackets(written.strip()) != text:
+        raise ValueError(
+            f"option {checks.shown(key)} is {checks.shown(text)}; a spec takes texts with paired brackets and no space at an end"
+        )
+    return written
 
 
 def described(knowledge: str, least: str | None = "") -> Callable[[Factory], Factory]:
@@ -125,10 +136,7 @@ def _make(spec: str, methods: tuple[str, ...]) -> _Made:
     if not isinstance(spec, str) or not spec.strip():
         form = "an agent spec is name[:key=value,…], such as 'greedy', or module:object"
         raise ValueError(f"{form}, not {checks.shown(spec)}")
-    if len(spec) > MAX_LENGTH or spec.count("[") > MAX_NESTED:
-        allowed = f"at most {MAX_LENGTH} characters and {MAX_NESTED} agents in brackets are allowed"
-        raise ValueError(f"agent spec {checks.shown(spec)} is too long; {allowed}")
-    name, factory, options = _resolve(spec.strip(), methods)
+    name, factory, options = _resolve(_not_too_long(spec).strip(), methods)
     if not isinstance(factory, type) and _has(factory, methods):
         if options is not None:
             raise ValueError(f"agent {checks.shown(name)} is an object, not a factory: it takes no options")
@@ -141,6 +149,13 @@ def _make(spec: str, methods: tuple[str, ...]) -> _Made:
         with contextlib.suppress(AttributeError):  # a class whose name cannot be set
             made.name = canonical
     return _Made(made, canonical)
+
+
+def _not_too_long(spec: str) -> str:
+    if len(spec) > MAX_LENGTH or spec.count("[") > MAX_NESTED:
+        allowed = f"at most {MAX_LENGTH} characters and {MAX_NESTED} pairs of brackets are allowed"
+        raise ValueError(f"agent spec {checks.shown(spec)} is too long; {allowed}")
+    return spec
 
 
 def _has(found: Any, methods: tuple[str, ...]) -> bool:
@@ -282,7 +297,10 @@ def _evaluated(parameter: inspect.Parameter, names: dict[str, Any]) -> inspect.P
 def _options(text: str, spec: str) -> dict[str, str]:
     """The texts of the options after a spec's colon, by key."""
     options: dict[str, str] = {}
-    for part in _split(text, spec):
+    parts = _split(text)
+    if not parts:
+        raise ValueError(f"agent spec {checks.shown(spec)} has unbalanced brackets")
+    for part in parts:
         key, equals, value = part.partition("=")
         key, value = key.strip(), value.strip()
         if not (key and equals and value):
@@ -293,8 +311,8 @@ def _options(text: str, spec: str) -> dict[str, str]:
     return options
 
 
-def _split(text: str, spec: str) -> list[str]:
-    """`text` split at the commas outside brackets."""
+def _split(text: str) -> list[str]:
+    """`text` split at the commas outside brackets; empty if the brackets are no pairs."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
@@ -304,9 +322,7 @@ def _split(text: str, spec: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += letter
-    if depth != 0:
-        raise ValueError(f"agent spec {checks.shown(spec)} has unbalanced brackets")
-    return parts
+    return [] if depth else parts
 
 
 def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
@@ -316,10 +332,9 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
     """
     kinds = _types(parameter)
     plain = [kind for kind in kinds if kind in TYPE_NAMES]
-    bracketed = _is_bracketed(text)
     if str in plain:
-        return text[1:-1].strip() if bracketed else text
-    if bracketed:
+        return _without_brackets(text)
+    if _is_bracketed(text):
         if plain:
             raise ValueError(f"{what} takes {_names(plain)}, not the agent {checks.one_line(text)}")
         takes_evaluators = any(hasattr(kind, "values") for kind in kinds)
@@ -331,6 +346,11 @@ def _parse(text: str, parameter: inspect.Parameter, what: str) -> Any:
             continue
     takes = _names(plain) if plain else "an agent in brackets, as [planner-v1]"
     raise ValueError(f"{what} is {checks.shown(text)}; it takes {takes}")
+
+
+def _without_brackets(text: str) -> str:
+    """The text between brackets that enclose the whole of it; the text itself if there are none."""
+    return text[1:-1].strip() if _is_bracketed(text) else text
 
 
 def _is_bracketed(text: str) -> bool:

@@ -13,6 +13,8 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from bombay_agents import Agent, make
 from bombay_agents.random import RandomAgent
@@ -346,11 +348,45 @@ def test_a_spec_is_formatted_from_options(options, text):
     assert format_spec("outer", **options) == text
 
 
+TEXTS = st.text(st.sampled_from("a/=:,[] \n\xa0é")) | st.text()
+PATHS = TEXTS | TEXTS.map(lambda text: Path(f"x{text}".replace("\0", "")))
+OPTIONS = {"nodes": st.integers(), "ms": st.floats(allow_nan=False), "sample": st.booleans(), "word": TEXTS}
+DEFAULTS = {"path": None, "nodes": None, "ms": None, "sample": False, "value": None, "guess": 3, "word": None}
+
+
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("path", ["Runs/A.safetensors", "a,b", "[a]"])
-def test_a_formatted_spec_makes_what_it_was_made_of(path):
-    made = make(format_spec("outer", path=path, ms=0.25, sample=True))
-    assert made.given == (path, None, 0.25, True, None, 3, None)
+@pytest.mark.parametrize("name", ["outer", "test_agents:Outer"])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.fixed_dictionaries({"path": PATHS}, optional=OPTIONS))
+def test_a_formatted_spec_makes_what_it_was_made_of_or_is_refused(name, values):
+    try:
+        spec = format_spec(name, **values)
+    except ValueError as error:
+        assert "\n" not in str(error)
+        texts = [str(values[key]) for key in ("path", "word") if key in values]
+        assert any(text != text.strip() or "[" in text or "]" in text for text in texts)
+        return
+    wanted = {key: str(value) if isinstance(value, Path) else value for key, value in (DEFAULTS | values).items()}
+    made = make(spec)
+    assert dict(zip(DEFAULTS, made.given, strict=True)) == wanted
+    if name == "outer":  # named by its canonical spec
+        assert make(made.name).given == made.given
+
+
+@pytest.mark.parametrize("path", ["a[b", "a]b", "a]b[c", "a,b]", " a", "a ", "[a", "x" * 10_000, "[]" * 30])
+def test_a_text_that_no_spec_can_hold_is_refused(path):
+    agent = Inner()
+    agent.name = path
+    for value in (path, Path(path), agent):
+        refusal(
+            lambda value=value: format_spec("outer", path=value), "a spec takes" if len(path) < 10 else "is too long"
+        )
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("path", ["Runs/A.safetensors", "a,b", "[a]", "[a][b]", "a/[1]/b", "a:b=c", "a\nb", ""])
+def test_most_texts_are_written_so_that_they_are_read_again(path):
+    assert make(format_spec("outer", path=path)).given[0] == path
 
 
 @pytest.mark.usefixtures("installed")
@@ -374,7 +410,7 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("Outer:path=x,value=[INNR:depth=5]", "no agent is named 'Outer'; did you mean 'outer'"),
         ("outer:path=x,value=[INNR:depth=5]", "no agent is named 'INNR'; did you mean 'inner'"),
         ("x" * 300_000, "is too long; at most 10000 characters"),
-        ("outer:value=" + "[outer:value=" * 700, "too long; at most 10000 characters and 20 agents in brackets"),
+        ("outer:value=" + "[outer:value=" * 700, "too long; at most 10000 characters and 20 pairs of brackets"),
         ("outer:path=x,value=[inner", "unbalanced brackets"),
         ("inner:depth", "'depth' is not of the form key=value"),
         ("inner:depth=1,depth=2", "gives 'depth' twice"),

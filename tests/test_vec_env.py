@@ -95,7 +95,9 @@ def test_environments_are_games_stepped_by_hand(players, shaping_weight):
             expected[lane] += (1 - shaping_weight) * now[lane]
             np.testing.assert_array_equal(infos[lane]["terminal_observation"], game.observe(ended)[0])
             np.testing.assert_array_equal(infos[lane]["final_rupees"], game.results(ended)["final"][0])
-            states[lane] = game.new_states([int(random_word(np.uint64(keys[lane]), EPISODE, np.uint64(dealt[lane])))])[0]
+            states[lane] = game.new_states([int(random_word(np.uint64(keys[lane]), EPISODE, np.uint64(dealt[lane])))])[
+                0
+            ]
             dealt[lane] += 1
             counted[lane] = potential(game, states[lane : lane + 1], 0.25)[0]
         np.testing.assert_array_equal(env.last_seats, movers)

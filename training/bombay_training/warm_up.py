@@ -20,7 +20,7 @@ from bombay_env import Board, Game, Rules, bombay_v0, checks
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.jit import kernels
 from bombay_env.record import Record
-from bombay_env.registry import GROUP
+from bombay_env.registry import GROUP, format_spec
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.runs.run_files import AGENT
@@ -56,7 +56,7 @@ def learn(learner: str, settings: Iterable[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         agent = Path(folder) / AGENT
         run.net().save(agent)
-        play(f"net:path={agent}", run.settings.board)
+        play(format_spec("net", path=agent), run.settings.board)
 
 
 def use_environments() -> None:
