@@ -172,8 +172,10 @@ class _GameBatch:
         self.cell, self.game, self.agents, self.warm, self.listener = cell, cell.game, agents, warm, listener
         self.games = cell.games(chunk.first, chunk.count)
         redrawn = (int(streams.REDRAWN_GAMES),) if "play" in cell.redraw else ()
-        keys = np.random.SeedSequence((cell.seed, *chunk.key), spawn_key=redrawn).spawn(len(agents))
-        self.rngs = [LaneGenerator(np.random.PCG64(key)) for key in keys]
+        # Not generators of the cell's seed itself: agents could read it from them, and all deals follow from it.
+        sequence = np.random.SeedSequence((cell.seed, *chunk.key), spawn_key=redrawn)
+        words = sequence.generate_state(len(agents), np.uint64)
+        self.rngs = [LaneGenerator(np.random.PCG64(int(word))) for word in words]
         self.decisions = 0  # in each of the games still running
         self.states = cell.dealt(self.games)
         self.running = np.arange(chunk.count)
