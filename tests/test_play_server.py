@@ -323,11 +323,11 @@ def test_a_position_gets_the_same_advice_again(worker):
 
 
 def test_a_hint_tells_turns_that_can_be_played():
-    table, rng = session(None, "greedy", "greedy"), np.random.default_rng(1)
+    table = session(None, "greedy", "greedy")
     adviser = make_adviser("champion:nodes=30")
     assert isinstance(adviser, Adviser)
     for _ in range(4):
-        found = hints(adviser, table.game, table.states, rng)
+        found = hints(adviser, table.game, table.states)
         assert 1 <= len(found) <= 3
         shares = [hint.win_share for hint in found]
         assert shares == sorted(shares, reverse=True), "in the order of the number that is shown"
@@ -348,11 +348,11 @@ def test_a_hint_tells_what_the_search_expects_the_next_seats_to_do():
     """The turns that other seats answer with, in words; at the end of a set there are none, as the next restock is not known."""
     table = session(None, "random", "random")
     adviser = make_adviser("champion:nodes=30")
-    best = hints(adviser, table.game, table.states, np.random.default_rng(1), table.called)[0]
+    best = hints(adviser, table.game, table.states, table.called)[0]
     assert [line.partition(": ")[0] for line in best.line[:3]] == ["random 1", "random 2", "you"]
     assert re.fullmatch(r"random 1: Move to \w+, .*", best.line[0])
     table.states["turn"], table.states["current_player"] = table.game.rules.turns_per_set - 1, 2
-    assert all(not hint.line for hint in hints(adviser, table.game, table.states, np.random.default_rng(1)))
+    assert all(not hint.line for hint in hints(adviser, table.game, table.states))
 
 
 def test_a_failing_agent_is_shown_and_can_be_replaced(worker, capsys):

@@ -130,14 +130,14 @@ class BombayGame(pyspiel.Game):
         return BombayState(self)
 
     def state_at(self, states: np.ndarray) -> BombayState:
-        """A state in the position of (1,) `states`, to search from. Its history is empty.
+        """A state in the position of (1,) `states`, to search from. Its history is empty, and it has another seed.
 
         Raises:
             ValueError: they are not one state of this game.
         """
         _check_one(self.game, states)
         state = BombayState(self)
-        state.play = OneGame(self.game, states)
+        state.play = OneGame(self.game, self.game.scrub(states, [0]))
         state.start = str(state)
         return state
 

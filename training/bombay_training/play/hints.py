@@ -66,20 +66,19 @@ def make_adviser(spec: str) -> Adviser:
     return agent
 
 
-def hints(
-    adviser: Adviser, game: Game, states: np.ndarray, rng: np.random.Generator, names: Sequence[str] = ()
-) -> list[Hint]:
-    """Of the turns that were simulated most, those that win most, the best first.
+def hints(adviser: Adviser, game: Game, states: np.ndarray, names: Sequence[str] = ()) -> list[Hint]:
+    """Of the turns that were simulated most, those that win most, the best first; always the same for a position.
+
+    The adviser gets a copy without the seed of the game, and a generator that does not follow from it.
 
     Args:
         adviser: who values them.
         game: that of the state.
         states: (1,) a game that is not over, unchanged.
-        rng: the adviser's source of randomness.
         names: what the seats are called; empty: by their numbers.
     """
     mover = int(states["current_player"][0])
-    found = adviser.best_turns(game, states, rng, NUM_TURNS)
+    found = adviser.best_turns(game, game.scrub(states, [0]), np.random.default_rng(0), NUM_TURNS)
     found.sort(key=lambda turn: -turn.win_share[mover])
     best = float(found[0].win_share[mover])
     said = []

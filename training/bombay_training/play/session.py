@@ -14,8 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from bombay_env import Game, checks
+from bombay_env import Game, checks, streams
 from bombay_env.agent import Agent, AgentFault, ask, check_plays, name_of
+from bombay_env.chance import lane_words
 from bombay_env.record import RESTOCK, History, Record
 from bombay_env.render.view import LastAction, called, last_action
 from bombay_env.state import NOBODY
@@ -23,7 +24,6 @@ from bombay_training.play.effects import effect_words, preview
 
 HUMAN: Final = "human"
 END_TURN: Final = "end_turn"
-SCRUB_KEY: Final = 5  # beside the seats 0 to 4: the stream of the seeds that agents see
 
 
 class SessionError(ValueError):
@@ -110,8 +110,10 @@ class Session:
         self._turn: list[int] = []  # actions of the turn under way
         self._turn_done = False  # a human has spent all actions of the turn
         self._viewer: int | None = self.humans[0] if len(self.humans) == 1 else None
-        self._rngs = [np.random.default_rng((self.seed, seat)) for seat in range(game.num_players)]
-        self._scrub_rng = np.random.default_rng((self.seed, SCRUB_KEY))
+        # Not of the seed itself: agents could read it from their generators.
+        numbers = np.arange(game.num_players + 1, dtype=np.uint64)
+        words = lane_words(np.full(len(numbers), self.seed, np.uint64), streams.OPPONENTS, numbers)
+        *self._rngs, self._scrub_rng = map(np.random.default_rng, words.tolist())
 
     # --- what there is ---
 

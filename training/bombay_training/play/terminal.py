@@ -7,8 +7,6 @@ import textwrap
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from bombay_env import Game
 from bombay_env.state import turn_of
 from bombay_env.text import (
@@ -190,10 +188,7 @@ class Terminal:
         session = self.session
         session.check_hint(session.version)
         print(f"{self.adviser} is thinking …", file=sys.stderr)
-        states = session.states.copy()
-        states["seed"] = 0
-        rng = np.random.default_rng(session.seed)
-        for place, hint in enumerate(hints(make_adviser(self.adviser), session.game, states, rng), 1):
+        for place, hint in enumerate(hints(make_adviser(self.adviser), session.game, session.states), 1):
             _say(f"{place}. {', then '.join(hint.turn)}: wins {100 * hint.win_share:.0f} %. {hint.why}", 3)
             if hint.line:
                 _say("\n".join(["   Then it expects", *(f"   {turn}" for turn in hint.line)]), 6)

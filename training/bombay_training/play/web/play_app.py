@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -114,10 +113,8 @@ class PlayApp:
         session.check_hint(version)
         adviser = self.adviser or adviser_of(session.game)
         states = session.states.copy()
-        states["seed"] = 0
-        rng = np.random.default_rng(session.seed)  # not of the version, which grows when a turn is taken back
         try:
-            found = await self.worker.run(lambda: hints(self._made(adviser), session.game, states, rng, session.called))
+            found = await self.worker.run(lambda: hints(self._made(adviser), session.game, states, session.called))
         except (ValueError, OverflowError, RuntimeError) as error:
             raise SessionError(f"{adviser} cannot give a hint here: {error}") from None
         return JSONResponse({"version": version, "by": adviser, "turns": [hint._asdict() for hint in found]})
