@@ -8,14 +8,16 @@ import numba
 import numpy as np
 import pytest
 
+from bombay_agents import turns
 from bombay_agents.nets.value import evaluator as value_evaluator
 from bombay_agents.nets.value import features
 from bombay_agents.nets.value import net as value_net
 from bombay_agents.nets.value.agent import ValueNetAgent
 from bombay_agents.nets.value.net import ValueNet
-from bombay_agents.turns.evaluator import NUM_OUTPUTS
-from bombay_env import Game, Rules, chance, streams
+from bombay_agents.turns.evaluator import MARGIN_UNIT, NUM_OUTPUTS
+from bombay_env import Game, Rules, batch, chance, streams
 from bombay_env.rules import MAX_PLAYERS
+from bombay_env.state import NOBODY
 from bombay_training.evaluation import arena
 from bombay_training.learners import best_response
 from bombay_training.learners.runs.run_files import AGAINST, AGENT, METRICS
@@ -171,26 +173,62 @@ def test_games_are_played_by_the_net_as_it_is_now(tensor):
     assert not np.array_equal(before["margin"], changed["margin"])
 
 
-def test_an_exploring_turn_gives_the_outcome_drawn_and_the_values_of_the_best():
-    """In the first turns of games in which every turn explores, with the draw repeated by hand."""
-    game = short_games()[1]
-    play, trainer, _ = played(epsilon=1.0)
-    evaluator = value_evaluator.new_evaluator(game, random_net(game))._replace(net=play.quantized(trainer.net))
-    explored = 0
-    for number in range(2):
-        seed = np.uint64(chance.random_word(np.uint64(5), streams.SELF_PLAY_DEALS, np.uint64(number * MAX_PLAYERS + 2)))
-        sample = play.samples[1, number, 0]
-        found = outcomes_of(game, evaluator, np.asarray(game.new_states([int(seed)]))[0])
-        best = found.values.argmax()
-        drawn = int(chance.random_word(seed, streams.EXPLORED, np.uint64(0))) % len(found.nodes)
-        assert sample["explored"] == (drawn != best)
-        explored += sample["explored"]
-        outputs = found.outputs[best]  # in seat order from the mover, as in a sample
-        assert sample["best_margin"][:3].tolist() == outputs[:3].tolist()
-        assert sample["best_share"][:3].tolist() == outputs[MAX_PLAYERS : MAX_PLAYERS + 3].tolist()
-        value_of(game, evaluator, found.states[drawn], int(sample["seat"]))
-        assert sample["rows"].tolist() == rows_of(evaluator).tolist()
-    assert explored == 2
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_a_game_is_marked_and_learned_from_turn_by_turn(epsilon):
+    """Games of several sets are played again by hand: who explores, what is drawn, what is kept of the best, and the targets.
+
+    The turns that end a set or the game are among them.
+    """
+    games, td_lambda = [Game(Rules(n, sets=3, turns_per_set=1, actions_per_turn=1)) for n in (2, 3)], 0.6
+    num_sites = games[0].board.num_sites
+    trainer = optimizer.Trainer(features.first_rows(num_sites), features.num_rows(num_sites), HIDDEN, SECOND, seed=1)
+    play = self_play.SelfPlay(games, 3, HIDDEN, SECOND)
+    play.play(trainer.net, 5, 7, PlayOptions(np.float32(2), epsilon, np.float32(td_lambda)))
+    marks = []
+    for place, game in enumerate(games):
+        n, evaluator = game.num_players, value_evaluator.new_evaluator(game, random_net(game))
+        evaluator = evaluator._replace(net=play.quantized(trainer.net))
+        for number in range(3):
+            index, samples = np.uint64((7 + number) * MAX_PLAYERS + n - 1), play.samples[place, number]
+            seed = np.uint64(chance.random_word(np.uint64(5), streams.SELF_PLAY_DEALS, index))
+            states, move, expected = np.asarray(game.new_states([int(seed)])), 0, []
+            while not game.is_terminal(states)[0]:
+                found = outcomes_of(game, evaluator, states[0])
+                chosen = best = int(found.values.argmax())
+                word = np.uint64(move)
+                explores = int(chance.random_word(seed, streams.EXPLORES, word)) < epsilon * 2**64
+                if explores and found.states[best]["current_player"] != NOBODY:
+                    chosen = int(chance.random_word(seed, streams.EXPLORED, word)) % len(found.nodes)
+                expected.append(
+                    (int(states[0]["current_player"]), found.outputs[chosen], found.outputs[best], chosen != best)
+                )
+                ends_set = found.due[chosen] == turns.RESTOCK_DUE
+                if not (over := found.states[chosen]["current_player"] == NOBODY):
+                    sample = samples[move]
+                    assert (sample["seat"], sample["explored"]) == (expected[-1][0], chosen != best)
+                    value_of(game, evaluator, found.states[chosen], int(sample["seat"]))
+                    assert sample["rows"].tolist() == rows_of(evaluator).tolist()
+                    marks.append((bool(sample["explored"]), bool(ends_set)))
+                states = found.states[chosen : chosen + 1].copy()
+                if ends_set:
+                    batch.restock(states[0], game.tables[0], np.zeros(4, np.int64))
+                move += 1
+            assert over
+            assert play.counts[place, number] == move - 1 == n * 3 - 1
+            assert_targets(samples, expected[:-1], game.results(states)[0], td_lambda)
+    assert set(marks) == {(explored, ends) for explored in (True, False) for ends in (True, False)}
+
+
+def assert_targets(samples, expected, result, td_lambda):
+    """Assert that these are λ-returns towards a result; where the mover explored, they begin anew with its best outcome."""
+    n = len(result["final"])
+    later = np.stack([(result["final"] - result["final"].mean()) / MARGIN_UNIT, result["win_share"]])  # by seat
+    for (seat, outputs, best, explored), sample in reversed(list(zip(expected, samples, strict=False))):
+        seats = (seat + np.arange(n)) % n  # of the entries of a sample
+        assert np.stack([sample["margin"][:n], sample["share"][:n]]) == pytest.approx(later[:, seats], abs=1e-4)
+        own, most = (np.stack([part[:n], part[MAX_PLAYERS : MAX_PLAYERS + n]]) for part in (outputs, best))
+        before = later.copy()
+        later[:, seats] = most if explored else (1 - td_lambda) * own + td_lambda * before[:, seats]
 
 
 # --- Learning ---
@@ -258,10 +296,10 @@ def test_steps_are_those_of_adam_and_the_average_follows():
     weights = flat(trainer.net)
     average, first, second = weights.copy(), np.zeros_like(weights), np.zeros_like(weights)
     known = np.ones(len(weights), bool)  # gradients next to zero have the sign of a rounding error
-    for step, batch in enumerate((indices[:2], indices[2:7], indices[1:4]), 1):
-        mean = gradient_of(trainer.net, samples, batch, weight)
+    for step, some in enumerate((indices[:2], indices[2:7], indices[1:4]), 1):
+        mean = gradient_of(trainer.net, samples, some, weight)
         known &= (mean == 0) | (abs(mean) > 1e-4)
-        trainer.step(samples, batch, rate, weight, decay)
+        trainer.step(samples, some, rate, weight, decay)
         first += 0.1 * (mean - first)
         second += 0.001 * (mean**2 - second)
         weights -= rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
