@@ -13,7 +13,7 @@ LEAGUE ?= runs/league
 CURVES ?= runs/curves
 PIP_ARGS ?=
 GAME := rules_2_setup rules_3_course rules_4_actions rules_4_sales_and_tokens rules_5_end twin observe observation_layout \
-	game game_arrays game_step game_chance state random_streams
+	game game_arrays game_step game_chance state random_streams accumulator_cache
 
 BIN := .venv/bin
 INSTALL = PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS)
@@ -48,8 +48,8 @@ compiled: .venv/.test
 	$(BIN)/bombay warm-up  # first, so that the processes of the tests do not compile the same kernels
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
-# The game itself with the compiler off, where an index out of range is an error, and random streams, whose draws inside kernels can
-# be seen only so. The rest takes minutes this way: `make coverage`.
+# The game itself with the compiler off, where an index out of range is an error, and what inside kernels can be seen only so: draws of
+# random streams, and the accumulator cache. The rest takes minutes this way: `make coverage`.
 interpreted: .venv/.test
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -q $(GAME:%=tests/test_%.py)
 

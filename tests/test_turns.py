@@ -15,7 +15,7 @@ from bombay_agents.scripted.planner import PlannerAgent
 from bombay_agents.turns import enumeration
 from bombay_env import Game, Rules, engine
 from bombay_env.agent import LaneGenerator
-from helpers.position import assert_fits, official, play, position, variant
+from helpers.position import assert_fits, neighbours, official, play, position, variant
 from helpers.variants import random_board, random_game
 from naive import NaiveGame
 from test_twin import drawn, engine_facts, twin_facts
@@ -213,10 +213,10 @@ def test_greedy_with_epsilon_plays_that_share_of_turns_at_random_and_the_others_
     assert_fits(outcomes_played(game, states, GreedyAgent(epsilon)), law)
 
 
-def test_greedy_with_epsilon_breaks_ties_at_each_decision_as_greedy_does():
+def test_greedy_with_epsilon_breaks_ties_at_random_as_greedy_does():
     #  Bombay ── G5 ── E1 and Bombay ── H1 ── E1 have the same length
     game = official(2)
-    states = position(game, at="Bombay", markets=({"yellow": 3}, {}, {}))
+    states = position(game, at="Bombay", markets=({"yellow": 3}, {}, {}), actions_left=1)
     outcomes = set(outcomes_played(game, states, GreedyAgent(), 100))
     assert len(outcomes) > 1
     assert set(outcomes_played(game, states, GreedyAgent(1e-12), 100)) == outcomes
@@ -257,12 +257,34 @@ def test_a_turn_is_planned_once_and_carried_out():
 
 
 def test_a_plan_for_one_game_is_not_used_in_another():
-    games, agent, rng = (official(2), variant(2, toll=2)), LastOutcome(), np.random.default_rng(0)
-    states = position(games[0], at="G4", basket=["blue", "yellow"])
-    first = agent.act(games[0], states, rng)[0]
-    after = play(games[0], states, games[0].action_name(first))
-    agent.act(games[1], after, rng)
-    assert agent.planned == 2
+    """Neither under other rules, nor in another game of a batch, nor in a position that differs in one entry of one field."""
+    game, rng = variant(3, actions_per_turn=2), LaneGenerator(np.random.PCG64(0))
+    rng.keys = rng.games = np.zeros(1, np.uint64)
+    states = position(game, at="G4", basket=["blue", "yellow"])
+
+    def planned_again(game, after, number=0):
+        agent = LastOutcome()
+        rng.games = np.zeros(1, np.uint64)
+        first = agent.act(variant(3, actions_per_turn=2), states, rng)[0]
+        rng.games = np.array([number], np.uint64)
+        agent.act(game, play(game, states, game.action_name(first)) if after is None else after, rng)
+        return agent.planned == 2
+
+    assert not planned_again(game, None)
+    assert planned_again(game, None, number=1)
+    assert planned_again(variant(3, actions_per_turn=2, toll=2), None)
+    first = LastOutcome().act(game, states, rng)[0]
+    after, seen = play(game, states, game.action_name(first)), set()
+    assert not planned_again(game, after)
+    for name, other in neighbours(game, after[0]):
+        if name not in (
+            "actions_left",
+            "take_pending",
+            "current_player",
+        ):  # no turn could be planned from some of these
+            assert planned_again(game, other), name
+            seen.add(name)
+    assert seen >= {"set", "turn", "market", "rupees", "basket", "position", "post", "demand", "clients", "city_tokens"}
 
 
 def test_only_the_latest_plans_are_kept(monkeypatch):

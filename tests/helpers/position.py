@@ -21,7 +21,7 @@ import pytest
 
 from bombay_env import Game, Rules
 from bombay_env.rules import COLOUR_NAMES, TOKEN_NAMES
-from bombay_env.state import check_invariants, state_to_dict
+from bombay_env.state import check_invariants, state_ranges, state_to_dict
 
 COLOURS = COLOUR_NAMES
 CITIES = ("Bombay", "Indore", "Nagpur", "Hyderabad")
@@ -149,6 +149,20 @@ def last_turn(game=GAME, set=None, **facts):
     set = game.rules.sets - 1 if set is None else set
     first = set % game.num_players if game.rules.rotate_first_player else 0
     return position(game, set=set, turn=game.rules.turns_per_set - 1, player=(first - 1) % game.num_players, **facts)
+
+
+def neighbours(game, state):
+    """Each field but the seed, by name, with (1,) copies of a record that differ in one entry of it, within its range."""
+    ranges = state_ranges(game.rules, game.board)
+    lowest, spans = np.array(ranges).view(np.uint8).reshape(2, -1)
+    lowest, highest = np.stack([lowest, lowest + spans]).view(ranges.dtype)[:, 0]
+    for name in state.dtype.names:
+        for entry in np.ndindex(state.dtype[name].shape) if name != "seed" else ():
+            low, value, high = (int(np.asarray(record[name])[entry]) for record in (lowest, state, highest))
+            if low < high:
+                other = np.array([state])
+                other[name][(0, *entry)] = value + 1 if value < high else value - 1
+                yield name, other
 
 
 def play(game, states, *actions, restock=None):
