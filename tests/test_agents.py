@@ -361,8 +361,7 @@ DEFAULTS = {"path": None, "nodes": None, "ms": None, "sample": False, "value": N
 def test_a_formatted_spec_makes_what_it_was_made_of_or_is_refused(name, values):
     try:
         spec = format_spec(name, **values)
-    except ValueError as error:
-        assert "\n" not in str(error)
+    except ValueError:
         texts = [str(values[key]) for key in ("path", "word") if key in values]
         assert any(text != text.strip() or "[" in text or "]" in text for text in texts)
         return

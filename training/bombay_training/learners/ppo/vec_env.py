@@ -74,7 +74,7 @@ class BombayVecEnv(VecEnv):
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Let the next reset begin a stream of games in each environment, all keyed by the seed; by a random one if None.
 
-        Seeds share no games: with seed + i for environment i, which Gymnasium's users expect, two runs would play nearly the same.
+        Seeds share no games. With seed + i for environment i, as in Gymnasium, two runs would play nearly the same ones.
         """
         key = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else checks.seed(seed)
         lanes = np.arange(self.num_envs, dtype=np.uint64)
