@@ -8,6 +8,7 @@ from bombay_agents.search.agent import SearchAgent
 from bombay_agents.search.endgame import solve
 from bombay_agents.turns import distinct_turns
 from bombay_agents.turns.evaluator import PythonEvaluator, new_result, value_result
+from bombay_agents.turns.whole import TurnOutcomes, play_turns, turn_outcomes
 from bombay_env.agent import Agent
 from bombay_env.registry import agent_names, make
 
@@ -15,11 +16,14 @@ __all__ = [
     "Agent",
     "PythonEvaluator",
     "SearchAgent",
+    "TurnOutcomes",
     "agent_names",
     "distinct_turns",
     "make",
     "new_result",
+    "play_turns",
     "solve",
+    "turn_outcomes",
     "turns",
     "value_result",
 ]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from bombay_env import MAX_PLAYERS, MIN_PLAYERS, Game, bombay_v0
+from bombay_env import MAX_PLAYERS, MIN_PLAYERS, Agent, Game, bombay_v0
 from bombay_training import arena, statistics
 
 # Options of every example.
@@ -43,15 +43,16 @@ class PolicyAgent:
         return np.asarray(self.policy(game.observe(states), game.legal_actions(states)), np.int64)
 
 
-def evaluate(policy: Policy, num_players: int, opponent: str = "random", blocks: int = 250) -> statistics.Estimate:
+def evaluate(
+    policy: Policy | Agent, num_players: int, opponent: str = "random", blocks: int = 250
+) -> statistics.Estimate:
     """The win share against copies of `opponent`, with a 95 % interval over blocks: deals that are played from each seat."""
+    agent = policy if isinstance(policy, Agent) else PolicyAgent(policy, "trained")
     game = bombay_v0.raw_env(num_players).game
-    return statistics.share_with_interval(
-        arena.one_vs_rest(game, PolicyAgent(policy, "trained"), opponent, blocks, seed=1)
-    )
+    return statistics.share_with_interval(arena.one_vs_rest(game, agent, opponent, blocks, seed=1))
 
 
-def report(policy: Policy, num_players: int, blocks: int = 250) -> None:
+def report(policy: Policy | Agent, num_players: int, blocks: int = 250) -> None:
     """Print the results of `evaluate` against `random`, which even an agent that always consolidates beats, and `greedy`."""
     for opponent in ("random", "greedy"):
         share = evaluate(policy, num_players, opponent, blocks)
