@@ -1,7 +1,5 @@
 """`bombay card`: where agents stand in the league, and whether they play fair."""
 
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +61,7 @@ def card(
     have one card, with the probability that each is better than each other one. An agent that loses more than 1 % of its games by
     faults is not rated. Agents in other languages, or in another Python environment, play as exec:command=….
     """
-    with user_input(*MATCH_ERRORS, ArithmeticError), redirect_stdout(sys.stderr):
+    with user_input(*MATCH_ERRORS, ArithmeticError):
         cards = analysis_module("evaluation.card")
         study = published.study_of(league)
         check_distinct(agents)
@@ -113,7 +111,7 @@ def _audit(agents: list[str], cells: list[Cell], states: int, quiet: bool) -> di
     playing.compile_for(cells, None, quiet)
     reports = {}
     for agent in agents:
-        with user_input(), redirect_stdout(sys.stderr), output.working(f"auditing {agent}", quiet):
+        with user_input(), output.working(f"auditing {agent}", quiet):
             reports[agent] = audit_in_process(agent, _variants(cells), states, seed=0)
     return reports
 

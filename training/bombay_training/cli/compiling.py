@@ -1,7 +1,6 @@
 """`bombay warm-up`: compile everything now. `prepare` compiles what another command needs."""
 
 import contextlib
-import json
 from collections.abc import Sequence
 
 import typer
@@ -24,7 +23,7 @@ def warm_up(processes: Processes = None, as_json: Json = False) -> None:
         output.err.print(f"bombay: {error}"[:500], markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
     if as_json:
-        print(json.dumps({"command": "warm-up", "jobs": [job.name for job in jobs]}))
+        output.show({"command": "warm-up", "jobs": [job.name for job in jobs]}, [], as_json)
     else:
         output.say(f"Compiled everything: {', '.join(job.name for job in jobs)}")
 

@@ -8,12 +8,14 @@ output, progress and errors to standard error. Exit codes: 0 for success, 1 for 
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from bombay_env import __version__, checks
+from bombay_training.cli import output
 from bombay_training.cli.card import card
 from bombay_training.cli.compiling import warm_up
 from bombay_training.cli.evaluate.arena import arena
@@ -43,6 +45,16 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 train = typer.Typer(no_args_is_help=True, help="Train an agent by self-play and compare it with reference agents.")
 board = typer.Typer(no_args_is_help=True, help="Make a board of your own, such as the printed one.")
 
+
+class Command(TyperCommand):
+    """A command to which standard output belongs."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it. What agents print goes to standard error."""
+        with output.reserved():
+            return super().invoke(ctx)
+
+
 COMMANDS = {
     "Games": (play, watch, simulate, replay, mcp),
     "Evaluation": (arena, gate, run, ratings, leaderboard, card, verify, audit, regret, balance),
@@ -51,17 +63,17 @@ COMMANDS = {
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(cls=Command, rich_help_panel=panel)(command)
 app.add_typer(train, name="train", rich_help_panel="Training")
 app.add_typer(board, name="board", rich_help_panel="Games")
-board.command(short_help="Write a new board file with all sites.")(boards.new)
-board.command(short_help="Say whether a board file can be played.")(boards.check)
-board.command(short_help="Draw the trails in the browser.")(boards.draw)
+board.command(cls=Command, short_help="Write a new board file with all sites.")(boards.new)
+board.command(cls=Command, short_help="Say whether a board file can be played.")(boards.check)
+board.command(cls=Command, short_help="Draw the trails in the browser.")(boards.draw)
 own_commands = {"best-response": best_response}
 for name, settings in SETTINGS.items():
     command = own_commands.get(name) or command_of(settings)
-    train.command(name, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
-train.command()(resume)
+    train.command(name, cls=Command, short_help=(command.__doc__ or "").split("\n\n")[0])(command)
+train.command(cls=Command)(resume)
 
 
 def _print_version(wanted: bool) -> None:
@@ -84,7 +96,8 @@ def main(commands: typer.Typer = app) -> None:
     # Users' own agents are found in the current folder. It comes last, so that no file there replaces an installed module.
     sys.path.append(os.getcwd())
     try:
-        code = commands(standalone_mode=False)
+        with output.process_output():
+            code = commands(standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
         if message:  # empty if the help has been printed because no command was given

@@ -1,9 +1,14 @@
-"""What commands print: results on standard output, as tables or as one JSON object; progress and faults on standard error."""
+"""What commands print: results on standard output, as tables or as one JSON object; progress and faults on standard error.
+
+Standard output belongs to the command: what agents, their native code and their child processes write there goes to standard
+error.
+"""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +27,42 @@ out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, emoji=False)
 err = Console(stderr=True, emoji=False)
 
 
+@contextmanager
+def process_output() -> Iterator[None]:
+    """Make `sys.stdout` the only way to standard output: descriptor 1 is standard error from now on, also in child processes.
+
+    A character that the encoding lacks is replaced. A caller in this process that has set another `sys.stdout` keeps it.
+    """
+    if sys.__stdout__ is None or sys.stdout is not sys.__stdout__:
+        yield
+        return
+    if sys.stderr is None:  # closed, as by 2>&-
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    results = open(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors="replace")  # noqa: SIM115 - below
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(results):
+            yield
+    finally:
+        with suppress(OSError):  # the line that could not be written has raised it
+            results.close()
+
+
+@contextmanager
+def reserved() -> Iterator[None]:
+    """Meanwhile `out` prints to `sys.stdout` as it was, and `sys.stdout` is standard error."""
+    out.file = sys.stdout
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        out.file = None  # type: ignore[assignment]  # whatever sys.stdout is
+
+
 def show(data: dict[str, Any], tables: Sequence[Table], as_json: bool) -> None:
     """Print the data as JSON, or the tables."""
     if as_json:
-        print(json.dumps(data))
+        print(json.dumps(data), file=out.file)
         return
     for table in tables:
         out.print(table)

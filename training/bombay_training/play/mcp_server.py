@@ -2,7 +2,9 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, redirect_stdout
 from typing import Any, Final
 
 import anyio
@@ -36,7 +38,7 @@ class BombayServer(MCPServer):
     """
 
     def __init__(self, table: ModelTable) -> None:
-        super().__init__("bombay", instructions=INSTRUCTIONS, log_level="WARNING")
+        super().__init__("bombay", instructions=INSTRUCTIONS, log_level="WARNING", lifespan=_lifespan)
         server: Any = getattr(self, "_lowlevel_server", None) or getattr(self, "_mcp_server")  # noqa: B009 - of version 1
         server.version = __version__
         self._one_call = anyio.Lock()
@@ -73,6 +75,13 @@ class BombayServer(MCPServer):
             if argument not in known:
                 allowed = ", ".join(known) or "none"
                 raise ToolError(f"{name} has no argument {checks.shown(argument)}; allowed: {allowed}")
+
+
+@asynccontextmanager
+async def _lifespan(_: Any) -> AsyncIterator[None]:
+    """Send what agents print to standard error: the server, which has taken standard output before, needs it for its protocol."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def _message(error: ValueError) -> str:

@@ -3,10 +3,8 @@
 A model chooses opponents from a list that the user gives, because the spec of an agent can name a file or a program to run.
 """
 
-import contextlib
 import json
 import secrets
-import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
@@ -142,9 +140,8 @@ class ModelTable:
         return self._session
 
     def _go_on(self) -> None:
-        """Let agents act until the model is to act. What they print goes to stderr, because stdout belongs to the protocol."""
+        """Let agents act until the model is to act."""
         session = self._game()
-        with contextlib.redirect_stdout(sys.stderr):
-            session.think()
+        session.think()
         if session.handing_over:
             session.ready(session.version)

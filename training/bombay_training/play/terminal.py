@@ -1,5 +1,6 @@
 """`bombay play --text`: the same game in the terminal, by numbers and names."""
 
+import contextlib
 import json
 import shutil
 import sys
@@ -62,7 +63,8 @@ class Terminal:
         names = ", ".join(f"seat {seat} {name}" for seat, name in enumerate(self.session.names))
         _say(f"At the table: {names}.\n{WELCOME}\n")
         while True:
-            self.session.think()
+            with contextlib.redirect_stdout(sys.stderr):
+                self.session.think()
             self._tell()
             if self.session.over:
                 break
@@ -134,7 +136,9 @@ class Terminal:
         elif word == "replace":
             from bombay_training.play.seats import make_seat
 
-            session.replace(version, make_seat(rest))
+            with contextlib.redirect_stdout(sys.stderr):
+                agent = make_seat(rest)
+            session.replace(version, agent)
         elif word in ("help", "map", "rules", "log", "hint", "record", ""):
             self._show(word, rest)
         else:

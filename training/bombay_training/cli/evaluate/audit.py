@@ -1,6 +1,5 @@
 """`bombay audit`: does an agent use hidden information."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import AGENT_HELP, MAX_COUNT, BoardFile, Json, Players, RulesFile, Seed, complete_agent
-from bombay_training.cli.output import say, working
+from bombay_training.cli.output import say, show, working
 from bombay_training.evaluation import audit as audits
 from bombay_training.rich_tables import cell
 
@@ -32,7 +31,7 @@ def audit(
     with user_input(), working(f"auditing {agent}", as_json):
         report = audits.audit_in_process(agent, games_of(players, rules, board), states, seed)
     if as_json:
-        print(json.dumps({"command": "audit", "agent": agent, **report.to_dict()}))
+        show({"command": "audit", "agent": agent, **report.to_dict()}, [], as_json)
     else:
         say(cell(f"{agent}: {report}").plain)
     raise typer.Exit({"passed": 0, "failed": 1}.get(report.verdict, 2))

@@ -1,9 +1,7 @@
 """`bombay balance`: is the game fair to every seat."""
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -107,7 +105,7 @@ def balance(
 
     With --out, every finished game is kept, and the same command continues a study that was stopped.
     """
-    with user_input(), redirect_stdout(sys.stderr):  # what agents print is not part of the results
+    with user_input():
         make_data: MakeData
         if tier or vary or rules or board or games is not None:
             if quick or study:

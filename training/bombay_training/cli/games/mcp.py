@@ -1,11 +1,13 @@
 """`bombay mcp`: a server by which language models play."""
 
+from contextlib import redirect_stdout
 from typing import Annotated
 
 import typer
 
 import bombay_agents
 from bombay_env import Board
+from bombay_training.cli import output
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.options import BoardFile, complete_agent
 from bombay_training.extras import missing_extra
@@ -33,4 +35,5 @@ def mcp(
             from bombay_training.play.mcp_server import BombayServer
         except ImportError as error:
             raise ValueError(missing_extra("bombay mcp", "llm", error)) from None
-    BombayServer(table).run("stdio")
+    with redirect_stdout(output.out.file):
+        BombayServer(table).run("stdio")

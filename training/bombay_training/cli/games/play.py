@@ -1,17 +1,18 @@
 """`bombay play`: a game with humans at the table, in the browser or in the terminal."""
 
 import secrets
+from contextlib import redirect_stdout
 from typing import Annotated
 
 import typer
 
 from bombay_env import checks
 from bombay_training import warm_up
+from bombay_training.cli import output
 from bombay_training.cli.compiling import prepare
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import games_of
 from bombay_training.cli.options import BoardFile, Host, PlayerCount, Port, Remote, RulesFile, complete_agent
-from bombay_training.cli.output import say
 from bombay_training.extras import missing_extra
 from bombay_training.play.hints import ADVISER_OF_ANY_GAME, DEFAULT_ADVISER, adviser_of, make_adviser
 from bombay_training.play.seats import make_seat
@@ -76,7 +77,8 @@ def play(
         from bombay_training.play import terminal
 
         prepare(jobs)
-        terminal.play(session, adviser or usual)
+        with redirect_stdout(output.out.file):
+            terminal.play(session, adviser or usual)
         return
     with user_input():
         try:
@@ -89,4 +91,4 @@ def play(
     prepare(jobs)
     worker = Worker()
     app = PlayApp(session, worker, adviser, pause, lambda count: games_of(str(count), rules, board)[0])
-    server.serve(listening, host, app.application, worker, say)
+    server.serve(listening, host, app.application, worker, output.say)

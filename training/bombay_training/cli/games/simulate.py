@@ -1,10 +1,8 @@
 """`bombay simulate`: games with fixed seats."""
 
 import enum
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,8 +150,7 @@ def _play(
     """Play all games. Returns a row for each seat, and the faults."""
     rows: list[dict[str, Any]] = []
     faults: list[LostGame] = []
-    # What agents print is not part of the results.
-    with progress_bar("games", games * len(variants), quiet) as advance, redirect_stdout(sys.stderr):
+    with progress_bar("games", games * len(variants), quiet) as advance:
         for game in variants:
             lineup = [made[seat % len(made)] for seat in range(game.num_players)]
             start = time.perf_counter()

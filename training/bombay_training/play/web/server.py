@@ -4,10 +4,8 @@
 a JSON object with one line, `error`, and the status: 400 for a malformed request, 409 for one that is not possible now.
 """
 
-import contextlib
 import os
 import socket
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -162,7 +160,7 @@ def serve(
     server, address = new_server(listening, host, make_app)
     say(f"Open {address}")
     say("Ctrl-C ends it.")
-    with listening, contextlib.redirect_stdout(sys.stderr):  # what agents print is no result
+    with listening:
         try:
             server.run(sockets=[listening])
         finally:

@@ -1,0 +1,124 @@
+"""Standard output belongs to the command: what agents, native code and child processes write never reaches it.
+
+The agent writes in every way when it is imported, when it acts and when its process ends. No character costs a result either.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from helpers.command import bombay
+
+pytest.importorskip("pyarrow", reason="needs the extra `data`")
+pytest.importorskip("scipy", reason="needs the extra `analysis`")
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="matches take the compiler")
+
+LOUD = """
+import atexit, os, subprocess, sys
+
+from bombay_agents.random import RandomTurnAgent
+
+def shout(when):
+    print(f"Python Ж {when}")
+    print(f"original {when}", file=sys.__stdout__, flush=True)
+    os.write(1, f"native {when}\\n".encode())
+    subprocess.run(["echo", f"child {when}"], check=True)
+
+class Loud(RandomTurnAgent):
+    name = "Жук"
+
+    def act(self, game, states, rng):
+        shout("acts")
+        return super().act(game, states, rng)
+
+shout("imported")
+atexit.register(shout, "ends")
+"""
+LEAGUE = """
+seed = 1
+players = [2]
+deals = 4
+rules = { sets = 1 }
+[[lineups]]
+agent = "random-turn"
+among = ["random", "greedy"]
+"""
+TWO = ("--players", "2")
+COMMANDS = {
+    "simulate": [("simulate", "mine:Loud", *TWO, "--games", "1")],
+    "audit": [("audit", "mine:Loud", *TWO, "--states", "1")],
+    "gate": [("gate", "mine:Loud", "random-turn", *TWO, "--max-blocks", "2", "--processes", "1")],
+    "arena": [("arena", "mine:Loud", "random-turn", *TWO, "--blocks", "1", "--processes", "1")],
+    "card": [
+        ("run", "league.toml", "--processes", "1", "--out", "league"),
+        ("ratings", "league"),
+        ("card", "mine:Loud", *TWO, "--deals", "2", "--states", "1", "--processes", "1", "--league", "league"),
+    ],
+    "balance": [("balance", "--tier", "mine:Loud", *TWO, "--games", "2", "--processes", "1")],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.py").write_text(LOUD, encoding="utf-8")
+    (tmp_path / "league.toml").write_text(LEAGUE, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("commands", COMMANDS.values(), ids=COMMANDS)
+def test_results_alone_are_on_standard_output(commands, folder):
+    for command in commands:
+        done = bombay(*command, "--json", cwd=folder, PYTHONIOENCODING="cp1252")
+        assert done.returncode in (0, 1), done.stderr  # 1: the verdict of gate
+        assert json.loads(done.stdout)["command"] == command[0]
+        if "mine:Loud" in command:
+            for kind in (r"Python \u0416", "original", "native", "child"):
+                assert f"{kind} imported\n" in done.stderr
+                assert f"{kind} acts\n" in done.stderr
+
+
+def test_the_protocol_alone_is_on_standard_output(folder):
+    pytest.importorskip("mcp", reason="needs the extra `llm`")
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    asked = {"name": "new_game", "arguments": {"seats": ["mine:Loud", "model"], "seed": 7}}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bombay_training.cli", "mcp", "mine:Loud"],
+        cwd=folder,
+        env=os.environ | {"PYTHONIOENCODING": "cp1252"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+
+    def send(method, **message):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **message}) + "\n")
+        process.stdin.flush()
+
+    send("initialize", id=1, params=about)
+    assert json.loads(process.stdout.readline())["id"] == 1
+    send("notifications/initialized")
+    send("tools/call", id=2, params=asked)
+    answer = json.loads(process.stdout.readline())
+    assert "You are seat 1" in answer["result"]["content"][0]["text"]
+    rest, errors = process.communicate(timeout=60)
+    assert rest == ""
+    assert "native acts\n" in errors
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "cp1252"},
+        {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+    ],
+    ids=["cp1252", "ascii"],
+)
+def test_a_character_that_the_encoding_lacks_is_replaced(environment, folder):
+    done = bombay("simulate", "mine:Loud", *TWO, "--games", "1", cwd=folder, **environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("???") == 2  # the name of the agent in both seats
