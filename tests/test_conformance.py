@@ -8,6 +8,7 @@ import pytest
 
 from helpers import conformance
 from helpers.conformance import write
+from helpers.variants import largest_board
 
 # What an interface needs, apart from the project itself.
 PACKAGES = {
@@ -55,6 +56,11 @@ def check(interface, script):
 @pytest.mark.parametrize("n", [2] if SLOW else QUICK)
 def test_an_interface_shows_the_engines_game(interface, n):
     assert np.any(check(interface, write(n, 100 + n, *QUICK[n])))
+
+
+@each_interface
+def test_an_interface_shows_all_actions_of_the_largest_board(interface):
+    check(interface, write(2, 1, board=largest_board()))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from bombay_env.record import Record
 from bombay_training.datasets.decisions import View, all_decisions, decisions
 from bombay_training.evaluation import arena
 from helpers.command import in_this_process
+from helpers.variants import largest_board
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra `data`")
 library = pytest.importorskip("minari", reason="needs the extra `data`")
@@ -24,9 +25,9 @@ needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="matches take th
 VIEWS = [View("perfect_recall", "win"), View("screened", "margin")]
 
 
-def play(n, seed, view):
+def play(n, seed, view, board=None):
     """A random game in the PettingZoo environment: what it showed at each decision, what it paid, its last views, its record."""
-    env = bombay_v0.env(num_players=n, observation_mode=view.observation_mode, reward=view.reward)
+    env = bombay_v0.env(num_players=n, board=board, observation_mode=view.observation_mode, reward=view.reward)
     env.reset(seed=seed)
     rng, shown = np.random.default_rng(seed), []
     while not env.terminations[env.agent_selection]:
@@ -40,9 +41,9 @@ def play(n, seed, view):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_decisions_are_those_that_the_environment_shows(n, view):
-    shown, paid, final, record = play(n, 10 + n, view)
+@pytest.mark.parametrize(("n", "board"), [(2, None), (3, None), (4, None), (5, None), (2, largest_board())])
+def test_decisions_are_those_that_the_environment_shows(n, board, view):
+    shown, paid, final, record = play(n, 10 + n, view, board)
     found = decisions(record, view)
     seats, observations, masks, actions = (np.array(column) for column in zip(*shown, strict=True))
     assert (found.seats == seats).all()

@@ -22,7 +22,7 @@ from bombay_env.render.view import LastAction, last_action, view
 from bombay_env.rules import COLOUR_NAMES
 from bombay_env.state import MAX_HOLDING, NOBODY, state_to_dict
 from helpers.position import CITIES, official, position
-from helpers.variants import random_game
+from helpers.variants import largest_board, random_game
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAGE = Box(0, 0, picture.WIDTH, picture.HEIGHT)
@@ -59,26 +59,6 @@ def played(seed: int, steps: int) -> tuple[Game, np.ndarray]:
     return game, play(game, seed, steps)
 
 
-def big_board() -> Board:
-    """A board with 64 sites thrown at random in a wide rectangle, each joined to the two nearest before it."""
-    rng, name = random.Random(2), "Chhatrapati-Sambhajinagar{}"
-    kinds = (
-        ["start_hill", "hill", "hill"] + ["city"] * 4 + ["inner_post"] * 4 + ["outer_post"] * 4 + ["palace_site"] * 8
-    )
-    kinds += ["open_site"] * (64 - len(kinds))
-    places = [(300 * rng.random(), 100 * rng.random()) for _ in kinds]
-    sites = [
-        {"name": name.format(i), "kind": kind, "x": x, "y": y}
-        for i, (kind, (x, y)) in enumerate(zip(kinds, places, strict=True))
-    ]
-    trails = [
-        [name.format(i), name.format(j)]
-        for i in range(1, 64)
-        for j in sorted(range(i), key=lambda j: abs(complex(*places[i]) - complex(*places[j])))[:2]
-    ]
-    return Board.from_dict({"name": "big", "sites": sites, "trails": trails})
-
-
 def moved_board(name: str, x: float, y: float) -> Board:
     """The packaged board with its sites along a line, or, without a slope, all in one place."""
     data = Board.load().to_dict() | {"name": name}
@@ -99,7 +79,7 @@ def renamed_board(name: str) -> Board:
 BOARDS = {
     "packaged": Board.load,
     "random": lambda: Board.random(3),
-    "64 sites with long names": big_board,
+    "64 sites with long names": largest_board,
     "wide letters": lambda: renamed_board("大WW{}"),
     "a line": lambda: moved_board("line", 1e300, 1e-300),
     "one place": lambda: moved_board("place", 0, 0),

@@ -6,10 +6,11 @@ import numba
 import numpy as np
 import pytest
 
+from bombay_env import Game
 from bombay_env.record import result_to_dict
 from bombay_env.state import check_invariants
 from helpers.rules import drawn, engine_facts, new_twin, twin_facts
-from helpers.variants import random_game
+from helpers.variants import largest_board, random_game, random_rules
 
 QUICK = bool(numba.config.DISABLE_JIT)  # without the compiler every step takes milliseconds
 GAMES = 40 if QUICK else 300
@@ -32,10 +33,10 @@ def assert_invariants(game, states, facts, before):
         )
 
 
-def play_both(seed):
-    """Play one random game on both. Returns the number of decisions."""
+def play_both(seed, board=None):
+    """Play one random game on both, on a random board unless one is given. Returns the number of decisions."""
     rng = random.Random(seed)
-    game = random_game(rng, 2 + seed % 4)
+    game = random_game(rng, 2 + seed % 4) if board is None else Game(random_rules(rng, 2 + seed % 4), board)
     states = game.new_states([rng.randrange(2**64)])
     twin = new_twin(game, states)
     facts = engine_facts(game, states)
@@ -64,6 +65,11 @@ def play_both(seed):
 def test_engine_and_reference_agree_after_every_step(chunk):
     for seed in range(chunk, GAMES, CHUNKS):
         assert play_both(seed) > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_engine_and_reference_agree_on_the_largest_board(seed):
+    assert play_both(seed, largest_board()) > 0
 
 
 @pytest.mark.slow

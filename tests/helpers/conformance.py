@@ -4,11 +4,13 @@ A driver plays `Script.actions` from `Script.seed` and returns `Played`. It show
 where an interface shows other seats too, they are in `views`. `engine` is the reference. A new interface gets a driver here.
 """
 
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from bombay_env import Game, Rules, bombay_v0
+from bombay_env import Board, Game, Rules, bombay_v0
 from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.rewards import seat_rewards
@@ -51,6 +53,11 @@ class Script:
     actions: tuple[int, ...]
     movers: tuple[int, ...]
     by_state: dict[bytes, int]  # the actions by the state in which they are played
+    board: Board | None = None
+
+    @property
+    def game(self):
+        return Game(Rules.official(self.n), self.board)
 
     @property
     def screened(self):
@@ -58,7 +65,7 @@ class Script:
 
     @property
     def arguments(self):
-        return {"num_players": self.n, "observation_mode": self.mode, "reward": self.reward}
+        return {"num_players": self.n, "board": self.board, "observation_mode": self.mode, "reward": self.reward}
 
 
 class Replay:
@@ -81,16 +88,16 @@ def key(states, lane=0):
     return copy.tobytes()
 
 
-def write(n, seed, mode="perfect_recall", reward="win"):
+def write(n, seed, mode="perfect_recall", reward="win", board=None):
     """A script of random legal actions."""
-    game, rng = Game(Rules.official(n)), np.random.default_rng(seed)
+    game, rng = Game(Rules.official(n), board), np.random.default_rng(seed)
     states, actions, movers, by_state = game.new_states([seed]), [], [], {}
     while not game.is_terminal(states)[0]:
         movers.append(int(game.current_player(states)[0]))
         actions.append(int(rng.choice(np.flatnonzero(game.legal_actions(states)[0]))))
         by_state[key(states)] = actions[-1]
         game.step(states, actions[-1:])
-    return Script(n, seed, mode, reward, tuple(actions), tuple(movers), by_state)
+    return Script(n, seed, mode, reward, tuple(actions), tuple(movers), by_state, board)
 
 
 # --- drivers ---
@@ -98,7 +105,7 @@ def write(n, seed, mode="perfect_recall", reward="win"):
 
 def engine(script):
     """`Game` on arrays of one state."""
-    game, played = Game(Rules.official(script.n)), Played()
+    game, played = script.game, Played()
     states = game.new_states([script.seed])
 
     def views():
@@ -171,7 +178,9 @@ def gymnasium(script):
 
 def vector(script):
     """The vector environment: the game in lane 1 of three, the neighbours' seeds beside it."""
-    others = [write(script.n, seed, script.mode, script.reward) for seed in (script.seed - 1, script.seed + 1)]
+    others = [
+        write(script.n, seed, script.mode, script.reward, script.board) for seed in (script.seed - 1, script.seed + 1)
+    ]
     scripts = [others[0], script, others[1]]
 
     def play(seat):
@@ -223,7 +232,8 @@ def sb3_self_play(script):
     from bombay_training.learners.ppo.vec_env import BombayVecEnv
 
     blend = {"win": 1.0, "margin": 0.0}[script.reward]
-    env = BombayVecEnv([Game(Rules.official(script.n))], 1, script.seed, blend, observation_mode=script.mode)
+    env = BombayVecEnv([script.game], 1, 0, blend, observation_mode=script.mode)
+    env.next_seeds = np.array([script.seed], np.uint64)  # its seed is a key of many games
     views, played = env.reset(), Played(rewards=[0.0] * script.n)
     reference = engine(script)
     for action, mover in zip(script.actions, reference.movers, strict=True):
@@ -285,8 +295,14 @@ def rllib(script):
 def openspiel(script):
     """OpenSpiel, with the chance outcomes of the seed."""
     from bombay_training.openspiel import BombayGame
+    from bombay_training.play.draft import Draft
 
-    game, played = BombayGame({"players": script.n, "reward": script.reward}), Played()
+    parameters, played = {"players": script.n, "reward": script.reward}, Played()
+    with tempfile.TemporaryDirectory() as folder:
+        if script.board is not None:
+            parameters["board"] = str(Path(folder) / "board.toml")
+            Draft.of_board(script.board, script.board.name, trails=True).write(Path(parameters["board"]))
+        game = BombayGame(parameters)
     states = game.game.new_states([script.seed])
     state = game.new_initial_state()
 

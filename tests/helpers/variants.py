@@ -60,6 +60,27 @@ def larger_board() -> str:
     return packaged.replace("\n]\n", f"\n{site}\n]\n", 1).removesuffix("]\n") + f"{trail}\n]\n"
 
 
+@functools.cache
+def largest_board() -> Board:
+    """64 sites, and so 79 actions, more than a word has bits: at random in a wide rectangle, each joined to the two nearest."""
+    rng, name = random.Random(2), "Chhatrapati-Sambhajinagar{}"
+    kinds = (
+        ["start_hill", "hill", "hill"] + ["city"] * 4 + ["inner_post"] * 4 + ["outer_post"] * 4 + ["palace_site"] * 8
+    )
+    kinds += ["open_site"] * (64 - len(kinds))
+    places = [(300 * rng.random(), 100 * rng.random()) for _ in kinds]
+    sites = [
+        {"name": name.format(i), "kind": kind, "x": x, "y": y}
+        for i, (kind, (x, y)) in enumerate(zip(kinds, places, strict=True))
+    ]
+    trails = [
+        [name.format(i), name.format(j)]
+        for i in range(1, 64)
+        for j in sorted(range(i), key=lambda j: abs(complex(*places[i]) - complex(*places[j])))[:2]
+    ]
+    return Board.from_dict({"name": "big", "sites": sites, "trails": trails})
+
+
 def random_game(rng: random.Random, num_players: int) -> Game:
     """With probability 1/4 the official game on the packaged board, else a variant, a random board, or both."""
     kind = rng.randrange(4)
