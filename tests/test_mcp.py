@@ -1,4 +1,4 @@
-"""The MCP server: a whole game by its tools, what it refuses, and that its standard output belongs to the protocol."""
+"""The MCP server: a whole game by its tools, and what it refuses."""
 
 import itertools
 import json
@@ -212,31 +212,18 @@ def test_a_new_game_that_is_not_allowed_is_refused_and_the_old_one_stays(argumen
     played(script, ("greedy",))
 
 
-PRINTING = """
-class Printing:
-    name = "printing"
-
-    def act(self, game, states, rng):
-        print("I think about it")
-        return game.legal_actions(states).argmax(axis=1)
-"""
-
-
-def test_the_command_speaks_the_protocol_only(tmp_path: Path) -> None:
-    """A whole game. The agent prints; a client would not understand that."""
-    (tmp_path / "mine.py").write_text(PRINTING, encoding="utf-8")
-
+def test_a_whole_game_by_the_command(tmp_path: Path) -> None:
     async def run() -> None:
         command = mcp.StdioServerParameters(
             command=sys.executable,
-            args=["-m", "bombay_training.cli", "mcp", "mine:Printing"],
+            args=["-m", "bombay_training.cli", "mcp", "greedy"],
             cwd=tmp_path,
             env=dict(os.environ),  # else it is without XDG_CACHE_HOME, and compiles all kernels once more
         )
         async with mcp.Client(command) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             assert names == {"rules", "new_game", "observe", "legal_actions", "act", "record"}
-            told = await call(client, "new_game", seats=["mine:Printing", "model"], seed=7)
+            told = await call(client, "new_game", seats=["greedy", "model"], seed=7)
             assert "You are seat 1" in told
             assert "game over after 4 sets" in await to_the_end(client, told)
             Record.from_dict(json.loads(await call(client, "record"))).verify()

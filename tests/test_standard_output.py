@@ -5,6 +5,7 @@ The agent writes in every way when it is imported, when it acts and when its pro
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -108,6 +109,15 @@ def test_the_protocol_alone_is_on_standard_output(folder):
     rest, errors = process.communicate(timeout=60)
     assert rest == ""
     assert "native acts\n" in errors
+
+
+def test_the_game_alone_is_on_the_terminal(folder):
+    done = bombay("play", "mine:Loud", "human", *TWO, "--text", cwd=folder, typed="quit\n", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "At the table: seat 0 ???, seat 1 human." in done.stdout
+    assert "seat 1> " in done.stdout
+    assert "native acts\n" in done.stderr
+    assert not re.search("Python|original|native|child", done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,13 @@ from bombay_training.matches.engines.local import Here
 ENVIRONMENT = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 
-def bombay(*arguments, cwd=None, **environment):
-    """Run the command as a user does."""
+def bombay(*arguments, cwd=None, typed=None, **environment):
+    """Run the command as a user does; `typed` is its standard input."""
     command = [sys.executable, "-m", "bombay_training.cli", *map(str, arguments)]
     settings = os.environ | ENVIRONMENT | environment
-    return subprocess.run(command, cwd=cwd, env=settings, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, cwd=cwd, env=settings, input=typed, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def in_this_process(folder, monkeypatch, capfd, command=main):
