@@ -136,6 +136,10 @@ def _make(spec: str, methods: tuple[str, ...]) -> _Made:
     if not isinstance(spec, str) or not spec.strip():
         form = "an agent spec is name[:key=value,…], such as 'greedy', or module:object"
         raise ValueError(f"{form}, not {checks.shown(spec)}")
+    if any("\ud800" <= letter <= "\udfff" for letter in spec):  # as of bytes that the locale cannot decode
+        raise ValueError(
+            f"agent spec {checks.shown(spec)} is not text: records and stores cannot keep it; try PYTHONUTF8=1"
+        )
     name, factory, options = _resolve(_not_too_long(spec).strip(), methods)
     if not isinstance(factory, type) and _has(factory, methods):
         if options is not None:

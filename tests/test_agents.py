@@ -409,6 +409,7 @@ def test_annotations_for_type_checkers_alone_do_no_harm():
         ("Outer:path=x,value=[INNR:depth=5]", "no agent is named 'Outer'; did you mean 'outer'"),
         ("outer:path=x,value=[INNR:depth=5]", "no agent is named 'INNR'; did you mean 'inner'"),
         ("x" * 300_000, "is too long; at most 10000 characters"),
+        ("net:path=n\udcc3.safetensors", "is not text"),
         ("outer:value=" + "[outer:value=" * 700, "too long; at most 10000 characters and 20 pairs of brackets"),
         ("outer:path=x,value=[inner", "unbalanced brackets"),
         ("inner:depth", "'depth' is not of the form key=value"),
