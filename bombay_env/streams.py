@@ -36,11 +36,12 @@ SEATINGS: Final = np.uint64(1008)  # circular orders of a line-up, by deal
 REGRET_DEALS: Final = np.uint64(1103)
 REGRET_SCRUBS: Final = np.uint64(1104)
 
+# Games with people and language models, keyed by the seed of the game.
+TABLE: Final = np.uint64(1201)  # seeds of the generators of the agents, and of the copies that they get
+
 # Players.
 SAMPLED_ACTIONS: Final = np.uint64(2001)  # of a policy net
-EPSILON: Final = np.uint64(
-    2007
-)  # of `greedy` with epsilon: whether a turn is random (index 0), and ties in its decisions
+EPSILON: Final = np.uint64(2007)  # of `greedy` with epsilon: whether a turn is random, and ties in its decisions
 
 # Searches.
 ROLLOUT_CHOICES: Final = np.uint64(2002)  # outcomes that seats take in a rollout

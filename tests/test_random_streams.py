@@ -23,9 +23,10 @@ from bombay_training.learners.zero import ZeroRun, ZeroSettings
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.run import run
 from bombay_training.matches.store import Store
+from bombay_training.play.session import Session
 from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated
 from helpers.failing_agents import First
-from helpers.gym_envs import play, single
+from helpers.gym_envs import play, single, vector
 from helpers.nets import random_net
 from helpers.position import last_turn, variant
 
@@ -214,6 +215,62 @@ def test_opponents_meet_other_seeds_in_every_game_and_the_same_if_it_is_dealt_ag
     assert games[3] == games[0]
     for stream in zip(*games[:3], strict=True):
         assert_disjoint(stream)
+
+
+# --- The same seed everywhere ---
+
+SEED = 7
+TINY_GAME = Game(Rules(2, **SHORT))
+
+
+def heard(door, agents):
+    """What agents heard behind a door, by role."""
+    for agent in agents:
+        for role in ("draws", "seeds", "keys", "games"):
+            if words := getattr(agent, role):
+                yield (
+                    f"{door}: {role}" + ("" if role == "games" else f" of {agent.name}"),
+                    words,
+                )  # agents meet in a game
+
+
+def in_a_match(door, redraw):
+    agents = (Listener("a"), Listener("b"))
+    (match,) = run([Cell(TINY_GAME, agents, 6, seed=SEED, redraw=redraw)])
+    yield f"{door}: deals", [] if redraw else match.deal.tolist()
+    yield from heard(door, agents)
+
+
+def in_an_environment():
+    agent, deals = Listener("opponent"), []
+    env = vector(2, lanes=3, opponents=agent)
+    for seed in (SEED, None, None):
+        env.reset(seed=seed)
+        deals += env.game_states["seed"].tolist()
+        env.step(env.action_masks().argmax(axis=1))
+    yield "environment: deals", deals
+    yield from heard("environment", [agent])
+
+
+def at_the_table():
+    agents = [Listener("a"), Listener("b")]
+    session = Session(TINY_GAME, agents, SEED)
+    session.think()
+    yield "table: copies", [*agents[0].seeds, *agents[1].seeds]
+    for agent in agents:
+        yield f"table: draws of {agent.name}", agent.draws
+
+
+def test_no_two_uses_of_a_seed_share_a_number():
+    """Deals, copies that agents see, their keys and generators: in matches, environments and at the table."""
+    roles, owner = {}, {}
+    doors = (in_a_match("match", ()), in_a_match("redrawn", ("setup", "play")), in_an_environment(), at_the_table())
+    for role, words in itertools.chain(*doors):
+        roles.setdefault(role, []).extend(words)
+    assert len(roles) > 18
+    for role, words in roles.items():
+        for word in words:
+            assert owner.setdefault(word, role) == role
 
 
 # --- Players ---

@@ -39,6 +39,38 @@ def test_every_draw_is_from_a_named_stream():
     assert drawn <= named | {"stream"}, "named there, or passed on by a function that gets it"
 
 
+# Streams that more than one function draws from, because both mean the same.
+SHARED = {
+    "EPISODE": ["batch.start_next", "common.episode_seed", "opponents.deal"],
+    "POLICY": ["batch.choose_uniform", "batch.rollout_with", "batch.collect_uniform"],
+    "TREE_RESTOCKS": ["python_tree._after", "tree.child_of"],
+    "REDRAWN_GAMES": ["cells.games", "play.__init__"],
+}
+
+
+def uses(path, text):
+    """Each use of a stream in a source: its name, and the function in which it stands."""
+    waiting = [(ast.parse(text), "")]
+    while waiting:
+        node, function = waiting.pop()
+        if isinstance(node, ast.FunctionDef) and not function:
+            function = f"{path.stem}.{node.name}"
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "streams" and node.attr.isupper():
+            yield node.attr, function
+        waiting += [(child, function) for child in ast.iter_child_nodes(node)]
+
+
+def test_every_use_of_chance_has_a_stream_of_its_own():
+    """With the same key, two uses of one stream are the same words."""
+    found = {name: set() for name in vars(streams) if name.isupper()}
+    for path, text in SOURCES.items():
+        for name, function in uses(path, text):
+            found[name].add(function)
+    assert {name: sorted(functions) for name, functions in found.items() if len(functions) != 1} == {
+        name: sorted(functions) for name, functions in SHARED.items()
+    }
+
+
 def test_no_other_module_defines_a_stream():
     constant = re.compile(r"np\.uint64\(\d{3,}\)")
     assert [path.name for path, text in SOURCES.items() if constant.search(text)] == ["streams.py"]

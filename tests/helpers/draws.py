@@ -6,6 +6,7 @@ import numba
 import pytest
 
 from bombay_env import chance
+from bombay_env.agent import LaneGenerator
 from helpers.failing_agents import First
 
 interpreted = pytest.mark.skipif(
@@ -43,13 +44,18 @@ def assert_disjoint(parts):
 
 
 class Listener(First):
-    """Plays the lowest legal action; keeps a draw from the generator of each call, and the seeds in the copies."""
+    """Plays the lowest legal action; keeps what it hears: a draw from the generator of each call, the seeds in the copies, and
+    the lanes' keys and games if the generator has them.
+    """
 
     def __init__(self, name="listener"):
         super().__init__(name)
-        self.draws, self.seeds = [], []
+        self.draws, self.seeds, self.keys, self.games = [], [], [], []
 
     def act(self, game, states, rng):
+        if isinstance(rng, LaneGenerator):
+            self.keys += rng.keys.tolist()
+            self.games += rng.games.tolist()
         self.draws.append(int(rng.integers(1 << 63)))
         self.seeds += states["seed"].tolist()
         return super().act(game, states, rng)

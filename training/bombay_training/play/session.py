@@ -112,7 +112,7 @@ class Session:
         self._viewer: int | None = self.humans[0] if len(self.humans) == 1 else None
         # Not of the seed itself: agents could read it from their generators.
         numbers = np.arange(game.num_players + 1, dtype=np.uint64)
-        words = lane_words(np.full(len(numbers), self.seed, np.uint64), streams.OPPONENTS, numbers)
+        words = lane_words(np.full(len(numbers), self.seed, np.uint64), streams.TABLE, numbers)
         *self._rngs, self._scrub_rng = map(np.random.default_rng, words.tolist())
 
     # --- what there is ---
