@@ -3,6 +3,7 @@
 import sys
 
 import numba
+import numpy as np
 import pytest
 
 from bombay_env import chance
@@ -56,7 +57,7 @@ class Listener(First):
         if isinstance(rng, LaneGenerator):
             self.keys += rng.keys.tolist()
             self.games += rng.games.tolist()
-        self.draws.append(int(rng.integers(1 << 63)))
+        self.draws.append(int(rng.integers(1 << 64, dtype=np.uint64)))  # a whole word
         self.seeds += states["seed"].tolist()
         return super().act(game, states, rng)
 
