@@ -226,26 +226,29 @@ def test_games_of_one_deal_are_no_more_evidence_in_other_matches(matches):
 
 
 def test_intervals_of_few_deals_are_students_of_the_jackknife():
-    """Each deal is left out in turn. The degrees of freedom are Satterthwaite's, so the quantile is far from the normal one."""
-    played = league(np.random.default_rng(5), COPIES[:12], deals=8, theta=THETA[:5])
-    found, deals = rate(played).differences, np.unique(played[1].deal)
+    """Each deal is left out in turn. The degrees of freedom are Satterthwaite's: an agent with two of eight deals has few."""
+    played = league(np.random.default_rng(6), COPIES[:12], deals=8, theta=THETA[:5])
+    deals = np.unique(played[1].deal)
+    played = [without(match, deals[2:] if "agent-4" in match.agents else ()) for match in played]
+    found = rate(played).differences
     left_out = [rate([without(match, deal) for match in played]).differences for deal in deals]
     off = ~np.eye(len(found), dtype=bool)
     moves = found[off][:, 0] - np.array([differences[off][:, 0] for differences in left_out])
     square, fourth = (moves**2).sum(axis=0), (moves**4).sum(axis=0)
     degrees = np.clip(2 * square**2 / (fourth - square**2 / len(deals)), 1, len(deals) - 1)
     quantile = stats.t.ppf(0.975, degrees)
-    assert np.median(quantile) > 1.2 * stats.norm.ppf(0.975)
+    assert quantile.min() > 1.2 * stats.norm.ppf(0.975)
+    assert quantile.max() > 1.2 * quantile.min()
     difference, low, high = found[off].T
     for half in (difference - low, high - difference):
         ratio = half / (quantile * np.sqrt(square * (len(deals) - 1) / len(deals)))
         assert np.median(ratio) == pytest.approx(1, abs=0.05)
-        assert ratio == pytest.approx(np.ones(len(ratio)), abs=0.25)
+        assert ratio == pytest.approx(np.ones(len(ratio)), abs=0.15)
 
 
-def without(match, deal):
-    """The match without the games of a deal."""
-    kept = match.deal != deal
+def without(match, deals):
+    """The match without the games of one or several deals."""
+    kept = ~np.isin(match.deal, deals)
     names = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients")
     return dataclasses.replace(match, **{name: getattr(match, name)[kept] for name in names})
 
