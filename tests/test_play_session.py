@@ -228,6 +228,11 @@ def test_the_drawing_shows_the_last_action():
     assert messages.of_session(table, None)["svg"] == begun
 
 
+def said(table):
+    """All that the page is sent, and the log as the terminal and a language model are told it."""
+    return "\n".join([sent(table), *messages.news(table)])
+
+
 def test_nothing_that_a_screen_hides_is_sent():
     table = play(session(None, "greedy", "greedy", seed=3, screened=True), np.random.default_rng(3), most=25)
     while not table.human_to_move:
@@ -235,21 +240,21 @@ def test_nothing_that_a_screen_hides_is_sent():
     message = json.loads(sent(table))
     assert [has["rupees"] is None for has in message["seats"]] == [False, True, True]
     assert any(event["seat"] == 1 for event in message["log"])
-    told = sent(table)
+    told = said(table)
     for field in HIDDEN_FIELDS:
         for seat in (1, 2):
             kept = table.states.copy()
             table.states[field][0, seat] = 1 - np.minimum(table.states[field][0, seat], 1)
             assert table.states.tobytes() != kept.tobytes()
-            assert sent(table) == told, f"{field} of seat {seat} shows"
+            assert said(table) == told, f"{field} of seat {seat} shows"
             table.states = kept
     table.states["rupees"][0, 0] += 1
-    assert sent(table) != told, "a seat sees its own"
+    assert said(table) != told, "a seat sees its own"
     table.states["rupees"][0, 0] -= 1
     table.log = [dataclasses.replace(e, effect="+7 rupees") if e.seat in (1, 2) else e for e in table.log]
-    assert sent(table) == told, "what another seat gained does not show"
+    assert said(table) == told, "what another seat gained does not show"
     table.fault = (1, "it has 7 rupees")
-    assert "7 rupees" not in sent(table)
+    assert "7 rupees" not in said(table)
 
 
 def test_in_screened_mode_records_and_hints_wait_for_the_end():

@@ -8,8 +8,10 @@ import numba
 import numpy as np
 import pytest
 
+from bombay_env import streams
+from bombay_env.chance import lane_words
 from bombay_training.learners import track as tracks
-from bombay_training.learners.runs import Progress
+from bombay_training.learners.runs import Progress, periodic_eval
 from bombay_training.learners.track import Snapshots, Track, area, cells, check_agents, entry, score
 from bombay_training.matches.run import run
 from helpers.command import in_this_process, without_workers
@@ -72,6 +74,20 @@ def test_the_score_is_zero_at_par_and_one_for_winning_everything():
     assert (found["final"], found["area"]) == (pytest.approx(1), pytest.approx(0.5))
     assert [row["decisions"] for row in found["points"]] == [1000, 8000]
     assert len(found["points"][0]["matches"]) == len(tracks.PLAYERS) * len(tracks.OPPONENTS)
+
+
+def test_every_agent_meets_every_opponent_on_the_same_deals_in_every_seat():
+    """The deals are those of the arena with the track's own seed; no other evaluation or league has it."""
+    played = cells({1: "a", 2: "b"}, games=60)
+    assert {(cell.lineup[0], len(cell.lineup), *set(cell.lineup[1:])) for cell in played} == {
+        (agent, players, opponent) for agent in "ab" for players in (2, 3, 4, 5) for opponent in tracks.OPPONENTS
+    }
+    said = lane_words(np.full(60, 7001, np.uint64), streams.DEALS, np.arange(60, dtype=np.uint64)).tolist()
+    for cell in played:
+        games = cell.games()
+        assert games.deal.tolist() == said
+        assert np.bincount(np.argmin(games.seats, axis=1), minlength=len(cell.lineup)).min() >= 5
+    assert periodic_eval.DEALS != tracks.SEED == 7001
 
 
 def test_the_area_is_the_mean_over_the_logarithm_of_decisions():
