@@ -14,8 +14,10 @@ from bombay_env.render.view import view
 from bombay_env.text import describe_actions
 from bombay_training.play import messages
 from bombay_training.play.account import SOURCES, account
+from bombay_training.play.effects import preview
 from bombay_training.play.session import END_TURN, HUMAN, Event, OutdatedError, Session, SessionError
 from helpers.failing_agents import First, Wrong, raising
+from helpers.position import each_count, random_play, variant
 
 GAMES = {n: Game(Rules.official(n)) for n in (2, 3, 4, 5)}
 SOON = Game(Rules(3, sets=1, turns_per_set=1))
@@ -110,6 +112,28 @@ def test_nothing_is_drawn_before_the_human_ends_the_turn():
     assert table.states["set"] == 1
     assert table.record().events[-1].startswith("restock:")
     assert table.log[-1] == Event("Set 2 of 2 begins.")
+
+
+@each_count
+def test_a_preview_is_the_action_without_what_follows_the_turn(n):
+    """While the turn goes on it is the position after the action; else the course is as before, and a bale loaded is gone."""
+    game, seen = variant(n, sets=2, turns_per_set=1, actions_per_turn=2), set()
+    for states in (lane for both in random_play(game, lanes=2, seed=n) for lane in (both[:1], both[1:])):
+        for action in np.flatnonzero(game.legal_actions(states)[0]):
+            (after, over), played = preview(game, states, int(action)), states.copy()
+            game.step(played, [action])
+            mover, kind = int(states["current_player"][0]), game.action_name(int(action)).partition(":")[0]
+            for name in game.state_dtype.names:
+                if over and name in ("current_player", "first_player", "set", "turn", "buys"):
+                    assert (after[name] == states[name]).all(), name
+                elif over and name == "market":
+                    loaded = np.maximum(played["basket"] - states["basket"], 0)[0, mover]
+                    assert (states["market"][0].sum(axis=0) - after["market"][0].sum(axis=0) == loaded).all()
+                    assert (after["market"] >= 0).all()
+                else:
+                    assert (after[name] == (0 if over and name == "actions_left" else played[name])).all(), name
+            seen.add((kind, over, int(played["set"][0]) != int(states["set"][0])))
+    assert seen >= {("move", False, False), ("buy", True, False), ("end_turn", True, True), ("move", True, True)}
 
 
 @pytest.mark.parametrize("name", ["move:Nagpur", "fly", None, ["move:E1"]])
