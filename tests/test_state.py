@@ -84,6 +84,7 @@ def samples():
 TEXTS = ["", "E1", "F2", "G3", "Indore", "Bombay", "blue", "client", "seed", "over", "1"]
 
 
+@pytest.mark.filterwarnings("ignore:NumPy will stop allowing conversion of out-of-bound:DeprecationWarning")  # NumPy 1
 @settings(max_examples=60 if SLOW else 300, deadline=None)
 @given(st.data())
 def test_a_damaged_state_is_rejected_or_can_be_played(data):
