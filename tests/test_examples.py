@@ -8,6 +8,7 @@ import importlib
 import itertools
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import common
@@ -17,17 +18,20 @@ import pytest
 from common import evaluate
 
 import bombay_agents
-from bombay_env import Game, Rules
+from bombay_env import Board, Game, Rules
 from bombay_env.rewards import seat_rewards
 from bombay_training.learners import track
 from helpers.command import in_this_process, without_workers
 from helpers.own_environment import python_with, run_tests
+from helpers.refusal import refusal
+from helpers.variants import larger_board
 
 # For each example the package that it needs, and what makes an update short.
 EXAMPLES = {
     "sb3_gymnasium": ("sb3_contrib", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
     "cleanrl_ppo": ("torch", {"NUM_ENVS": 4, "NUM_STEPS": 16}),
     "plain_torch": ("torch", {"NUM_LANES": 4, "NUM_STEPS": 16, "BATCH": 32}),
+    "whole_turns": ("torch", {"NUM_GAMES": 2}),
     "torchrl_ppo": ("torchrl", {"NUM_STEPS": 48, "EPOCHS": 1}),
     "tianshou_ppo": ("tianshou", {"NUM_ENVS": 2, "NUM_STEPS": 64}),
     "rllib_ppo": ("ray.rllib", {"BATCH": 64, "MINIBATCH": 32}),
@@ -66,8 +70,9 @@ def test_an_update_gives_a_policy_that_plays_legal_actions(name, monkeypatch):
     for constant, value in EXAMPLES[name][1].items():
         monkeypatch.setattr(example, constant, value)
     policy = example.train(3, seconds=0)
+    agent = policy if isinstance(policy, bombay_agents.Agent) else common.PolicyAgent(policy, name)
     game, states = positions(3)
-    game.check_actions(states, np.asarray(policy(game.observe(states), game.legal_actions(states))))
+    game.check_actions(states, agent.act(game, states, np.random.default_rng(0)))
 
 
 @each_example
@@ -153,6 +158,37 @@ def test_plain_torch_credits_each_decision_with_the_margin_of_its_own_seat(monke
         margins = seat_rewards(game.results(states), "margin")[0]
         assert len(set(margins.tolist())) > 1
         assert returns[: end + 1, lane] == pytest.approx(margins[seats] - before, abs=1e-5)
+
+
+def test_plain_torch_saves_a_net_that_plays_by_its_spec(monkeypatch, tmp_path):
+    example, torch = load("plain_torch"), importlib.import_module("torch")
+    game, states = positions(2)
+    torch.manual_seed(1)
+    player = example.Player(example.Net(game.num_features, game.num_actions))
+    monkeypatch.setattr(example, "train", lambda *_: player)
+    example.main(players=2, blocks=2, out=tmp_path / "agent.pt")
+    loaded = bombay_agents.make(f"plain_torch:load:path={tmp_path / 'agent.pt'}")
+    actions = [agent.act(game, states, np.random.default_rng(0)).tolist() for agent in (player, loaded)]
+    assert actions[0] == actions[1]
+    larger = Game(Rules.official(2), Board.from_dict(tomllib.loads(larger_board())))
+    assert "another number of sites" in refusal(lambda: loaded.check_game(larger))
+
+
+def test_whole_turns_learns_by_how_much_the_margin_of_the_mover_grows(monkeypatch):
+    example, after = load("whole_turns"), []
+
+    def recording(game, states, actions):
+        seats = game.current_player(states)
+        bombay_agents.play_turns(game, states, actions)
+        after.append((states.copy(), seats))
+
+    monkeypatch.setattr(example, "play_turns", recording)
+    game = Game(Rules.official(3))
+    _, grew = example.play(game, example.WholeTurns(game), np.array([5]), np.random.default_rng(0))
+    margins = np.array([seat_rewards(game.provisional_results(states), "margin")[0] for states, _ in after])
+    seats = np.concatenate([seats for _, seats in after])
+    assert grew == pytest.approx((margins[-1] - margins)[np.arange(len(seats)), seats], abs=1e-5)
+    assert len(set(grew.round(3))) > 5
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Self-play in plain PyTorch on arrays of games: one actor-critic net plays all seats and learns from each seat's own result.
 
-    python training/examples/plain_torch.py --minutes 3 --players 4
+    python training/examples/plain_torch.py --minutes 3 --players 4 --out agent.pt
+    cd training/examples; bombay arena plain_torch:load:path=../../agent.pt greedy
 
 It needs PyTorch and no trainer. Between two decisions of a seat lie those of the others, so λ-returns are computed for each seat
 separately, from its own rewards and values. A reward is the change of a seat's margin in one step; the discount is 1. Reward at
@@ -10,11 +11,13 @@ the end alone, or a small entropy bonus, leads to a policy that always consolida
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
 import typer
-from common import Blocks, Minutes, Players, Policy, Seed, report
+from common import Blocks, Minutes, Players, Seed, report
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
@@ -38,6 +41,35 @@ class Net(nn.Module):
         hidden = self.trunk(observations)
         logits = self.logits(hidden).masked_fill(~masks, -1e9)
         return Categorical(logits=logits, validate_args=False), self.value(hidden).squeeze(-1)
+
+
+class Player:
+    """A net as an agent, for the rules and the board that it was trained on: it takes the likeliest action."""
+
+    name = "plain-torch"
+
+    def __init__(self, net: Net) -> None:
+        self.net = net
+
+    def check_game(self, game: Game) -> None:
+        """Raise ValueError for a board with another number of sites: matches ask this before they begin."""
+        if game.num_features != self.net.trunk[0].in_features:
+            raise ValueError("plain-torch: the net was trained on a board with another number of sites")
+
+    def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Actions (batch,) int64 for states (batch,)."""
+        seen, masks = torch.from_numpy(game.observe(states)), torch.from_numpy(game.legal_actions(states))
+        with torch.inference_mode():
+            return self.net(seen, masks)[0].logits.argmax(-1).numpy()
+
+
+def load(path: str) -> Player:
+    """The agent of a net that `main` has saved; its spec is `plain_torch:load:path=FILE`."""
+    torch.set_num_threads(1)  # matches play in one process for each core
+    weights = torch.load(path, weights_only=True)  # reads arrays only, so a file of others runs no code
+    net = Net(weights["trunk.0.weight"].shape[1], len(weights["logits.bias"]))
+    net.load_state_dict(weights)
+    return Player(net)
 
 
 def margins(game: Game, states: np.ndarray) -> np.ndarray:
@@ -106,8 +138,8 @@ def update(net: Net, optimizer: torch.optim.Optimizer, rollout: Rollout, returns
         optimizer.step()
 
 
-def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
-    """Learn for some seconds on one thread, at least one update. Returns the policy, which takes the likeliest action."""
+def train(num_players: int, seconds: float, seed: int = 0) -> Player:
+    """Learn for some seconds on one thread, at least one update."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     rollout = Rollout(Game(Rules.official(num_players), Board.load()), seed)
@@ -121,12 +153,21 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
         update(net, optimizer, rollout, returns, left * ENTROPY)
         decisions, left = decisions + returns.size, 1 - (time.monotonic() - start) / max(seconds, 1e-9)
     print(f"{decisions:,} decisions, ", end="")
-    return lambda seen, masks: net(torch.from_numpy(seen), torch.from_numpy(masks))[0].logits.argmax(-1).numpy()
+    return Player(net)
 
 
-def main(minutes: Minutes = 3, players: Players = 4, seed: Seed = 0, blocks: Blocks = 250) -> None:
-    """Learn by self-play, then play deals from every seat and print the win shares."""
-    report(train(players, 60 * minutes, seed), players, blocks=blocks)
+def main(
+    minutes: Minutes = 3,
+    players: Players = 4,
+    seed: Seed = 0,
+    blocks: Blocks = 250,
+    out: Annotated[Path | None, typer.Option(help="The file for the net.")] = None,
+) -> None:
+    """Learn by self-play, save the net, then play deals from every seat and print the win shares."""
+    player = train(players, 60 * minutes, seed)
+    if out:
+        torch.save(player.net.state_dict(), out)
+    report(player, players, blocks=blocks)
 
 
 if __name__ == "__main__":
