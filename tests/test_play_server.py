@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from typer.testing import CliRunner
 
 from bombay_agents import make
+from bombay_agents.search.agent import ValuedTurn
 from bombay_env import Board, Game, Rules
 from bombay_env.random_board import random_board
 from bombay_env.record import Record, write_records
@@ -342,6 +343,24 @@ def test_a_hint_tells_turns_that_can_be_played():
         if table.turn_done:
             play_turn(table, END_TURN)
         table.think()
+
+
+@pytest.mark.parametrize("mover", [0, 1, 2])
+def test_hints_are_ordered_by_the_share_of_the_seat_to_move(mover):
+    table = session(None, "greedy", "greedy")
+    table.states["current_player"] = mover
+    shares = np.array([[0.5, 0.2, 0.3], [0.1, 0.6, 0.3], [0.2, 0.1, 0.7]])
+    action = int(table.game.legal_actions(table.states)[0].argmax())
+
+    class Tells:
+        name = "tells"
+
+        def best_turns(self, game, state, rng, most):
+            return [ValuedTurn((action,), state, share, 10 * share, 5, ()) for share in shares]
+
+    found = hints(Tells(), table.game, table.states)
+    assert [hint.win_share for hint in found] == sorted(shares[:, mover], reverse=True)
+    assert [hint.margin for hint in found] == [10 * hint.win_share for hint in found]
 
 
 def test_a_hint_tells_what_the_search_expects_the_next_seats_to_do():

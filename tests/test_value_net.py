@@ -90,6 +90,22 @@ def test_updating_the_accumulator_equals_computing_it_in_full(game):
     assert SLOW or entries > 1
 
 
+@pytest.mark.parametrize("game", TABLES, ids=["2", "3", "4", "5"])
+def test_the_shares_of_a_turns_outcomes_are_by_seat_whoever_moves(game):
+    agent, n = ValueNetAgent(random_net(game)), game.num_players
+    evaluator, movers = agent.evaluator(game), set()
+    for state in starts_of_turns(game, 3 if SLOW else 12, 5):
+        states, mover = np.array([state]), int(state["current_player"])
+        if mover not in movers:
+            movers.add(mover)
+            outcomes, shares = agent.turn_shares(game, states)
+            for outcome, row in list(zip(outcomes, shares, strict=True))[:3]:
+                _, expected = value_of(game, evaluator, outcome.state, mover)  # in seat order from the mover
+                assert row.tolist() == pytest.approx([expected[(seat - mover) % n] for seat in range(n)], abs=1e-6)
+            assert agent.win_shares(game, states)[0].tolist() == shares[0].tolist()
+    assert SLOW or len(movers) > 1
+
+
 def test_a_turn_is_valued_by_the_net_given_whatever_net_valued_the_last_one():
     """The training's workspaces outlive the weights: nothing in them may be of another net."""
     game, net = TABLES[1], random_net(TABLES[1])
