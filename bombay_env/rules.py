@@ -9,7 +9,8 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -65,6 +66,7 @@ _STARTING_RUPEES = {2: (2, 2), 3: (2, 2, 2), 4: (2, 2, 2, 2), 5: (2, 2, 2, 2, 3)
 _MAJORITY = {2: (4, 0), 3: (6, 2, 0), 4: (8, 4, 2, 0), 5: (8, 6, 4, 2, 0)}
 
 BY_COUNT: Any = None  # this default depends on the number of players
+LAST: Final = "last"  # the index of the last entry, in the path of an `Edit`
 
 
 def _entries(low: int, high: int | None = None) -> Any:
@@ -107,6 +109,49 @@ Columns = Annotated[
     AfterValidator(_all_different),
     Field(title=f"{NUM_CITIES} lists of {COLUMN_HEIGHT} different colours out of {', '.join(COLOUR_NAMES)}"),
 ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Edit:
+    """A new value for a field of `Rules`, or for an entry of it.
+
+    Args:
+        path: `FIELD` or `FIELD.INDEX`, with as many indices as lists are nested. An index is a number from 0, or `last`.
+        value: in plain JSON types.
+        adds: whether the value, a whole number, is added to the present one.
+    """
+
+    path: str
+    value: Any
+    adds: bool = False
+
+    def place(self, rules: Mapping[str, Any]) -> tuple[str | int, ...] | None:
+        """Where the entry is in rules, which are as `Rules.to_dict` gives them. None if their list is shorter.
+
+        Raises:
+            ValueError: the path is of another form, names no field, or names an entry of something that is no list.
+        """
+        field, *indices = self.path.split(".")
+        known = [name for name in rules if name != "num_players"]
+        if field not in known:
+            unknown = f"unknown field {checks.one_line(repr(field), 40)} of rules"
+            raise ValueError(checks.message(f"{unknown}; the fields are {', '.join(known)}"))
+        place: list[str | int] = [field]
+        part = rules[field]
+        for index in indices:
+            if index != LAST and not re.fullmatch(r"[0-9]{1,3}", index):
+                form = f"an entry is FIELD.INDEX with a number from 0 or {LAST}, such as starting_rupees.{LAST}"
+                raise ValueError(f"{checks.one_line(self.path)} names no entry; {form}")
+            if not isinstance(part, list):
+                raise ValueError(
+                    f"{checks.one_line(self.path)}: {field} has no entry of that kind; it is {checks.shown(part)}"
+                )
+            number = len(part) - 1 if index == LAST else int(index)
+            if number >= len(part):
+                return None
+            place.append(number)
+            part = part[number]
+        return tuple(place)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,6 +243,8 @@ class Rules:
     def load(cls, path: str | os.PathLike[str], num_players: int) -> Self:
         """Read a JSON file of the fields that differ from the official rules for `num_players` players.
 
+        A key is a field or an entry of it, as in `{"toll": 2, "starting_rupees.last": 3}` (`Edit`).
+
         Raises:
             ValueError: the file cannot be read, is of another form, or is for another number of players.
         """
@@ -205,7 +252,32 @@ class Rules:
         if not isinstance(changes, dict) or changes.get("num_players", num_players) != num_players:
             form = f"an object with fields of Rules; num_players may be left out, or is {num_players}"
             raise ValueError(f"{checks.shown_path(path)} must be {form}")
-        return cls.from_dict({"num_players": num_players, **changes})
+        edits = [Edit(path, value) for path, value in changes.items() if path != "num_players"]
+        return cls.official(num_players).edited(edits)
+
+    def edited(self, edits: Sequence[Edit]) -> Self:
+        """These rules with new values.
+
+        Raises:
+            ValueError: an entry does not exist or is changed twice, or a value is not allowed.
+        """
+        rules, places = self.to_dict(), list[tuple[str | int, ...]]()
+        for edit in edits:
+            path, place = checks.one_line(edit.path), edit.place(rules)
+            if place is None:
+                allowed = f"entries count from 0, and {LAST} is the last one"
+                raise ValueError(f"{path}: there is no such entry with {self.num_players} players; {allowed}")
+            if any(place[: len(other)] == other[: len(place)] for other in places):
+                raise ValueError(f"{path}: this entry is changed twice; each takes one value")
+            places.append(place)
+            part: Any = rules
+            for key in place[:-1]:
+                part = part[key]
+            old, key = part[place[-1]], place[-1]
+            if edit.adds and (isinstance(old, bool) or not isinstance(old, int)):
+                raise ValueError(f"{path} is {checks.shown(old)}; only a whole number can be added to")
+            part[key] = old + edit.value if edit.adds else edit.value
+        return self.from_dict(rules)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

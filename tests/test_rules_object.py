@@ -234,6 +234,36 @@ def test_the_message_names_an_unknown_field():
         Rules.from_dict({"num_players": 2, "tolls": 1})
 
 
+@pytest.mark.parametrize("n", [2, 5])
+def test_a_file_changes_entries_of_lists(tmp_path, n):
+    (tmp_path / "rules.json").write_text('{"toll": 2, "starting_rupees.last": 9, "demand_columns.0.2": "yellow"}')
+    columns = (("blue", "purple", "yellow"), *COLUMNS[1:])
+    rupees = (2,) * (n - 1) + (9,)
+    assert Rules.load(tmp_path / "rules.json", n) == Rules(n, toll=2, starting_rupees=rupees, demand_columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"starting_rupees.first": 3}', ["starting_rupees.first", "a number from 0 or last"]),
+        ('{"starting_rupees.-1": 3}', ["starting_rupees.-1", "a number from 0 or last"]),
+        ('{"starting_rupees.4": 3}', ["starting_rupees.4", "with 4 players", "last"]),
+        ('{"starting_rupees.3": 3, "starting_rupees.last": 4}', ["starting_rupees.last", "changed twice"]),
+        ('{"starting_rupees": [1, 1, 1, 1], "starting_rupees.0": 4}', ["starting_rupees.0", "changed twice"]),
+        ('{"starting_rupees.0": 4, "starting_rupees": [1, 1, 1, 1]}', ["starting_rupees", "changed twice"]),
+        ('{"toll.last": 3}', ["toll.last", "no entry of that kind; it is 1"]),
+        ('{"tolls.last": 3}', ["unknown field 'tolls'", "sets, turns_per_set"]),
+        ('{"starting_rupees.last": "+1"}', ["starting_rupees", "a list of whole numbers"]),
+        ('{"num_players.0": 3}', ["unknown field 'num_players'"]),
+    ],
+)
+def test_a_wrong_entry_in_a_file_is_refused_in_one_line(tmp_path, text, words):
+    (tmp_path / "rules.json").write_text(text)
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refused:
+        Rules.load(tmp_path / "rules.json", 4)
+    assert all(word in str(refused.value) for word in words)
+
+
 def test_the_number_of_players_is_required():
     with pytest.raises(ValueError, match=r"num_players .*2 to 5"):
         Rules.from_dict({"toll": 1})
