@@ -5,31 +5,38 @@ import functools
 import io
 import json
 import random
+import tomllib
 
 import numba
 import numpy as np
 import pytest
 from rich.console import Console
 
-from bombay_env import Game, Rules
+from bombay_env import Board, Game, Rules
 from bombay_env.actions import action_ranges
 from bombay_training.evaluation.arena import run_fixed_seats
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES, Accountant, AccountingError
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.engines import local
+from bombay_training.matches.results import LostGame
 from bombay_training.matches.run import run
 from bombay_training.reports.balance import plan as plans
 from bombay_training.reports.balance.plan import Setting, Tier, parse_changes
 from helpers.command import in_this_process
 from helpers.failing_agents import First
 from helpers.position import official, position, variant
-from helpers.variants import random_board, random_game
+from helpers.variants import larger_board, random_board, random_game
 
 reports = pytest.importorskip("bombay_training.reports.balance.report", reason="needs the extra `analysis`")
 pages = pytest.importorskip("bombay_training.reports.balance.page", reason="needs the extra `analysis`")
 
 QUICK = bool(numba.config.DISABLE_JIT)
 SHORT = {"sets": 1, "turns_per_set": 2}
+
+
+@pytest.fixture
+def balance(tmp_path, monkeypatch, capfd):
+    return functools.partial(in_this_process(tmp_path, monkeypatch, capfd), "balance")
 
 
 def written(game, states, *names):
@@ -237,19 +244,58 @@ def test_fields_are_changed_together_and_the_last_seat_has_a_name():
         assert rules == Rules(players, starting_rupees=(2,) * (players - 1) + (4,), toll=0)
 
 
+def test_a_change_may_be_relative_to_the_given_rules():
+    games = [Game(Rules.official(4)), Game(Rules(5, toll=3))]
+    settings, notes = plans.plan(games, [Tier("random", 1)], parse_changes("starting_rupees.last+1,2"))
+    assert [setting.game.rules.starting_rupees[-1] for setting in settings] == [2, 3, 4, 3, 4, 5]
+    assert [setting.change for setting in settings[1:3]] == ["starting_rupees.last+1", "starting_rupees.last+2"]
+    settings, notes = plans.plan(
+        games, [Tier("random", 1)], [*parse_changes("toll-1"), *parse_changes("toll=0;sets+1")]
+    )
+    assert [(setting.game.rules.toll, setting.game.rules.sets) for setting in settings] == [
+        *((1, 4), (0, 4), (0, 5)),
+        *((3, 5), (2, 5), (0, 6)),
+    ]
+    assert not notes
+    _, notes = plans.plan(games[:1], [Tier("random", 1)], [*parse_changes("toll=0"), *parse_changes("toll-1")])
+    assert notes == ["toll-1 with 4 players is left out: it is the same as toll=0"]
+
+
+def test_a_strong_agent_is_among_the_default_ones_where_it_can_play():
+    tiers, notes = plans.default_tiers(Game(Rules(2, toll=5)), 7)
+    assert [(tier.spec, tier.games, tier.strong) for tier in tiers] == [
+        ("greedy", 7, False),
+        ("planner-v1", 7, False),
+        ("zero:rounds=0,force=true", 7, True),
+    ]
+    assert not notes
+    larger = tomllib.loads(larger_board())
+    tiers, notes = plans.default_tiers(Game(Rules(2), Board.from_dict(larger)), 7)
+    assert [tier.spec for tier in tiers] == ["greedy", "planner-v1"]
+    assert len(notes) == 1
+    assert notes[0].startswith("zero:rounds=0,force=true is left out: ")
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
         ("toll", "FIELD=V1,V2"),
         ("toll.x=1", "FIELD.INDEX"),
-        ("tolls=1", "unknown field 'tolls'; the fields are sets"),
+        ("tolls=1", "unknown field 'tolls' of rules; the fields are sets"),
+        ("num_players=3", "unknown field 'num_players'"),
         ("toll=", "must be JSON"),
         ("toll=-1", "toll=-1 with 4 players: toll is -1; it must be a whole number from 0 to 100"),
         ("toll=null", "only client_supply may be"),
         ("toll.0=1", "toll has no entry"),
         ("starting_rupees.4=2", "there is no such entry with 4 players"),
         ("toll=0,2;palaces=4", "one value each"),
-        ("toll=0;toll=2", "changes one entry twice"),
+        ("toll=0;toll=2", "toll: this entry is changed twice"),
+        ("starting_rupees.3=1;starting_rupees.last=2", "starting_rupees.last: this entry is changed twice"),
+        ("starting_rupees=[1,2,2,2];starting_rupees.0+1", "starting_rupees.0: this entry is changed twice"),
+        ("starting_rupees.last+0.5", "the values after + are '0.5'; they must be whole numbers"),
+        ("toll-2", "toll is -1"),
+        ("starting_rupees+1", "starting_rupees is [2, 2, 2, 2]; only a whole number can be added to"),
+        ("rotate_first_player+1", "rotate_first_player is True; only a whole number can be added to"),
     ],
 )
 def test_an_invalid_change_is_refused(text, part):
@@ -309,11 +355,16 @@ def one_game(players):
     return match
 
 
-def made_match(game, games, shares):
-    """The match of a setting without any play: these are the win shares (G, n)."""
+def made_match(game, games, shares, faults=0):
+    """The match of a setting without any play: these are the win shares (G, n). The last games are lost by faults."""
     match = one_game(game.num_players)
-    final, accounts = 10 * shares.astype(np.int32), np.repeat(match.accounts, games, axis=0)
-    return dataclasses.replace(match, block=np.arange(games), final=final, win_share=shares, accounts=accounts)
+    arrays = {name: np.repeat(value, games, axis=0) for name, value in vars(match).items() if name in PER_GAME}
+    lost = tuple(LostGame(0, "faulty", 1, game, game, 0, "none", "no idea") for game in range(games - faults, games))
+    arrays |= {"block": np.arange(games), "final": 10 * shares.astype(np.int32), "win_share": shares}
+    return dataclasses.replace(match, faults=lost, **arrays)
+
+
+PER_GAME = ("deal", "seating", "seats", "place", "clients", "accounts")
 
 
 def made_study(rng, tables, shares=None, games=2000):
@@ -324,6 +375,110 @@ def made_study(rng, tables, shares=None, games=2000):
         settings.append(setting)
         played.append(made_match(setting.game, games, np.eye(players)[rng.choice(players, size=games, p=shares)]))
     return reports.make_report(settings, played, 0, [])
+
+
+# --- the verdicts on the changed games ---
+
+
+def test_a_bias_of_the_changed_game_alone_is_in_its_own_verdict(balance, tmp_path):
+    """Seat 0 starts with a hundred rupees more, and cannot lose. The rules of the file are the unchanged ones."""
+    (tmp_path / "rules.json").write_text('{"starting_rupees.last": 3}')
+    options = ["--players", 3, "--tier", "random@60", "--rules", "rules.json", "--vary", "starting_rupees.0+100"]
+    done = balance(*options, "--processes", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    (table,), (changed,) = data["tables"], data["tables"][0]["what_ifs"]
+    assert [row["rules"]["starting_rupees"] for row in (table, changed)] == [[2, 2, 3], [102, 2, 3]]
+    assert [row["verdict"]["word"] for row in (table, changed)] == ["undecided", "biased"]
+    assert [(line["change"], line["headline"]) for line in data["headlines"]] == [
+        ("", "undecided"),
+        ("starting_rupees.0+100", "biased towards seat 0 and against seats 1, 2"),
+    ]
+    for row, start in ((table, 2), (changed, 102)):
+        assert row["seats"][0]["rupees"]["start"] == start
+        assert sum(row["seats"][0]["rupees"].values()) == pytest.approx(row["seats"][0]["final"]["mean"])
+        assert 0 <= row["largest_deviation"]["low"] <= row["verdict"]["deviation"] <= row["largest_deviation"]["high"]
+    assert table["largest_deviation"]["high"] < changed["largest_deviation"]["low"] > 1.5
+    assert changed["largest_deviation"]["mean"] == changed["deviation_after"] == 2
+
+    shown = balance(*options, "--processes", 1, "--out", "study").stdout
+    page = (tmp_path / "study" / "report.md").read_text()
+    for text in (shown, page):
+        lines = [
+            line for line in text.splitlines() if "starting_rupees.0+100" in line and "biased towards seat 0" in line
+        ]
+        assert len(lines) == 2  # the headline and the table of verdicts
+        assert any("unchanged" in line and "undecided" in line for line in text.splitlines())
+        assert '"starting_rupees": [2, 2, 3]' in text
+    heading = "3 players, random, {}: rupees by source, mean per game"
+    starts = [page.split(heading.format(rules))[1].split("start")[1].split("|")[1].strip() for rules in RULES_OF_BOTH]
+    assert starts == ["2.00", "102.00"]
+
+
+RULES_OF_BOTH = ("unchanged", "starting_rupees.0+100")
+
+
+def test_the_verdicts_of_changed_games_are_corrected_apart_from_those_of_the_unchanged_game():
+    """Among so many, a game that is surely biased by itself is undecided; the unchanged game's verdict stays."""
+    wins = np.repeat(np.eye(2), (580, 420), axis=0)
+    match, tier = made_match(official(2), 1000, wins), Tier("agent", 1000)
+    words = []
+    for changes in (1, 40):
+        settings = [Setting(official(2), tier, label) for label in ("", *map(str, range(changes)))]
+        (table,) = reports.make_report(settings, [match] * len(settings), 0, [])["tables"]
+        words.append((table["verdict"]["word"], *{one["verdict"]["word"] for one in table["what_ifs"]}))
+    assert words == [("biased", "biased"), ("biased", "undecided")]
+
+
+def test_the_interval_of_the_largest_deviation_covers_it():
+    rng, hits = np.random.default_rng(11), 0
+    for share in [[0.25] * 4, [0.35, 0.25, 0.2, 0.2], [0.9, 0.04, 0.03, 0.03], [0.1, 0.3, 0.3, 0.3]] * 50:
+        found = reports.largest_deviation(reports.share_intervals(np.eye(4)[rng.choice(4, size=500, p=share)]))
+        hits += found.low <= 4 * max(abs(one - 0.25) for one in share) <= found.high
+    assert hits >= 185
+    assert 0.4 < found.low < found.high < 0.8  # that of the last ones, of a seat below par, is .6
+
+
+# --- faults ---
+
+
+def test_games_lost_by_faults_are_counted_and_left_out():
+    wins = np.repeat(np.eye(2), (100, 100), axis=0)  # of the last hundred games, two are lost by seat 1
+    match, tier = made_match(official(2), 200, wins, faults=2), Tier("faulty", 200)
+    settings = [Setting(official(2), tier, label) for label in ("", "toll=2")]
+    (table,) = reports.make_report(settings, [match, made_match(official(2), 200, wins)], 0, [])["tables"]
+    (changed,) = table["what_ifs"]
+    assert [(row["games"], row["faults"]) for row in (table, changed)] == [(200, 2), (200, 0)]
+    assert table["seats"][0]["win_share"]["mean"] == 100 / 198
+    assert changed["seats"][0]["win_share"]["mean"] == 0.5
+    assert changed["deals_compared"] == 198
+    assert changed["seats"][0]["win_share_change"]["mean"] == 0
+
+
+@pytest.mark.parametrize("faulty", ["unchanged", "changed"])
+def test_an_agent_that_lost_more_than_a_percent_by_faults_has_no_verdict(faulty):
+    wins = np.repeat(np.eye(2), (150, 50), axis=0)
+    good, bad = made_match(official(2), 200, wins), made_match(official(2), 200, wins, faults=3)
+    settings = [Setting(official(2), Tier(name, 200), label) for name in ("good", "bad") for label in ("", "toll=2")]
+    data = reports.make_report(settings, [good, good, *([bad, good] if faulty == "unchanged" else [good, bad])], 0, [])
+    without = [(row["agent"], row["change"], row["faults"]) for row in data["excluded"]]
+    assert without == ([("bad", "", 3), ("bad", "toll=2", 0)] if faulty == "unchanged" else [("bad", "toll=2", 3)])
+    page = pages.markdown(data)
+    (headline,) = [line for line in page.splitlines() if "toll=2 |" in line and "all agents:" in line]
+    reason = "none: too many faults" + " by the unchanged rules" * (faulty == "unchanged")
+    assert f"other verdicts for bad ({reason})" in headline
+    (row,) = [line for line in page.splitlines() if "toll=2 | bad " in line]
+    assert f" {reason} |" in row
+    assert json.loads(json.dumps(data)) == data
+    pages.html(data)
+
+
+def test_a_study_of_an_agent_that_always_fails_says_so(balance):
+    faulty = "helpers.failing_agents:Raises"
+    done = balance("--tier", faulty, "--players", 2, "--games", 3, "--vary", "toll=2", "--processes", 1)
+    assert done.returncode == 0, done.stderr
+    assert f"{faulty} lost 6 games by faults" in done.stderr
+    assert done.stdout.count("no agent: every agent lost more than 1 % of its games by faults") == 2
 
 
 # With tests of every table at 5 %, a study would call a seat with a probability of 0.42.
@@ -403,11 +558,6 @@ def test_a_narrow_table_never_cuts_names_and_numbers():
 # --- the command ---
 
 
-@pytest.fixture
-def balance(tmp_path, monkeypatch, capfd):
-    return functools.partial(in_this_process(tmp_path, monkeypatch, capfd), "balance")
-
-
 def test_the_command_writes_the_same_report_for_any_number_of_processes(balance, tmp_path):
     (tmp_path / "rules.json").write_text(json.dumps(SHORT))
     vary, games, workers = "starting_rupees.2=2,4", 4 if QUICK else 40, 1 if QUICK else 2
@@ -430,7 +580,7 @@ def test_the_command_writes_the_same_report_for_any_number_of_processes(balance,
     settings, notes = plans.plan([Game(Rules(3, **SHORT))], [Tier("random", games)], parse_changes(vary))
     here = reports.make_report(settings, run(plans.cells(settings, 9)), 9, notes)
     assert here == data
-    assert [len(shown.rows) for shown in pages.tables(here)] == [1, 1]
+    assert [len(shown.rows) for shown in pages.tables(here)] == [2, 1, 1, 1]
 
 
 PRINTS = """
@@ -452,11 +602,13 @@ def test_what_agents_print_is_not_part_of_the_report(balance, tmp_path):
     assert "a word" in done.stderr
 
 
-def test_the_error_names_an_agent_that_ends_its_process_in_one_line(balance, monkeypatch):
+def test_an_agent_that_ends_its_process_has_no_verdict_and_the_others_have_one(balance, monkeypatch):
     monkeypatch.setattr(local, "ATTEMPTS", 1)  # each costs the start of a process
-    one_game = ("--players", 2, "--games", 1, "--processes", 1)
-    done = balance("--tier", "helpers.failing_agents:Dies", "--tier", "random", *one_game)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1].startswith("bombay: ")
-    assert "agent 'helpers.failing_agents:Dies' with 2 players: its process ended" in done.stderr
-    assert "Traceback" not in done.stderr
+    options = ("--players", 2, "--games", 1, "--processes", 1, "--json")
+    done = balance("--tier", "helpers.failing_agents:Dies", "--tier", "random", *options)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert [row["agent"] for row in data["excluded"]] == ["helpers.failing_agents:Dies"]
+    assert [row["agent"] for row in data["tables"]] == ["random"]
+    assert "agent 'helpers.failing_agents:Dies' in seat 0" in done.stderr.splitlines()[-1]
+    assert "its process ended" in done.stderr.splitlines()[-1]

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
+from bombay_env.agent import AgentFault
+from bombay_training.matches.results import LostGame
 from bombay_training.matches.run import run
 from helpers.command import in_this_process
 
@@ -352,6 +354,10 @@ def test_a_study_plays_its_parts(tiny):
     assert [row["change"] for row in greedy["what_ifs"]] == ["toll=0"]
     assert not table["what_ifs"]
     assert greedy["what_ifs"][0]["games"] == 10
+    assert [(line["change"], line["label"]) for line in data["headlines"]] == [
+        ("", "undecided"),
+        ("toll=0", "undecided"),
+    ]
     (fixed,) = data["repair"]
     assert fixed["chosen"] in fixed["vectors"]
     assert len(fixed["vectors"]) == 16
@@ -360,6 +366,20 @@ def test_a_study_plays_its_parts(tiny):
         40 + 6 + 20 * (fixed["chosen"]["starting_rupees"] == fixed["official"])
     )  # games that a verdict is about, too
     assert data["games"] == sum(count for _, count in parts) - again
+
+
+def test_an_agent_of_other_parts_of_a_study_may_not_lose_a_game_by_a_fault(tmp_path):
+    (tmp_path / "study.toml").write_text(TINY)
+    parts = []
+
+    def play(part, cells):
+        parts.append(part)
+        lost = LostGame(0, "random-turn", 0, 0, 0, 0, "none", "no idea")
+        return [dataclasses.replace(match, faults=(lost,)) for match in run(cells)]
+
+    with pytest.raises(AgentFault, match=r"'random-turn' with 3 players.*no idea"):
+        study.study(spec.read_spec(tmp_path / "study.toml"), play)
+    assert parts == ["verdicts"]
 
 
 class Page(html.parser.HTMLParser):
@@ -389,7 +409,7 @@ def test_the_page_needs_nothing_else_and_has_a_number_for_every_bar(tiny):
     assert not found.outside
     titles = [section.title for section in page.sections(data)]
     assert titles == [
-        *("Verdicts", "Other boards", "Other starting rupees", "What if a rule changes?"),
+        *("Summary", "Verdicts", "Other boards", "Other starting rupees", "What if a rule changes?"),
         *("Why: what the favoured seat does more", "Luck", "Tension", "Kingmaking", "Accounts", "Method"),
     ]
     words = page.markdown(data)

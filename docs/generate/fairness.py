@@ -22,6 +22,8 @@ def verdicts(folder: Path) -> str:
     agents = list(dict.fromkeys(table["agent"] for table in data["tables"]))
     rows = []
     for line in data["headlines"]:
+        if line.get("change"):
+            continue
         found = {table["agent"]: table["verdict"] for table in data["tables"] if table["players"] == line["players"]}
         cells = [f"{found[agent]['reading']} ({found[agent]['deviation']:.0%})" for agent in agents]
         rows.append([line["players"], f"**{line['headline']}**", line["label"], *cells])

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from bombay_env import Game
 from bombay_env.agent import AgentFault
 from bombay_env.checks import MAX_SEED
 from bombay_training.cli import output, playing
@@ -57,8 +58,8 @@ Vary = Annotated[
     list[str] | None,
     typer.Option(
         help="In a study of your own: also play the same deals with a field of Rules changed, as in toll=0,2 or "
-        "starting_rupees.last=2,3 or starting_rupees=[1,2,2,2], or with several changed together, as in toll=0;palaces=6. "
-        "Repeat the option for more changes.",
+        "starting_rupees.last=2,3 or starting_rupees.last+1 or starting_rupees=[1,2,2,2], or with several changed together, "
+        "as in toll=0;palaces=6. Each changed game has a verdict of its own. Repeat the option for more changes.",
         metavar="FIELD[.INDEX]=V1,V2",
     ),
 ]
@@ -112,10 +113,7 @@ def balance(
                 raise ValueError(
                     "--quick and the file of a study are not for --tier, --games, --vary, --rules and --board"
                 )
-            tiers = [plans.Tier.parse(text, games or OWN_GAMES, MAX_COUNT) for text in tier or plans.TIERS]
-            check_distinct([one.spec for one in tiers])
-            changes = [change for text in vary or [] for change in plans.parse_changes(text)]
-            planned = plans.plan(games_of(players, rules, board), tiers, changes)
+            planned = _own_settings(games_of(players, rules, board), tier, games or OWN_GAMES, vary or [])
             make_data = functools.partial(_own_data, *planned, seed or 0, out if retrain else None, board, as_json)
         else:
             make_data = _study(study, quick, players, seed)
@@ -129,6 +127,7 @@ def balance(
             if ended is not None:
                 playing.print_stopped(matches, cells)
                 raise ended
+            output.report_faults([fault for match in matches for fault in match.faults])
             return matches
 
         with user_input(AgentFault, ValueError, OSError):
@@ -156,6 +155,20 @@ def _study(study: Path | None, quick: bool, players: str, seed: int | None) -> M
     return lambda play: studies.study(spec, play, wanted)
 
 
+def _own_settings(
+    variants: Sequence[Game], specs: Sequence[str] | None, games: int, vary: Sequence[str]
+) -> tuple[list[plans.Setting], list[str]]:
+    """What a study of one's own plays, and a line for each agent and change that is left out."""
+    changes = [change for text in vary for change in plans.parse_changes(text)]
+    if specs:
+        tiers, notes = [plans.Tier.parse(text, games, MAX_COUNT) for text in specs], list[str]()
+        check_distinct([one.spec for one in tiers])
+    else:
+        tiers, notes = plans.default_tiers(variants[0], games)
+    settings, left_out = plans.plan(variants, tiers, changes)
+    return settings, [*notes, *left_out]
+
+
 def _own_data(
     settings: Sequence[plans.Setting],
     notes: Sequence[str],
@@ -166,7 +179,7 @@ def _own_data(
     play: plans.Play,
 ) -> dict[str, Any]:
     """The data of a study of one's own; with nets that learn the changed rules if a folder for them is given."""
-    matches = plans.played(play, "verdicts", plans.cells(settings, seed))
+    matches = play("verdicts", plans.cells(settings, seed))
     data: dict[str, Any] = analysis_module("reports.balance.report").make_report(settings, matches, seed, notes)
     if retrained is None:
         return data

@@ -7,7 +7,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import jinja2
 from rich.table import Table as RichTable
@@ -130,9 +130,9 @@ class Section:
     details: tuple[Sheet, ...] = ()
 
 
-def markdown(title: str, blocks: Sequence[str], sections: Sequence[Section]) -> str:
-    """The sections as Markdown, below a title and these paragraphs."""
-    page = [f"# {title}", *blocks]
+def markdown(title: str, sections: Sequence[Section]) -> str:
+    """The sections as Markdown, below a title."""
+    page = [f"# {title}"]
     for section in sections:
         page += [f"## {section.title}", *section.words]
         for sheet in (*section.sheets, *section.details):
@@ -140,9 +140,9 @@ def markdown(title: str, blocks: Sequence[str], sections: Sequence[Section]) -> 
     return "\n\n".join(page) + "\n"
 
 
-def html(title: str, sections: Sequence[Section], **more: Any) -> str:
-    """The sections as a page of HTML that needs nothing else; `more` is for the template."""
+def html(title: str, sections: Sequence[Section]) -> str:
+    """The sections as a page of HTML that needs nothing else."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template(TEMPLATE).render(title=title, sections=sections, **more)
+    return environment.get_template(TEMPLATE).render(title=title, sections=sections)

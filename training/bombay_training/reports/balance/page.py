@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from rich.table import Table as RichTable
 
-from bombay_env import Rules
 from bombay_env.files import atomic
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 from bombay_training.reports.balance import layout
@@ -23,9 +22,10 @@ SUMS: Final = {"rupees": "final", "spent": "all actions"}  # names of the sums o
 BANDS: Final = (NEARLY_FAIR, FAIR)  # drawn around par
 MEANINGS: Final = {
     "all agents": "every agent's verdict includes this",
-    "strong agents": "every strong agent's verdict includes this; other verdicts for",
+    "strong agents": "every strong agent's verdict includes this",
     "depends on the agent": "agents give different verdicts",
     "undecided": "there are too few games for a verdict that all agents, or all strong agents, share",
+    "no agent": "every agent lost more than 1 % of its games by faults",
 }
 
 Data = dict[str, Any]
@@ -48,41 +48,15 @@ def tables(data: Data) -> list[RichTable]:
 
 def markdown(data: Data) -> str:
     """The report as Markdown."""
-    lines = [
-        f"- {line['players']} players: **{line['headline']}** ({line['label']}: {line['meaning']})."
-        for line in _headlines(data)
-    ]
-    return layout.markdown(TITLE, [_introduction(data), "\n".join(lines)], sections(data))
+    return layout.markdown(TITLE, sections(data))
 
 
 def html(data: Data) -> str:
     """The report as a page of HTML that needs nothing else."""
-    return layout.html(TITLE, sections(data), introduction=_introduction(data), headlines=_headlines(data))
+    return layout.html(TITLE, sections(data))
 
 
 TITLE: Final = "Is Bombay fair to every seat?"
-
-
-def _headlines(data: Data) -> list[Data]:
-    """The headlines with the meaning of their labels, which names the agents that differ from the strong ones."""
-    found = []
-    for line in data["headlines"]:
-        meaning = MEANINGS[line["label"]]
-        if line["label"] == "strong agents":
-            tables = [table for table in data["tables"] if table["players"] == line["players"]]
-            words = {table["agent"]: table["verdict"]["word"] for table in tables}
-            others = (f"{agent} ({word})" for agent, word in words.items() if not line["headline"].startswith(word))
-            meaning = f"{meaning} {', '.join(others)}"
-        found.append(line | {"meaning": meaning})
-    return found
-
-
-def _introduction(data: Data) -> str:
-    agents = ", ".join(dict.fromkeys(table["agent"] for table in data["tables"]))
-    return (
-        f"In each game one agent plays all seats. Agents: {agents}. {data['games']:,} games in total, seed {data['seed']}, "
-        f"bombay_env {data['version']}. Seats are numbered from 0 in the order of play of the first set."
-    )
 
 
 # --- sections ---
@@ -91,10 +65,46 @@ def _introduction(data: Data) -> str:
 def sections(data: Data) -> list[Section]:
     """All parts of a report that has been played."""
     keys = {key for key, value in data.items() if value}
-    if any(table["what_ifs"] for table in data["tables"]):
+    if any(line["change"] for line in data["headlines"]):
         keys.add("what_ifs")
     parts = [make(data) for key, make in PARTS if key in keys]
-    return [_verdicts(data), *parts, _accounts(data), Section("Method", (data["method"], *data["notes"]))]
+    return [_summary(data), _verdicts(data), *parts, _accounts(data), Section("Method", (data["method"],))]
+
+
+def _rows(data: Data, changed: bool | None = None) -> list[Data]:
+    """A row for each agent and game, those without a verdict last; only of unchanged or of changed games if asked for."""
+    tables = [row for table in data["tables"] for row in (table, *table["what_ifs"])]
+    return [row for row in (*tables, *data["excluded"]) if changed in (None, bool(row["change"]))]
+
+
+def _rules(row: Data) -> str:
+    return row["change"] or "unchanged"
+
+
+def _of(row: Data) -> str:
+    return f"{row['players']} players, {row['agent']}, {_rules(row)}"
+
+
+def _summary(data: Data) -> Section:
+    """The headlines, with the meaning of their labels, which names the agents that differ from the strong ones."""
+    rows = []
+    for line in data["headlines"]:
+        mine = [row for row in _rows(data) if (row["players"], row["change"]) == (line["players"], line["change"])]
+        words = {row["agent"]: row["verdict"]["word"] for row in mine}
+        meaning = MEANINGS[line["label"]]
+        others = [f"{agent} ({word})" for agent, word in words.items() if not line["headline"].startswith(word)]
+        if line["label"] in ("all agents", "strong agents") and others:
+            meaning = f"{meaning}; other verdicts for {', '.join(others)}"
+        if len(mine) < sum(row["players"] == line["players"] for row in _rows(data, changed=False)):
+            meaning = f"{meaning}; played by {', '.join(words)} only"
+        rows.append((str(line["players"]), _rules(line), line["headline"], f"{line['label']}: {meaning}"))
+    agents = ", ".join(dict.fromkeys(row["agent"] for row in _rows(data, changed=False)))
+    introduction = (
+        f"In each game one agent plays all seats. Agents: {agents}. {data['games']:,} games in total, seed {data['seed']}, "
+        f"bombay_env {data['version']}. Seats are numbered from 0 in the order of play of the first set."
+    )
+    sheet = Sheet("Is the game fair?", ("players", "rules", "verdict", "who agrees"), tuple(rows))
+    return Section("Summary", (introduction, *data["notes"]), sheets=(sheet,))
 
 
 def _verdicts(data: Data) -> Section:
@@ -102,10 +112,10 @@ def _verdicts(data: Data) -> Section:
         "A seat's deviation is how far its mean win share is above or below an equal share (par), in percent of par. Fair: every "
         f"seat surely deviates by less than {FAIR:.0%}. Nearly fair: by less than {NEARLY_FAIR:.0%}. Biased: some seat surely "
         f"deviates by more than {NEARLY_FAIR:.0%}. Undecided: none of these; the table says how many games would decide it. "
-        "“p for fair” belongs to the verdict “fair”, and so on: a small p is strong evidence for the verdict. For each verdict, "
-        "the probability that it is wrong anywhere in the table is at most 5 %. Intervals in the chart are 95 % for all seats of "
-        "an agent together.",
-        *_changed_rules(data),
+        "“p for fair”, in the table by seat, belongs to the verdict “fair”, and so on: a small p is strong evidence for the "
+        "verdict. For each verdict, the probability that it is wrong anywhere in the table is at most 5 %. Intervals are 95 % "
+        "for all seats of an agent together. “Faults” are games that the agent lost by a fault. They are left out, and an agent "
+        "that lost more than 1 % of its games by faults has no verdict.",
     )
     charts = [
         Chart(
@@ -119,41 +129,35 @@ def _verdicts(data: Data) -> Section:
         )
         for players, found in _by_players(data["tables"])
     ]
-    return Section("Verdicts", words, tuple(charts), sheets=(_verdict_sheet(data),), details=(_seat_sheet(data),))
+    sheet = _verdict_sheet("Verdicts by agent", _rows(data, changed=False))
+    return Section("Verdicts", words, tuple(charts), sheets=(sheet,), details=(_seat_sheet(data["tables"]),))
 
 
-def _verdict_sheet(data: Data) -> Sheet:
+def _verdict_sheet(heading: str, found: Sequence[Data]) -> Sheet:
     rows = []
-    for table in data["tables"]:
-        verdict = table["verdict"]
+    for row in found:
+        verdict, count = row["verdict"], f"{row['games']:,}"
+        about = (str(row["players"]), _rules(row), row["agent"], count, f"{row['faults']:,}", verdict["reading"])
+        if "tests" not in verdict:  # because of faults
+            rows.append((*about, "–", "–"))
+            continue
         needed = verdict["games_needed"]
         unknown = "more than 10,000,000" if verdict["word"] == "undecided" else ""
-        rows.append(
-            (
-                str(table["players"]),
-                table["agent"],
-                f"{table['games']:,}",
-                verdict["reading"],
-                f"{verdict['deviation']:.1%}",
-                *(_one_sided(verdict["tests"][name]) for name in ("fair", "nearly_fair", "biased")),
-                f"{needed:,}" if needed else unknown,
-            )
-        )
-    columns = (
-        *("players", "agent", "games", "verdict", "largest deviation", "p for fair", "p for nearly fair"),
-        *("p for biased", "games needed"),
-    )
-    return Sheet("Verdicts by agent", columns, tuple(rows))
+        deviation = interval(row["largest_deviation"], "{:.1%}")
+        rows.append((*about, deviation, f"{needed:,}" if needed else unknown))
+    columns = ("players", "rules", "agent", "games", "faults", "verdict", "largest deviation [95 %]", "games needed")
+    return Sheet(heading, columns, tuple(rows))
 
 
-def _seat_sheet(data: Data) -> Sheet:
+def _seat_sheet(found: Sequence[Data]) -> Sheet:
     columns = (
-        *("players", "agent", "seat", "win share [95 %]", "against par", "margin [95 %]", "final rupees"),
-        *("p for unequal shares", "p for unequal margins"),
+        *("players", "rules", "agent", "seat", "win share [95 %]", "against par", "margin [95 %]", "final rupees"),
+        *("p for unequal shares", "p for unequal margins", "p for fair", "p for nearly fair", "p for biased"),
     )
     rows = [
         (
             str(table["players"]),
+            _rules(table),
             table["agent"],
             str(row["seat"]),
             interval(row["win_share"], "{:.3f}"),
@@ -161,20 +165,12 @@ def _seat_sheet(data: Data) -> Sheet:
             interval(row["margin"], "{:+.2f}"),
             f"{row['final']['mean']:.2f}",
             *_p_values(table["all_seats_equal"], row["seat"]),
+            *("" if row["seat"] else _one_sided(p) for p in table["verdict"]["tests"].values()),
         )
-        for table in data["tables"]
+        for table in found
         for row in table["seats"]
     ]
     return Sheet("Win share and margin by seat", columns, tuple(rows))
-
-
-def _changed_rules(data: Data) -> Iterator[str]:
-    """A line for each number of players with rules that are not the official ones."""
-    for players, found in _by_players(data["tables"]):
-        official = json.loads(json.dumps(Rules.official(players).to_dict()))
-        changed = {name: value for name, value in found[0]["rules"].items() if value != official[name]}
-        if changed:
-            yield f"Rules with {players} players that differ from the official ones: `{json.dumps(changed)}`."
 
 
 def _boards(data: Data) -> Section:
@@ -291,18 +287,18 @@ def _tried_sheet(part: Data) -> Sheet:
 
 
 def _what_ifs(data: Data) -> Section:
-    tried = [(table, one) for table in data["tables"] for one in table["what_ifs"]]
-    tried.sort(key=lambda pair: (pair[1]["q"], -abs(_most_changed(pair[1])["win_share_change"]["mean"])))
+    tried = [row for row in _rows(data, changed=True) if "seats" in row]
+    tried.sort(key=lambda one: (one["q"], -abs(_most_changed(one)["win_share_change"]["mean"])))
     rows, bars = [], []
-    for table, one in tried:
+    for one in tried:
         seat = _most_changed(one)
         gain = one["pairing_gain"]
         rows.append(
             (
-                str(table["players"]),
-                table["agent"],
+                str(one["players"]),
+                one["agent"],
                 one["change"],
-                f"{one['games']:,}",
+                f"{one['deals_compared']:,}",
                 str(seat["seat"]),
                 interval(seat["win_share_change"], "{:+.3f}"),
                 _small(one["nothing_changes"]["win_share"]["p"]),
@@ -312,29 +308,29 @@ def _what_ifs(data: Data) -> Section:
             )
         )
         if one["q"] < 0.05:
-            label = f"{table['players']}p {table['agent']}: {one['change']}, seat {seat['seat']}"
+            label = f"{one['players']}p {one['agent']}: {one['change']}, seat {seat['seat']}"
             bars.append(_bar(label, seat["win_share_change"], _same, "{:+.3f}"))
     columns = (
-        *("players", "agent", "change", "games", "most changed seat", "its change of win share [95 %]", "p", "q"),
-        *("largest deviation of any seat", "pairing gain"),
+        *("players", "agent", "change", "deals compared", "most changed seat", "its change of win share [95 %]", "p"),
+        *("q", "largest deviation, unchanged → changed", "pairing gain"),
     )
     words = (
         "The same deals are played with changed rules. A change is written as an option of the command. `toll=2` sets a field "
-        "of the rules. `starting_rupees.0=1` and `starting_rupees.last=3` set the entry of the first and of the last seat. `;` "
-        "joins changes. `fame=[0]` removes the award for fame. Changes are ranked by q, which is p corrected for the number of "
-        "changes: of all changes with a q of at most 5 %, on average at most 5 % have no effect (Benjamini–Hochberg). A pairing "
-        "gain of 3 means: with separate deals for the two rules, the same precision would need three times as many games. The "
-        "agents did not learn the changed rules.",
+        "of the rules. `starting_rupees.0=1` and `starting_rupees.last=3` set the entry of the first and of the last seat, and "
+        "`starting_rupees.last+1` adds to it. `;` joins changes. `fame=[0]` removes the award for fame. Changes are ranked by q, "
+        "which is p corrected for the number of changes: of all changes with a q of at most 5 %, on average at most 5 % have no "
+        "effect (Benjamini–Hochberg). A pairing gain of 3 means: with separate deals for the two rules, the same precision would "
+        "need three times as many games. The agents did not learn the changed rules.",
     )
     charts = (Chart("Changes of win share with q below 5 %, the seat that changes most", tuple(bars)),) if bars else ()
-    details = tuple(_change_sheet(table, one) for table, one in tried)
-    return Section(
-        "What if a rule changes?",
-        words,
-        charts,
-        sheets=(Sheet("Changed rules", columns, tuple(rows)),),
-        details=details,
+    sheets = (
+        _verdict_sheet("Verdicts on the changed games", _rows(data, changed=True)),
+        Sheet("What the changes do, on the same deals", columns, tuple(rows)),
     )
+    details = [_seat_sheet(tried)]
+    for one in tried:
+        details += [_change_sheet(one), *_account_sheets(one)]
+    return Section("What if a rule changes?", words, charts, sheets=sheets, details=tuple(details))
 
 
 def _retrained(data: Data) -> Section:
@@ -372,7 +368,7 @@ def _most_changed(what_if: Data) -> Data:
     return found
 
 
-def _change_sheet(table: Data, tried: Data) -> Sheet:
+def _change_sheet(tried: Data) -> Sheet:
     columns = (
         *("seat", "win share", "its change [95 %]", "p for any change of shares"),
         *("margin", "its change [95 %] ", "p for any change of margins"),
@@ -383,22 +379,26 @@ def _change_sheet(table: Data, tried: Data) -> Sheet:
         shares = f"{row['win_share']['mean']:.3f}", interval(row["win_share_change"], "{:+.3f}"), small_shares
         margins = f"{row['margin']['mean']:+.2f}", interval(row["margin_change"], "{:+.2f}"), small_margins
         rows.append((str(row["seat"]), *shares, *margins))
-    return Sheet(f"{table['players']} players, {table['agent']}: {tried['change']}", columns, tuple(rows))
+    return Sheet(f"{_of(tried)}: changes by seat", columns, tuple(rows))
 
 
 def _accounts(data: Data) -> Section:
-    sheets = []
-    for what, names, heading in (
-        ("rupees", SOURCES, "rupees by source, mean per game"),
-        ("uses", USES, "actions by kind, mean number per game"),
-        ("spent", SPENDING, "what actions are spent on, mean number per game"),
-    ):
-        sheets += [_mean_sheet(table, what, names, heading) for table in data["tables"]]
     words = (
         "Every rupee and every action of the games for the verdicts and the changed rules was recorded. The sources add up to "
-        "each seat's final rupees.",
+        "each seat's final rupees. Those of changed games stand beside their verdicts.",
     )
-    return Section("Accounts", words, details=tuple(sheets))
+    return Section("Accounts", words, details=tuple(sheet for row in data["tables"] for sheet in _account_sheets(row)))
+
+
+def _account_sheets(row: Data) -> list[Sheet]:
+    return [
+        _mean_sheet(row, what, names, heading)
+        for what, names, heading in (
+            ("rupees", SOURCES, "rupees by source, mean per game"),
+            ("uses", USES, "actions by kind, mean number per game"),
+            ("spent", SPENDING, "what actions are spent on, mean number per game"),
+        )
+    ]
 
 
 def _mean_sheet(table: Data, what: str, names: Sequence[str], heading: str) -> Sheet:
@@ -409,7 +409,7 @@ def _mean_sheet(table: Data, what: str, names: Sequence[str], heading: str) -> S
     ]
     if what in SUMS:
         rows.append((SUMS[what], *(f"{sum(column):.2f}" for column in zip(*lines, strict=True))))
-    return Sheet(f"{table['players']} players, {table['agent']}: {heading}", columns, tuple(rows))
+    return Sheet(f"{_of(table)}: {heading}", columns, tuple(rows))
 
 
 def _why(data: Data) -> Section:

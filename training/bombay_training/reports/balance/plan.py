@@ -9,15 +9,18 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import bombay_agents
 from bombay_env import Game, Rules, checks
+from bombay_env.agent import check_plays
+from bombay_env.rules import LAST, Edit
 from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.results import Match
 
-TIERS: Final = ("greedy", "planner-v1")  # of a study without others
-LAST: Final = "last"  # the index of the last entry, in a change
+# The agents of a study without others. `zero` plays rules, too, that it did not learn.
+TIERS: Final = ("greedy", "planner-v1", "zero:rounds=0,force=true")
+STRONG: Final = ("zero", "zero-search", "champion")  # names of strong agents
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,123 +56,89 @@ class Tier:
                 f"--tier is {checks.shown(text)}; after @ it takes a number of games from 1 to {most}, as in greedy@400"
             )
         bombay_agents.make(spec)
-        return cls(spec, int(number))
+        return cls(spec, int(number), strong=spec.partition(":")[0] in STRONG)
 
 
-@dataclasses.dataclass(frozen=True)
-class Edit:
-    """A new value for a field of `Rules`, or for an entry of it.
-
-    Args:
-        field: the field's name.
-        entry: indices into its nested lists, −1 for the last entry; empty for the whole field.
-        value: as decoded from JSON.
-    """
-
-    field: str
-    entry: tuple[int, ...]
-    value: Any
-
-    @property
-    def path(self) -> str:
-        """The field and the entry: `starting_rupees.4`."""
-        return ".".join([self.field, *(LAST if index < 0 else str(index) for index in self.entry)])
-
-    def fits(self, rules: Rules) -> bool:
-        """Whether the rules have the entry. With 4 players, for example, there is no fifth seat.
-
-        Raises:
-            ValueError: an index is applied to something that is not a list.
-        """
-        part = rules.to_dict()[self.field]
-        for index in self.entry:
-            if not isinstance(part, list):
-                raise ValueError(
-                    f"--vary {checks.one_line(self.path)}: {self.field} has no entry of that kind; it is {part!r}"
-                )
-            if index >= len(part):
-                return False
-            part = part[index]
-        return True
-
-    def enter(self, rules: dict[str, Any]) -> None:
-        """Change the rules, as `Rules.to_dict` gives them, in place."""
-        part: Any = rules
-        *parents, last = [self.field, *self.entry]
-        for key in parents:
-            part = part[key]
-        part[last] = self.value
+def default_tiers(game: Game, games: int) -> tuple[list[Tier], list[str]]:
+    """`TIERS` with this number of games, and a line for each that cannot play on the board of the game."""
+    tiers, notes = [], []
+    for spec in TIERS:
+        try:
+            check_plays(bombay_agents.make(spec), game)
+            tiers.append(Tier.parse(spec, games, games))
+        except ValueError as error:
+            notes.append(f"{spec} is left out: {error}")
+    return tiers, notes
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """Fields of `Rules` that are changed together."""
+    """Entries of `Rules` that are changed together."""
 
     edits: tuple[Edit, ...]
 
     @property
     def label(self) -> str:
-        """Such as `starting_rupees.4=2` or `toll=0;palaces=6`."""
-        return ";".join(f"{edit.path}={json.dumps(edit.value)}" for edit in self.edits)
+        """Such as `starting_rupees.4=2`, `starting_rupees.last+1` or `toll=0;palaces=6`."""
+        return ";".join(
+            f"{edit.path}{edit.value:+d}" if edit.adds else f"{edit.path}={json.dumps(edit.value)}"
+            for edit in self.edits
+        )
 
-    def fits(self, rules: Rules) -> bool:
-        """Whether the rules have all entries. Raises ValueError as `Edit.fits`."""
-        return all(edit.fits(rules) for edit in self.edits)
+    def applied(self, rules: Rules) -> Rules | None:
+        """The changed rules; None if there is no such entry. With 4 players, for example, there is no fifth seat.
 
-    def applied(self, rules: Rules) -> Rules:
-        """The changed rules. Raises ValueError if they are invalid."""
-        changed = rules.to_dict()
-        for edit in self.edits:
-            edit.enter(changed)
+        Raises:
+            ValueError: an entry is named wrongly or changed twice, or a value is not allowed.
+        """
         try:
-            return Rules.from_dict(changed)
+            return rules.edited(self.edits) if all(edit.place(rules.to_dict()) for edit in self.edits) else None
         except ValueError as error:
-            raise ValueError(
-                f"--vary {checks.one_line(self.label)} with {rules.num_players} players: {error}"
-            ) from None
+            what = f"--vary {checks.one_line(self.label)} with {rules.num_players} players"
+            raise ValueError(checks.message(f"{what}: {error}")) from None
 
 
 def parse_changes(text: str) -> list[Change]:
     """The changes in a text.
 
     Args:
-        text: `FIELD=V1,V2…` tries values one by one, and `FIELD=V;FIELD=V…` changes several fields together. An entry of a list
-            is `FIELD.INDEX`, or `FIELD.last`. Values are JSON.
+        text: `PATH=V1,V2…` tries values one by one, and `PATH=V;PATH=V…` changes several entries together. A path is that of
+            an `Edit`, and values are JSON. `PATH+N` and `PATH-N` add to the present value and subtract from it.
 
     Raises:
-        ValueError: the text is of another form, or names an unknown field.
+        ValueError: the text is of another form.
     """
     parts = [_parse_values(part, text) for part in text.split(";")]
     if len(parts) == 1:
         return [Change((edit,)) for edit in parts[0]]
-    if len({part[0].path for part in parts}) < len(parts):
-        raise ValueError(f"--vary is {checks.shown(text)}; it changes one entry twice")
     if any(len(part) > 1 for part in parts):
         raise ValueError(f"--vary is {checks.shown(text)}; fields that are changed together have one value each")
     return [Change(tuple(part[0] for part in parts))]
 
 
 def _parse_values(part: str, text: str) -> list[Edit]:
-    """The edits of `FIELD.INDEX=V1,V2`; `text` is what it is a part of."""
-    fields = [field.name for field in dataclasses.fields(Rules) if field.name != "num_players"]
-    path, equals, values = part.partition("=")
-    field, *entry = path.strip().split(".")
-    if not equals or not all(index == LAST or re.fullmatch(r"[0-9]{1,3}", index) for index in entry):
+    """The edits of `PATH=V1,V2` or `PATH+N1,N2`; `text` is what it is a part of."""
+    found = re.fullmatch(r"\s*([^=+-]+?)\s*([=+-])(.*)", part, re.DOTALL)
+    if not found:
         raise ValueError(
             f"--vary is {checks.shown(text)}; it must be FIELD=V1,V2 or FIELD.INDEX=V1,V2, such as starting_rupees.4=2,3, "
-            "or FIELD=V;FIELD=V for fields that are changed together"
+            "or FIELD+N to add N, or FIELD=V;FIELD=V for fields that are changed together"
         )
-    if field not in fields:
-        unknown = f"--vary names the unknown field {checks.one_line(repr(field), 40)}"
-        raise ValueError(checks.message(f"{unknown}; the fields are {', '.join(fields)}"))
+    path, sign, values = found.groups()
     try:
         parsed = json.loads(f"[{values}]")
     except ValueError:
         parsed = []
+    if sign != "=" and not all(type(value) is int for value in parsed):
+        parsed = []
     if not parsed:
-        allowed = "they must be JSON, such as 2,3 or true,false or null or [8,4,2,0]"
-        raise ValueError(f"--vary {checks.one_line(path)}: the values are {checks.shown(values)}; {allowed}")
-    return [Edit(field, tuple(-1 if index == LAST else int(index) for index in entry), value) for value in parsed]
+        allowed = (
+            "JSON, such as 2,3 or true,false or null or [8,4,2,0]" if sign == "=" else "whole numbers, such as 1,2"
+        )
+        raise ValueError(
+            f"--vary {checks.one_line(path)}: the values after {sign} are {checks.shown(values)}; they must be {allowed}"
+        )
+    return [Edit(path, -value if sign == "-" else value, sign != "=") for value in parsed]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,21 +178,23 @@ def plan(games: Sequence[Game], tiers: Sequence[Tier], changes: Sequence[Change]
     """
     settings, notes = [], []
     for change in changes:
-        if not any(change.fits(game.rules) for game in games):
+        if all(change.applied(game.rules) is None for game in games):
             players = ", ".join(str(game.num_players) for game in games)
-            raise ValueError(f"--vary {checks.one_line(change.label)}: there is no such entry with {players} players")
+            allowed = f"entries count from 0, and {LAST} is the last one"
+            raise ValueError(
+                f"--vary {checks.one_line(change.label)}: there is no such entry with {players} players; {allowed}"
+            )
     for game in games:
         variants: dict[str, Game] = {}
+        same = {game.rules: "the rules have this value already"}
         for change in changes:
-            left_out = f"{change.label} with {game.num_players} players is left out"
-            if not change.fits(game.rules):
-                notes.append(f"{left_out}: there is no such entry")
-                continue
             rules = change.applied(game.rules)
-            if rules == game.rules:
-                notes.append(f"{left_out}: the rules have this value already")
-            elif rules not in [variant.rules for variant in variants.values()]:
-                variants[change.label] = Game(rules, game.board)
+            reason = "there is no such entry" if rules is None else same.get(rules)
+            if rules is None or reason:
+                notes.append(f"{change.label} with {game.num_players} players is left out: {reason}")
+                continue
+            same[rules] = f"it is the same as {change.label}"
+            variants[change.label] = Game(rules, game.board)
         for tier in tiers:
             settings.append(Setting(game, tier))
             if tier.changed_games != 0:
@@ -245,9 +216,14 @@ Play = Callable[[str, Sequence[Cell]], list[Match]]  # plays cells; the text say
 
 
 def played(play: Play, part: str, wanted: Sequence[Cell]) -> list[Match]:
-    """The matches of cells. Raises AgentFault if a game ended by a fault: it has no rupees."""
+    """The matches of cells. Raises AgentFault if a game ended by a fault."""
     matches = play(part, wanted)
     for match in matches:
-        if match.faults:
-            raise match.faults[0].as_error(match.game.num_players)
+        check_no_faults(match)
     return matches
+
+
+def check_no_faults(match: Match) -> None:
+    """Raise AgentFault if a game of the match ended by a fault: it has no rupees."""
+    if match.faults:
+        raise match.faults[0].as_error(match.game.num_players)

@@ -10,13 +10,14 @@ shows a difference by chance. Needs SciPy (extra `analysis`), so only the comman
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 from scipy import stats
 
-from bombay_env import __version__
+from bombay_env import Rules, __version__, checks
 from bombay_training.matches.accounts import SOURCES, SPENDING, USES
 from bombay_training.matches.intervals import (
     CONFIDENCE,
@@ -35,7 +36,7 @@ from bombay_training.matches.results import Match
 from bombay_training.reports.balance import verdicts
 from bombay_training.reports.balance.plan import Setting
 
-FORMAT: Final = "bombay-balance/3"
+FORMAT: Final = "bombay-balance/4"
 METHOD: Final = (
     "One agent plays all seats, one game per deal, with the same deals for every agent and every variant of the rules. Intervals "
     "are over deals and simultaneous: 95 % holds for all seats of a table together, for one quantity (Bonferroni). Win shares "
@@ -44,8 +45,15 @@ METHOD: Final = (
     "within deals. Its p is the smallest error rate at which the interval of some seat excludes zero. The words “more” and "
     "“less” (than par) are tested over all seats and tables of the study (Holm). If every seat is fair, the probability that one "
     "of these words appears is at most 5 %. So a seat whose interval excludes par may have no word. The accounts of these games "
-    "were checked: the sources add up to each seat's final rupees, and the actions spent add up to the actions of its turns."
+    "were checked: the sources add up to each seat's final rupees, and the actions spent add up to the actions of its turns. "
+    "Each changed game has a verdict of its own. The verdicts on all changed games are corrected together (Holm), apart from "
+    "those on the unchanged game, which so do not depend on what changes are tried. The interval of the largest deviation "
+    "follows from the intervals of all seats. Games that the agent lost by a fault are left out. An agent that lost more than "
+    "1 % of its games by faults has no verdict, and none on changed games if it lost as many by the unchanged rules. In the "
+    "other parts of a study any fault ends the command."
 )
+MOST_FAULTS: Final = 0.01  # of an agent's games, for a verdict
+Judged = tuple[dict[str, Any], np.ndarray]  # a row of the report, and the win shares (G, n) of its games
 
 
 # --- estimates ---
@@ -135,6 +143,16 @@ def equality_test(values: np.ndarray) -> dict[str, Any] | None:
     return {"f": statistic, "degrees": [free, games - free], "p": float(stats.f.sf(statistic, free, games - free))}
 
 
+def largest_deviation(shares: Sequence[Estimate]) -> Estimate:
+    """The largest deviation of a seat from par, relative and without its sign; `shares` have simultaneous intervals."""
+    off = [Estimate(*(len(shares) * share - 1 for share in dataclasses.astuple(one))) for one in shares]
+    return Estimate(
+        max(abs(one.mean) for one in off),
+        max(0.0, *(max(one.low, -one.high) for one in off)),
+        max(max(one.high, -one.low) for one in off),
+    )
+
+
 # --- the report as plain JSON types ---
 
 
@@ -154,18 +172,27 @@ def make_report(
         notes: lines to print below the tables.
         confidence: of the intervals.
     """
-    found: list[dict[str, Any]] = []
-    bases: list[Match] = []
-    for setting, played in zip(settings, matches, strict=True):
+    found, excluded = list[dict[str, Any]](), list[dict[str, Any]]()
+    given, changed = list[Judged](), list[Judged]()
+    base = matches[0]
+    for setting, match in zip(settings, matches, strict=True):
         if not setting.change:
-            bases.append(played)
-            found.append(_summary(setting, played, confidence) | {"what_ifs": []})
+            base = match
+        row = _about(setting, match)
+        if _too_faulty(match) or _too_faulty(base):
+            word = "none: too many faults" + ("" if _too_faulty(match) else " by the unchanged rules")
+            excluded.append(row | {"verdict": {"word": word, "reading": word}})
+            continue
+        kept = _games(match, match.played_out)
+        row |= _summary(setting, kept, confidence)
+        if setting.change:
+            _enter_effect(row, base, match, confidence)
+            found[-1]["what_ifs"].append(row)
         else:
-            found[-1]["what_ifs"].append(_what_if(setting, _first(bases[-1], played.num_games), played, confidence))
-    _compare_with_par(found, [par_tests(base.win_share) for base in bases], 1 - confidence)
-    decided = verdicts.decide([base.win_share for base in bases])
-    for table, verdict in zip(found, decided, strict=True):
-        table["verdict"] = verdict.to_dict() | {"reading": verdicts.reading(verdict)}
+            row["what_ifs"] = []
+            found.append(row)
+        (changed if setting.change else given).append((row, kept.win_share))
+    decided = [*_judge(given, 1 - confidence), *_judge(changed, 1 - confidence)]
     _adjust(found)
     return {
         "command": "balance",
@@ -175,28 +202,73 @@ def make_report(
         "confidence": confidence,
         "method": METHOD,
         "games": sum(played.num_games for played in matches),
-        "notes": list(notes),
+        "notes": [*_own_game(settings), *notes],
         "headlines": _headlines(settings, decided),
         "tables": found,
+        "excluded": excluded,
     }
 
 
-def _first(match: Match, games: int) -> Match:
-    """The first games of a match without faults."""
+def _own_game(settings: Sequence[Setting]) -> Iterator[str]:
+    """A line for each number of players whose given rules are not the official ones, and for another board."""
+    games = {setting.game.num_players: setting.game for setting in settings if not setting.change}
+    for players, game in games.items():
+        official = Rules.official(players).to_dict()
+        own = {name: value for name, value in game.rules.to_dict().items() if value != official[name]}
+        if own:
+            yield f"The unchanged rules with {players} players differ from the official ones: {json.dumps(own)}"
+    if not game.board.is_packaged:
+        yield f"The board is {checks.one_line(game.board.name)}, not the packaged one."
+
+
+def _about(setting: Setting, match: Match) -> dict[str, Any]:
+    """What was played."""
+    return {
+        "players": setting.game.num_players,
+        "agent": setting.agent,
+        "change": setting.change,
+        "games": match.num_games,
+        "faults": len(match.faults),
+        "board": setting.game.board.name,
+        "rules": setting.game.rules.to_dict(),
+    }
+
+
+def _too_faulty(match: Match) -> bool:
+    return len(match.faults) > MOST_FAULTS * match.num_games
+
+
+def _games(match: Match, kept: np.ndarray) -> Match:
+    """The games of a match that are `kept`, (G,) bool, none of which ended by a fault."""
     arrays = ("deal", "block", "seating", "seats", "final", "win_share", "place", "clients", "accounts")
-    return dataclasses.replace(match, **{name: getattr(match, name)[:games] for name in arrays})
+    return dataclasses.replace(match, faults=(), **{name: getattr(match, name)[kept] for name in arrays})
 
 
-def _headlines(settings: Sequence[Setting], decided: Sequence[verdicts.Verdict]) -> list[dict[str, Any]]:
-    """What all agents together show of each number of players; `decided` is the verdict of each setting without a change."""
-    bases = [setting for setting in settings if not setting.change]
+def _judge(family: Sequence[Judged], error: float) -> list[tuple[dict[str, Any], verdicts.Verdict]]:
+    """Enter the verdict of each row, and compare its seats with par. Both are corrected for the number of rows.
+
+    Returns:
+        The rows with their verdicts.
+    """
+    rows, shares = [row for row, _ in family], [won for _, won in family]
+    decided = verdicts.decide(shares)
+    for row, verdict in zip(rows, decided, strict=True):
+        row["verdict"] = verdict.to_dict() | {"reading": verdicts.reading(verdict)}
+    _compare_with_par(rows, [par_tests(won) for won in shares], error)
+    return list(zip(rows, decided, strict=True))
+
+
+def _headlines(
+    settings: Sequence[Setting], decided: Sequence[tuple[dict[str, Any], verdicts.Verdict]]
+) -> list[dict[str, Any]]:
+    """What all agents together show of each number of players and change."""
+    strong = {setting.agent for setting in settings if setting.tier.strong}
+    variants = dict.fromkeys((setting.game.num_players, setting.change) for setting in settings)
     lines = []
-    for players in sorted({setting.game.num_players for setting in bases}):
-        mine = [place for place, setting in enumerate(bases) if setting.game.num_players == players]
-        headline, label = verdicts.label(
-            [decided[place] for place in mine], [bases[place].tier.strong for place in mine]
-        )
-        lines.append({"players": players, "headline": headline, "label": label})
+    for players, change in sorted(variants, key=lambda variant: variant[0]):
+        mine = [(row, found) for row, found in decided if (row["players"], row["change"]) == (players, change)]
+        headline, label = verdicts.label([found for _, found in mine], [row["agent"] in strong for row, _ in mine])
+        lines.append({"players": players, "change": change, "headline": headline, "label": label})
     return lines
 
 
@@ -228,42 +300,37 @@ def _compare_with_par(found: list[dict[str, Any]], tests: Sequence[Sequence[floa
 
 
 def _summary(setting: Setting, match: Match, confidence: float) -> dict[str, Any]:
-    players = setting.game.num_players
+    """What the games of a setting show by themselves."""
+    players, found = setting.game.num_players, _estimates(match, confidence)
     return {
-        "players": players,
-        "agent": setting.tier.spec,
-        "games": match.num_games,
-        "board": setting.game.board.name,
-        "rules": setting.game.rules.to_dict(),
         "par": 1 / players,
         "intervals_in_a_family": comparisons(players),
+        "largest_deviation": largest_deviation(found["win_share"]).to_dict(),
         "all_seats_equal": {
             "win_share": equality_test(match.win_share - 1 / players),
             "margin": equality_test(match.margin),
         },
-        "seats": _seats(_estimates(match, confidence), match),
+        "seats": _seats(found, match),
     }
 
 
-def _what_if(setting: Setting, base: Match, match: Match, confidence: float) -> dict[str, Any]:
-    """The effect of a changed rule: its games' results and their differences from `base`, the same deals by the given rules."""
-    seats = setting.game.num_players
+def _enter_effect(row: dict[str, Any], base: Match, match: Match, confidence: float) -> None:
+    """Enter the effect of a changed rule: the differences of its games from those of `base`, the same deals unchanged."""
+    seats = match.final.shape[1]
+    both = base.played_out[: match.num_games] & match.played_out
+    base, match = _games(base, np.flatnonzero(both)), _games(match, both)
     shares, no_shares = share_changes(base.win_share, match.win_share, confidence)
     margins, no_margins = mean_changes(base.margin, match.margin, comparisons(seats), confidence)
     finals, _ = mean_changes(base.final, match.final, seats, confidence)
-    changes = {"win_share_change": shares, "margin_change": margins, "final_change": finals}
-    return {
-        "change": setting.change,
-        "games": match.num_games,
+    for name, changes in (("win_share_change", shares), ("margin_change", margins), ("final_change", finals)):
+        for seat, change in zip(row["seats"], changes, strict=True):
+            seat[name] = change.to_dict()
+    row |= {  # in place
+        "deals_compared": int(both.sum()),
         "pairing_gain": _pairing_gain(base.win_share, match.win_share),
         "deviation_before": float(np.abs(verdicts.deviations(base.win_share)).max()),
         "deviation_after": float(np.abs(verdicts.deviations(match.win_share)).max()),
-        "all_seats_equal": {
-            "win_share": equality_test(match.win_share - 1 / seats),
-            "margin": equality_test(match.margin),
-        },
         "nothing_changes": {"win_share": {"p": no_shares}, "margin": {"p": no_margins}},
-        "seats": _seats(_estimates(match, confidence) | changes, match),
     }
 
 

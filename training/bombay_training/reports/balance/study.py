@@ -14,7 +14,16 @@ from bombay_training.matches.cells import Cell
 from bombay_training.matches.results import Match
 from bombay_training.matches.spec import games_with, seed_from
 from bombay_training.reports.balance import boards, repair, stories, verdicts
-from bombay_training.reports.balance.plan import Play, Tier, cell_of, cells, parse_changes, plan, played
+from bombay_training.reports.balance.plan import (
+    Play,
+    Tier,
+    cell_of,
+    cells,
+    check_no_faults,
+    parse_changes,
+    plan,
+    played,
+)
 from bombay_training.reports.balance.report import make_report, share_intervals
 from bombay_training.reports.balance.spec import BalanceSpec
 
@@ -79,7 +88,7 @@ def _tables(spec: BalanceSpec, games: Sequence[Game], play: Play) -> dict[str, A
     changes = [change for text in what_ifs.changes for change in parse_changes(text)] if what_ifs else []
     settings, notes = [], []
     for change in changes:
-        if not any(change.fits(game.rules) for game in games):
+        if all(change.applied(game.rules) is None for game in games):
             notes.append(f"{change.label} is left out: there is no such entry")
     for game in games:
         tiers = []
@@ -87,10 +96,14 @@ def _tables(spec: BalanceSpec, games: Sequence[Game], play: Play) -> dict[str, A
             count = games_with(tier.games, game.num_players)
             changed = min(what_ifs.games, count) if what_ifs and tier.agent in what_ifs.agents else 0
             tiers.append(Tier(tier.agent, count, changed, tier.strong, tier.elsewhere))
-        more, left_out = plan([game], tiers, [change for change in changes if change.fits(game.rules)])
+        more, left_out = plan([game], tiers, [change for change in changes if change.applied(game.rules)])
         settings += more
         notes += left_out
-    matches = played(play, "verdicts", cells(settings, report_seed(spec)))
+    matches = play("verdicts", cells(settings, report_seed(spec)))
+    others = {agent for part in (spec.boards, spec.repair, spec.luck, *spec.stories) if part for agent in part.agents}
+    for setting, match in zip(settings, matches, strict=True):
+        if setting.tier.spec in others:
+            check_no_faults(match)
     return make_report(settings, matches, report_seed(spec), notes)
 
 

@@ -105,7 +105,7 @@ def biased_seats(shares: np.ndarray, error: float) -> tuple[tuple[int, ...], tup
 
 
 def decide(cells: Sequence[np.ndarray]) -> list[Verdict]:
-    """The verdicts on the cells of one study; win shares (G, n) of each."""
+    """The verdicts on cells, which are corrected together; win shares (G, n) of each."""
     tests = [test_cell(shares) for shares in cells]
     rejected = {
         word: holm([getattr(test, name) for test in tests], ERROR)
@@ -156,14 +156,16 @@ def label(verdicts: Sequence[Verdict], strong: Sequence[bool]) -> tuple[str, str
     """What several agents together show of one number of players.
 
     Args:
-        verdicts: one of each agent.
+        verdicts: one of each agent that has one.
         strong: whether the agent is a strong one.
 
     Returns:
         The headline and its label. *all agents*: each has the same word, and the headline names the seats on which they agree.
         *strong agents*: that holds for the strong ones. *depends on the agent*: two decided words differ. *undecided*: none of
-        these.
+        these. *no agent*: there are no verdicts.
     """
+    if not verdicts:
+        return "no verdict", "no agent"
     best = [verdict for verdict, is_strong in zip(verdicts, strong, strict=True) if is_strong]
     for name, group in (("all agents", verdicts), ("strong agents", best)):
         if len({verdict.word for verdict in group}) == 1 and group[0].word != WORDS[-1]:
