@@ -33,6 +33,7 @@ from bombay_training.matches.intervals import (
     share_bounds,
 )
 from bombay_training.matches.results import Match
+from bombay_training.matches.statistics import FaultCount
 from bombay_training.reports.balance import verdicts
 from bombay_training.reports.balance.plan import Setting
 
@@ -52,7 +53,6 @@ METHOD: Final = (
     "1 % of its games by faults has no verdict, and none on changed games if it lost as many by the unchanged rules. In the "
     "other parts of a study any fault ends the command."
 )
-MOST_FAULTS: Final = 0.01  # of an agent's games, for a verdict
 Judged = tuple[dict[str, Any], np.ndarray]  # a row of the report, and the win shares (G, n) of its games
 
 
@@ -235,7 +235,7 @@ def _about(setting: Setting, match: Match) -> dict[str, Any]:
 
 
 def _too_faulty(match: Match) -> bool:
-    return len(match.faults) > MOST_FAULTS * match.num_games
+    return FaultCount(match.num_games, len(match.faults)).unreliable
 
 
 def _games(match: Match, kept: np.ndarray) -> Match:
