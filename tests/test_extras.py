@@ -33,14 +33,15 @@ COMMANDS = [
     ("simulate --format minari --out games-v0 --players 2", "minari", "data"),
 ]
 WITHOUT = """
-import sys
+import os, sys
 from bombay_training.cli.main import main
+codes = open(os.dup(1), "w")  # `main` takes standard output for itself
 for line in sys.argv[1:]:
     sys.argv[1:] = line.split()
     try:
         main()
     except SystemExit as end:
-        print(line, end.code, flush=True)
+        print(line, end.code, file=codes)
 """
 
 

@@ -92,7 +92,7 @@ def bombay(
 
 
 def main(commands: typer.Typer = app) -> None:
-    """Run the command. An error that the user can correct ends in one line on standard error and exit code 2."""
+    """Run the command, once in a process. An error that the user can correct ends in one line on stderr and exit code 2."""
     # Users' own agents are found in the current folder. It comes last, so that no file there replaces an installed module.
     sys.path.append(os.getcwd())
     try:
