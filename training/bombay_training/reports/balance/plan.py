@@ -133,7 +133,9 @@ def _parse_values(part: str, text: str) -> list[Edit]:
         parsed = []
     if not parsed:
         allowed = (
-            "JSON, such as 2,3 or true,false or null or [8,4,2,0]" if sign == "=" else "whole numbers, such as 1,2"
+            "JSON, such as 2,3 or true,false or null or [8,4,2,0]; FIELD+1 adds 1 to the present value"
+            if sign == "="
+            else "whole numbers, such as 1,2"
         )
         raise ValueError(
             f"--vary {checks.one_line(path)}: the values after {sign} are {checks.shown(values)}; they must be {allowed}"
