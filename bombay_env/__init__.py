@@ -11,7 +11,7 @@ import pettingzoo
 __version__ = "0.1.0"  # first: files of results name it
 
 from bombay_env import bombay_v0, text, wrappers
-from bombay_env.agent import Agent, AgentFault, ask
+from bombay_env.agent import Agent, AgentFault, ask, lane_games, lane_keys
 from bombay_env.board import Board, BoardError
 from bombay_env.envs.autoreset_games import AutoresetGames
 from bombay_env.game import Game, IllegalActionError
@@ -38,6 +38,8 @@ __all__ = [
     "bombay_v0",
     "draw_svg",
     "kernel",
+    "lane_games",
+    "lane_keys",
     "read_records",
     "text",
     "wrappers",

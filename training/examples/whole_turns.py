@@ -9,6 +9,7 @@ search of your own calls the same two functions: `turn_outcomes` to expand a nod
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import numpy as np
 import torch
@@ -19,7 +20,8 @@ from torch import nn
 from bombay_agents import TurnOutcomes, play_turns, turn_outcomes
 from bombay_env import Game, Rules
 
-NUM_GAMES, BATCH, LEARNING_RATE, NOISE = 64, 256, 1e-3, 0.1  # games at once; noise in tens of rupees
+NUM_GAMES, KEPT, BATCH, LEARNING_RATE = 64, 8, 256, 1e-3  # games at once, and how often they are learned from
+NOISE = 0.1  # of self-play, in tens of rupees
 
 
 def margins(game: Game, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
@@ -82,9 +84,10 @@ def train(num_players: int, seconds: float, seed: int = 0) -> WholeTurns:
         time.monotonic() + seconds,
     )
     agent = WholeTurns(game)
-    optimizer = torch.optim.Adam(agent.net.parameters(), LEARNING_RATE)
+    optimizer, recent = torch.optim.Adam(agent.net.parameters(), LEARNING_RATE), deque(maxlen=KEPT)
     while games == 0 or time.monotonic() < end:
-        views, grew = map(torch.from_numpy, play(game, agent, rng.integers(2**63, size=NUM_GAMES), rng))
+        recent.append(play(game, agent, rng.integers(2**63, size=NUM_GAMES), rng))
+        views, grew = (torch.from_numpy(np.concatenate(column)) for column in zip(*recent, strict=True))
         for rows in torch.randperm(len(views)).split(BATCH):
             loss = (agent.net(views[rows]).squeeze(-1) - grew[rows].float()).square().mean()
             optimizer.zero_grad()
