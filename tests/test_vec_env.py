@@ -63,6 +63,25 @@ def potential(game: Game, states: np.ndarray, blend: float) -> np.ndarray:
 # --- the environment ---
 
 
+def test_in_screened_mode_every_view_is_screened():
+    """Those of the movers, those of all seats at the end of a rollout, and that at the end of a game."""
+    (game,) = games = short_games(3)
+    env, rng, ends = BombayVecEnv(games, 3, seed=1, observation_mode="screened"), np.random.default_rng(1), 0
+    observations = env.reset()
+    for _ in range(STEPS):
+        states, actions = np.asarray(env.groups[0][1].states).copy(), random_actions(env.action_masks(), rng)
+        views = [game.observe(states, seat, screened=True) for seat in range(3)]
+        np.testing.assert_array_equal(env.seat_views()[:, :3], np.stack(views, axis=1))
+        np.testing.assert_array_equal(observations, game.observe(states, screened=True))
+        observations, _, dones, infos = env.step(actions)
+        game.step(states, actions)
+        for lane in np.flatnonzero(dones):
+            ended = states[lane : lane + 1]
+            np.testing.assert_array_equal(infos[lane]["terminal_observation"], game.observe(ended, screened=True)[0])
+            ends += not np.array_equal(game.observe(ended, screened=True), game.observe(ended))
+    assert ends
+
+
 @pytest.mark.parametrize(
     ("players", "shaping_weight"), [(3, 0.5)] if SLOW else [(2, 0.0), (3, 0.5), (4, 1.0), (5, 0.5)]
 )
