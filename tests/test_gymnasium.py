@@ -17,7 +17,7 @@ from bombay_env.envs.single import BombaySingleEnv
 from bombay_env.envs.vector import BombayVectorEnv
 from bombay_env.record import Record
 from bombay_env.rewards import seat_rewards
-from helpers.gym_envs import ID, LANES, Stubborn, each_count, pick, play, same, single, vector
+from helpers.gym_envs import ID, LANES, Keyed, Stubborn, each_count, pick, play, same, single, vector
 from helpers.position import official, setup_of
 from helpers.refusal import refusal
 
@@ -41,6 +41,16 @@ def test_stable_baselines_checker_finds_no_problems(n, mode):
 
 
 # --- construction ---
+
+
+@pytest.mark.parametrize("seat", [0, 1, 2, 3])
+def test_listed_opponents_sit_clockwise_from_the_learner(seat):
+    opponents = [Keyed(name) for name in "abc"]
+    env = single(4, opponents=opponents, seat=seat)
+    env.reset(seed=3)
+    play(env)
+    for number, opponent in enumerate(opponents, 1):
+        assert {int(states["current_player"][0]) for states in opponent.calls} == {(seat + number) % 4}
 
 
 def test_gymnasium_makes_vectors_by_id():
