@@ -175,7 +175,7 @@ class Cell:
     @functools.cached_property
     def players(self) -> tuple[Player, ...]:
         """The distinct agents, in the order of their first seats. Objects are distinct even if their names are equal."""
-        return tuple({_identity(player): player for player in self.lineup}.values())
+        return tuple({key_of(player): player for player in self.lineup}.values())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -185,8 +185,8 @@ class Cell:
     @functools.cached_property
     def base(self) -> np.ndarray:
         """(n,) int64 indices into `players` in the first order of seats."""
-        identities = [_identity(player) for player in self.players]
-        return np.array([identities.index(_identity(player)) for player in self.lineup])
+        identities = [key_of(player) for player in self.players]
+        return np.array([identities.index(key_of(player)) for player in self.lineup])
 
     @property
     def games_per_deal(self) -> int:
@@ -265,7 +265,8 @@ def searches(agent: Agent) -> bool:
     return any(getattr(agent, name, None) is not None for name in BUDGETS)
 
 
-def _identity(player: Player) -> Any:
+def key_of(player: Player) -> Any:
+    """What tells players apart: a spec, or which object it is."""
     return player if isinstance(player, str) else id(player)
 
 

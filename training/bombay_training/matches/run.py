@@ -8,12 +8,12 @@ The engine plays chunks in any order, in this process or in others (`matches/eng
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from bombay_agents import make
 from bombay_env import checks
 from bombay_env.agent import Agent, check_plays, name_of
-from bombay_training.matches.cells import Cell, Chunk
+from bombay_training.matches.cells import Cell, Chunk, key_of
 from bombay_training.matches.engines.local import Here as Here  # offered to others
 from bombay_training.matches.play import Played
 from bombay_training.matches.results import Match
@@ -56,11 +56,11 @@ def run(
     """
     store = Store() if store is None else store
     report = progress or (lambda games: None)
-    check(cells, store, engine)
+    agents = check(cells, store, engine)
     jobs: list[tuple[Cell, Chunk]] = []
     for cell in cells:
         results = store.results_of(cell)
-        for chunk in cell.chunks(_made(cell)):
+        for chunk in cell.chunks([agents[key_of(player)] for player in cell.players]):
             if cell.records or not results.has(chunk.first, chunk.count):
                 jobs.append((cell, chunk))
     with contextlib.closing((engine or Here()).play(iter(jobs), report)) as played:  # type: ignore[type-var]
@@ -70,22 +70,25 @@ def run(
     return [match for match in matches if match is not None]
 
 
-def check(cells: Sequence[Cell], store: Store, engine: Engine | None = None) -> None:
-    """Raise ValueError if cells cannot be played, or if the store has games of them that were played with something else."""
-    clocked = False
+def check(cells: Sequence[Cell], store: Store, engine: Engine | None = None) -> dict[Any, Agent]:
+    """Make each player of the cells once, by its key.
+
+    Raises:
+        ValueError: a spec is invalid, an agent cannot play a game, as a net cannot that learned by other rules, or the store has
+            games of these cells that were played with something else.
+    """
+    agents: dict[Any, Agent] = {}
     for cell in cells:
         if not isinstance(engine, Here | None):
             _check_specs(cell)
-        clocked |= any(getattr(agent, "ms", None) is not None for agent in _made(cell))
+        for player in cell.players:
+            key = key_of(player)
+            if key not in agents:
+                agents[key] = make(player) if isinstance(player, str) else player
+            check_plays(agents[key], cell.game)
+    clocked = any(getattr(agent, "ms", None) is not None for agent in agents.values())
     turn_limit = getattr(engine, "turn_limit", None)
     store.check(cells, turn_limit, (engine.count if engine else 1) if clocked else None)
-
-
-def _made(cell: Cell) -> list[Agent]:
-    """The players. Raises ValueError if a spec is invalid, or if one cannot play the game."""
-    agents = [make(player) if isinstance(player, str) else player for player in cell.players]
-    for agent in agents:
-        check_plays(agent, cell.game)
     return agents
 
 
