@@ -31,7 +31,7 @@ def card(
     deals: Annotated[
         int | None,
         typer.Option(
-            help="Deals of each line-up. Default: those of the league, 3,910 games in all.", min=1, max=MAX_COUNT
+            help="Deals of each line-up. Default: those of the league.", min=1, max=MAX_COUNT
         ),
     ] = None,
     states: Annotated[int, typer.Option(help="Positions of the audit.", min=1, max=MAX_COUNT)] = 400,
