@@ -60,7 +60,7 @@ def workspace_dtype(num_sites: int, hidden: int, second: int) -> np.dtype[Any]:
             "current": turns.memory_dtype(num_sites)["node"].base,  # where the game stands
             "turn": turn_dtype(num_sites),
             "memory": evaluator.memory_dtype(num_sites, hidden, second),
-            "decisions": np.dtype((np.int64, 1)),  # in the games so far
+            "decisions": np.dtype((np.int64, (1,))),  # in the games so far
         }
     )
 
