@@ -106,12 +106,30 @@ def knowledge(spec: str) -> str:
 
     A search has the knowledge of its evaluator.
     """
-    name, _, options = spec.partition(":")
-    value = re.search(r"value=\[(.*)\]", options)
-    if value:
-        return knowledge(value[1])
+    name, options = parts(spec)
+    if "value" in options:
+        return knowledge(options["value"])
     entry = _entries().get(name)
     return getattr(entry.load(), "knowledge", "unknown") if entry else "unknown"
+
+
+def parts(spec: str) -> tuple[str, dict[str, str]]:
+    """The name or `module:object` of a spec, and the texts of its options by key; no options if they are malformed."""
+    own = OWN.fullmatch(spec.strip())
+    if own and own["module"] not in _entries():
+        name, options = f"{own['module']}:{own['object']}", own["options"]
+    else:
+        name, _, options = spec.strip().partition(":")
+    try:
+        return name, {key: _without_brackets(text) for key, text in _options(options, spec).items()} if options else {}
+    except ValueError:
+        return name, {}
+
+
+def module_of(name: str) -> str:
+    """The module of an agent by its name or `module:object`; empty if there is no such agent."""
+    entry = _entries().get(name)
+    return entry.module if entry else name.partition(":")[0] if ":" in name else ""
 
 
 def make(spec: str) -> Agent:
@@ -122,6 +140,11 @@ def make(spec: str) -> Agent:
             be imported or made. The message is one line and says what is allowed.
     """
     return _make(spec, ("act",)).made  # type: ignore[no-any-return]
+
+
+def canonical(spec: str) -> str:
+    """The one form of an agent's spec: without options at their defaults, the others in the factory's order. Raises as `make`."""
+    return _make(spec, ("act",)).name
 
 
 class _Made(NamedTuple):

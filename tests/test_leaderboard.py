@@ -1,5 +1,6 @@
 """The leaderboard, cards and the published league: what the games show, and what a store must have to be published."""
 
+import dataclasses
 import itertools
 import json
 from collections import Counter
@@ -12,6 +13,7 @@ from bombay_env.registry import knowledge
 from bombay_training.evaluation import card
 from bombay_training.evaluation.audit import AuditReport
 from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
+from bombay_training.matches.cells import Cell
 from bombay_training.matches.published import MACHINE, publish, study_of
 from bombay_training.matches.results import LostGame, Match
 from bombay_training.matches.run import run
@@ -77,6 +79,14 @@ def contest(odds, seats=3):
     return matches
 
 
+def test_pairs_are_no_line_up_of_the_game_of_choosing_an_agent():
+    """Their win share is the sum of two seats."""
+    matches = contest(lambda own, lineup: 1.0, seats=4)
+    pair = next(match for match in matches if match.lineup == ("a", "a", "b", "b"))
+    pairs = dataclasses.replace(pair, format="2v2")
+    assert meta_game([*matches, pairs]) == meta_game(matches)
+
+
 def test_a_cycle_is_found_and_no_agent_is_left_alone():
     beats = {"a": "b", "b": "c", "c": "a"}
     found = meta_game(contest(lambda own, table: 1 + 5 * table[beats[own]]))
@@ -124,9 +134,15 @@ def of_zero(count):
     return len(ratings), sum(ratings)
 
 
-def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
-    matches = read_matches(store)
-    data = leaderboard.league_data(matches, study_of(store).anchors)
+@pytest.fixture
+def league(store, tmp_path):
+    """The finished study, published with its times."""
+    publish(store, tmp_path / "league", "one core, today")
+    return tmp_path / "league"
+
+
+def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(league):
+    data = leaderboard.league_data(league)
     (count,) = data["counts"]
     assert count["games"] == 6 * (1 + 3)  # at tables without copies
     assert not data["standard"]
@@ -141,7 +157,8 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     assert len(ahead) == 12
     assert all(abs(part + ahead[other, one] - 1) < 1e-12 for (one, other), part in ahead.items())
     assert [game["agents"] for game in data["meta_games"]] == [["random", "greedy", "planner-v1"]]
-    text = leaderboard.page(data, store, "chart.png")
+    text = leaderboard.page(data, league, "chart.png")
+    assert "Times were measured on one core, today." in text
     for row in count["agents"]:
         assert f"| {row['rank']} | `{row['agent']}` | {row['rating']['mean']:+.2f} [" in text
     figure = leaderboard.draw(json.loads(json.dumps(data)))
@@ -150,17 +167,32 @@ def test_the_leaderboard_has_every_agent_and_what_it_says_adds_up(store):
     assert "seller" in names
 
 
-def test_a_time_limit_holds_for_times_as_the_page_prints_them(store, monkeypatch):
+def test_games_of_other_studies_and_times_of_games_played_together_are_left_out(store, league):
+    """The store has a match that is not of its study. In one call for many games, agents need less time for each."""
+    data = leaderboard.league_data(store)
+    others = data["other_games"]
+    assert others == read_matches(store)[0].num_games
+    assert data["games"] + others == sum(match.num_games for match in read_matches(store))
+    assert {row["ms"] for row in data["counts"][0]["agents"]} == {None}
+    text = leaderboard.page(data, store, "chart.png")
+    assert "There are no times" in text
+    assert f"without {others} games in the store that are not of its study" in text
+    with FolderStore(league) as kept:  # more games, with times of their own
+        run([Cell(read_matches(store)[0].game, ("random", "random", "greedy"), 1)], kept)
+    assert {row["ms"] for row in leaderboard.league_data(league)["counts"][0]["agents"]} == {None}
+
+
+def test_a_time_limit_holds_for_times_as_the_page_prints_them(league, monkeypatch):
     times = {"planner-v1": 20.4, "seller": 20.6, "greedy": 5.04, "random": 1.04}
     monkeypatch.setattr(leaderboard, "_times", lambda matches: times)
-    data = leaderboard.league_data(read_matches(store), study_of(store).anchors)
+    data = leaderboard.league_data(league)
     (count,) = data["counts"]
     within = {part["ms"]: part for part in count["within"]}
     allowed = {1: ["random"], 5: ["random", "greedy"], 20: ["random", "greedy", "planner-v1"], 100: list(times)}
     by_rank = [row["agent"] for row in count["agents"]]
     for limit, names in allowed.items():
         assert [within[limit]["agent"], within[limit]["next"]] == [*sorted(names, key=by_rank.index), None][:2]
-    text = leaderboard.page(data, store, "chart.png")
+    text = leaderboard.page(data, league, "chart.png")
     assert "| 20 |" in text
     assert "| 21 |" in text
 

@@ -75,6 +75,9 @@ def test_a_digest_covers_what_a_spec_names(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("net.safetensors", "my program.py", "greedy", "helper.py"):
         Path(name).write_text("pass")
+    for name in ("bot.py", "net.pt", "lr=0.1/a.pt", "a,b.pt", "checkpoints/1/a.pt", "bare/agent.py", "bare/rules.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("pass")
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle" / "__init__.py").write_text("")
     (tmp_path / "bundle" / "agent.py").write_text("from bundle import rules\nimport helper, bombay_env\n")
@@ -82,9 +85,15 @@ def test_a_digest_covers_what_a_spec_names(tmp_path, monkeypatch):
     specs = {
         "net:path=net.safetensors,rounds=0": ["net.safetensors"],
         "zero-search:nodes=5,value=[net:path=net.safetensors]": ["net.safetensors"],
-        "exec:command=[python helper.py --fast],seconds=5": ["helper.py"],
+        "exec:command=[python helper.py --fast=1],seconds=5": ["helper.py"],
         "mine:Agent:path=[my program.py]": ["my program.py"],
         "search:nodes=5,value=[bundle.agent:Value]": ["bundle/__init__.py", "bundle/agent.py", "bundle/rules.py", "helper.py"],
+        "exec:command=python bot.py --model=net.pt": ["bot.py", "net.pt"],
+        "exec:command=[python 'my program.py']": ["my program.py"],
+        "mine:Agent:path=lr=0.1/a.pt": ["lr=0.1/a.pt"],
+        "mine:Agent:path=[a,b.pt]": ["a,b.pt"],
+        "mine:Agent:path=checkpoints": ["checkpoints/1/a.pt"],
+        "bare.agent:Agent": ["bare/agent.py", "bare/rules.py"],
         "greedy": [],
         "zero-search:nodes=5": [],
     }  # fmt: skip
@@ -99,6 +108,17 @@ def test_a_digest_covers_what_a_spec_names(tmp_path, monkeypatch):
             name = path.relative_to(tmp_path).as_posix()
             assert changed == {spec for spec, files in specs.items() if name in files}, name
     assert {spec: agent_digest(spec) for spec in specs} == before
+
+
+def test_a_refused_study_does_not_replace_that_of_the_store(bombay, tmp_path):
+    study = 'seed = 1\ndeals = {}\nplayers = [2]\n[[lineups]]\nagent = "mine:Agent"\nagainst = ["random"]\n'
+    for name, deals in (("a", 2), ("b", 3)):
+        (tmp_path / f"{name}.toml").write_text(study.format(deals))
+    assert bombay("run", "a.toml", "--out", "s", "--json").returncode == 0
+    (tmp_path / "mine.py").write_text(AGENT.format(imported="json"))
+    before = contents(tmp_path / "s")
+    assert bombay("run", "b.toml", "--out", "s", "--json").returncode == 2
+    assert contents(tmp_path / "s") == before
 
 
 def test_games_of_an_agent_that_changes_while_it_plays_are_not_kept(tmp_path, monkeypatch):

@@ -96,10 +96,14 @@ def test_the_area_is_the_mean_over_the_logarithm_of_decisions():
 
 
 def test_agents_from_elsewhere_are_sorted_by_their_decisions():
-    assert check_agents(["1000=random", "20=exec:command=a --b=c"]) == {20: "exec:command=a --b=c", 1000: "random"}
+    track = Track(decisions=1000)
+    given = ["1000=random", "20=exec:command=a --b=c"]
+    assert check_agents(given, track) == {20: "exec:command=a --b=c", 1000: "random"}
+    refusal(lambda: check_agents(["1001=random"], track), "this track ends after 1,000 decisions")
+    assert check_agents(["1001=random"], Track(minutes=1))
     for wrong in ("random", "=random", "0=random", "many=random", "10="):
-        refusal(lambda wrong=wrong: check_agents([wrong]), "DECISIONS=SPEC")
-    refusal(lambda: check_agents(["5=random", "5=greedy"]), "twice")
+        refusal(lambda wrong=wrong: check_agents([wrong], track), "DECISIONS=SPEC")
+    refusal(lambda: check_agents(["5=random", "5=greedy"], track), "twice")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from bombay_env import Game, Rules
@@ -9,7 +10,7 @@ from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.published import LEAGUE
 from bombay_training.matches.run import run
 from bombay_training.matches.store import PROVENANCE, FolderStore
-from bombay_training.reports.verify import verify
+from bombay_training.reports.verify import _sample, verify
 from helpers.command import in_this_process, without_workers
 from helpers.refusal import refusal
 
@@ -46,6 +47,18 @@ def test_the_games_of_a_store_repeat(folder):
     found = verify(folder, games=60)
     assert (found.games, found.differences, found.passed) == (60, (), True)
     assert verify(folder, games=7).games == 7
+
+
+def test_a_sample_has_a_game_of_every_line_up(folder):
+    for seed in range(20):
+        chosen = _sample([500, 1, 3], 3, np.random.default_rng(seed)).tolist()
+        assert [sum(begin <= game < end for game in chosen) for begin, end in ((0, 500), (500, 501), (501, 504))] == [
+            1,
+            1,
+            1,
+        ]
+    assert _sample([500, 1, 3], 2, np.random.default_rng(0)).shape == (2,)
+    assert _sample([5, 1, 3], 100, np.random.default_rng(0)).tolist() == list(range(9))
 
 
 @pytest.mark.parametrize("column", ["place", "win_share", "clients"])  # finals would contradict margins

@@ -3,8 +3,7 @@
 import functools
 from typing import Any, Final
 
-from bombay_training.matches.published import LEAGUE, anchors_of
-from bombay_training.matches.store import read_matches
+from bombay_training.matches.published import LEAGUE
 from bombay_training.reports import leaderboard
 from bombay_training.rich_tables import format_ms, interval, markdown_table
 
@@ -22,7 +21,7 @@ def page() -> str:
 @functools.cache
 def data() -> dict[str, Any]:
     """What the league shows."""
-    return leaderboard.league_data(read_matches(LEAGUE), anchors_of(LEAGUE))
+    return leaderboard.league_data(LEAGUE)
 
 
 def strength() -> str:

@@ -7,6 +7,7 @@ import typer
 
 from bombay_env import Game, Rules, checks
 from bombay_env.files import atomic
+from bombay_env.registry import canonical
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import MATCH_ERRORS, user_input
 from bombay_training.cli.inputs import analysis_module, check_distinct, player_counts
@@ -30,9 +31,7 @@ def card(
     players: Players = "2-5",
     deals: Annotated[
         int | None,
-        typer.Option(
-            help="Deals of each line-up. Default: those of the league.", min=1, max=MAX_COUNT
-        ),
+        typer.Option(help="Deals of each line-up. Default: those of the league.", min=1, max=MAX_COUNT),
     ] = None,
     states: Annotated[int, typer.Option(help="Positions of the audit.", min=1, max=MAX_COUNT)] = 400,
     response_minutes: Annotated[
@@ -64,6 +63,7 @@ def card(
     with user_input(*MATCH_ERRORS, ArithmeticError):
         cards = analysis_module("evaluation.card")
         study = published.study_of(league)
+        agents = list(map(canonical, agents))
         check_distinct(agents)
         if response_minutes is not None and len(agents) > 1:
             raise ValueError("--best-response is for a single agent")

@@ -101,14 +101,15 @@ def _row(
     """What a card says of an agent at one number of players. Its rank and rating are None if it is not rated."""
     timings = [match.timings[match.agents.index(agent)] for match in played if agent in match.agents]
     turns = sum(timing.turns for timing in timings)
+    found = (ratings.faults | ratings.unrated)[agent]
     row: dict[str, Any] = {
         "agent": agent,
         "rank": None,
         "rating": None,
         "share": None,
         "better_than": [],
-        "games": ratings.faults[agent].games,
-        "faults": ratings.faults[agent].faults,
+        "games": found.games,
+        "faults": found.faults,
         "ms_per_turn": 1000 * sum(timing.seconds for timing in timings) / turns if turns else None,
     }
     if agent in ranked:

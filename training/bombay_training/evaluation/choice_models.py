@@ -109,6 +109,21 @@ def league_of(matches: Sequence[Match], model: Model) -> League:
     return league
 
 
+def check_seats(league: League, among: np.ndarray) -> None:
+    """Raise ValueError if the strengths of these agents, (A,) bool, cannot be told from the effects of their seats.
+
+    Results against other agents, whose strengths no game bounds, do not tell them apart.
+    """
+    mine = among[league.seats].astype(float)
+    odds = mine / np.maximum(mine.sum(axis=1, keepdims=True), 1)
+    size = len(among) + league.seats.shape[1]
+    information = _diagonal(odds) - odds[:, :, None] * odds[:, None]
+    values, vectors = np.linalg.eigh(by_parameter(league.seats, size, information).sum(axis=0).reshape(size, size))
+    free = vectors[: len(among)][among][:, values < 1e-9 * max(values.max(), 1)]
+    if (np.ptp(free, axis=0) > 1e-6).any():
+        raise ValueError("these line-ups cannot be rated: agents that beat each other never change their seats")
+
+
 def rated(matches: Sequence[Match]) -> list[Match]:
     """The matches without an agent that lost more than 1 % of its games by faults: such games say little about strength.
 

@@ -39,7 +39,7 @@ def meta_game(matches: Sequence[Match]) -> dict[str, Any] | None:
         unsettled: from how many starts it comes to no rest.
         games: how many were played.
     """
-    played = {tuple(sorted(match.lineup)): match for match in matches}
+    played = {tuple(sorted(match.lineup)): match for match in matches if not match.teams}
     copied = [lineup for lineup in played if len(set(lineup)) < len(lineup)]
     agents = list(dict.fromkeys(name for lineup in copied for name in lineup))
     if len(agents) < 3:

@@ -193,13 +193,19 @@ def area(decisions: Sequence[int], scores: Sequence[float]) -> float:
     return float(trapezoids.sum() / (logs[-1] - logs[0]))
 
 
-def check_agents(given: Sequence[str]) -> dict[int, str]:
-    """Agents trained elsewhere, as DECISIONS=SPEC, by their numbers of decisions. Raises ValueError."""
+def check_agents(given: Sequence[str], track: Track) -> dict[int, str]:
+    """Agents trained elsewhere, as DECISIONS=SPEC, by their numbers of decisions.
+
+    Raises:
+        ValueError: one is of another form, named twice, or has made more decisions than the track allows.
+    """
     found: dict[int, str] = {}
     for text in given:
         number, equals, spec = text.partition("=")
         if not (equals and spec and number.isascii() and number.isdigit() and int(number) >= 1):
             raise ValueError(f"--agent is {text!r}; it must be DECISIONS=SPEC, such as 1000000=exec:command=my_agent")
+        if track.decisions and int(number) > track.decisions:
+            raise ValueError(f"--agent is {text!r}; this track ends after {track.decisions:,} decisions")
         found[int(number)] = spec
     if len(found) < len(given):
         raise ValueError("--agent names a number of decisions twice")

@@ -4,21 +4,22 @@ A store keeps it (`matches/store.py`), so that it never answers for a net or an 
 what an agent uses that its spec does not name, such as weights at a path in its code or a model behind an address.
 """
 
+import ast
+import contextlib
 import functools
 import hashlib
 import importlib.util
 import os
-import re
+import shlex
 import sysconfig
-from collections.abc import Iterable
-from modulefinder import ModuleFinder
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import bombay_agents
 import bombay_env
 from bombay_env.files.forms import Form
-from bombay_env.registry import OWN, agent_names
+from bombay_env.registry import module_of, parts
 
 OWN_PACKAGES: Final = ("bombay_env", "bombay_agents", "bombay_training")  # their digest is the revision
 DECISIVE: Final = ("*.py", "*.toml", "*.safetensors")
@@ -57,19 +58,24 @@ def revision() -> str:
 
 def agent_digest(spec: str) -> str:
     """16 hexadecimal digits of the files that a spec names, modules of one's own among them; empty if it names none."""
-    files: set[Path] = set()
-    for part, is_key in re.findall(r"([^\[\],=]+)(=?)", spec):
-        name = part.strip()
-        if name.partition(":")[0] in agent_names():
-            continue
-        own = OWN.fullmatch(name)
-        if own:
-            files |= _sources(own["module"])
-        elif not is_key:
-            files |= {
-                Path(word) for word in {name, *name.split()} if os.path.isfile(word)
-            }  # a path, or a command's words
-    return _digest(sorted(files))[:16] if files else ""
+    files = sorted(_files(spec))
+    return _digest(files)[:16] if files else ""
+
+
+def _files(spec: str) -> set[Path]:
+    """The modules of an agent that is not the project's, and what its options name: files, folders, and other agents' files."""
+    name, options = parts(spec)
+    found = _sources(module_of(name))
+    for text in options.values():
+        with contextlib.suppress(ValueError):  # quotation marks that do not end
+            for word in (text, *shlex.split(text)):  # a path, or the words of a command, such as --model=net.pt
+                for path in map(Path, {word, word.partition("=")[2]} - {""}):
+                    if os.path.isdir(path):
+                        found |= {file for file in path.rglob("*") if file.is_file()}
+                    elif os.path.isfile(path):
+                        found.add(path)
+        found |= _files(text)
+    return found
 
 
 def _digest(paths: Iterable[Path], folder: Path | None = None) -> str:
@@ -81,20 +87,30 @@ def _digest(paths: Iterable[Path], folder: Path | None = None) -> str:
 
 
 def _sources(module: str) -> set[Path]:
-    """The files of a module and of all that it imports from its own folder, or those of its package if it is installed."""
+    """The files of a module's package, and of all that they import from its folder; of an installed package its own alone."""
+    top = module.partition(".")[0]
     try:
-        found = importlib.util.find_spec(module.partition(".")[0])
+        spec = importlib.util.find_spec(top) if top and top not in OWN_PACKAGES else None
     except (ImportError, ValueError):
-        found = None
-    if found is None or not found.origin or not found.origin.endswith(".py"):
+        spec = None
+    if spec is None or not (spec.submodule_search_locations or spec.origin):
         return set()
-    file = Path(found.origin)
-    folder = file.parent.parent if found.submodule_search_locations else file.parent
-    if str(folder) in sysconfig.get_paths().values():
-        return set(file.parent.rglob("*.py")) if found.submodule_search_locations else {file}
-    finder = ModuleFinder(path=[str(folder)], excludes=OWN_PACKAGES)
-    try:
-        finder.import_hook(module)
-    except (ImportError, SyntaxError):  # to play it will fail, too
-        return {file}
-    return {Path(path) for one in finder.modules.values() if (path := getattr(one, "__file__", None))}
+    folder = Path(spec.submodule_search_locations[0] if spec.submodule_search_locations else str(spec.origin)).parent
+    installed, waiting, found = str(folder) in sysconfig.get_paths().values(), [top], set[Path]()
+    while waiting:
+        name = waiting.pop()
+        new = {path for path in (folder / f"{name}.py", *(folder / name).rglob("*.py")) if path.is_file()} - found
+        found |= new
+        if not installed:
+            waiting += {other for path in new for other in _imports(path)} - set(OWN_PACKAGES)
+    return found
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """The top-level modules that a source imports; none if it cannot be read."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module.partition(".")[0]

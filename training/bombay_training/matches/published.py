@@ -8,9 +8,18 @@ from bombay_env.files import atomic
 from bombay_training.matches.cells import Cell
 from bombay_training.matches.play import Played
 from bombay_training.matches.provenance import revision
+from bombay_training.matches.results import Match
 from bombay_training.matches.spec import Study, read_toml
 from bombay_training.matches.spec import cells as cells_of
-from bombay_training.matches.store import STUDY, FolderStore, Results, read_provenance, read_results
+from bombay_training.matches.store import (
+    STUDY,
+    FolderStore,
+    Results,
+    parts_of,
+    read_provenance,
+    read_results,
+    read_store,
+)
 
 LEAGUE: Final = Path(__file__).parents[1] / "league"  # the store of docs/leaderboard.md
 MACHINE: Final = "machine.txt"  # in words, where and when its times were measured
@@ -21,6 +30,25 @@ def study_of(folder: Path) -> Study:
     if not (folder / STUDY).exists():
         raise ValueError(f"{checks.shown_path(folder)} has no {STUDY}: its games are of no study")
     return read_toml(Study, folder / STUDY)[0]
+
+
+def matches_of_study(folder: Path) -> tuple[list[Match], int]:
+    """The matches of a store's study, and how many other games the store has; all matches if it has no study.
+
+    Raises:
+        ValueError: the study is not valid, or the folder is no store.
+    """
+    found = read_store(folder)
+    if not (folder / STUDY).exists():
+        return [match for _, match in found], 0
+    wanted = {cell.id for cell in cells_of(study_of(folder), folder)}
+    others = sum(match.num_games for cell, match in found if cell.id not in wanted)
+    return [match for cell, match in found if cell.id in wanted], others
+
+
+def times_are_published(folder: Path) -> bool:
+    """Whether the times of a store are those with which it was published: it has one part, and says where they were measured."""
+    return (folder / MACHINE).exists() and len(parts_of(folder)) == 1
 
 
 def anchors_of(folder: Path) -> list[str]:
@@ -49,17 +77,24 @@ def publish(folder: Path, target: Path, machine: str, times: Path | None = None)
         raise ValueError(
             f"{checks.shown_path(folder)} lacks {missing:,} games of its study; play them with `bombay run`"
         )
-    untimed = sum(cell.id not in timed for cell in cells)
-    if untimed:
-        raise ValueError(f"{checks.shown_path(times or folder)} has no times of {untimed:,} line-ups of the study")
     provenance = read_provenance(folder)
     if revision() not in provenance.revisions or provenance.changed():
         raise ValueError(
             f"{checks.shown_path(folder)} was played with other agents or another revision: see `bombay verify`"
         )
+    if times is not None:
+        theirs = read_provenance(times)
+        if theirs.revisions[-1] not in provenance.revisions or any(
+            theirs.agents.get(spec, digest) != digest for spec, digest in provenance.agents.items()
+        ):
+            raise ValueError(f"{checks.shown_path(times)} was played with other agents or by another revision")
+    untimed = sum(cell.id not in timed for cell in cells)
+    if untimed:
+        raise ValueError(f"{checks.shown_path(times or folder)} has no times of {untimed:,} line-ups of the study")
     if target.exists() and any(target.iterdir()):
         raise ValueError(f"{checks.shown_path(target)} exists already; name a new folder")
-    with FolderStore(target, (folder / STUDY).read_text(encoding="utf-8")) as store:
+    with FolderStore(target) as store:
+        atomic.write_bytes(target / STUDY, (folder / STUDY).read_bytes())
         store.provenance = provenance
         store.waiting = [(cell, _played(cell, results[cell.id], timed[cell.id])) for cell in cells]
     if machine:

@@ -219,7 +219,7 @@ def digest(matches: Iterable[Match]) -> str:
     parts = []
     for match in matches:
         head = [match.game.rules.to_dict(), match.game.board.name, match.lineup, match.format, match.seed]
-        faults = [dataclasses.astuple(fault) for fault in match.faults]
+        faults = [(fault.agent, fault.seat, fault.game, fault.action) for fault in match.faults]  # reasons name paths
         part = hashlib.sha256(json.dumps([head, faults], sort_keys=True).encode())
         for array, kind in (
             (match.deal, "<u8"),
@@ -286,8 +286,7 @@ class FolderStore(Store):
                 f"{checks.shown_path(self.folder)} has games of the revision {self.provenance.revisions[-1]}, and this is "
                 f"{revision()}; name a new folder, or let this revision continue it with `bombay verify --accept`"
             )
-        if study is not None:
-            atomic.write_bytes(self.folder / STUDY, study.encode())
+        self.study = study
         self.part = 1 + max((int(name.partition(".")[0]) for name in committed), default=0)
         self.waiting: list[tuple[Cell, Played]] = []
         self.flushed = time.monotonic()
@@ -301,7 +300,7 @@ class FolderStore(Store):
             self.lock.release()
 
     def check(self, cells: Sequence[Cell], turn_limit: float | None, processes: int | None) -> None:
-        """As `Store.check`. What was not played before becomes part of the provenance."""
+        """As `Store.check`. What was not played before becomes part of the provenance, and the study is written."""
         agents = list(dict.fromkeys(name for cell in cells for name in cell.names))
         where, kept = checks.shown_path(self.folder), self.provenance
         for spec in kept.changed(agents):
@@ -313,6 +312,8 @@ class FolderStore(Store):
             if self.forms and before != now and (name == "--turn-limit" or None not in (before, now)):
                 played = f"games played with {name} {before}" if before is not None else f"games played without {name}"
                 raise ValueError(f"{where} has {played}, which may decide results; name a new folder, or give the same")
+        if self.study is not None:
+            atomic.write_bytes(self.folder / STUDY, self.study.encode())
         self.provenance = Provenance(
             revisions=kept.revisions,
             turn_limit=turn_limit,

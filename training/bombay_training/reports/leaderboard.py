@@ -20,9 +20,9 @@ from bombay_training import figures
 from bombay_training.evaluation.choice_models import rated
 from bombay_training.evaluation.meta_game import meta_game, mixture_in_words
 from bombay_training.evaluation.ratings import Ratings, check_cells, rate
-from bombay_training.matches.published import MACHINE, study_of
+from bombay_training.matches.published import MACHINE, anchors_of, matches_of_study, study_of, times_are_published
 from bombay_training.matches.results import Match
-from bombay_training.matches.statistics import FaultCount, fault_note
+from bombay_training.matches.statistics import FaultCount, unrated_note
 from bombay_training.rich_tables import format_ms, interval, markdown_table
 
 LIMITS: Final = (1, 5, 20, 100)  # milliseconds per turn
@@ -53,16 +53,18 @@ better ones. [Agents](agents.md) explains the names.
 # --- what the games show ---
 
 
-def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, Any]:
-    """What a league shows at each number of players, as plain JSON types.
+def league_data(folder: Path) -> dict[str, Any]:
+    """What the league in a store shows at each number of players, as plain JSON types.
 
-    Args:
-        matches: of the league.
-        anchors: agents whose mean rating is 0; see `ratings.rate`.
+    It is of the games of the store's study. Times are those with which the league was published; there are none otherwise, as an
+    agent that decides for many games in one call needs less.
 
     Raises:
-        ValueError: there are games of different rules or boards at one number of players, or as `ratings.rate`.
+        ValueError: the folder is no store, there are games of different rules or boards at one number of players, or as
+            `ratings.rate`.
     """
+    matches, others = matches_of_study(folder)
+    anchors, timed = anchors_of(folder), times_are_published(folder)
     distinct = [match for match in matches if len(match.agents) == match.game.num_players]
     counts = sorted({match.game.num_players for match in matches})
     if len({match.game for match in matches}) > len(counts):
@@ -72,16 +74,17 @@ def league_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, A
     return {
         "format": "bombay-leaderboard/1",
         "games": sum(match.num_games for match in matches),
+        "other_games": others,
         "standard": all(game == Game(Rules.official(game.num_players)) for game in {match.game for match in matches}),
-        "counts": [_count_data(group, anchors) for group in groups if group],
+        "counts": [_count_data(group, anchors, timed) for group in groups if group],
         "meta_games": [game for game in games if game is not None],
     }
 
 
-def _count_data(matches: Sequence[Match], anchors: Sequence[str]) -> dict[str, Any]:
+def _count_data(matches: Sequence[Match], anchors: Sequence[str], timed: bool) -> dict[str, Any]:
     ratings, fit = rate(matches, reference=anchors), check_cells(matches)
     matches = rated(matches)
-    times, ahead = _times(matches), _ahead(matches)
+    times, ahead = _times(matches) if timed else {}, _ahead(matches)
     agents = [
         {
             "rank": row["rank"],
@@ -193,12 +196,19 @@ def page(data: dict[str, Any], folder: Path, chart: str) -> str:
     release, machine = study_of(folder).release, folder / MACHINE
     games = f"{data['games']:,} games"
     games += " by the official rules on the packaged board" if data["standard"] else ""
+    games += (
+        f", without {data['other_games']:,} games in the store that are not of its study" if data["other_games"] else ""
+    )
     parts = [
         "# Leaderboard",
         f"The league of release {release}: {games}." if release else f"{games}.",
         f"![Rating of each agent against its time per turn, for each number of players]({chart})",
         "Ratings with their intervals. Filled circles are agents without scripted knowledge."
-        + (f" Times were measured on {machine.read_text(encoding='utf-8').strip()}." if machine.exists() else ""),
+        + (
+            f" Times were measured on {machine.read_text(encoding='utf-8').strip()}."
+            if times_are_published(folder)
+            else " There are no times: they are measured apart, in games played one at a time."
+        ),
         _within(data),
         METHOD.format(zero=_zero(data)),
         *(_standings(count) for count in data["counts"]),
@@ -245,7 +255,7 @@ def _standings(count: dict[str, Any]) -> str:
         )
     unrated = {f"`{name}`": FaultCount(**found) for name, found in count["unrated"].items()}
     if unrated:
-        text += f" {fault_note(unrated, 'not rated, and games with it are left out.')}"
+        text += f" {unrated_note(unrated)}."
     return (
         f"## {players} players (par {1 / players:.2f})\n\n{text}\n\n"
         f"{markdown_table(columns, rows, {'agent', 'scripted knowledge'})}"

@@ -58,7 +58,7 @@ def verify(
 
     Args:
         folder: the store.
-        games: how many, or all if there are fewer; every game is as likely.
+        games: how many, or all if there are fewer: one of as many line-ups as possible, the rest of any.
         seed: of the sample.
         engine: plays the games; None for this process.
         progress: called with the number of games played since the last call.
@@ -74,7 +74,7 @@ def verify(
     total = sum(match.num_games for _, match in kept)
     if not total:
         raise ValueError(f"{shown_path(folder)} has no games to play again")
-    chosen = np.sort(np.random.default_rng(seed).permutation(total)[:games])
+    chosen = _sample([match.num_games for _, match in kept], games, np.random.default_rng(seed))
     provenance = read_provenance(folder)
     differences = [f"{spec} has changed since its games" for spec in provenance.changed()]
     jobs, begin = [], 0
@@ -93,6 +93,14 @@ def verify(
         write_provenance(folder, provenance.model_copy(update={"revisions": revisions}))
     played_by = provenance.revisions[-1]
     return Verification(len(chosen), tuple(differences), tuple(clocked), played_by, digest(match for _, match in found))
+
+
+def _sample(sizes: list[int], games: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of games, ascending, counted through groups of these sizes: first one of each group, in random order."""
+    begins = np.cumsum([0, *sizes[:-1]])
+    order = rng.permutation([begin + rng.integers(size) for begin, size in zip(begins, sizes, strict=True)])
+    rest = rng.permutation(np.setdiff1d(np.arange(sum(sizes)), order))
+    return np.sort(np.concatenate([order, rest])[:games])
 
 
 def _by_the_clock(spec: str) -> bool:

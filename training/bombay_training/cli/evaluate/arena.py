@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-import bombay_agents
 from bombay_env import Game
 from bombay_env.record import Record, write_records
+from bombay_env.registry import canonical
 from bombay_training.cli import output, playing
 from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import check_distinct, check_new_file, games_of
@@ -91,7 +91,8 @@ def arena(
     """
     with user_input():
         games = games_of(players, rules, board)
-        _check(agents, games, chosen, players, against or [])
+        agents, against = ([canonical(spec) for spec in specs] for specs in (agents, against or []))
+        _check(agents, games, chosen, players, against)
         check_new_file(records, "--records")
         cells = [
             Cell(
@@ -104,7 +105,7 @@ def arena(
                 records=records is not None,
             )
             for game in games
-            for kind, lineup in _lineups(agents, game.num_players, chosen, against or [])
+            for kind, lineup in _lineups(agents, game.num_players, chosen, against)
         ]
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(playing.open_store(out))
@@ -153,8 +154,6 @@ def _check(agents: list[str], games: list[Game], chosen: Format | None, players:
         raise ValueError("--against is for --format 1vrest, and names none of the agents before it")
     if chosen == "2v2" and any(game.num_players != 4 for game in games):
         raise ValueError(f"--format 2v2 is for 4 players; --players is {players}")
-    for spec in [*agents, *against]:
-        bombay_agents.make(spec)
 
 
 def _lineups(

@@ -12,7 +12,6 @@ from bombay_training.cli.errors import user_input
 from bombay_training.cli.inputs import analysis_module
 from bombay_training.cli.options import GamesFolder, Json
 from bombay_training.matches import published
-from bombay_training.matches.store import read_matches
 
 
 def leaderboard(
@@ -44,7 +43,7 @@ def leaderboard(
         if publish is not None:
             published.publish(folder, publish, machine, times)
             folder = publish
-        data = boards.league_data(read_matches(folder), published.anchors_of(folder))
+        data = boards.league_data(folder)
         output.note_changed(folder)
         text = boards.page(data, folder, out.with_suffix(".png").name if out else "leaderboard.png")
         if out is not None:

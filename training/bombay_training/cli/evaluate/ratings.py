@@ -83,6 +83,6 @@ def _table(part: dict[str, Any]) -> Table:
         f"test that one rating per agent explains all line-ups: p = {part['one_rating_explains_all']['p']:.3f}"
     )
     unrated = {name: statistics.FaultCount(**count) for name, count in part["unrated"].items()}
-    notes.append(statistics.fault_note(unrated, "not rated, and games with it are left out"))
+    notes.append(statistics.unrated_note(unrated))
     table.caption = cell("; ".join(filter(None, map(str, notes))))
     return table

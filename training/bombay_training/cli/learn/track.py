@@ -85,7 +85,7 @@ def track(
             raise ValueError(f"{parent} is the folder of one run; name a folder for runs with --out")
         if agent and out is None:
             raise ValueError("agents trained elsewhere need a folder for their results: name one with --out")
-        given = tracks.check_agents(agent or [])
+        given = tracks.check_agents(agent or [], budget)
     spec, kind = tracks.LEARNERS.get(learner or "", ("", learning.value))
     entries = []
     with playing.open_engine(engine, address, processes) as players:
