@@ -20,14 +20,14 @@ from bombay_training import variants
 from bombay_training.evaluation import regret
 from bombay_training.learners.best_response import BestResponseRun, BestResponseSettings
 from bombay_training.learners.zero import ZeroRun, ZeroSettings
-from bombay_training.matches.cells import Cell
+from bombay_training.matches.cells import Cell, Seating
 from bombay_training.matches.run import run
 from bombay_training.matches.store import Store
 from bombay_training.play.session import Session
 from helpers.draws import Listener, assert_disjoint, interpreted, keyed_draws, repeated
 from helpers.failing_agents import First
 from helpers.gym_envs import play, single, vector
-from helpers.nets import random_net
+from helpers.nets import HIDDEN, SECOND, random_net
 from helpers.position import last_turn, variant
 
 UPDATES = 3
@@ -37,8 +37,8 @@ SHORT = {"sets": 2, "turns_per_set": 1, "actions_per_turn": 1}
 TINY = {
     "players": (2,),
     "games": 2,
-    "hidden": 8,
-    "second": 4,
+    "hidden": HIDDEN,
+    "second": SECOND,
     "epsilon": 0.5,
     "final_epsilon": 0.5,
     "batch_size": 4,
@@ -114,7 +114,6 @@ def test_no_update_repeats_a_game_or_a_choice(updates):
     assert_disjoint(update.draws for update in updates)
 
 
-@interpreted
 @each_learner("zero")
 def test_no_epoch_repeats_an_order(updates):
     orders = [order for update in updates for order in update.orders]
@@ -123,7 +122,6 @@ def test_no_epoch_repeats_an_order(updates):
     assert not repeated(tuple(order.argsort().argsort().tolist()) for order in orders)
 
 
-@interpreted
 @each_learner("best-response")
 def test_the_victims_randomness_is_new_in_every_update(updates):
     parts = []
@@ -172,6 +170,44 @@ def test_ppo_repeats_no_deal_and_no_random_number(monkeypatch):
 REST = First()
 
 
+class Heard(First):
+    """Ends its turns at once in every other game, so that games differ in length.
+
+    It keeps for each decision the number of the game, the key and the copy's seed.
+    """
+
+    def __init__(self):
+        super().__init__("heard")
+        self.games, self.keys, self.seeds = [], [], []
+
+    def act(self, game, states, rng):
+        self.games += rng.games.tolist()
+        self.keys += rng.keys.tolist()
+        self.seeds += states["seed"].tolist()
+        ends = (rng.games % np.uint64(2) == 1) & game.legal_actions(states)[:, -1]
+        return np.where(ends, game.num_actions - 1, super().act(game, states, rng))
+
+    def own(self, num_games):
+        """All of it but the games' numbers that repeat, after a check that games and decisions differ."""
+        assert len(set(self.games)) == num_games
+        found = [*set(self.games), *self.keys, *self.seeds]
+        assert not repeated(found)
+        return found
+
+
+@pytest.mark.parametrize("seating", Seating)
+def test_every_decision_of_every_game_of_a_match_has_its_own_randomness(seating):
+    game, parts = Game(Rules(4, sets=1, turns_per_set=1, actions_per_turn=2)), {}
+    for how in ((5, (), None), (5, (), 1), (6, (), None), (5, ("play",), None)):
+        spy, (seed, redraw, chunk) = Heard(), how
+        cell = Cell(game, (spy,) * 4, 3, seed, seating, redraw=redraw, chunk_games=chunk)
+        run([cell])
+        parts[how] = [*spy.own(cell.num_games), *([] if redraw else np.unique(cell.games().deal).tolist())]
+        assert len(spy.keys) >= 4 * cell.num_games
+    assert sorted(parts.pop((5, (), 1))) == sorted(parts[5, (), None])
+    assert_disjoint(parts.values())
+
+
 def test_successive_parts_of_a_match_share_no_deal_and_no_randomness():
     game, agents, parts, store = Game(Rules(3, sets=1, turns_per_set=2)), [Listener("a"), Listener("b")], [], Store()
     for deals in (2, 4, 6):
@@ -201,6 +237,17 @@ def test_regret_takes_each_position_from_another_game_and_asks_with_other_keys()
 
 
 # --- Environments ---
+
+
+def test_every_decision_of_opponents_has_its_own_randomness_in_every_lane():
+    spy, dealt = Heard(), []
+    env = vector(3, 3, opponents=spy)
+    for seed in (7, None):
+        env.reset(seed=seed)
+        dealt += env.game_states["seed"].tolist()
+        for _ in range(3):  # no game ends
+            env.step(np.argmax(env.action_masks(), axis=1))
+    assert not repeated([*dealt, *spy.own(6)])
 
 
 def test_opponents_meet_other_seeds_in_every_game_and_the_same_if_it_is_dealt_again():
