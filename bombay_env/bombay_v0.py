@@ -6,7 +6,7 @@
 | observation | Dict: `observation` Box float32 (F,), `action_mask` Box int8 (A,) |
 | action | Discrete (A,): sites + 15 actions in the order of RULES 7 |
 | reward | at the end, for every seat, zero-sum: "win", "rank" or "margin" |
-| length | a fixed number of turns; games are never truncated |
+| length | a fixed number of turns; the game itself never truncates |
 
 `env.unwrapped.game.feature_layout.table()` describes the features.
 `bombay_env.text.describe_rules(env.unwrapped.game)` tells the rules of the game in words.

@@ -76,7 +76,7 @@ def _option_text(key: str, value: Any) -> str:
         written = f"[{text}]"
     if _split(written) != [written] or _without_brackets(written.strip()) != text:
         raise ValueError(
-            f"option {checks.shown(key)} is {checks.shown(text)}; a spec takes texts with paired brackets and no space at an end"
+            f"option {checks.shown(key)} is {checks.shown(text)}; a text in a spec has paired brackets and no spaces around it"
         )
     return written
 

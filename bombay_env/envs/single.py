@@ -138,7 +138,7 @@ class BombaySingleEnv(gymnasium.Env[np.ndarray, int]):
         """Play the learner's action, an integer, and then the opponents' actions up to the learner's next decision.
 
         Returns:
-            The observation, (F,) float32, the reward, whether the game ended, False (games are never truncated), and the info.
+            The observation, (F,) float32, the reward, whether the game ended, False (only a wrapper truncates), and the info.
 
         Raises:
             IllegalActionError: the action is not a whole number, or see this module's table.

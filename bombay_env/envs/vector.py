@@ -15,7 +15,7 @@ It connects `LearnerGames` to `gymnasium.vector.VectorEnv` and contains no rules
 | end of the game | `terminated` and the learner's reward; all earlier rewards are zero; the mask is all zero |
 | truncation | only by `max_episode_steps`, which counts the learner's actions in a game; reward 0, and the mask is not zero |
 | step or render before the first reset | `ResetNeeded` |
-| after either, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
+| after both, `NEXT_STEP` | the next step ignores the lane's action and deals a new game: reward 0, not terminated |
 | … `SAME_STEP` | the same step deals a new game; infos have the old game's `final_obs` and `final_info` |
 | … `DISABLED` | `ResetNeeded` until `reset` with a `reset_mask` that marks the lane |
 
@@ -64,7 +64,7 @@ class BombayVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         board: the board: a `Board`, its object (RULES 8), or the path of a TOML file. None: the packaged board.
         opponents: the players of the other seats: a spec such as "greedy" or an agent, or a list of n − 1 of them for the seats
             that follow the learner's clockwise. Our agents decide in each lane independently of the others, so that lane 0 plays
-            the game of the single environment with the same seed; `agent.lane_keys` shows how an agent of yours can.
+            the game of the single environment with the same seed; `bombay_env.lane_keys` shows how an agent of yours can.
         seat: the learner's seat, from 0; "random": drawn from the seed of each game; or "all": the learner plays every seat in
             its turn, and `opponents` is not given (self-play; see `single.py`).
         observation_mode: "perfect_recall", or "screened", which hides opponents' rupees and tokens (RULES 6).

@@ -177,7 +177,7 @@ class KernelCache(FunctionCache):
             info, now = path.stat(), time.time()
             # ctime: a copy may keep the time of its original. A time to come, from another clock, is no time of an edit.
             if STARTED < info.st_mtime <= now or STARTED < info.st_ctime <= now:
-                raise OSError(f"{path} was edited while this process ran; a new process keeps code again")
+                raise OSError(f"{path} was edited while this process ran; start it again to keep code")
         # An argument's class may decide which kernel is called, and the digest does not cover a kernel from elsewhere.
         waiting: list[Any] = list(getattr(signature, "args", signature))
         for kind in waiting:

@@ -40,7 +40,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
         num_envs=NUM_ENVS,
         use_rollout_buffer=True,
     )
-    observations, infos = envs.reset(seed=NUM_ENVS * seed)  # game i adds i
+    observations, infos = envs.reset(seed=NUM_ENVS * seed)  # lane i plays NUM_ENVS * seed + i
     ended, scores = np.zeros(NUM_ENVS), np.zeros(NUM_ENVS)
     deadline = time.monotonic() + seconds
     while True:

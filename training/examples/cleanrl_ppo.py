@@ -46,7 +46,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
     envs = gymnasium.make_vec("bombay_env:bombay/Bombay-v0", num_envs=NUM_ENVS, **arguments)
     net = Net(envs.single_observation_space.shape[0], envs.single_action_space.n)
     optimizer = torch.optim.Adam(net.parameters(), LEARNING_RATE, eps=1e-5)
-    observation, info = envs.reset(seed=NUM_ENVS * seed)  # game i adds i
+    observation, info = envs.reset(seed=NUM_ENVS * seed)  # lane i plays NUM_ENVS * seed + i
     deadline = time.monotonic() + seconds
     while True:
         steps = []  # of observation, mask, action, log-probability, value, reward, whether the game ended

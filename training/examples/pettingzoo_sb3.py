@@ -148,7 +148,7 @@ def learn(make_env: Callable[[], gymnasium.Env], seconds: float, seed: int, oppo
         learning_rate=1e-3,
         gamma=1.0,  # all reward comes at the end of a game, and a game always ends
         ent_coef=0.01,
-        seed=NUM_ENVS * seed,  # of the games, too: game i adds i
+        seed=NUM_ENVS * seed,  # of the games, too: lane i plays NUM_ENVS * seed + i
         device="cpu",
     )
     deadline = time.monotonic() + seconds

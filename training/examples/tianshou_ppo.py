@@ -69,7 +69,7 @@ def train(num_players: int, seconds: float, seed: int = 0) -> Policy:
         return wrappers.ActionMaskObservation(env, mask_key="mask", observation_key="obs")
 
     envs = DummyVectorEnv([make_env] * NUM_ENVS)
-    envs.seed(NUM_ENVS * seed)  # game i adds i
+    envs.seed(NUM_ENVS * seed)  # lane i plays NUM_ENVS * seed + i
     features, actions = make_env().observation_space["obs"].shape[0], make_env().action_space
     actor = Actor(features, int(actions.n))
     algorithm = PPO(

@@ -58,7 +58,7 @@ class GreedyAgent(RandomTurnAgent):
         return actions
 
     def choose(self, game: Game, state: Any, key: np.uint64) -> int:
-        """Draw an outcome with probability epsilon. Or else decide as without it; the workspace then has the path alone."""
+        """Draw an outcome with probability epsilon. Otherwise choose greedily; the workspace then holds only that path."""
         if int(chance.random_word(key, streams.EPSILON, np.uint64(0))) < self.epsilon * 2.0**64:
             return super().choose(game, state, key)
         turn, node, restock_due = self.workspace, 0, False

@@ -102,8 +102,8 @@ def _league(study: Study, folder: Path) -> str:
     played_by = read_provenance(folder).revisions
     name = f"the league of release {study.release}" if study.release else f"the league in {folder}"
     if revision() in played_by:
-        return f"{name}, played by this revision, {revision()}"
-    return f"{name}, played by revision {played_by[-1]}; this is {revision()}, and `bombay verify` compares the two"
+        return f"{name}, played or accepted by this revision, {revision()}"
+    return f"{name}, played or accepted by revision {played_by[-1]}; this is {revision()}, and `bombay verify` compares the two"
 
 
 def _audit(agents: list[str], cells: list[Cell], states: int, quiet: bool) -> dict[str, AuditReport]:

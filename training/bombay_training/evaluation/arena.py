@@ -1,6 +1,6 @@
 """The arena: matches between agents, from Python. `bombay arena` and studies play the same cells (`matches/cells.py`).
 
-A block is one deal played in every seating of the line-up, so that lucky deals and good seats favour no agent. Deals depend on
+A block is one deal in which every agent has every seat, so that lucky deals and good seats favour no agent. Deals depend on
 the match's seed and the block's number alone: every line-up plays the same deals. `matches/statistics.py` turns a match into
 estimates.
 """

@@ -1,7 +1,7 @@
 """The card of agents: where they would stand in the league, how long they take, whether they play fair, as data and as a page.
 
-Each agent plays at the tables of the league's searches, with every selection of the anchors. Its rating follows from these games,
-those of the other agents of the card and those of the league together. Needs SciPy (extra `analysis`).
+Each agent plays the line-ups of the league that have anchors, in place of the agent that is not one. Its rating follows from
+these games, those of the other agents of the card and those of the league together. Needs SciPy (extra `analysis`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from bombay_training.matches.statistics import FaultCount, fault_note
 from bombay_training.rich_tables import format_ms, interval, markdown_table
 
 NEAR: Final = 2  # ranks above and below, with which an agent is compared
-BETTER: Final = "probability to be better than"
+BETTER: Final = "P(better than)"
 
 
 def card_cells(league: Study, folder: Path, agent: str, counts: Sequence[int], deals: int | None = None) -> list[Cell]:

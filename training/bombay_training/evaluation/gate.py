@@ -1,6 +1,6 @@
 """The gate: a new agent replaces an old one only if it beats it in a match, which ends as soon as the result is clear.
 
-The new agent plays copies of the old one in blocks: one deal at each number of players, in all seatings. The
+The new agent plays copies of the old one in blocks: one deal at each number of players, with the new agent in every seat. The
 observation of a block is the mean win share x, whose par is m. Two bettors start with a wealth of 1 and bet a part of
 it on every block:
 

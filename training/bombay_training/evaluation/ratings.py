@@ -13,7 +13,7 @@ kurtosis of the deals' influences. In simulated leagues of 35 line-ups they cove
 percentiles of a bootstrap covered 87 %; and for an agent with 8 of 100 deals in 96 %, where the sandwich estimate covered 90 %.
 Probabilities of ranks are from a Bayesian bootstrap, which keeps every deal in every resample, so that no resample separates
 agents. Its spread is that of Student's t: of two equal agents, one was called better with 95 % or more in 3 to 10 % of 200
-simulated leagues of 2 to 40 deals, where 10 % are right.
+simulated leagues of 2 to 40 deals (expected: 10 %).
 
 Needs SciPy (extra `analysis`), so no module imports this one when it is itself imported.
 

@@ -1,1 +1,1 @@
-"""Matches between agents: each deal in all seatings, played by a pool of processes, and the statistics of the results."""
+"""Matches between agents, played by a pool of processes, and the statistics of their results."""

@@ -100,7 +100,7 @@ class Match:
 
     @property
     def num_blocks(self) -> int:
-        """Number of deals, each played in all seatings."""
+        """Number of deals."""
         return len(np.unique(self.block))
 
     @property

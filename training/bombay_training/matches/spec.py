@@ -107,8 +107,8 @@ class Study(Form):
         players: numbers of players.
         deals: of each line-up; for every number of players, or a table of those for each.
         seating: `all`: each deal in every rotation of a circular order of the line-up, which is drawn for the deal. `rotate`:
-            each deal once, in such an order, rotated by one seat from each deal to the next. `fixed`: each deal once, in the
-            order of the line-up.
+            each deal once, in an order of its own; the first of the line-up sits one seat further on from deal to deal.
+            `fixed`: each deal once, in the order of the line-up.
         rules: the fields of `Rules` that differ from the official ones, or the path of a JSON file with them, from the study's
             folder.
         board: the path of a board file, from the study's folder; the packaged board unless given.

@@ -18,7 +18,7 @@ from bombay_training.matches.results import Match
 from bombay_training.rich_tables import cell, fitting_table, format_ms
 
 MAX_FAULTS: Final = 20  # in a summary
-ONE_AGAINST_REST: Final = "a row is the strength of its agent, alone against copies of the other; at par they are equal"
+ONE_AGAINST_REST: Final = "each row: the strength of one agent against copies of the other; at par they are equal"
 MAX_FAULT_SHARE: Final = 0.01  # of an agent's games; with more, it is not rated
 # Columns that a narrow table leaves out, in this order.
 OPTIONAL_COLUMNS: Final = ("effective games", "p99", "final", "ms/turn", "margin ± 95 %", "games", "faults", "players")
@@ -201,7 +201,7 @@ def results_table(matches: Sequence[Match], title: str | None = None, width: int
     notes = [
         str(table.caption or ""),
         ONE_AGAINST_REST if all(match.format == "1vrest" for match in matches) else "",
-        fault_note(fault_counts(matches), "they count as lost, and as won by the others"),
+        fault_note(fault_counts(matches), "these games count as lost by it, and as won by the others"),
     ]
     table.caption = cell("; ".join(filter(None, notes)))
     return table

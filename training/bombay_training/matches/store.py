@@ -283,7 +283,7 @@ class FolderStore(Store):
         self.provenance = read_provenance(self.folder) if self.forms else Provenance(revisions=[revision()])
         if revision() not in self.provenance.revisions:
             raise ValueError(
-                f"{checks.shown_path(self.folder)} has games of the revision {self.provenance.revisions[-1]}, and this is "
+                f"{checks.shown_path(self.folder)} has games of revision {self.provenance.revisions[-1]}, and this is "
                 f"{revision()}; name a new folder, or let this revision continue it with `bombay verify --accept`"
             )
         self.study = study
@@ -304,14 +304,16 @@ class FolderStore(Store):
         agents = list(dict.fromkeys(name for cell in cells for name in cell.names))
         where, kept = checks.shown_path(self.folder), self.provenance
         for spec in kept.changed(agents):
-            raise ValueError(f"{checks.shown(spec)} has changed since {where} has games of it; name a new folder")
+            raise ValueError(f"{checks.shown(spec)} has changed since its games in {where}; name a new folder")
         for name, before, now in (
             ("--turn-limit", kept.turn_limit, turn_limit),
             ("--processes", kept.processes, processes),
         ):
             if self.forms and before != now and (name == "--turn-limit" or None not in (before, now)):
                 played = f"games played with {name} {before}" if before is not None else f"games played without {name}"
-                raise ValueError(f"{where} has {played}, which may decide results; name a new folder, or give the same")
+                raise ValueError(
+                    f"{where} has {played}, which may decide results; name a new folder, or use the same value"
+                )
         if self.study is not None:
             atomic.write_bytes(self.folder / STUDY, self.study.encode())
         self.provenance = Provenance(
@@ -382,8 +384,8 @@ def read_provenance(folder: Path) -> Provenance:
     path = folder / PROVENANCE
     if not path.exists():
         raise ValueError(
-            f"{checks.shown_path(folder)} has no {PROVENANCE}: an earlier version wrote it, which let the same agents always "
-            "sit next to each other; play its games anew"
+            f"{checks.shown_path(folder)} has no {PROVENANCE}, as stores of earlier versions, so its games cannot be compared; "
+            "play them again in a new folder"
         )
     return parse(Provenance, read_bytes(path), str(path))
 

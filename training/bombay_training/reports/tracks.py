@@ -194,7 +194,7 @@ def table(curves: Sequence[dict[str, Any]]) -> str:
     counts = {
         f"`{curve['learner']}` on {curve['track']}": FaultCount(curve["games"], curve["faults"]) for curve in curves
     }
-    note = fault_note(counts, "they count as lost.")
+    note = fault_note(counts, "these games count as lost.")
     return markdown_table(columns, rows, columns[:3]) + (f"\n\n{note}" if note else "")
 
 

@@ -30,7 +30,7 @@ class Verification:
         games: how many were played again.
         differences: what is not as it is in the store, a line each.
         left_out: agents that think by the clock and need not repeat themselves; their games are not played again.
-        revision: of the project that played the games; the last one, if several did or were found to play them alike.
+        revision: of the project that played the games, or the last one that was found to play them alike.
         digest: of all results in the store.
     """
 
@@ -91,7 +91,7 @@ def verify(
     if accept and not differences and revision() not in provenance.revisions:
         revisions = [*provenance.revisions, revision()]
         write_provenance(folder, provenance.model_copy(update={"revisions": revisions}))
-    played_by = provenance.revisions[-1]
+    played_by = read_provenance(folder).revisions[-1]
     return Verification(len(chosen), tuple(differences), tuple(clocked), played_by, digest(match for _, match in found))
 
 

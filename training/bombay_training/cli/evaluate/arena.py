@@ -56,7 +56,7 @@ Seats = Annotated[
     Literal["all", "rotate"],
     typer.Option(
         help="all: each deal in every rotation of a circular order of the line-up, which is drawn for the deal. rotate: each "
-        "deal once, in such an order, rotated by one seat from each deal to the next; --blocks then counts games."
+        "deal once, in an order of its own; the first agent sits one seat further on from deal to deal; --blocks counts games."
     ),
 ]
 RecordsFile = Annotated[Path | None, typer.Option("--records", help="A new .jsonl file for the records of all games.")]
@@ -86,7 +86,7 @@ def arena(
     seats, the other agents share 1 equally, and mean rupees leave the game out. With 1vrest, the column of faults shows
     those of the agent / those of the rest.
 
-    Ctrl-C ends the play (exit code 130): the results are those of the first deals that were played in all seatings. If an agent
+    Ctrl-C ends the play (exit code 130): the results are those of the first deals that were finished. If an agent
     cannot play on, likewise. The JSON object then says "stopped": true. The folder given with --out keeps all finished games.
     """
     with user_input():

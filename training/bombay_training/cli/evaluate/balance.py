@@ -60,7 +60,7 @@ Vary = Annotated[
         help="In a study of your own: also play the same deals with a field of Rules changed, as in toll=0,2 or "
         "starting_rupees.last=2,3 or starting_rupees.last+1 or starting_rupees=[1,2,2,2], or with several changed together, "
         "as in toll=0;palaces=6. Each changed game has a verdict of its own. Repeat the option for more changes.",
-        metavar="FIELD[.INDEX]=V1,V2",
+        metavar="FIELD[.INDEX]=V1,V2 or FIELD[.INDEX]+N",
     ),
 ]
 Retrain = Annotated[

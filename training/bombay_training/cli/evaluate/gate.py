@@ -43,7 +43,9 @@ def gate(
     max_blocks: Annotated[
         int,
         typer.Option(
-            help="Most deals, each played for all numbers of players and in all seatings.", min=1, max=MAX_COUNT
+            help="Most deals, each played for all numbers of players and with the new agent in every seat.",
+            min=1,
+            max=MAX_COUNT,
         ),
     ] = 1000,
     seed: Seed = 0,

@@ -47,5 +47,5 @@ def verify(
         verdict = "all are the same" if found.passed else output.quantity(len(found.differences), "difference")
         lines = [f"{output.quantity(found.games, 'game')} played again: {verdict}", *found.differences[:20]]
         lines += [f"left out, because it thinks by the clock: {spec}" for spec in found.left_out]
-        output.say(*lines, f"played by revision {found.revision}", f"digest {found.digest}")
+        output.say(*lines, f"played or accepted by revision {found.revision}", f"digest {found.digest}")
     raise typer.Exit(0 if found.passed else 1)

@@ -25,7 +25,7 @@ MEANINGS: Final = {
     "strong agents": "every strong agent's verdict includes this",
     "depends on the agent": "agents give different verdicts",
     "undecided": "there are too few games for a verdict that all agents, or all strong agents, share",
-    "no agent": "every agent lost more than 1 % of its games by faults",
+    "no agent": "no agent has a verdict, because of games lost by faults",
 }
 
 Data = dict[str, Any]
@@ -94,7 +94,7 @@ def _summary(data: Data) -> Section:
         meaning = MEANINGS[line["label"]]
         others = [f"{agent} ({word})" for agent, word in words.items() if not line["headline"].startswith(word)]
         if line["label"] in ("all agents", "strong agents") and others:
-            meaning = f"{meaning}; other verdicts for {', '.join(others)}"
+            meaning = f"{meaning}; not shared by {', '.join(others)}"
         if len(mine) < sum(row["players"] == line["players"] for row in _rows(data, changed=False)):
             meaning = f"{meaning}; played by {', '.join(words)} only"
         rows.append((str(line["players"]), _rules(line), line["headline"], f"{line['label']}: {meaning}"))
@@ -112,9 +112,10 @@ def _verdicts(data: Data) -> Section:
         "A seat's deviation is how far its mean win share is above or below an equal share (par), in percent of par. Fair: every "
         f"seat surely deviates by less than {FAIR:.0%}. Nearly fair: by less than {NEARLY_FAIR:.0%}. Biased: some seat surely "
         f"deviates by more than {NEARLY_FAIR:.0%}. Undecided: none of these; the table says how many games would decide it. "
-        "“p for fair”, in the table by seat, belongs to the verdict “fair”, and so on: a small p is strong evidence for the "
-        "verdict. For each verdict, the probability that it is wrong anywhere in the table is at most 5 %. Intervals are 95 % "
-        "for all seats of an agent together. “Faults” are games that the agent lost by a fault. They are left out, and an agent "
+        "“p for fair”, in the table by seat, is of all seats together and belongs to the verdict “fair”, and so on: a small p "
+        "is strong evidence for the verdict. For each verdict, the probability that it is wrong anywhere in the table is at "
+        "most 5 %. Intervals are 95 % for all seats of an agent together. “Faults” are games that the agent lost by a fault. "
+        "They are left out, and an agent "
         "that lost more than 1 % of its games by faults has no verdict.",
     )
     charts = [

@@ -48,9 +48,9 @@ METHOD: Final = (
     "of these words appears is at most 5 %. So a seat whose interval excludes par may have no word. The accounts of these games "
     "were checked: the sources add up to each seat's final rupees, and the actions spent add up to the actions of its turns. "
     "Each changed game has a verdict of its own. The verdicts on all changed games are corrected together (Holm), apart from "
-    "those on the unchanged game, which so do not depend on what changes are tried. The interval of the largest deviation "
+    "those on the unchanged game, so they do not depend on the changes tried. The interval of the largest deviation "
     "follows from the intervals of all seats. Games that the agent lost by a fault are left out. An agent that lost more than "
-    "1 % of its games by faults has no verdict, and none on changed games if it lost as many by the unchanged rules. In the "
+    "1 % of its games by faults has no verdict, and none on changed games if it exceeded 1 % by the unchanged rules. In the "
     "other parts of a study any fault ends the command."
 )
 Judged = tuple[dict[str, Any], np.ndarray]  # a row of the report, and the win shares (G, n) of its games
