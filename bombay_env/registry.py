@@ -46,7 +46,7 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
-def format_spec(name: str, **options: Agent | str | os.PathLike[str] | float | None) -> str:
+def format_spec(name: str, /, **options: Agent | str | os.PathLike[str] | float | None) -> str:
     """The spec of an agent: its name, and the options that are not None. `make` reads it.
 
     Args:
@@ -107,9 +107,9 @@ def knowledge(spec: str) -> str:
     A search has the knowledge of its evaluator.
     """
     name, options = parts(spec)
-    if "value" in options:
-        return knowledge(options["value"])
     entry = _entries().get(name)
+    if entry and "value" in options:
+        return knowledge(options["value"])
     return getattr(entry.load(), "knowledge", "unknown") if entry else "unknown"
 
 

@@ -227,6 +227,8 @@ def test_who_finished_ahead_of_whom_counts_ties_as_half_and_leaves_faults_out():
 def test_knowledge_is_that_of_the_agent_or_of_its_evaluator():
     specs = ["zero", "greedy", "search:nodes=10", "search:nodes=10,value=[zero:seed=1]", "mine:Agent"]
     assert [knowledge(spec) for spec in specs] == ["none", "all", "all", "none", "unknown"]
+    assert knowledge("search:nodes=10, value = [zero]") == "none"
+    assert knowledge("mine:Agent:value=[random]") == "unknown"  # it may use anything
 
 
 # --- publishing ---

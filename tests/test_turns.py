@@ -287,8 +287,27 @@ def test_a_plan_for_one_game_is_not_used_in_another():
     assert seen >= {"set", "turn", "market", "rupees", "basket", "position", "post", "demand", "clients", "city_tokens"}
 
 
+def test_plans_survive_other_variants_and_batches_larger_than_the_cache(monkeypatch):
+    """An agent that draws its turn would otherwise draw again in the middle of it, which is another player."""
+    monkeypatch.setattr("bombay_agents.turns.agent.MAX_CACHED", 3)
+    rng, agent, planned = np.random.default_rng(0), LastOutcome(), 0
+    for count in (2, 3):
+        game = official(count)
+        states = game.new_states(range(40))
+        game.step(states, agent.act(game, states, rng))
+        planned += 40
+        assert agent.planned == planned
+        agent.act(official(5), official(5).new_states([1]), rng)
+        planned += 1
+        rest = states[game.current_player(states) == 0]
+        assert len(rest) > 20
+        agent.act(game, rest, rng)
+        assert agent.planned == planned
+
+
 def test_only_the_latest_plans_are_kept(monkeypatch):
     monkeypatch.setattr("bombay_agents.turns.agent.MAX_CACHED", 3)
+    monkeypatch.setattr("bombay_agents.turns.agent.LANE_CACHED", 3)
     game, agent, rng = official(2), LastOutcome(), np.random.default_rng(0)
     for number, site in enumerate(("A", "E1", "Bombay", "G2"), 1):
         states = position(game, at=site)

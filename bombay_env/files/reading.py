@@ -25,9 +25,16 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     """The value in a JSON file. Raises ValueError, which starts with the path, if it cannot be read or is no JSON."""
     content = read_bytes(path)
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError) as error:
         raise ValueError(checks.message(f"{checks.shown_path(path)}: not JSON: {error}")) from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

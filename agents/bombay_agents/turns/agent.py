@@ -16,6 +16,9 @@ from bombay_env import Game
 from bombay_env.agent import lane_games, lane_keys
 
 MAX_CACHED: Final = 65_536  # states with a planned decision; the oldest are dropped
+LANE_CACHED: Final = (
+    8  # for each lane of the largest call there may be so many, even if they are more than `MAX_CACHED`
+)
 
 
 class TurnAgent(WithMemory, ABC):
@@ -32,11 +35,13 @@ class TurnAgent(WithMemory, ABC):
         super().__init__()
         self._game: Game | None = None  # that `prepare` was called for
         self._turn: Any = None  # a `turns.TurnWorkspace` with the turn planned last
-        self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by game and state
+        self._most_cached = MAX_CACHED
+        self._variants: dict[Game, bytes] = {}  # a number for each variant and board
+        self._cached: OrderedDict[bytes, int] = OrderedDict()  # decision by variant, game and state
 
     def __getstate__(self) -> dict[str, Any]:
         """The attributes of a copy, with plans of its own."""
-        return super().__getstate__() | {"_cached": OrderedDict()}
+        return super().__getstate__() | {"_cached": OrderedDict(), "_variants": {}}
 
     @abstractmethod
     def prepare(self, game: Game) -> turns.TurnWorkspace:
@@ -61,7 +66,7 @@ class TurnAgent(WithMemory, ABC):
         if game != self._game:
             self._turn = self.prepare(game)
             self._game = game
-            self._cached.clear()
+            self._variants.setdefault(game, len(self._variants).to_bytes(4, "little"))
 
     def act(self, game: Game, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Choose for each state, (batch,) int64.
@@ -75,14 +80,18 @@ class TurnAgent(WithMemory, ABC):
         actions = np.empty(len(records), np.int64)
         with self.lock:
             self.make_ready(game)
+            variant = self._variants[game]
             for lane in range(len(records)):
-                number = games[lane].tobytes()
+                number = variant + games[lane].tobytes()
                 cached = self._cached.get(number + records[lane].tobytes())
                 actions[lane] = self._plan(game, records[lane], keys[lane], number) if cached is None else cached
+            self._most_cached = max(self._most_cached, LANE_CACHED * len(records))
+            while len(self._cached) > self._most_cached:
+                self._cached.popitem(last=False)
         return actions
 
     def _plan(self, game: Game, state: Any, key: np.uint64, number: bytes) -> int:
-        """Plan the turn from `state`, cache its later decisions for the game of this number, and return the first."""
+        """Plan the turn from `state`, cache its later decisions under the number of its game, and return the first."""
         node = self.choose(game, state, key)
         turn = self._turn
         following = int(turn.action[node])
@@ -93,6 +102,4 @@ class TurnAgent(WithMemory, ABC):
             self._cached[position] = following
             following = int(turn.action[node])
             node = int(turn.parent[node])
-        while len(self._cached) > MAX_CACHED:
-            self._cached.popitem(last=False)
         return following

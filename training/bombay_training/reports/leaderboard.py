@@ -364,11 +364,13 @@ make leaderboard MACHINE="…"        # play the whole league, which takes hours
 bombay card my_agent:MyAgent        # where an agent of yours would stand
 ```
 
-For more games, raise `deals` in a copy of the study and continue a copy of the published games. In a checkout:
+For more games, raise `deals` in a copy of the study and continue a copy of the published games. `--accept` lets this revision
+continue them if it plays a sample alike. In a checkout:
 
 ```
 cp training/bombay_training/specs/league.toml more.toml
 cp -r training/bombay_training/league more
+bombay verify more --accept
 bombay run more.toml --out more     # plays the games that are missing
 bombay leaderboard more --out more.md
 ```"""
