@@ -378,7 +378,8 @@ def test_a_text_that_no_spec_can_hold_is_refused(path):
     agent.name = path
     for value in (path, Path(path), agent):
         refusal(
-            lambda value=value: format_spec("outer", path=value), "a spec takes" if len(path) < 10 else "is too long"
+            lambda value=value: format_spec("outer", path=value),
+            "a text in a spec" if len(path) < 10 else "is too long",
         )
 
 
