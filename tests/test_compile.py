@@ -197,7 +197,7 @@ def test_nothing_is_kept_or_loaded_once_a_source_was_edited(folder, monkeypatch,
     assert called(thrice) == (63, False)
     assert len(kept(folder)) == 1
     said = capfd.readouterr().err
-    assert "was edited while this process ran; a new process keeps code again\n" in said
+    assert "was edited while this process ran; start it again to keep code\n" in said
     assert "XDG_CACHE_HOME" not in said, "another folder would not help"
 
 

@@ -151,7 +151,7 @@ def test_plain_torch_credits_each_decision_with_the_margin_of_its_own_seat(monke
         returns = rollout.play(example.Net(game.num_features, game.num_actions))
     for lane in range(2):
         end = int(rollout.ended[:, lane].argmax())
-        seats, states, before = rollout.seats[: end + 1, lane], game.new_states([5 + lane]), []
+        seats, states, before = rollout.seats[: end + 1, lane], game.new_states([2 * 5 + lane]), []
         for action, seat in zip(rollout.actions[: end + 1, lane], seats, strict=True):
             before.append(seat_rewards(game.provisional_results(states), "margin")[0, seat])
             game.step(states, [action])
